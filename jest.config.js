@@ -1,0 +1,18 @@
+// Jest in CommonJS mode: swc compiles, and the doors resolve to the sources.
+export default {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  transform: {
+    '\\.[tj]sx?$': ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }],
+  },
+  moduleNameMapper: {
+    '^payment-webhooks$': '<rootDir>/src/index.ts',
+    '^payment-webhooks/(.*)$': '<rootDir>/src/$1.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
+  reporters: ['default', '<rootDir>/test/setup/closing-line.js'],
+  collectCoverageFrom: ['src/**/*.ts'],
+  coverageProvider: 'v8',
+  coverageThreshold: { global: { lines: 95, branches: 90 } },
+};

@@ -1,0 +1,189 @@
+// Every fault has a code, and every code a status: the one table of what can go wrong.
+
+/** The sender did not prove who it is. */
+export type SignatureCode =
+  | 'SIGNATURE_MISSING'
+  | 'SIGNATURE_MALFORMED'
+  | 'SIGNATURE_MISMATCH'
+  | 'KEY_MODE_MISMATCH';
+/** The bytes of the body did not arrive, or are not what they should be. */
+export type BodyCode =
+  | 'BODY_MALFORMED'
+  | 'BODY_TIMEOUT'
+  | 'BODY_TOO_LARGE'
+  | 'BODY_ENCODED'
+  | 'BODY_CONSUMED'
+  | 'BODY_ABORTED';
+/** The body is authentic JSON, but no event of the declared shape. */
+export type EventCode = 'EVENT_INVALID';
+/** A handler did not do its work. */
+export type HandlerCode = 'HANDLER_FAILED' | 'HANDLER_TIMEOUT';
+/** The store of event ids did not grant, keep or finish the claim. */
+export type StoreCode = 'IN_PROGRESS' | 'CLAIM_LOST' | 'STORE_UNAVAILABLE';
+/** The receiver itself cannot take a delivery now. */
+export type ReceiverCode = 'KEY_UNAVAILABLE' | 'OVERLOADED' | 'CLOSING';
+/** The program is written or configured wrongly; thrown before any traffic. */
+export type ConfigurationCode = 'CONFIGURATION_INVALID';
+
+/** A stable name for each thing that can go wrong; `docs/errors.md` has a heading for each. */
+export type ErrorCode =
+  | SignatureCode
+  | BodyCode
+  | EventCode
+  | HandlerCode
+  | StoreCode
+  | ReceiverCode
+  | ConfigurationCode;
+
+interface FaultKind {
+  readonly status: number;
+  readonly message: string;
+}
+
+/**
+ * The status says whose fault it is: 4xx the sender's, 5xx ours. If a retry could succeed without the
+ * sender changing anything it must be 5xx, because some senders never repeat a delivery after a 4xx.
+ */
+export const FAULTS = {
+  SIGNATURE_MISSING: { status: 401, message: 'Unauthenticated.' },
+  SIGNATURE_MALFORMED: { status: 401, message: 'Unauthenticated.' },
+  SIGNATURE_MISMATCH: { status: 401, message: 'Unauthenticated.' },
+  KEY_MODE_MISMATCH: { status: 401, message: 'Unauthenticated.' },
+  BODY_MALFORMED: { status: 400, message: 'The body is not one complete JSON document in UTF-8.' },
+  BODY_TIMEOUT: { status: 408, message: 'The body did not arrive in time.' },
+  BODY_TOO_LARGE: { status: 413, message: 'The body is larger than this endpoint accepts.' },
+  BODY_ENCODED: { status: 415, message: 'The body must be sent as plain UTF-8, without a Content-Encoding.' },
+  BODY_CONSUMED: { status: 500, message: 'This endpoint is set up wrongly: it no longer has the raw body.' },
+  // Never sent: the sender has left. The status is what Node itself answers to half a request.
+  BODY_ABORTED: { status: 400, message: 'The sender left before its body had arrived.' },
+  EVENT_INVALID: { status: 422, message: 'The body is not an event of the documented shape.' },
+  HANDLER_FAILED: { status: 500, message: 'The event could not be processed. Please deliver it again.' },
+  HANDLER_TIMEOUT: { status: 503, message: 'The event is still being processed. Please deliver it again.' },
+  IN_PROGRESS: { status: 503, message: 'The event is being processed. Please deliver it again.' },
+  CLAIM_LOST: { status: 503, message: 'The event is being processed elsewhere. Please deliver it again.' },
+  STORE_UNAVAILABLE: { status: 503, message: 'The event cannot be processed now. Please deliver it again.' },
+  KEY_UNAVAILABLE: { status: 503, message: 'The signature cannot be checked now. Please deliver it again.' },
+  OVERLOADED: { status: 503, message: 'Too many deliveries at once. Please deliver it again.' },
+  CLOSING: { status: 503, message: 'This process is shutting down. Please deliver it again.' },
+  CONFIGURATION_INVALID: { status: 500, message: 'The receiver is configured wrongly.' },
+} as const satisfies Record<ErrorCode, FaultKind>;
+
+/** One thing that does not fit: where, and what was expected there. Never the value that came. */
+export interface Issue {
+  /** Dotted path from the root of the event, such as `payload.transaction.id`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** A fault as a value. Stations return it instead of throwing: building an Error costs more than a delivery. */
+export class Fault {
+  readonly code: ErrorCode;
+  /** What the operator should read in the log; never sent, and never holds a value from the request. */
+  readonly hint: string | undefined;
+  readonly issues: readonly Issue[] | undefined;
+  readonly retryAfterMs: number | undefined;
+  /** What user code threw, for programs only: it is neither logged nor sent. */
+  readonly cause: unknown;
+
+  constructor(
+    code: ErrorCode,
+    more: { hint?: string; issues?: readonly Issue[]; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    this.code = code;
+    this.hint = more.hint;
+    this.issues = more.issues;
+    this.retryAfterMs = more.retryAfterMs;
+    this.cause = more.cause;
+  }
+}
+
+const BRAND = Symbol.for('payment-webhooks.error');
+
+/**
+ * The base of every error this package throws.
+ *
+ * @example
+ * try { constructEvent({ rawBody, signature, privateKey }); }
+ * catch (error) { if (WebhookError.is(error)) response.status(error.status).end(); else throw error; }
+ */
+export class WebhookError extends Error {
+  override readonly name: string = 'WebhookError';
+  readonly code: ErrorCode;
+  /** The HTTP status that the receiver answers for this code. */
+  readonly status: number;
+  /** Whether the message may be shown to the sender, as in the `http-errors` package: true below 500. */
+  readonly expose: boolean;
+
+  constructor(code: ErrorCode, message: string = FAULTS[code].message, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.status = FAULTS[code].status;
+    this.expose = this.status < 500;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  /** `instanceof` that also works across two copies of the package (ESM beside CommonJS). */
+  static is<Kind extends abstract new (...args: never[]) => WebhookError>(
+    this: Kind,
+    error: unknown,
+  ): error is InstanceType<Kind> {
+    if (typeof error !== 'object' || error === null || !(BRAND in error)) return false;
+    return this.name === 'WebhookError' || (error as { name?: unknown }).name === this.name;
+  }
+}
+
+/** The signature is missing, malformed, or made with none of the keys. Answered 401. */
+export class SignatureError extends WebhookError {
+  override readonly name = 'SignatureError';
+  declare readonly code: SignatureCode;
+}
+
+/** The raw body is not usable. */
+export class BodyError extends WebhookError {
+  override readonly name = 'BodyError';
+  declare readonly code: BodyCode;
+}
+
+/** The body is authentic but no event of the declared shape; `issues` says where. */
+export class EventError extends WebhookError {
+  override readonly name = 'EventError';
+  declare readonly code: EventCode;
+  readonly issues: readonly Issue[];
+
+  constructor(issues: readonly Issue[], message?: string) {
+    super('EVENT_INVALID', message);
+    this.issues = issues;
+  }
+}
+
+/** Handlers rejected. `cause` is what one threw, or an `AggregateError` when several did. */
+export class HandlerError extends WebhookError {
+  override readonly name = 'HandlerError';
+  declare readonly code: HandlerCode;
+
+  constructor(failures: readonly unknown[]) {
+    super('HANDLER_FAILED', undefined, {
+      cause: failures.length === 1 ? failures[0] : new AggregateError(failures, 'Several handlers failed.'),
+    });
+  }
+}
+
+/** A store could not grant or keep a claim. */
+export class StoreError extends WebhookError {
+  override readonly name = 'StoreError';
+  declare readonly code: StoreCode;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('STORE_UNAVAILABLE', message, options);
+  }
+}
+
+/** The program is wrong; the message names the option, what it got and what it takes. */
+export class ConfigurationError extends WebhookError {
+  override readonly name = 'ConfigurationError';
+  declare readonly code: ConfigurationCode;
+
+  constructor(message: string) {
+    super('CONFIGURATION_INVALID', message);
+  }
+}

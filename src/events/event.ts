@@ -1,0 +1,109 @@
+// The event types, and the registry of declared events from which every list of names derives.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { ConfigurationError } from '../errors.js';
+import { isEventName } from './envelope.js';
+import { type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
+
+/** Payload types of the events that the service documents, by name. */
+export interface BuiltInPayloads {
+  'transaction.paid': TransactionPaidPayload;
+}
+
+const BUILT_IN: Readonly<Record<keyof BuiltInPayloads, StandardSchemaV1>> = {
+  'transaction.paid': transactionPaidPayload,
+};
+
+/** Names of the events that the service documents. */
+export const builtInEventNames = Object.keys(BUILT_IN) as (keyof BuiltInPayloads)[];
+
+/** The `events` option: a Standard Schema (zod, valibot, arktype, …) for the payload of each further event. */
+export type EventSchemas = Readonly<Record<string, StandardSchemaV1>>;
+
+type Declared<Events extends EventSchemas> = {
+  [Name in keyof Events & string]: StandardSchemaV1.InferOutput<Events[Name]>;
+};
+
+/** Payload types by name: the built-in ones, then those that `events` adds or replaces. */
+export type Payloads<Events extends EventSchemas = {}> = Omit<BuiltInPayloads, keyof Declared<Events>> &
+  Declared<Events>;
+
+/** Name of a declared event. */
+export type EventName<Events extends EventSchemas = {}> = keyof Payloads<Events> & string;
+
+/**
+ * The event of that name.
+ *
+ * @example
+ * function ship(event: EventOf<'transaction.paid'>) { return event.payload.transaction.order_id; }
+ */
+export type EventOf<Name extends EventName<Events>, Events extends EventSchemas = {}> = Name extends string
+  ? {
+      /** Unique identifier of the event; the same on every repetition of its delivery. */
+      id: string;
+      /** `<event_resource>.<event_action>`. */
+      event_name: Name;
+      /** Whether the event was triggered in the sandbox environment: no money moved. */
+      sandbox: boolean;
+      payload: Payloads<Events>[Name];
+    }
+  : never;
+
+/** Every declared event: a union discriminated by `event_name`. */
+export type WebhookEvent<Events extends EventSchemas = {}> = EventOf<EventName<Events>, Events>;
+
+/** A transaction was paid. */
+export type TransactionPaid = EventOf<'transaction.paid'>;
+
+/** An authentic event that nobody declared. It is never part of {@link WebhookEvent}, so narrowing stays exact. */
+export interface UnknownEvent {
+  id: string;
+  event_name: string;
+  sandbox: boolean;
+  payload: { [key: string]: unknown };
+}
+
+const UNKNOWN = Symbol.for('payment-webhooks.unknown-event');
+
+/** Remembers on the event itself, where no JSON or equality check sees it, that nobody declared it. */
+export function markUnknown<Event extends object>(event: Event): Event {
+  return Object.defineProperty(event, UNKNOWN, { value: true });
+}
+
+/**
+ * Whether an event that `constructEvent` returned is a declared one; narrows it to the union.
+ *
+ * @example
+ * const event = constructEvent({ rawBody, signature, privateKey });
+ * if (isKnown(event)) console.log(event.payload.transaction.order_id);
+ */
+export function isKnown<Event extends { event_name: string }>(
+  event: Event,
+): event is Exclude<Event, UnknownEvent> {
+  return !(UNKNOWN in event);
+}
+
+/** Schemas of the declared events by name. A Map: a name from a body must never index a plain object. */
+export type EventRegistry = ReadonlyMap<string, StandardSchemaV1>;
+
+/** @throws {ConfigurationError} for a name that is not `<resource>.<action>`, or a value that is no schema */
+export function declareEvents(events: EventSchemas = {}): EventRegistry {
+  const registry = new Map<string, StandardSchemaV1>(Object.entries(BUILT_IN));
+  for (const [name, schema] of Object.entries(events)) {
+    if (!isEventName(name) || name.includes('*')) {
+      throw new ConfigurationError(
+        `events has the name ${JSON.stringify(name)}; an event name is <resource>.<action>, like "refund.succeeded".`,
+      );
+    }
+    if (typeof schema?.['~standard']?.validate !== 'function') {
+      throw new ConfigurationError(
+        `events[${JSON.stringify(name)}] is ${describe(schema)}; give a Standard Schema for its payload: zod, valibot, arktype, …`,
+      );
+    }
+    registry.set(name, schema);
+  }
+  return registry;
+}
+
+function describe(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
+}

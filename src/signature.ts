@@ -1,0 +1,116 @@
+// Signs and verifies raw bytes: lower-case hex HMAC-SHA256, keyed with the private key (RFC 2104, RFC 4231).
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { ConfigurationError } from './errors.js';
+
+/** A private key as text, or as bytes where it is not text. */
+export type PrivateKey = string | Uint8Array;
+
+/** A private key, checked and turned into a key object once, so that no delivery pays for it. */
+export interface SigningKey {
+  readonly secret: KeyObject;
+  /** It has the documented prefix of sandbox keys, so it must never vouch for a live event. */
+  readonly sandbox: boolean;
+}
+
+const SIGNATURE = /^[0-9a-f]{64}$/;
+const SANDBOX_PREFIX = 'pri_sandbox_';
+
+/**
+ * Whether the text has the shape of a signature. Ask before decoding it: `Buffer.from(text, 'hex')` stops
+ * silently at the first character that is no digit, so a valid signature with rubbish behind it would pass.
+ */
+export function isSignature(text: unknown): text is string {
+  return typeof text === 'string' && SIGNATURE.test(text);
+}
+
+/** What is wrong with a private key, in words that never quote it; undefined when nothing is. */
+export function keyFault(key: unknown): string | undefined {
+  if (key instanceof Uint8Array) return key.byteLength === 0 ? 'is empty' : undefined;
+  if (typeof key !== 'string') return `is ${key === null ? 'null' : `of type ${typeof key}`}, not text`;
+  if (key === '') return 'is empty: anyone could sign with it';
+  if (key.trim() === '') return 'is blank: anyone could sign with it';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u001f\u007f]/.test(key)) return 'has a line break or another control character in it';
+  if (key !== key.trim()) return 'begins or ends with white space';
+  if (key === 'undefined' || key === 'null' || key === '[object Object]') {
+    return 'is the text of a missing value: a variable was empty where it was put together';
+  }
+  return undefined;
+}
+
+/** @throws {ConfigurationError} for a key that anyone could guess, or that was plainly pasted wrongly. */
+export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
+  const fault = keyFault(key);
+  if (fault) throw new ConfigurationError(`${option} ${fault}. Copy the private key from the dashboard.`);
+  const secret = createSecretKey(typeof key === 'string' ? Buffer.from(key, 'utf8') : Buffer.from(key));
+  return { secret, sandbox: typeof key === 'string' && key.startsWith(SANDBOX_PREFIX) };
+}
+
+/**
+ * The signature of a body: lower-case hexadecimal HMAC-SHA256 of its bytes (spec: Webhook signature).
+ *
+ * @param rawBody the body exactly as it is sent; text is taken as UTF-8
+ * @returns 64 hexadecimal digits
+ * @throws {ConfigurationError} for an empty or malformed key, or a body that is not bytes or text
+ * @example
+ * sign('{"a":1}', 'pri_example') === createHmac('sha256', 'pri_example').update('{"a":1}').digest('hex');
+ */
+export function sign(rawBody: string | Uint8Array, privateKey: PrivateKey): string {
+  return digest(asBytes(rawBody), signingKey(privateKey)).toString('hex');
+}
+
+/**
+ * Which key signed these bytes: its index, or -1. The signature must have passed {@link isSignature}.
+ * Every key is tried whatever came before, so that the time taken tells nothing about which one matched.
+ */
+export function verify(rawBody: Uint8Array, signature: string, keys: readonly SigningKey[]): number {
+  const given = Buffer.from(signature, 'hex');
+  let match = -1;
+  keys.forEach((key, index) => {
+    if (timingSafeEqual(digest(rawBody, key), given) && match === -1) match = index;
+  });
+  return match;
+}
+
+/**
+ * Whether one of the keys signed these bytes, compared in constant time (spec: Webhook signature).
+ * A signature that is not exactly 64 lower-case hexadecimal digits is false, whatever its type.
+ *
+ * @throws {ConfigurationError} for an empty or malformed key, no key, or a body that is not bytes or text
+ * @example
+ * verifySignature(rawBody, request.headers['x-service-signature'], [newKey, oldKey]);
+ */
+export function verifySignature(
+  rawBody: string | Uint8Array,
+  signature: unknown,
+  privateKey: PrivateKey | readonly PrivateKey[],
+): boolean {
+  const bytes = asBytes(rawBody);
+  const keys = signingKeys(privateKey);
+  return isSignature(signature) && verify(bytes, signature, keys) !== -1;
+}
+
+/** @throws {ConfigurationError} when there is no key, or one of them is unusable */
+export function signingKeys(
+  privateKey: PrivateKey | readonly PrivateKey[],
+  option = 'privateKey',
+): SigningKey[] {
+  const list = typeof privateKey === 'string' || privateKey instanceof Uint8Array ? [privateKey] : privateKey;
+  if (!Array.isArray(list)) return [signingKey(privateKey as PrivateKey, option)];
+  if (list.length === 0) throw new ConfigurationError(`${option} is an empty list: give at least one key.`);
+  return list.map((key, index) => signingKey(key, list.length > 1 ? `${option}[${index}]` : option));
+}
+
+function digest(bytes: Uint8Array, key: SigningKey): Buffer {
+  return createHmac('sha256', key.secret).update(bytes).digest();
+}
+
+/** @throws {ConfigurationError} for a parsed object: encoding it again would give other bytes than were signed. */
+export function asBytes(rawBody: string | Uint8Array): Uint8Array {
+  if (rawBody instanceof Uint8Array) return rawBody;
+  if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
+  throw new ConfigurationError(
+    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}: give the bytes exactly as they were received, not the parsed body. ` +
+      'Its signature cannot be checked after JSON.parse.',
+  );
+}

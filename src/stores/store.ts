@@ -1,0 +1,73 @@
+// The contract of a store: it remembers event ids, so that an event is worked on once.
+
+import { parseDuration } from '../duration.js';
+import { ConfigurationError } from '../errors.js';
+
+/** What a delivery asks of the store. */
+export interface ClaimRequest {
+  /** Milliseconds after which an owner that has gone silent loses the claim. */
+  readonly leaseMs: number;
+  /** SHA-256 of the delivery's bytes, 64 hexadecimal digits. */
+  readonly fingerprint: string;
+}
+
+/**
+ * - `claimed`: this caller, and nobody else, works on the event until its lease ends.
+ * - `in_progress`: somebody else does; its lease ends after `retryAfterMs`.
+ * - `completed`: the work is done; `fingerprint` is that of the bytes it was done for.
+ */
+export type ClaimResult<Extra extends object = {}> =
+  | { readonly status: 'claimed'; readonly claim: Claim<Extra> }
+  | { readonly status: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly status: 'completed'; readonly fingerprint: string };
+
+/** Remembers event ids. `storeContract()` in `payment-webhooks/testing` checks an implementation. */
+export interface IdempotencyStore<Extra extends object = {}> {
+  /**
+   * Asks for the sole right to work on `key`. Exactly one of any number of concurrent callers gets it. A key
+   * whose retention is over is new. Only the store's clock counts.
+   *
+   * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
+   */
+  claim(key: string, request: ClaimRequest): Promise<ClaimResult<Extra>>;
+  /** Whether other processes share what this store remembers; `'process'` earns a warning in production. */
+  readonly scope?: 'process' | 'shared';
+  /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
+  close?(): Promise<void>;
+}
+
+/**
+ * The right to work on one event. Every operation compares a random 128-bit token and sets in one step: it
+ * returns false, and changes nothing, once somebody else has claimed the key. An owner whose lease has
+ * lapsed with nobody in between may still renew, complete or release.
+ */
+export interface Claim<Extra extends object = {}> {
+  /** 1 for the first claim of an event, and one more for every later one: a fencing number. */
+  readonly attempt: number;
+  /** Named handlers that succeeded on an earlier attempt. */
+  readonly finished: readonly string[];
+  /** Joins the context of the handlers. */
+  readonly context?: Extra;
+  /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
+  readonly transactional?: boolean;
+  /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */
+  renew(leaseMs: number): Promise<boolean>;
+  /** Remembers the event as done. True again when the same owner asks again. */
+  complete(): Promise<boolean>;
+  /** Ends the lease, keeps `attempt`, replaces `finished`: the next delivery may try at once. */
+  release(finished: readonly string[]): Promise<boolean>;
+}
+
+/** Default time for which ids are remembered. It is the replay window: the service signs no timestamp. */
+export const DEFAULT_RETENTION = '30d';
+
+/** @throws {ConfigurationError} for what is no duration of at least a millisecond */
+export function retentionMs(retention: number | string = DEFAULT_RETENTION): number {
+  const ms = parseDuration(retention);
+  if (ms === undefined || ms < 1) {
+    throw new ConfigurationError(
+      `retention is ${JSON.stringify(retention)}; give milliseconds, or text like "30d" or "12h".`,
+    );
+  }
+  return ms;
+}

@@ -1,0 +1,14 @@
+// Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively.
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
+
+rmSync(`${root}dist`, { recursive: true, force: true });
+for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
+  execFileSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+}
+// The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
+writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
