@@ -86,28 +86,26 @@ class MemoryStore implements IdempotencyStore {
   /** The attempt number is the token: it rises with every claim, and only this closure holds the entry. */
   #ownership(entry: Entry): Claim {
     const { attempt, finished } = entry;
-    let done = false;
-    const owns = () =>
-      entry.attempt === attempt && entry.list === this.#running && this.#entries.get(entry.key) === entry;
+    const ownsIn = (list: LinkedList<Entry>) =>
+      entry.attempt === attempt && entry.list === list && this.#entries.get(entry.key) === entry;
     return {
       attempt,
       finished,
       renew: async (leaseMs) => {
-        if (!owns()) return false;
+        if (!ownsIn(this.#running)) return false;
         this.#extend(entry, leaseMs);
         return true;
       },
       complete: async () => {
-        if (done) return true;
-        if (!owns()) return false;
+        if (ownsIn(this.#completed)) return true;
+        if (!ownsIn(this.#running)) return false;
         entry.finished = [];
         this.#completed.append(entry);
         this.#extend(entry, 0);
-        done = true;
         return true;
       },
       release: async (now) => {
-        if (!owns()) return false;
+        if (!ownsIn(this.#running)) return false;
         entry.finished = [...now];
         this.#released.append(entry);
         this.#extend(entry, 0);

@@ -15,6 +15,7 @@ export default class ClosingLine {
 
   /** Jest asks this last: a threshold that was missed has set the exit code by then. */
   getLastError() {
-    if (process.exitCode && this.#line.includes(' 0 failed')) this.#line = this.#line.replace(' 0 failed', ' 1 failed');
+    if (process.exitCode && this.#line.includes(' 0 failed'))
+      this.#line = this.#line.replace(' 0 failed', ' 1 failed');
   }
 }
