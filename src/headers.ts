@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export type HeadersLike =
   | IncomingHttpHeaders
   | Readonly<Record<string, string | readonly string[] | undefined>>
-  | { forEach(callback: (value: string, name: string) => void): void };
+  | Headers;
 
 export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHeaders {
   // No prototype: a header may be named like one of its members.
@@ -16,7 +16,8 @@ export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHe
     const text = Array.isArray(value) ? value.join(', ') : String(value);
     headers[key] = headers[key] === undefined ? text : `${headers[key]}, ${text}`;
   };
-  if (typeof given?.forEach === 'function') given.forEach((value: string, name: string) => add(name, value));
-  else for (const [name, value] of Object.entries(given ?? {})) add(name, value);
+  // Every implementation of Headers is iterable; `instanceof` would know only the global one.
+  const entries = given && Symbol.iterator in given ? (given as Headers) : Object.entries(given ?? {});
+  for (const [name, value] of entries) add(name, value);
   return headers;
 }

@@ -162,7 +162,10 @@ class Conductor {
   /** A delivery whose handlers go on stays in flight until they settle, or are given up. */
   #leave(delivery: Delivery): void {
     const work = delivery.unsettledWork;
-    if (!work) return this.traffic.leave();
+    if (!work) {
+      this.traffic.leave();
+      return;
+    }
     const { abandonment } = this.#c.deadlines;
     let left = false;
     const leave = () => {
