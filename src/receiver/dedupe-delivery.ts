@@ -125,10 +125,10 @@ async function complete(
   lease: Lease,
   { delivery, deadlines }: { delivery: Delivery; deadlines: Configuration['deadlines'] },
 ): Promise<Result> {
-  const askedAt = performance.now();
   const tries = claim.transactional ? 1 : TRIES;
   const patience = claim.transactional ? deadlines.store : deadlines.complete;
   for (let attempt = 1; ; attempt += 1) {
+    const askedAt = performance.now();
     const answer = await ask(patience, () => claim.complete());
     delivery.storeMs = (delivery.storeMs ?? 0) + performance.now() - askedAt;
     if (answer === true) return 'processed';
