@@ -100,8 +100,12 @@ function isClaimed(
 }
 
 /** Nobody works under a claim that was granted too late, so the next delivery need not wait for its lease. */
-function releaseLate(answer: ClaimResult<object>): void {
-  if (isClaimed(answer)) answer.claim.release(answer.claim.finished).catch(() => {});
+async function releaseLate(answer: ClaimResult<object>): Promise<void> {
+  try {
+    if (isClaimed(answer)) await answer.claim.release(answer.claim.finished);
+  } catch {
+    // Its lease will lapse.
+  }
 }
 
 /** If the store cannot be asked the lease lapses by itself. */
