@@ -342,59 +342,75 @@ const silent: Record<string, Fault> = {
     ),
 };
 
-describe.each(Object.entries(silent))('a store that %s', (_what, fault) => {
+/** The scenario with each of them, all at the same time, because they wait a lot. */
+async function withEach<Case>(cases: Record<string, Case>, scenario: (one: Case) => Promise<void>) {
+  const runs = Object.entries(cases).map(async ([name, one]) => {
+    await scenario(one).catch((error: Error) => {
+      error.message = `${name}: ${error.message}`;
+      throw error;
+    });
+  });
+  await Promise.all(runs);
+}
+
+describe('a store that throws, rejects or never answers', () => {
   const storeTimeout = 50;
 
-  test('at the claim: refused, and no handler runs', async () => {
-    const store = faultyStore({ claim: fault });
-    const endpoint = await endpointOf(() => {}, { store, storeTimeout });
-    const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
-    expect(endpoint.runs).toEqual([]);
-    expect(lastRecord(endpoint)).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE', handlers: [] });
-    store.faults.claim = undefined;
-    expect(await endpoint.post(sent)).toMatchObject(processed);
-  });
+  test('at the claim: refused, and no handler runs', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ claim: fault });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+      expect(endpoint.runs).toEqual([]);
+      expect(lastRecord(endpoint)).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE', handlers: [] });
+      store.faults.claim = undefined;
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+    }));
 
-  test('at complete: tried three times, then 200, because a refusal would make it run again', async () => {
-    const store = faultyStore({ complete: fault });
-    const endpoint = await endpointOf(() => {}, { store, storeTimeout });
-    expect(await endpoint.post()).toMatchObject(processed);
-    expect(store.calls).toEqual(['claim', 'complete', 'complete', 'complete']);
-    expect(linesOf(endpoint, 50)).toEqual([expect.stringContaining('processed, but not remembered')]);
-  });
+  test('at complete: tried three times, then 200, because a refusal would make it run again', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ complete: fault });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      expect(await endpoint.post()).toMatchObject(processed);
+      expect(store.calls).toEqual(['claim', 'complete', 'complete', 'complete']);
+      expect(linesOf(endpoint, 50)).toEqual([expect.stringContaining('processed, but not remembered')]);
+    }));
 
-  test('at the first two tries to complete: remembered by the third, and nothing is logged', async () => {
-    const store = faultyStore({ complete: times(2, fault) });
-    const endpoint = await endpointOf(() => {}, { store, storeTimeout });
-    const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(processed);
-    expect(await endpoint.post(sent)).toMatchObject(duplicate);
-    expect(linesOf(endpoint, 50)).toEqual([]);
-  });
+  test('at the first two tries to complete: remembered by the third, and nothing is logged', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ complete: times(2, fault) });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+      expect(await endpoint.post(sent)).toMatchObject(duplicate);
+      expect(linesOf(endpoint, 50)).toEqual([]);
+    }));
 
-  test('at complete, where that commits what the handlers wrote: refused, and asked once', async () => {
-    const store = faultyStore({ complete: fault }, { more: { transactional: true } });
-    const endpoint = await endpointOf(() => {}, { store, storeTimeout });
-    expect(await endpoint.post()).toMatchObject(refused('STORE_UNAVAILABLE'));
-    expect(store.calls).toEqual(['claim', 'complete']);
-  });
+  test('at complete, where that commits what the handlers wrote: refused, and asked once', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ complete: fault }, { more: { transactional: true } });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      expect(await endpoint.post()).toMatchObject(refused('STORE_UNAVAILABLE'));
+      expect(store.calls).toEqual(['claim', 'complete']);
+    }));
 
-  test('at release: the answer is that of the cause, and the lease lapses', async () => {
-    const store = faultyStore({ release: fault });
-    const endpoint = await endpointOf((run) => run === 1 && Promise.reject(new Error('down')), {
-      store,
-      storeTimeout,
-      lease: 500,
-    });
-    const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(failed);
-    expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
-    expect(linesOf(endpoint, 50)).toContainEqual(expect.stringContaining('its lease will lapse'));
-    await pause(510);
-    expect(await endpoint.post(sent)).toMatchObject(processed);
-    expect(endpoint.runs).toEqual([1, 2]);
-  });
+  test('at release: the answer is that of the cause, and the lease lapses', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ release: fault });
+      const endpoint = await endpointOf((run) => run === 1 && Promise.reject(new Error('down')), {
+        store,
+        storeTimeout,
+        lease: 500,
+      });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(failed);
+      expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
+      expect(linesOf(endpoint, 50)).toContainEqual(expect.stringContaining('its lease will lapse'));
+      await pause(510);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+      expect(endpoint.runs).toEqual([1, 2]);
+    }));
 });
 
 describe('a store whose reply is lost or late', () => {
@@ -426,25 +442,22 @@ describe('a store whose reply is lost or late', () => {
     expect(ran).toEqual(['book', 'ship', 'ship']);
   });
 
-  test.each(
-    Object.entries({
-      ...silent,
-      'answers no promise': (): unknown => true,
-      'answers nothing': () => Promise.resolve(),
-    }),
-  )('a late claim that cannot be given back harms nobody: release %s', async (_what, release) => {
-    const store = faultyStore({ claim: times(1, repliesAfter(80)), release });
-    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 30, lease: 200 });
-    const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
-    await until(() => store.calls.includes('release'));
-    await pause(210);
-    expect(await endpoint.post(sent)).toMatchObject(processed);
+  test('a late claim that cannot be given back harms nobody', () => {
+    const noPromise: Fault = () => true;
+    return withEach({ ...silent, noPromise, nothing: () => Promise.resolve() }, async (release) => {
+      const store = faultyStore({ claim: times(1, repliesAfter(80)), release });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout: 30, lease: 200 });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+      await until(() => store.calls.includes('release'));
+      await pause(210);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+    });
   });
 
-  test.each([undefined, null, {}, { status: 'claimed' }, { status: 'completed', fingerprint: '' }])(
-    'a late answer %p is dropped',
-    async (value) => {
+  test('a late answer that grants nothing is dropped', () => {
+    const late = [undefined, null, {}, { status: 'claimed' }, { status: 'completed', fingerprint: '' }];
+    return withEach({ ...late }, async (value) => {
       const late: Fault = () => pause(80, value);
       const endpoint = await endpointOf(() => {}, {
         store: faultyStore({ claim: times(1, late) }),
@@ -454,8 +467,8 @@ describe('a store whose reply is lost or late', () => {
       expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
       await pause(100);
       expect(await endpoint.post(sent)).toMatchObject(processed);
-    },
-  );
+    });
+  });
 
   test('a claim whose reply never comes holds the event for one lease', async () => {
     const store = faultyStore({ claim: times(1, repliesNever) });
@@ -566,18 +579,19 @@ describe('a store that answers rubbish', () => {
     },
   );
 
-  test.each(nothings)('to complete (%#): as if it had not answered', async (value) => {
-    const store = faultyStore({ complete: answers({ value }) });
-    const endpoint = await endpointOf(() => {}, { store });
-    const isTrue = value === true;
-    expect(await endpoint.post()).toMatchObject(processed);
-    expect(store.calls.filter((call) => call === 'complete')).toHaveLength(isTrue ? 1 : 3);
-    expect(linesOf(endpoint, 50)).toHaveLength(isTrue ? 0 : 1);
-    const strict = faultyStore({ complete: answers({ value }) }, { more: { transactional: true } });
-    expect(await (await endpointOf(() => {}, { store: strict })).post()).toMatchObject(
-      isTrue ? processed : refused('STORE_UNAVAILABLE'),
-    );
-  });
+  test('to complete: as if it had not answered', () =>
+    withEach({ ...nothings }, async (value) => {
+      const store = faultyStore({ complete: answers({ value }) });
+      const endpoint = await endpointOf(() => {}, { store });
+      const isTrue = value === true;
+      expect(await endpoint.post()).toMatchObject(processed);
+      expect(store.calls.filter((call) => call === 'complete')).toHaveLength(isTrue ? 1 : 3);
+      expect(linesOf(endpoint, 50)).toHaveLength(isTrue ? 0 : 1);
+      const strict = faultyStore({ complete: answers({ value }) }, { more: { transactional: true } });
+      expect(await (await endpointOf(() => {}, { store: strict })).post()).toMatchObject(
+        isTrue ? processed : refused('STORE_UNAVAILABLE'),
+      );
+    }));
 
   test.each(nothings)('to release (%#): the answer is that of the cause', async (value) => {
     const store = faultyStore({ release: answers({ value }) });
@@ -591,7 +605,9 @@ describe('a store that answers rubbish', () => {
     const store = { claim: () => ({ status: 'claimed', claim }) } as unknown as ReturnType<
       typeof memoryStore
     >;
-    expect(await (await startEndpoint({ store, handlers })).post()).toMatchObject(processed);
+    const endpoint = await startEndpoint({ store, handlers });
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(linesOf(endpoint, 50)).toEqual([]);
   });
 });
 
