@@ -1,4 +1,6 @@
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { UnknownEvent, WebhookEvent } from 'payment-webhooks';
 import * as v from 'valibot';
 import { z } from 'zod';
@@ -450,6 +452,18 @@ describe('declared events', () => {
       body: { issues: [{ path: 'payload.refund.id', message: 'expected string' }] },
     });
     expect(JSON.stringify(reply) + endpoint.log.text.join('')).not.toContain('4242424242');
+  });
+
+  test('may be judged by a promise of another realm', async () => {
+    const seen: unknown[] = [];
+    const validate = () => runInNewContext('Promise.resolve({ value: { judged: true } })');
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as StandardSchemaV1;
+    const endpoint = await startEndpoint({
+      events: { 'refund.made': schema },
+      handlers: { 'refund.made': (event) => void seen.push(event.payload) },
+    });
+    expect(await endpoint.post(delivery(fixtures.event('refund.made', {})))).toMatchObject({ status: 200 });
+    expect(seen).toEqual([{ judged: true }]);
   });
 
   test.each<[string, () => unknown, number, string]>([
