@@ -100,8 +100,12 @@ function isClaimed(
 }
 
 /** Nobody works under a claim that was granted too late, so the next delivery need not wait for its lease. */
-function releaseLate(answer: ClaimResult<object>): void {
-  if (isClaimed(answer)) answer.claim.release(answer.claim.finished).catch(() => {});
+async function releaseLate(answer: ClaimResult<object>): Promise<void> {
+  try {
+    if (isClaimed(answer)) await answer.claim.release(answer.claim.finished);
+  } catch {
+    // Its lease will lapse.
+  }
 }
 
 /** If the store cannot be asked the lease lapses by itself. */
@@ -125,10 +129,10 @@ async function complete(
   lease: Lease,
   { delivery, deadlines }: { delivery: Delivery; deadlines: Configuration['deadlines'] },
 ): Promise<Result> {
-  const askedAt = performance.now();
   const tries = claim.transactional ? 1 : TRIES;
   const patience = claim.transactional ? deadlines.store : deadlines.complete;
   for (let attempt = 1; ; attempt += 1) {
+    const askedAt = performance.now();
     const answer = await ask(patience, () => claim.complete());
     delivery.storeMs = (delivery.storeMs ?? 0) + performance.now() - askedAt;
     if (answer === true) return 'processed';
