@@ -85,9 +85,9 @@ export class Delivery {
   }
 
   /** What an observer threw changes nothing. */
-  readonly observerFailed = (error: unknown): void => {
+  observerFailed(error: unknown): void {
     writeLog(this.log, 'error', { error: describeError(error) }, 'the observer failed');
-  };
+  }
 
   /** What telemetry is told: numbers and names only. */
   record(result: Result, status: number): DeliveryRecord {

@@ -118,7 +118,11 @@ class Conductor {
     };
     const around = this.#c.observer?.around?.bind(this.#c.observer);
     if (!around) return work();
-    return observed((inner) => around({ headers: delivery.headers }, inner), work, delivery.observerFailed);
+    return observed(
+      (inner) => around({ headers: delivery.headers }, inner),
+      work,
+      (error) => delivery.observerFailed(error),
+    );
   }
 
   /** The six stations, in the order of their files. */

@@ -76,14 +76,17 @@ export async function dispatchEvent(
     const wrap = c.observer?.handler?.bind(c.observer);
     if (!wrap || !delivery.event) return work();
     const described = { event: delivery.event, name: handler.name, attempt: attempt.attempt };
-    return observed((inner) => wrap(described, inner), work, delivery.observerFailed);
+    return observed(
+      (inner) => wrap(described, inner),
+      work,
+      (error) => delivery.observerFailed(error),
+    );
   }
 }
 
 /** `signal` and `log` are getters: most handlers use neither, and each costs more than the rest together. */
 function contextOf(delivery: Delivery, { attempt, context }: Attempt): object {
-  return {
-    ...context,
+  const given = {
     get signal() {
       return delivery.signal;
     },
@@ -95,4 +98,5 @@ function contextOf(delivery: Delivery, { attempt, context }: Attempt): object {
     attempt,
     keyIndex: delivery.keyIndex,
   };
+  return context ? Object.assign(given, context) : given;
 }

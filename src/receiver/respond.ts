@@ -29,11 +29,15 @@ const ACCEPTED: Record<Outcome, Answer> = {
 /** One for all four reasons: a stranger learns nothing from it. */
 const UNAUTHENTICATED = answer(401, { message: FAULTS.SIGNATURE_MISMATCH.message });
 
+/** The sender has left, and half a request deserves no answer of ours. */
+const UNSENT = answer(0, {});
+
 /** The answer to a result: a table, with nothing internal in it. */
 export function respond(result: Result): Answer {
   if (!(result instanceof Fault)) return ACCEPTED[result];
   const { status, message } = FAULTS[result.code];
   if (status === 401) return UNAUTHENTICATED;
+  if (result.code === 'BODY_ABORTED') return UNSENT;
   const { code, issues, retryAfterMs } = result;
   const seconds = Math.min(Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000), 1), LONGEST_RETRY_AFTER_S);
   return answer(
@@ -48,17 +52,26 @@ export function respond(result: Result): Answer {
 
 /** Writes the answer in one call, unless nobody is left to read it. */
 export function send(req: IncomingMessage, res: ServerResponse, { status, headers, body }: Answer): Sent {
-  if (res.headersSent || res.writableEnded) return 'answered';
-  if (res.destroyed || req.socket.destroyed || (req.destroyed && !req.complete)) return 'gone';
+  if (status === 0 || res.destroyed) return 'gone';
+  if (res.headersSent) return 'answered';
   try {
-    if (headers.Connection && req.httpVersionMajor < 2) linger(req);
-    res.writeHead(status, req.httpVersionMajor < 2 ? headers : withoutConnection(headers)).end(body);
+    res.writeHead(status, headers.Connection ? closing(req, headers) : headers).end(body);
     return 'sent';
   } catch {
     // A middleware patched the response, and its patch threw. The sender must not wait for ever.
     req.socket.destroy();
     return 'gone';
   }
+}
+
+/** HTTP/2 has no such header and refuses it; on HTTP/1 the connection is closed with care. */
+function closing(req: IncomingMessage, headers: Answer['headers']): Answer['headers'] {
+  if (req.httpVersionMajor < 2) {
+    if (!req.complete) linger(req);
+    return headers;
+  }
+  const { Connection: _, ...others } = headers;
+  return others;
 }
 
 /**
@@ -68,7 +81,6 @@ export function send(req: IncomingMessage, res: ServerResponse, { status, header
  */
 function linger(req: IncomingMessage): void {
   const socket: Socket = req.socket;
-  if (req.complete) return;
   socket.destroySoon = () => {
     socket.end();
     req.resume();
@@ -76,14 +88,6 @@ function linger(req: IncomingMessage): void {
     socket.once('close', () => clearTimeout(timer));
     req.once('end', () => socket.destroy());
   };
-}
-
-/** HTTP/2 has no such header, and refuses it. */
-function withoutConnection({
-  Connection: _,
-  ...headers
-}: Readonly<Record<string, string>>): Record<string, string> {
-  return headers;
 }
 
 function answer(status: number, json: object, headers: Record<string, string> = {}): Answer {

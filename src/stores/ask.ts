@@ -29,14 +29,11 @@ export function ask<Value>(
       deadlines.clear(deadline);
       resolve(answer);
     };
-    attempt(question).then(
-      (value) => (late ? onLate?.(value) : settle(value)),
-      (cause: unknown) => settle(new Unanswered('It threw.', cause)),
-    );
+    const failed = (cause: unknown) => settle(new Unanswered('It threw.', cause));
+    try {
+      question().then((value) => (late ? onLate?.(value) : settle(value)), failed);
+    } catch (cause) {
+      failed(cause);
+    }
   });
-}
-
-/** A store that throws at once fails like one that rejects. */
-async function attempt<Value>(question: () => Promise<Value>): Promise<Value> {
-  return question();
 }
