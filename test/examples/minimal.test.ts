@@ -1,11 +1,10 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
-import { codeBlocks } from '../setup/markdown.js';
-import { freePort, ROOT, type Running, shell, start, tsx } from '../setup/shell.js';
+import { followReadme, type Session } from '../setup/readme.js';
+import { ROOT, shell, tsx } from '../setup/shell.js';
 
 const EXAMPLE = join(ROOT, 'examples/minimal');
 const privateKey = 'pri_minimal';
@@ -24,39 +23,25 @@ describe('the app', () => {
 });
 
 describe('the commands of its README', () => {
-  const [startIt = '', sendIt = ''] = codeBlocks(join(EXAMPLE, 'README.md'))
-    .filter(({ language }) => language === 'sh')
-    .map(({ text }) => text);
-  const [shown = ''] = codeBlocks(join(EXAMPLE, 'README.md'))
-    .filter(({ language }) => language === 'text')
-    .map(({ text }) => text.trim());
-  let app: Running;
-  let folder: string;
-  let port: number;
+  let session: Session;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'minimal-'));
-    port = await freePort();
-    app = await start(startIt, 'Deliveries are taken', { PORT: String(port) });
+    session = await followReadme('minimal');
   }, 30_000);
 
-  afterAll(async () => {
-    await app?.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => session?.end());
 
   test('sign with openssl, send with curl, and are answered as it shows', async () => {
-    const first = await shell(sendIt.replace('3000', String(port)), { cwd: folder });
-    expect(first.stdout).toBe(shown);
-    const again = await shell(sendIt.replace('3000', String(port)), { cwd: folder });
-    expect(again.stdout).toBe('{"received":true,"outcome":"duplicate"}');
-    expect(app.output()).toContain('"order_id":"order-1042"');
+    const [{ script = '', shown = '' } = {}] = session.commands;
+    expect(await session.type(script)).toBe(shown);
+    expect(await session.type(script)).toBe('{"received":true,"outcome":"duplicate"}');
+    expect(session.app.output()).toContain('"order_id":"order-1042"');
   });
 
   test('are answered 401 once a byte has changed after signing', async () => {
-    const tampered = sendIt.replace('curl', "sed -i 's/149.90/949.90/' event.json\ncurl -w ' %{http_code}'");
-    const { stdout } = await shell(tampered.replace('3000', String(port)), { cwd: folder });
-    expect(stdout).toBe('{"message":"Unauthenticated."} 401');
+    const [{ script = '' } = {}] = session.commands;
+    const tampered = script.replace('curl', "sed -i 's/149.90/949.90/' event.json\ncurl -w ' %{http_code}'");
+    expect(await session.type(tampered)).toBe('{"message":"Unauthenticated."} 401');
   });
 });
 
