@@ -49,7 +49,7 @@ afterEach(async () => {
 });
 
 /** Closed by itself when the test is over. */
-export async function startEndpoint<Events extends EventSchemas>(
+export async function startEndpoint<const Events extends EventSchemas = {}>(
   options: ReceiverOptions<Events> = {},
   setup: Setup = {},
 ): Promise<Endpoint> {
