@@ -8,7 +8,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, hmac, type SentDelivery } from '../setup/delivery.js';
 import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
 import { head, openSocket, wire } from '../setup/raw-socket.js';
-import { until } from '../setup/until.js';
+import { until } from '../setup/waiting.js';
 
 const PROCESSED = { status: 200, body: { outcome: 'processed' } };
 
