@@ -31,10 +31,17 @@ export interface HandlerContext {
  *   await orders.markPaid(event.payload.transaction.order_id, { signal });
  * };
  */
-export type Handler<Event = EventName, Extra extends object = {}> = (
-  event: Event extends EventName ? EventOf<Event> : Event,
-  context: HandlerContext & Extra,
-) => unknown;
+export type Handler<Event = EventName, Extra extends object = {}> = HandlerOf<
+  Event extends EventName ? EventOf<Event> : Event,
+  Extra
+>;
+
+// An interface, because the compiler compares two uses of one function alias by their type arguments alone, and
+// would take a handler of `'transaction.paid'` for another than one of `TransactionPaid`.
+interface HandlerOf<Event, Extra extends object> {
+  // biome-ignore lint/style/useShorthandFunctionType: see above
+  (event: Event, context: HandlerContext & Extra): unknown;
+}
 
 export interface HandlerOptions {
   /** Once a named handler has succeeded it is not run again on a retry of the same event. */
