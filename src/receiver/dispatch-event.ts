@@ -109,5 +109,6 @@ function contextOf(delivery: Delivery, { attempt, context }: Attempt): object {
     attempt,
     keyIndex: delivery.keyIndex,
   };
-  return context ? Object.assign(given, context) : given;
+  // A store adds to what handlers are given, and replaces nothing of it.
+  return context ? Object.defineProperties({ ...context }, Object.getOwnPropertyDescriptors(given)) : given;
 }

@@ -87,7 +87,7 @@ function post(port: number, path: string, { rawBody, headers }: SignedDelivery):
       port,
       path,
       method: 'POST',
-      headers: { ...headers, 'content-length': rawBody.byteLength },
+      headers,
       agent: false,
     });
     outgoing.on('error', reject);

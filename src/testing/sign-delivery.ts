@@ -57,7 +57,6 @@ export function signed(
 ): (request: SuperagentRequest) => void {
   const { body, headers } = signedDelivery(event, options);
   return (request) => {
-    // The headers first: without a content type superagent would take the text for a form.
     request.set(headers);
     request.send(body);
   };

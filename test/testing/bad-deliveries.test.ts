@@ -1,7 +1,17 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
-import { badDeliveries, fixtures, type SigningOptions, signed } from 'payment-webhooks/testing';
+import { receiver } from 'payment-webhooks';
+import {
+  badDeliveries,
+  deliver,
+  fixtures,
+  type SigningOptions,
+  signed,
+  signedDelivery,
+} from 'payment-webhooks/testing';
 import request from 'supertest';
 import { ConfigurationError } from '../../src/errors.js';
 import { EXPRESS_MAJORS, independentEndpoint } from '../setup/independent-endpoint.js';
@@ -9,6 +19,22 @@ import { EXPRESS_MAJORS, independentEndpoint } from '../setup/independent-endpoi
 const privateKey = 'pri_test_bad_deliveries';
 const event = fixtures.transactionPaid();
 const list = badDeliveries(event, { privateKey });
+
+const expected = list.map(({ name, status }) => [name, status]);
+
+async function statusesByFetch(app: RequestListener): Promise<[name: string, status: number][]> {
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const statuses: [string, number][] = [];
+  for (const { name, body, headers } of list) {
+    const answer = await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body });
+    statuses.push([name, answer.status]);
+  }
+  server.closeAllConnections();
+  server.close();
+  return statuses;
+}
 
 describe.each(EXPRESS_MAJORS)('badDeliveries, at an independent endpoint on %s', (_, framework) => {
   const { app, accepted } = independentEndpoint(privateKey, { framework });
@@ -19,14 +45,47 @@ describe.each(EXPRESS_MAJORS)('badDeliveries, at an independent endpoint on %s',
   });
 
   test('arrive by fetch as they are', async () => {
-    const server = app.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as { port: number };
-    for (const { name, body, headers, status } of list) {
-      const answer = await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body });
-      expect([name, answer.status]).toEqual([name, status]);
-    }
-    await new Promise((resolve) => server.close(resolve));
+    expect(await statusesByFetch(app)).toEqual(expected);
+  });
+});
+
+describe.each(EXPRESS_MAJORS)('badDeliveries, at receiver() on %s', (_, framework) => {
+  const handled: unknown[] = [];
+  const hooks = receiver({
+    privateKey,
+    logger: false,
+    handlers: { '*': (good) => void handled.push(good) },
+  });
+  hooks.onUnknown((good) => void handled.push(good));
+  const app = framework().post('/hooks', hooks);
+
+  test.each(list)('$name is answered $status, and no handler runs', async ({ body, headers, status }) => {
+    await request(app).post('/hooks').set(headers).send(body).expect(status);
+    expect(handled).toHaveLength(0);
+  });
+
+  test('arrive by fetch as they are, and without a request through receive()', async () => {
+    expect(await statusesByFetch(app)).toEqual(expected);
+    const answers = list.map(async ({ name, body, headers }) => {
+      const { status } = await hooks.receive({ rawBody: body, headers });
+      return [name, status];
+    });
+    expect(await Promise.all(answers)).toEqual(expected);
+    expect(handled).toHaveLength(0);
+  });
+
+  test('the same event, sent well, is processed', async () => {
+    const { headers, rawBody } = signedDelivery(event, { privateKey });
+    expect((await hooks.receive({ headers, rawBody })).status).toBe(200);
+    expect(handled).toEqual([event]);
+    const answer = await deliver(app, event, { privateKey });
+    expect(answer.body).toEqual({ received: true, outcome: 'duplicate' });
+  });
+
+  test('an event that nobody declared is processed by onUnknown', async () => {
+    const unknown = fixtures.event('refund.succeeded', { refund: { id: 'refund-1' } });
+    await request(app).post('/hooks').use(signed(unknown, { privateKey })).expect(200);
+    expect(handled).toContainEqual(unknown);
   });
 });
 
