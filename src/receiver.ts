@@ -4,7 +4,7 @@ import { Delivery, type Result } from './delivery.js';
 import { DeliveryLog } from './delivery-log.js';
 import { type EventError, Fault } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
-import type { Handler, HandlerOptions, Matching, Pattern } from './handlers.js';
+import type { Handler, HandlerOptions, Matching, Pattern } from './handler.js';
 import { type HeadersLike, headersOf } from './headers.js';
 import { defaultLogger, isLogger, type Logger } from './logger.js';
 import { observed } from './observer.js';
@@ -106,26 +106,7 @@ class Conductor {
     return this.#handle(delivery, { rawBody: given?.rawBody }, () => 'sent');
   }
 
-  /** From the first look at a delivery to its record; never rejects. */
-  #handle(delivery: Delivery, source: BodySource, write: Write): Promise<Answer> {
-    const work = async () => {
-      const refused = this.traffic.enter();
-      const result = refused ?? (await this.#travel(delivery, source).catch(broken));
-      const answer = respond(result);
-      this.#settled(delivery, result, { answer, sent: write(answer) });
-      if (!refused) this.#leave(delivery);
-      return answer;
-    };
-    const around = this.#c.observer?.around?.bind(this.#c.observer);
-    if (!around) return work();
-    return observed(
-      (inner) => around({ headers: delivery.headers }, inner),
-      work,
-      (error) => delivery.observerFailed(error),
-    );
-  }
-
-  /** The six stations, in the order of their files. */
+  /** The first five stations, in the order of their files; the last one, `respond`, answers whatever comes of them. */
   async #travel(delivery: Delivery, source: BodySource): Promise<Result> {
     const c = this.#c;
     const { headers } = delivery;
@@ -150,6 +131,25 @@ class Conductor {
     );
     delivery.begin(work.then((result) => (result === 'processed' ? outcome : result), broken));
     return delivery.result;
+  }
+
+  /** From the first look at a delivery to its record; never rejects. */
+  #handle(delivery: Delivery, source: BodySource, write: Write): Promise<Answer> {
+    const work = async () => {
+      const refused = this.traffic.enter();
+      const result = refused ?? (await this.#travel(delivery, source).catch(broken));
+      const answer = respond(result);
+      this.#settled(delivery, result, { answer, sent: write(answer) });
+      if (!refused) this.#leave(delivery);
+      return answer;
+    };
+    const around = this.#c.observer?.around?.bind(this.#c.observer);
+    if (!around) return work();
+    return observed(
+      (inner) => around({ headers: delivery.headers }, inner),
+      work,
+      (error) => delivery.observerFailed(error),
+    );
   }
 
   #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {

@@ -52,8 +52,9 @@ export function respond(result: Result): Answer {
 
 /** Writes the answer in one call, unless nobody is left to read it. */
 export function send(req: IncomingMessage, res: ServerResponse, { status, headers, body }: Answer): Sent {
-  if (status === 0 || res.destroyed) return 'gone';
+  // First of all: a response that somebody has finished soon counts as destroyed as well.
   if (res.headersSent) return 'answered';
+  if (status === 0 || res.destroyed) return 'gone';
   try {
     res.writeHead(status, status < 400 ? headers : lastWords(req, res, headers)).end(body);
     return 'sent';
