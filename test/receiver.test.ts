@@ -330,18 +330,25 @@ describe('close()', () => {
 });
 
 describe('a process that gets SIGTERM', () => {
-  test('answers what it is working on, turns the rest away, and exits by itself', async () => {
-    const program = startProgram('closing-app');
-    const port = Number((await program.told('listening')).port);
-    const working = post(port);
-    await program.told('working');
-    program.kill('SIGTERM');
-    await program.told('closing');
-    expect(await post(port)).toMatchObject({ status: 503, connection: 'close', code: 'CLOSING' });
-    program.tell('finish');
-    expect(await working).toMatchObject({ status: 200, outcome: 'processed' });
-    expect(await program.exited).toEqual({ code: 0, signal: null });
-  });
+  // Compiling the program takes its time on a busy machine.
+  const patience = 60_000;
+
+  test(
+    'answers what it is working on, turns the rest away, and exits by itself',
+    async () => {
+      const program = startProgram('closing-app');
+      const port = Number((await program.told('listening')).port);
+      const working = post(port);
+      await program.told('working');
+      program.kill('SIGTERM');
+      await program.told('closing');
+      expect(await post(port)).toMatchObject({ status: 503, connection: 'close', code: 'CLOSING' });
+      program.tell('finish');
+      expect(await working).toMatchObject({ status: 200, outcome: 'processed' });
+      expect(await program.exited).toEqual({ code: 0, signal: null });
+    },
+    patience,
+  );
 });
 
 async function post(port: number) {
