@@ -204,10 +204,13 @@ describe('inFlight', () => {
   });
 
   test('gives a handler up that has not settled for maxHandlerTime', async () => {
-    const { endpoint } = await slowEndpoint({ timeout: 40, maxHandlerTime: 80, lease: 90 });
+    const { endpoint, work } = await slowEndpoint({ timeout: 40, maxHandlerTime: 80, lease: 90 });
     await endpoint.post();
     expect(endpoint.hooks.inFlight).toBe(1);
     await until(() => endpoint.hooks.inFlight === 0);
+    work.open();
+    await until(() => endpoint.log.lines.some(({ msg }) => msg === 'handlers settled after the answer'));
+    expect(endpoint.hooks.inFlight).toBe(0);
   });
 });
 
@@ -272,6 +275,21 @@ describe('close()', () => {
     await closed;
     expect(endpoint.hooks.inFlight).toBe(0);
     expect(await endpoint.post()).toMatchObject(closing);
+  });
+
+  test('waits for the last of several', async () => {
+    const works = [gate(), gate()];
+    let runs = 0;
+    const endpoint = await startEndpoint({ handlers: { '*': () => works[runs++]?.opened } });
+    const replies = [endpoint.post(), endpoint.post()];
+    await until(() => runs === 2);
+    const closed = endpoint.hooks.close();
+    works[0]?.open();
+    await Promise.race(replies);
+    expect(await isSettled(closed)).toBe(false);
+    works[1]?.open();
+    await closed;
+    await Promise.all(replies);
   });
 
   test('is idempotent', async () => {

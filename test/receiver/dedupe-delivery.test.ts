@@ -253,6 +253,27 @@ describe('an event whose handler failed', () => {
     });
   });
 
+  test('a name is not mistaken for that of a function', async () => {
+    const ran: string[] = [];
+    const endpoint = await startEndpoint({ handlers: {} });
+    endpoint.hooks.on('*', function book() {
+      ran.push('the function');
+    });
+    endpoint.hooks.on('*', () => ran.push('the name') === 2 && Promise.reject(new Error('down')), {
+      name: 'book',
+    });
+    endpoint.hooks.on('*', () => ran.push('another') < 7 && Promise.reject(new Error('down')));
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual([
+      ...['the function', 'the name', 'another'],
+      ...['the function', 'the name', 'another'],
+      ...['the function', 'another'],
+    ]);
+  });
+
   test('a handler without a name runs on every attempt, though its function is named', async () => {
     let runs = 0;
     const endpoint = await startEndpoint({ handlers: {} });
@@ -497,6 +518,12 @@ describe('a store whose reply is lost or late', () => {
     expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
     expect(await endpoint.post(sent)).toMatchObject(duplicate);
     expect(endpoint.runs).toEqual([1]);
+  });
+
+  test('a commit may take longer than one of several tries to complete', async () => {
+    const store = faultyStore({ complete: repliesAfter(700) }, { more: { transactional: true } });
+    const endpoint = await endpointOf(() => {}, { store });
+    expect(await endpoint.post()).toMatchObject(processed);
   });
 
   test('a commit that was refused fails the delivery', async () => {
