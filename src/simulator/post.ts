@@ -71,7 +71,9 @@ export function post(wire: Wire, target: Target, message: Message & { slowMs: nu
     }
     wire.open.add(request);
     request.on('error', settle);
-    request.on('close', () => settle(fault('ECONNRESET', 'The connection closed before an answer.')));
+    request.on('close', () => {
+      if (!settled) settle(fault('ECONNRESET', 'The connection closed before an answer.'));
+    });
     request.on('response', (response) => {
       answer = new Capture(response, () => settle(undefined));
     });

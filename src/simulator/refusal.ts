@@ -1,5 +1,6 @@
 // A request that cannot be granted, with the status that says so over HTTP.
 import type { ErrorRequestHandler } from 'express';
+import { ConfigurationError } from '../errors.js';
 import type { FieldErrors } from './faults.js';
 
 export class Refusal extends Error {
@@ -34,6 +35,11 @@ export const answerRefusal: ErrorRequestHandler = (error: unknown, _request, res
   if (error instanceof Refusal) {
     const { status, message, errors } = error;
     response.status(status).json({ message, ...(errors ? { errors } : {}) });
+    return;
+  }
+  // A program would be thrown it; a request gets its words.
+  if (ConfigurationError.is(error)) {
+    response.status(422).json({ message: error.message });
     return;
   }
   const { status = 500, type = '' } = error as { status?: number; type?: string };

@@ -21,6 +21,7 @@ export class TargetRefused extends Error {
 // Longer, and a resolver that does not answer would hold up a registration; the connection is checked anyway.
 const RESOLVE_MS = 2_000;
 const LONGEST_URL = 2_048;
+const MOST_CHECKED = 1_000;
 
 /** @throws {TypeError} for what is no URL: ask {@link urlFault} first */
 export function targetOf(url: string): Target {
@@ -52,6 +53,8 @@ export function urlFault(url: unknown): string | undefined {
 /** Decides which targets are allowed: at registration, and again when a connection is made. */
 export class Targets {
   readonly #allowed: ReadonlySet<string>;
+  // Addresses that are written out never change what they are, and are checked before every attempt.
+  readonly #checked = new Set<string>();
   /** The simulator's own port: it must not deliver to itself. */
   ownPort = 0;
 
@@ -68,9 +71,12 @@ export class Targets {
   }
 
   /** @throws {TargetRefused} for an address that is written out: no look-up will come by to check it */
-  check({ hostname, port }: Target): void {
-    const refusal = isIP(hostname) ? this.#refusalOf(hostname, hostname, port) : undefined;
+  check({ host, hostname, port }: Target): void {
+    if (this.#checked.has(host) || !isIP(hostname)) return;
+    const refusal = this.#refusalOf(hostname, hostname, port);
     if (refusal) throw new TargetRefused(refusal);
+    if (this.#checked.size >= MOST_CHECKED) this.#checked.clear();
+    this.#checked.add(host);
   }
 
   /**
