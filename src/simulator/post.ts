@@ -25,6 +25,7 @@ export interface Wire {
 
 const MOST_RESPONSE = 64 * 1024;
 const SLOW_PIECES = 10;
+const RESET_AFTER_MS = 50;
 
 /** Idle connections are kept only briefly: an endpoint that is restarted must not meet a request on an old one. */
 export function makeWire(targets: Targets, timeout: number): Wire {
@@ -96,7 +97,8 @@ function open({ targets, agents }: Wire, target: Target, { headers }: Message): 
 function write(request: ClientRequest, { manner, body, slowMs }: Message & { slowMs: number }): void {
   if (manner === 'slow') void writeSlowly(request, body, slowMs);
   else if (manner === 'truncated') request.write(body, () => request.socket?.end());
-  else if (manner === 'reset') request.write(body, () => reset(request.socket));
+  // First let the half arrive: an endpoint that gets both at once may take the RST for an orderly end.
+  else if (manner === 'reset') request.write(body, () => after(RESET_AFTER_MS, () => reset(request.socket)));
   else request.end(body);
 }
 
