@@ -114,7 +114,7 @@ function byAnswer(response: Answered): Diagnosis {
   if (known) return known;
   if (status >= 300 && status < 400) return 'redirect';
   if (status >= 400 && status < 500) return 'clientError';
-  return status >= 500 ? 'failed' : 'odd';
+  return status >= 500 && status < 600 ? 'failed' : 'odd';
 }
 
 function byError(code: string): Diagnosis {
