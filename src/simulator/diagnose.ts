@@ -1,7 +1,7 @@
 // An attempt -> one line that says why it failed and what to do next.
 import { isAuthentic } from './damage.js';
 import type { Answered, AttemptEntry } from './delivery.js';
-import type { FaultKind } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
 
 /**
  * Every line there is; `docs/troubleshooting.md` has a heading for each. What the braces name is filled in.

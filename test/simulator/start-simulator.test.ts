@@ -129,8 +129,10 @@ describe('close()', () => {
       '/hooks',
     );
     await service.trigger('transaction.paid', {}, { count: 20 });
-    const stream = await fetch(`${service.baseUrl}/_sim/stream`);
-    const body = stream.text();
+    const stream = await new Promise<http.IncomingMessage>((resolve) => {
+      http.get(`${service.baseUrl}/_sim/stream`, { agent: false }, resolve);
+    });
+    const body = new Promise((resolve) => stream.on('close', resolve).resume());
     void service
       .waitForDelivery({ webhook: webhook.id, status: 'delivered' }, { timeout: 100 })
       .catch(() => {});
@@ -306,7 +308,8 @@ describe('from a program', () => {
 
   test('the logger is told of every attempt, and of no key, body or signature', async () => {
     const lines: string[] = [];
-    const note = (fields: object, message: string) => lines.push(`${message} ${JSON.stringify(fields)}`);
+    const note = (fields: object | string, message?: string) =>
+      void lines.push(`${message} ${JSON.stringify(fields)}`);
     const service = await simulator({ logger: { info: note, warn: note, error: note } });
     const { url } = await endpoint(500, 200);
     await service.webhooks.create({ url });
@@ -323,7 +326,7 @@ describe('from a program', () => {
     const warnings: string[] = [];
     const logger = {
       info() {},
-      warn: (_: object, message: string) => void warnings.push(message),
+      warn: (_: object | string, message?: string) => void warnings.push(String(message)),
       error() {},
     };
     const service = await simulator({ host: '0.0.0.0', logger });
