@@ -4,7 +4,7 @@ import { Delivery, type Result } from './delivery.js';
 import { DeliveryLog } from './delivery-log.js';
 import { type EventError, Fault } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
-import type { Handler, HandlerOptions, Matching, Pattern } from './handlers.js';
+import type { Handler, HandlerOptions, Matching, Pattern } from './handler.js';
 import { type HeadersLike, headersOf } from './headers.js';
 import { defaultLogger, isLogger, type Logger } from './logger.js';
 import { observed } from './observer.js';

@@ -29,6 +29,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'delivery',
     'delivery-log',
     'events/',
+    'handler',
     'handlers',
     'keys',
     'lease',

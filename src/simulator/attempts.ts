@@ -2,7 +2,7 @@
 import { messageOf } from './damage.js';
 import type { AttemptEntry, DeliveryEntry, PlannedFault } from './delivery.js';
 import { diagnose } from './diagnose.js';
-import type { FaultKind } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
 import type { Keyring } from './keyring.js';
 import type { Ledger } from './ledger.js';
 import { makeWire, type Outcome, post, type Wire } from './post.js';

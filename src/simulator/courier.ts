@@ -1,7 +1,8 @@
 // Carries deliveries to their webhooks, in their order and at their time.
 import { Attempts, type AttemptTools, type Cause } from './attempts.js';
 import { DeliveryEntry, type HappenedEvent, type PlannedFault } from './delivery.js';
-import type { FaultKind, Faults } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
+import type { Faults } from './faults.js';
 import type { Randomness } from './randomness.js';
 import type { Timetable } from './timetable.js';
 

@@ -1,7 +1,7 @@
 // Makes the message of one attempt, whole or damaged by a fault.
 import { sign } from '../signature.js';
 import type { HeaderPair } from './delivery.js';
-import type { FaultKind } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
 
 /** How the bytes go over the wire. */
 export type Manner = 'whole' | 'slow' | 'truncated' | 'reset' | 'dropped';

@@ -1,7 +1,7 @@
 // An event on its way to one webhook, with every attempt to get it there.
 import { createHash } from 'node:crypto';
 import { Linked } from '../linked-list.js';
-import type { FaultKind } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
 
 /** `cancelled`: its webhook was deleted or paused, or somebody cancelled it. */
 export type DeliveryStatus = 'pending' | 'in_flight' | 'retrying' | 'delivered' | 'failed' | 'cancelled';

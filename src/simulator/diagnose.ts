@@ -1,7 +1,7 @@
 // An attempt -> one line that says why it failed and what to do next.
 import { isAuthentic } from './damage.js';
 import type { Answered, AttemptEntry } from './delivery.js';
-import type { FaultKind } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
 
 /**
  * Every line there is; `docs/troubleshooting.md` has a heading for each. What the braces name is filled in.
@@ -114,7 +114,7 @@ function byAnswer(response: Answered): Diagnosis {
   if (known) return known;
   if (status >= 300 && status < 400) return 'redirect';
   if (status >= 400 && status < 500) return 'clientError';
-  return status >= 500 ? 'failed' : 'odd';
+  return status >= 500 && status < 600 ? 'failed' : 'odd';
 }
 
 function byError(code: string): Diagnosis {

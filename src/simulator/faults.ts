@@ -3,26 +3,9 @@ import { ConfigurationError } from '../errors.js';
 import { didYouMean } from '../nearest-name.js';
 import type { DeliveryEntry } from './delivery.js';
 import { isEventPattern, matchesEvent } from './event-pattern.js';
+import { type FaultKind, faultKinds } from './fault-kinds.js';
 import type { Ledger } from './ledger.js';
 import type { Randomness } from './randomness.js';
-
-/** Every kind of fault. */
-export const faultKinds = [
-  'duplicate',
-  'reorder',
-  'delay',
-  'truncate_body',
-  'tamper_body',
-  'reserialize_body',
-  'wrong_key',
-  'missing_signature',
-  'uppercase_signature',
-  'slow_body',
-  'reset_connection',
-  'drop',
-] as const;
-
-export type FaultKind = (typeof faultKinds)[number];
 
 /** Which attempts a fault damages, and how. */
 export interface FaultRule {

@@ -4,7 +4,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Message } from './damage.js';
 import type { Answered, HeaderPair } from './delivery.js';
-import { after, cancel, elapsed } from './real-time.js';
+import { after, cancel, elapsed, type Timer } from './real-time.js';
 import type { Target, Targets } from './target.js';
 
 /** How an attempt ended: with an answer, or without one. */
@@ -12,6 +12,11 @@ export interface Outcome {
   readonly response: Answered | null;
   readonly error: { code: string; message: string } | null;
   readonly durationMs: number;
+}
+
+/** What goes over the wire, and how slowly where a fault wants it slow. */
+export interface Parcel extends Message {
+  readonly slowMs: number;
 }
 
 /** What is the same for every request of one simulator. */
@@ -39,47 +44,59 @@ export function makeWire(targets: Targets, timeout: number): Wire {
 }
 
 /** Resolves always: what goes wrong is an outcome. */
-export function post(wire: Wire, target: Target, message: Message & { slowMs: number }): Promise<Outcome> {
-  const started = elapsed();
-  const outcome = (response: Answered | null, error: Outcome['error']): Outcome => ({
-    response,
-    error,
-    durationMs: Math.round((elapsed() - started) * 10) / 10,
-  });
-  return new Promise((resolve) => {
-    let answer: Capture | undefined;
-    let request: ClientRequest | undefined;
-    let settled = false;
-    const settle = (error: NodeJS.ErrnoException | undefined) => {
-      if (settled) return;
-      settled = true;
-      cancel(timer);
-      if (request) wire.open.delete(request);
-      // Nobody waits for the rest of a body whose answer is here.
-      if (!request?.writableFinished) request?.destroy();
-      if (answer) resolve(outcome(answer.read(), null));
-      else
-        resolve(outcome(null, { code: error?.code ?? 'UNKNOWN', message: error?.message ?? 'No answer.' }));
-    };
-    const timer = after(wire.timeout, () => {
-      settle(fault('TIMEOUT', `No answer within ${wire.timeout} ms.`));
-      request?.destroy();
+export function post(wire: Wire, target: Target, parcel: Parcel): Promise<Outcome> {
+  return new Promise((resolve) => new Exchange(wire, resolve).begin(target, parcel));
+}
+
+/** One request and its answer. Whatever happens first settles it, and the rest changes nothing. */
+class Exchange {
+  readonly #wire: Wire;
+  readonly #resolve: (outcome: Outcome) => void;
+  readonly #started = elapsed();
+  readonly #timer: Timer;
+  #request: ClientRequest | undefined;
+  #answer: Capture | undefined;
+  #settled = false;
+
+  constructor(wire: Wire, resolve: (outcome: Outcome) => void) {
+    this.#wire = wire;
+    this.#resolve = resolve;
+    this.#timer = after(wire.timeout, () => {
+      this.#settle('TIMEOUT', `No answer within ${wire.timeout} ms.`);
+      this.#request?.destroy();
     });
+  }
+
+  begin(target: Target, parcel: Parcel): void {
+    const fail = (error: NodeJS.ErrnoException) => this.#settle(error.code, error.message);
     try {
-      request = open(wire, target, message);
+      const request = open(this.#wire, target, parcel);
+      this.#request = request;
+      this.#wire.open.add(request);
+      request.on('error', fail);
+      request.on('close', () => this.#settle('ECONNRESET', 'The connection closed before an answer.'));
+      request.on('response', (response) => {
+        this.#answer = new Capture(response, () => this.#settle());
+      });
+      write(request, parcel);
     } catch (error) {
-      return settle(error as Error);
+      fail(error as Error);
     }
-    wire.open.add(request);
-    request.on('error', settle);
-    request.on('close', () => {
-      if (!settled) settle(fault('ECONNRESET', 'The connection closed before an answer.'));
-    });
-    request.on('response', (response) => {
-      answer = new Capture(response, () => settle(undefined));
-    });
-    write(request, message);
-  });
+  }
+
+  /** With an answer, however little of it came, that is what counts. */
+  #settle(code = 'UNKNOWN', message = 'No answer.'): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    cancel(this.#timer);
+    const request = this.#request;
+    if (request) this.#wire.open.delete(request);
+    // Nobody waits for the rest of a body whose answer is here.
+    if (!request?.writableFinished) request?.destroy();
+    const response = this.#answer?.read() ?? null;
+    const durationMs = Math.round((elapsed() - this.#started) * 10) / 10;
+    this.#resolve({ response, error: response ? null : { code, message }, durationMs });
+  }
 }
 
 function open({ targets, agents }: Wire, target: Target, { headers }: Message): ClientRequest {
@@ -94,7 +111,7 @@ function open({ targets, agents }: Wire, target: Target, { headers }: Message): 
   });
 }
 
-function write(request: ClientRequest, { manner, body, slowMs }: Message & { slowMs: number }): void {
+function write(request: ClientRequest, { manner, body, slowMs }: Parcel): void {
   if (manner === 'slow') void writeSlowly(request, body, slowMs);
   else if (manner === 'truncated') request.write(body, () => request.socket?.end());
   // First let the half arrive: an endpoint that gets both at once may take the RST for an orderly end.
@@ -154,8 +171,4 @@ class Capture {
     const body = this.#bytes === 0 ? '' : Buffer.concat(this.#chunks).toString('utf8');
     return { status: statusCode, headers, body, body_truncated: !this.#whole };
   }
-}
-
-function fault(code: string, message: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(message), { code });
 }

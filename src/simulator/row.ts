@@ -1,6 +1,6 @@
 // A delivery without its bodies: what a list of many shows.
 import { type DeliveryEntry, type DeliveryStatus, time } from './delivery.js';
-import type { FaultKind } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
 
 /** A line of a list of deliveries. */
 export interface Row {

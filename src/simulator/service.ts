@@ -3,7 +3,8 @@
 import { builtInEventNames } from '../events/event.js';
 import { Courier } from './courier.js';
 import { type DeliveryEntry, type HappenedEvent, time } from './delivery.js';
-import { Faults, faultKinds } from './faults.js';
+import { faultKinds } from './fault-kinds.js';
+import { Faults } from './faults.js';
 import { Keyring } from './keyring.js';
 import { Ledger } from './ledger.js';
 import { Randomness } from './randomness.js';

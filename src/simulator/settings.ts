@@ -1,17 +1,12 @@
 // The options of startSimulator(), checked and completed before anything is opened.
 import { validateHeaderName } from 'node:http';
 import { ConfigurationError } from '../errors.js';
+import { isLogger, type Logger, silentLogger } from '../logger.js';
 import { didYouMean } from '../nearest-name.js';
+import { show } from '../option-checks.js';
 import { keyFault } from '../signature.js';
 import { type RetrySchedule, retryPauses } from './retry-schedule.js';
 import { seeds } from './seeds.js';
-
-/** Where the simulator writes what it does: a pino logger, or anything with these three methods. */
-export interface SimulatorLogger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
 
 /** Options of `startSimulator()`. */
 export interface SimulatorOptions {
@@ -36,7 +31,7 @@ export interface SimulatorOptions {
   /** Hosts outside the loopback and private address ranges that webhooks may point at. */
   readonly allowTargets?: readonly string[];
   /** A pino-compatible logger, or `false` for silence. @default false */
-  readonly logger?: SimulatorLogger | false;
+  readonly logger?: Logger | false;
   /** Which key signs sandbox events. @default 'private-key', as documented */
   readonly sandboxSigning?: 'private-key' | 'sandbox-key';
   /** The signature header's real name at the service. @default 'X-SERVICE-SIGNATURE' */
@@ -59,13 +54,11 @@ export interface Settings {
   readonly state: string | undefined;
   readonly seed: string | number | undefined;
   readonly allowTargets: readonly string[];
-  readonly logger: SimulatorLogger;
+  readonly logger: Logger;
   readonly sandboxSigning: 'private-key' | 'sandbox-key';
   readonly signatureHeader: string;
   readonly debugHeaders: boolean;
 }
-
-const SILENT: SimulatorLogger = { info() {}, warn() {}, error() {} };
 
 // A mapped type, so that the compiler insists that every option is in the list.
 const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } = {
@@ -144,11 +137,7 @@ export function simulatorKey(option: 'privateKey' | 'sandboxKey', key: unknown):
 
 function expect(option: keyof SimulatorOptions, value: unknown, right: boolean): void {
   if (right) return;
-  const got =
-    typeof value === 'string' || typeof value === 'number'
-      ? JSON.stringify(value)
-      : `of type ${typeof value}`;
-  throw new ConfigurationError(`${option} is ${got}; give ${OPTIONS[option]}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}; give ${OPTIONS[option]}.`);
 }
 
 function refuseProduction(allowed: boolean): void {
@@ -159,10 +148,9 @@ function refuseProduction(allowed: boolean): void {
   );
 }
 
-function resolveLogger(logger: SimulatorLogger | false = false): SimulatorLogger {
-  if (!logger) return SILENT;
-  const whole = (['info', 'warn', 'error'] as const).every((method) => typeof logger[method] === 'function');
-  expect('logger', logger, whole);
+function resolveLogger(logger: Logger | false = false): Logger {
+  if (logger === false) return silentLogger;
+  expect('logger', logger, isLogger(logger));
   return logger;
 }
 

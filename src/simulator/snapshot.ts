@@ -1,8 +1,8 @@
 // Keeps the state file up to date: soon after every change, and before an answer that promises something.
 import { ConfigurationError } from '../errors.js';
+import type { Logger } from '../logger.js';
 import type { Ledger } from './ledger.js';
 import { after, cancel, elapsed, type Timer } from './real-time.js';
-import type { SimulatorLogger } from './settings.js';
 import { codeOf, type State, writeState } from './state-file.js';
 
 /** What a snapshot is made from, and where it goes. */
@@ -10,7 +10,7 @@ export interface SnapshotTools {
   readonly path: string;
   readonly ledger: Ledger;
   readonly take: () => State;
-  readonly logger: SimulatorLogger;
+  readonly logger: Logger;
 }
 
 const SOON_MS = 50;

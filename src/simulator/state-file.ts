@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.js';
-import { faultKinds } from './faults.js';
+import { faultKinds } from './fault-kinds.js';
 
 const VERSION = 1;
 

@@ -4,7 +4,8 @@ import { envelope } from '../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../fixtures/fixture.js';
 import type { HappenedEvent, PlannedFault } from './delivery.js';
-import { type FaultKind, type FaultRule, faultErrors } from './faults.js';
+import type { FaultKind } from './fault-kinds.js';
+import { type FaultRule, faultErrors } from './faults.js';
 import { Refusal } from './refusal.js';
 
 /** What is laid over the sample event, as deep as it goes. */
