@@ -1,5 +1,6 @@
 // Bundles the simulator's page into one script and one stylesheet; it needs nothing else when it runs.
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
@@ -8,13 +9,13 @@ const license = fileURLToPath(new URL('../../node_modules/preact/LICENSE', impor
 
 /** @param {string} folder where `index.html`, `dashboard.js` and `dashboard.css` go */
 export function buildDashboard(folder) {
-  mkdirSync(folder, { recursive: true });
-  buildSync({
+  const { outputFiles } = buildSync({
     entryPoints: [
       { in: `${source}main.tsx`, out: 'dashboard' },
       { in: `${source}styles/dashboard.css`, out: 'dashboard' },
     ],
     outdir: folder,
+    write: false,
     bundle: true,
     minify: true,
     format: 'esm',
@@ -23,7 +24,21 @@ export function buildDashboard(folder) {
     jsxImportSource: 'preact',
     logLevel: 'warning',
   });
-  copyFileSync(`${source}index.html`, `${folder}/index.html`);
+  mkdirSync(folder, { recursive: true });
+  put(folder, 'index.html', readFileSync(`${source}index.html`));
   // Preact is inside the script, so its licence travels with it.
-  copyFileSync(license, `${folder}/preact-license.txt`);
+  put(folder, 'preact-license.txt', readFileSync(license));
+  for (const { path, contents } of outputFiles) put(folder, basename(path), contents);
+}
+
+/** In one step: a simulator that runs meanwhile never serves half a file. */
+function put(folder, name, contents) {
+  const unfinished = `${folder}/.${name}.${process.pid}`;
+  writeFileSync(unfinished, contents);
+  renameSync(unfinished, `${folder}/${name}`);
+}
+
+// Run as a program it builds the page where the simulator of a checkout looks for it.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  buildDashboard(fileURLToPath(new URL('../../dist/dashboard', import.meta.url)));
 }

@@ -7,9 +7,9 @@ import { Onboarding } from './deliveries/onboarding.js';
 import { Detail } from './detail/detail.js';
 import type { State } from './live/state.js';
 import { useShortcuts } from './parts/shortcuts.js';
-import { usePlace } from './place.js';
-import { focusTrigger } from './sidebar/focus-trigger.js';
+import { focusTrigger } from './sidebar/focus.js';
 import { Sidebar } from './sidebar/sidebar.js';
+import { usePlace } from './use-place.js';
 
 export function Columns({ state }: { state: State }) {
   const [place, go] = usePlace();

@@ -54,19 +54,18 @@ export const DeliveryRow = pure(({ row, selected, open }: DeliveryRowProps) => (
 ));
 
 function Waiting({ row, at }: { row: Row; at: string }) {
-  const { run, busy } = useAction(api.retryNow);
+  const retry = useAction(api.retryNow);
   return (
     <span class="waiting">
       <RetryCountdown at={at} brief />
       <button
         type="button"
         class="button small"
-        disabled={busy}
         aria-label={`Retry ${row.event_name} ${shortId(row.id)} now`}
         onClick={(event) => {
           // This button goes away with the retry; its row's own stays.
           event.currentTarget.closest('tr')?.querySelector<HTMLElement>('.row-button')?.focus();
-          run(row.id);
+          retry(row.id);
         }}
       >
         Retry now

@@ -5,6 +5,7 @@ import { Icon } from '../parts/icon.js';
 import { useAction } from '../parts/notice.js';
 import { pure } from '../parts/pure.js';
 import { faultText } from '../sidebar/fault-text.js';
+import { focusMain } from './focus.js';
 
 interface FaultBannerProps {
   readonly faults: readonly Fault[];
@@ -12,7 +13,11 @@ interface FaultBannerProps {
 }
 
 export const FaultBanner = pure(({ faults, webhooks }: FaultBannerProps) => {
-  const clear = useAction(api.removeFaults);
+  const clear = useAction(async () => {
+    await api.removeFaults();
+    // The banner goes away, and with it the button that has the focus.
+    focusMain();
+  });
   const [first] = faults;
   if (!first) return null;
   return (
@@ -22,7 +27,7 @@ export const FaultBanner = pure(({ faults, webhooks }: FaultBannerProps) => {
         <strong>Deliveries are damaged on purpose:</strong> {faultText(first, webhooks)}
         {faults.length > 1 && `, and ${faults.length - 1} more`}.
       </p>
-      <button type="button" class="button small" disabled={clear.busy} onClick={() => clear.run()}>
+      <button type="button" class="button small" onClick={() => clear()}>
         Turn all faults off
       </button>
     </div>

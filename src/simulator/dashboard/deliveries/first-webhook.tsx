@@ -4,10 +4,14 @@ import { api } from '../live/api.js';
 import { Problem } from '../parts/form-end.js';
 import { TextField } from '../parts/text-field.js';
 import { useForm } from '../parts/use-form.js';
+import { focusMain } from './focus.js';
 
 export function FirstWebhook() {
   const [url, setUrl] = useState('http://localhost:3000/hooks');
-  const { busy, errors, problem, send } = useForm(['url'], () => api.createWebhook({ url: url.trim() }));
+  const { errors, problem, send } = useForm(['url'], async () => {
+    await api.createWebhook({ url: url.trim() });
+    focusMain();
+  });
   return (
     <form class="inline-form" onSubmit={send}>
       <TextField
@@ -19,7 +23,7 @@ export function FirstWebhook() {
         change={setUrl}
         errors={errors.url}
       />
-      <button type="submit" class="button primary" disabled={busy}>
+      <button type="submit" class="button primary">
         Register
       </button>
       <Problem text={problem} />

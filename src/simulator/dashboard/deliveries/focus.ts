@@ -10,6 +10,11 @@ export function focusDelivery(id: string): void {
   document.querySelector<HTMLElement>(`[data-delivery="${CSS.escape(id)}"]`)?.focus();
 }
 
+/** After something in the main part that had the focus is gone. */
+export function focusMain(): void {
+  document.getElementById('main')?.focus();
+}
+
 /** The name that the detail's heading has for {@link focusDetail}. */
 export const DETAIL_TITLE = 'detail-title';
 

@@ -26,7 +26,7 @@ export function useRowKeys(
     k: () => move(-1),
     r: () => {
       const row = rows.find(({ id }) => id === current());
-      if (row) repeat.run(row);
+      if (row) repeat(row);
     },
   });
 }

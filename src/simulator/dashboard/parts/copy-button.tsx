@@ -16,7 +16,7 @@ export function CopyButton({ label, text, class: look = 'button' }: CopyButtonPr
   const [byHand, setByHand] = useState<string>();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const { run, busy } = useAction(async () => {
+  const copy = useAction(async () => {
     const content = typeof text === 'string' ? text : await text();
     try {
       await navigator.clipboard.writeText(content);
@@ -29,9 +29,12 @@ export function CopyButton({ label, text, class: look = 'button' }: CopyButtonPr
   });
   return (
     <>
-      <button type="button" class={look} disabled={busy} onClick={() => run()}>
-        <span role="status">{copied ? 'Copied' : label}</span>
+      <button type="button" class={look} onClick={() => copy()}>
+        {copied ? 'Copied' : label}
       </button>
+      <span class="visually-hidden" role="status">
+        {copied && 'Copied'}
+      </span>
       {byHand !== undefined && (
         <Dialog title="Copy this by hand" close={() => setByHand(undefined)}>
           <textarea class="code-input" readOnly rows={8} value={byHand} aria-label={label} />

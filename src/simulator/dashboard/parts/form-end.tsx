@@ -1,17 +1,16 @@
 // The end of a form that can be left: what was wrong with the whole of it, and its two buttons.
 interface FormEndProps {
   readonly verb: string;
-  readonly busy: boolean;
   readonly problem: string | undefined;
   readonly cancel: () => void;
 }
 
-export function FormEnd({ verb, busy, problem, cancel }: FormEndProps) {
+export function FormEnd({ verb, problem, cancel }: FormEndProps) {
   return (
     <>
       <Problem text={problem} />
       <p class="form-actions">
-        <button type="submit" class="button primary" disabled={busy}>
+        <button type="submit" class="button primary">
           {verb}
         </button>
         <button type="button" class="button quiet" onClick={cancel}>

@@ -1,28 +1,31 @@
 // What went wrong with something the reader asked for, shown until it is put away.
 import { createContext } from 'preact';
-import { useCallback, useContext, useState } from 'preact/hooks';
+import { useCallback, useContext, useRef } from 'preact/hooks';
 
 export const NoticeContext = createContext<(text: string | undefined) => void>(() => {});
 
-/** Runs an action at a time; a refusal becomes a notice. */
+/**
+ * Runs an action once at a time; a refusal becomes a notice. The button is not disabled meanwhile: that would
+ * take the focus away from whoever uses the keyboard.
+ */
 export function useAction<Arguments extends unknown[]>(
   action: (...given: Arguments) => Promise<unknown>,
-): { run: (...given: Arguments) => Promise<void>; busy: boolean } {
+): (...given: Arguments) => Promise<void> {
   const notice = useContext(NoticeContext);
-  const [busy, setBusy] = useState(false);
-  const run = useCallback(
+  const running = useRef(false);
+  return useCallback(
     async (...given: Arguments) => {
-      setBusy(true);
+      if (running.current) return;
+      running.current = true;
       try {
         await action(...given);
         notice(undefined);
       } catch (error) {
         notice(error instanceof Error ? error.message : String(error));
       } finally {
-        setBusy(false);
+        running.current = false;
       }
     },
     [action, notice],
   );
-  return { run, busy };
 }

@@ -3,10 +3,14 @@ import { useEffect, useRef } from 'preact/hooks';
 import { api } from '../live/api.js';
 import type { Webhook } from '../live/wire.js';
 import { useAction } from '../parts/notice.js';
+import { focusPanel } from './focus.js';
 
 export function DeleteQuestion({ webhook, keep }: { webhook: Webhook; keep: () => void }) {
   const { id, url } = webhook;
-  const remove = useAction(() => api.deleteWebhook(id));
+  const remove = useAction(async () => {
+    await api.deleteWebhook(id);
+    focusPanel('webhooks');
+  });
   const keepButton = useRef<HTMLButtonElement>(null);
   useEffect(() => keepButton.current?.focus(), []);
   return (
@@ -16,8 +20,7 @@ export function DeleteQuestion({ webhook, keep }: { webhook: Webhook; keep: () =
         type="button"
         class="button small danger"
         aria-label={`Delete ${url} for good`}
-        disabled={remove.busy}
-        onClick={() => remove.run()}
+        onClick={() => remove()}
       >
         Delete
       </button>

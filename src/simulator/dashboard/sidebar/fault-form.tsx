@@ -30,7 +30,7 @@ export function FaultForm({ faultKinds, webhooks, close }: FaultFormProps) {
     ...{ kind: faultKinds[0] ?? '', event: '', webhook: '' },
     ...{ times: '1', probability: '100' },
   });
-  const { busy, errors, problem, send } = useForm(FIELDS, async () => {
+  const { errors, problem, send } = useForm(FIELDS, async () => {
     await api.addFault(fieldsOf(rule));
     close();
   });
@@ -50,7 +50,7 @@ export function FaultForm({ faultKinds, webhooks, close }: FaultFormProps) {
         <TextField label="Likely, %" {...PERCENT} {...bind('probability')} />
         <SelectField label="How often" options={TIMES} {...bind('times')} />
       </div>
-      <FormEnd verb="Turn on" busy={busy} problem={problem} cancel={close} />
+      <FormEnd verb="Turn on" problem={problem} cancel={close} />
     </form>
   );
 }

@@ -1,12 +1,12 @@
 // The standing faults: those in force, and the form that adds one.
-import { useState } from 'preact/hooks';
 import { api } from '../live/api.js';
 import type { Fault, Webhook } from '../live/wire.js';
-import { Icon } from '../parts/icon.js';
 import { useAction } from '../parts/notice.js';
 import { pure } from '../parts/pure.js';
+import { Adder } from './adder.js';
 import { FaultForm } from './fault-form.js';
 import { faultText } from './fault-text.js';
+import { focusPanel } from './focus.js';
 import { Panel } from './panel.js';
 
 interface FaultsPanelProps {
@@ -16,11 +16,14 @@ interface FaultsPanelProps {
 }
 
 export const FaultsPanel = pure(({ faults, webhooks, faultKinds }: FaultsPanelProps) => {
-  const [adding, setAdding] = useState(false);
-  const remove = useAction(api.removeFault);
+  const remove = useAction(async (id: string) => {
+    await api.removeFault(id);
+    focusPanel('faults');
+  });
+  const some = faults.length > 0;
   return (
-    <Panel title="Faults" id="faults" fact={faults.length > 0 ? `${faults.length} on` : undefined}>
-      {faults.length > 0 ? (
+    <Panel title="Faults" id="faults" fact={some ? `${faults.length} on` : undefined}>
+      {some && (
         <ul class="faults">
           {faults.map((fault) => (
             <li key={fault.id}>
@@ -29,24 +32,19 @@ export const FaultsPanel = pure(({ faults, webhooks, faultKinds }: FaultsPanelPr
                 type="button"
                 class="button small quiet"
                 aria-label={`Remove ${fault.kind}`}
-                onClick={() => remove.run(fault.id)}
+                onClick={() => remove(fault.id)}
               >
                 Remove
               </button>
             </li>
           ))}
         </ul>
-      ) : (
-        !adding && <p class="note">Everything goes out whole and in order.</p>
       )}
-      {adding ? (
-        <FaultForm faultKinds={faultKinds} webhooks={webhooks} close={() => setAdding(false)} />
-      ) : (
-        <button type="button" class="button" onClick={() => setAdding(true)}>
-          <Icon name="plus" />
-          Add a fault
-        </button>
-      )}
+      <Adder
+        label="Add a fault"
+        note={some ? undefined : 'Everything goes out whole and in order.'}
+        form={(close) => <FaultForm faultKinds={faultKinds} webhooks={webhooks} close={close} />}
+      />
     </Panel>
   );
 });

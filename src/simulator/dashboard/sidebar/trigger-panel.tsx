@@ -45,7 +45,7 @@ export const TriggerPanel = pure(({ samples, faultKinds }: TriggerPanelProps) =>
           As a sandbox event
         </label>
         <Problem text={form.problem} />
-        <button type="submit" class="button primary wide" disabled={form.busy || !payload.check.fine}>
+        <button type="submit" class="button primary wide" disabled={!payload.check.fine}>
           {event.count === '1' ? 'Send event' : `Send ${event.count} events`}
         </button>
         <p class="note" role="status">

@@ -28,7 +28,7 @@ export function WebhookForm({ webhook, eventNames, save, verb, close }: WebhookF
   useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const [url, setUrl] = useState(webhook?.url ?? '');
   const [events, setEvents] = useState<readonly string[]>(webhook?.events ?? ['*']);
-  const { busy, errors, problem, send } = useForm(['url', 'events'], async () => {
+  const { errors, problem, send } = useForm(['url', 'events'], async () => {
     await save({ url: url.trim(), events });
     close();
   });
@@ -36,7 +36,7 @@ export function WebhookForm({ webhook, eventNames, save, verb, close }: WebhookF
     <form ref={form} class="form" onSubmit={send} onKeyDown={(event) => event.key === 'Escape' && close()}>
       <TextField label="URL" {...URL_INPUT} value={url} change={setUrl} errors={errors.url} />
       <EventsField events={events} eventNames={eventNames} errors={errors.events} change={setEvents} />
-      <FormEnd verb={verb} busy={busy} problem={problem} cancel={close} />
+      <FormEnd verb={verb} problem={problem} cancel={close} />
     </form>
   );
 }

@@ -1,9 +1,11 @@
 // One webhook: its address, its events, and what can be done with it.
+import type { RefObject } from 'preact';
 import { useState } from 'preact/hooks';
 import { api } from '../live/api.js';
 import type { Webhook } from '../live/wire.js';
 import { shortUrl } from '../parts/format.js';
 import { useAction } from '../parts/notice.js';
+import { useFocusBack } from '../parts/use-focus-back.js';
 import { DeleteQuestion } from './delete-question.js';
 import { WebhookForm } from './webhook-form.js';
 
@@ -18,6 +20,7 @@ export function WebhookItem({ webhook, eventNames }: WebhookItemProps) {
   const [mode, setMode] = useState<Mode>('shown');
   const { id, url, events, paused } = webhook;
   const show = () => setMode('shown');
+  const editButton = useFocusBack(mode !== 'shown');
   if (mode === 'edited') {
     const save = (fields: object) => api.updateWebhook(id, fields);
     return (
@@ -37,19 +40,25 @@ export function WebhookItem({ webhook, eventNames }: WebhookItemProps) {
         {mode === 'asked' ? (
           <DeleteQuestion webhook={webhook} keep={show} />
         ) : (
-          <Actions webhook={webhook} go={setMode} />
+          <Actions webhook={webhook} go={setMode} editButton={editButton} />
         )}
       </div>
     </li>
   );
 }
 
-function Actions({ webhook, go }: { webhook: Webhook; go: (mode: Mode) => void }) {
+interface ActionsProps {
+  readonly webhook: Webhook;
+  readonly go: (mode: Mode) => void;
+  readonly editButton: RefObject<HTMLButtonElement | null>;
+}
+
+function Actions({ webhook, go, editButton }: ActionsProps) {
   const { id, url, paused } = webhook;
   const pause = useAction(() => api.updateWebhook(id, { paused: !paused }));
   const actions = [
     ['Edit', () => go('edited')],
-    [paused ? 'Resume' : 'Pause', () => pause.run()],
+    [paused ? 'Resume' : 'Pause', () => pause()],
     ['Delete', () => go('asked')],
   ] as const;
   return (
@@ -58,9 +67,9 @@ function Actions({ webhook, go }: { webhook: Webhook; go: (mode: Mode) => void }
         <button
           key={verb}
           type="button"
+          ref={verb === 'Edit' ? editButton : null}
           class="button small quiet"
           aria-label={`${verb} ${url}`}
-          disabled={pause.busy}
           onClick={act}
         >
           {verb}

@@ -1,9 +1,8 @@
 // The registered webhooks, and the form that registers another.
-import { useState } from 'preact/hooks';
 import { api } from '../live/api.js';
 import type { Webhook } from '../live/wire.js';
-import { Icon } from '../parts/icon.js';
 import { pure } from '../parts/pure.js';
+import { Adder } from './adder.js';
 import { Panel } from './panel.js';
 import { WebhookForm } from './webhook-form.js';
 import { WebhookItem } from './webhook-item.js';
@@ -14,31 +13,23 @@ interface WebhooksPanelProps {
 }
 
 export const WebhooksPanel = pure(({ webhooks, eventNames }: WebhooksPanelProps) => {
-  const [adding, setAdding] = useState(false);
+  const some = webhooks.length > 0;
   return (
-    <Panel title="Webhooks" id="webhooks" fact={webhooks.length > 0 ? String(webhooks.length) : undefined}>
-      {webhooks.length > 0 ? (
+    <Panel title="Webhooks" id="webhooks" fact={some ? String(webhooks.length) : undefined}>
+      {some && (
         <ul class="webhooks">
           {webhooks.map((webhook) => (
             <WebhookItem key={webhook.id} webhook={webhook} eventNames={eventNames} />
           ))}
         </ul>
-      ) : (
-        !adding && <p class="note">None yet: events reach nobody.</p>
       )}
-      {adding ? (
-        <WebhookForm
-          eventNames={eventNames}
-          save={api.createWebhook}
-          verb="Register"
-          close={() => setAdding(false)}
-        />
-      ) : (
-        <button type="button" class="button" onClick={() => setAdding(true)}>
-          <Icon name="plus" />
-          Register a webhook
-        </button>
-      )}
+      <Adder
+        label="Register a webhook"
+        note={some ? undefined : 'None yet: events reach nobody.'}
+        form={(close) => (
+          <WebhookForm eventNames={eventNames} save={api.createWebhook} verb="Register" close={close} />
+        )}
+      />
     </Panel>
   );
 });
