@@ -162,7 +162,7 @@ describe('the package', () => {
     const kinds = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(installed, 'dist', name)).isFile())
       .map((name) => /\.[a-z.]+$/.exec(name)?.[0]);
-    expect([...new Set(kinds)].sort()).toEqual(['.d.ts', '.js', '.json']);
+    expect([...new Set(kinds)].sort()).toEqual(['.css', '.d.ts', '.html', '.js', '.json', '.txt']);
   });
 });
 
