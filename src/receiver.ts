@@ -24,11 +24,12 @@ export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extr
 /** A request handler for Express, Connect and `http.createServer`, and the same journey without a request. */
 export interface Receiver<Events extends EventSchemas = {}, Extra extends object = {}> {
   (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void;
+  // `& string` makes the compiler list the patterns when it refuses one, instead of naming their type.
   /**
    * Registers a handler for `transaction.paid`, `transaction.*` or `*` (every declared event).
    * @throws {ConfigurationError} for a pattern that no declared event matches, and after the first delivery
    */
-  on<P extends Pattern<Events>>(
+  on<P extends Pattern<Events> & string>(
     pattern: P,
     handler: Handler<EventOf<Matching<P, Events>, Events>, Extra>,
     options?: HandlerOptions,
