@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { type Handler, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
 import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
@@ -272,6 +273,25 @@ describe('an event whose handler failed', () => {
       ...['the function', 'the name', 'another'],
       ...['the function', 'another'],
     ]);
+  });
+
+  test('an app that comes to accept the payload between two attempts runs its handler, whatever its name', async () => {
+    const store = memoryStore();
+    const ran: string[] = [];
+    const old = await startEndpoint({ store, handlers: {} });
+    for (const register of [old.hooks.onInvalid, old.hooks.onUnknown]) {
+      register(() => ran.push('keep'), { name: 'archive' });
+      register(() => Promise.reject(new Error('down')));
+    }
+    const events = { 'transaction.paid': z.looseObject({}), 'payout.sent': z.looseObject({}) };
+    const deployed = await startEndpoint({ store, events, handlers: {} });
+    deployed.hooks.on('*', () => ran.push('archive'), { name: 'archive' });
+    const misfit = { ...fixtures.transactionPaid(), payload: {} };
+    for (const event of [misfit, fixtures.event('payout.sent', {})]) {
+      expect(await old.post(delivery(event))).toMatchObject(failed);
+      expect(await deployed.post(delivery(event))).toMatchObject(processed);
+    }
+    expect(ran).toEqual(['keep', 'archive', 'keep', 'archive']);
   });
 
   test('a handler without a name runs on every attempt, though its function is named', async () => {
