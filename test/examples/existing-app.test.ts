@@ -38,6 +38,7 @@ describe('the wrong placement, as its README shows it', () => {
   test('is answered at once, and the log says which line to change', async () => {
     const [{ script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
+    await session.app.printed('BODY_CONSUMED');
     const lines = session.app
       .output()
       .split('\n')

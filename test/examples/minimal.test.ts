@@ -35,7 +35,7 @@ describe('the commands of its README', () => {
     const [{ script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
     expect(await session.type(script)).toBe('{"received":true,"outcome":"duplicate"}');
-    expect(session.app.output()).toContain('"order_id":"order-1042"');
+    await session.app.printed('"order_id":"order-1042"');
   });
 
   test('are answered 401 once a byte has changed after signing', async () => {
