@@ -1,6 +1,7 @@
 // The SQL of the Postgres store, for a table of the user's choice.
 import { createHash } from 'node:crypto';
 import { ConfigurationError } from '../errors.js';
+import { Statement } from './postgres-statement.js';
 
 const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_]{0,62})\.)?([A-Za-z_][A-Za-z0-9_]{0,62})$/;
 const LONGEST_NAME = 63;
@@ -20,9 +21,10 @@ export function parseTable(table: unknown): { readonly table: string; readonly i
 
 /** Postgres would cut a long name to that of the table itself, and then find the index there already. */
 function indexName(table: string): string {
-  const index = `${table}_forget_at`;
-  if (index.length <= LONGEST_NAME) return `"${index}"`;
-  return `"${table.slice(0, 40)}_${createHash('sha256').update(table).digest('hex').slice(0, 12)}_forget_at"`;
+  const index = `${table}_claimed_at`;
+  return index.length <= LONGEST_NAME
+    ? `"${index}"`
+    : `"${table.slice(0, 40)}_${createHash('sha256').update(table).digest('hex').slice(0, 16)}"`;
 }
 
 export type Sql = ReturnType<typeof sqlFor>;
@@ -31,28 +33,26 @@ export type Sql = ReturnType<typeof sqlFor>;
 export function sqlFor({ table, index }: { readonly table: string; readonly index: string }) {
   const now = 'statement_timestamp()';
   const forgotten = `e.forget_at <= ${now}`;
-  const free = `(${forgotten} OR e.completed_at IS NULL AND e.lease_ends <= ${now})`;
+  const free = `LEAST(e.lease_ends, e.forget_at) <= ${now}`;
   const ifFree = (column: string) =>
     `${column} = CASE WHEN ${free} THEN excluded.${column} ELSE e.${column} END`;
   const inMs = (parameter: string) => `${now} + ${parameter} * interval '1 millisecond'`;
   // The row is written even when it stays as it is: otherwise a claim that lost a race would get no row at all.
-  const claim = (more = '') => `
+  const claim = `
 INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
-VALUES ($1, $2, 1, '{}', $3, ${inMs('$4')}, ${inMs('$5')})
+VALUES ($1, $2, 1, '[]', $3, ${inMs('$4')}, ${inMs('$5')})
 ON CONFLICT (key) DO UPDATE SET
   ${ifFree('token')},
   attempt = CASE WHEN ${forgotten} THEN 1 WHEN ${free} THEN e.attempt + 1 ELSE e.attempt END,
-  finished = CASE WHEN ${forgotten} THEN '{}' ELSE e.finished END,
+  finished = CASE WHEN ${forgotten} THEN '[]' ELSE e.finished END,
   ${ifFree('fingerprint')},
   ${ifFree('lease_ends')},
-  completed_at = CASE WHEN ${forgotten} THEN NULL ELSE e.completed_at END,
   ${ifFree('forget_at')}
-RETURNING token = $2 AS claimed, completed_at IS NOT NULL AS completed, attempt, fingerprint,
-  array_to_json(finished)::text AS finished,
-  (extract(epoch FROM lease_ends - ${now}) * 1000)::float8 AS lease_left${more}`;
+RETURNING token = $2 AS claimed, attempt, finished, fingerprint,
+  date_part('epoch', lease_ends) - date_part('epoch', ${now}) AS lease_left`;
 
   const complete = `
-UPDATE ${table} SET completed_at = ${now}, finished = '{}', forget_at = ${inMs('$3')}
+UPDATE ${table} SET lease_ends = 'infinity', finished = '[]', forget_at = ${inMs('$3')}
 WHERE key = $1 AND token = $2`;
 
   return {
@@ -60,33 +60,37 @@ WHERE key = $1 AND token = $2`;
 -- Two processes that start at once would both find no table, and one would fail to create it.
 SELECT pg_advisory_xact_lock(hashtextextended('payment-webhooks', 0));
 CREATE TABLE IF NOT EXISTS ${table} (
-  key          text COLLATE "C" PRIMARY KEY,   -- namespace, live or sandbox, id of the event
-  token        uuid,                           -- who owns the claim; null once it is released
-  attempt      integer NOT NULL,
-  finished     text[] NOT NULL,                -- named handlers that succeeded on an earlier attempt
-  fingerprint  text NOT NULL,                  -- SHA-256 of the latest claim's bytes
-  lease_ends   timestamptz NOT NULL,
-  completed_at timestamptz,
-  forget_at    timestamptz NOT NULL            -- the last write plus the retention
+  key         text COLLATE "C" PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  token       uuid,                         -- who owns the claim; null once it is released
+  attempt     integer NOT NULL,
+  finished    text NOT NULL,                -- JSON: named handlers that succeeded on an earlier attempt
+  fingerprint text NOT NULL,                -- SHA-256 of the bytes that are worked on, or were
+  lease_ends  timestamptz NOT NULL,         -- -infinity once released, infinity once completed
+  forget_at   timestamptz NOT NULL,         -- the last write plus the retention
+  claimed_at  timestamptz NOT NULL DEFAULT statement_timestamp()
 );
-CREATE INDEX IF NOT EXISTS ${index} ON ${table} (forget_at);`,
+-- Not on forget_at: each write changes that, and would then have to touch every index.
+CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`,
 
-    claim: claim(),
+    claim: new Statement(claim),
 
-    renew: `
+    renew: new Statement(`
 UPDATE ${table} SET lease_ends = ${inMs('$3')}, forget_at = ${inMs('$4')}
-WHERE key = $1 AND token = $2 AND completed_at IS NULL`,
+WHERE key = $1 AND token = $2 AND lease_ends < 'infinity'`),
 
-    complete,
+    complete: new Statement(complete),
 
-    release: `
+    release: new Statement(`
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${inMs('$3')}
-WHERE key = $1 AND token = $2 AND completed_at IS NULL`,
+WHERE key = $1 AND token = $2 AND lease_ends < 'infinity'`),
 
-    prune: `
+    // What was claimed within the retention is remembered still, so the index leaves out most of the table.
+    prune: new Statement(`
 DELETE FROM ${table} WHERE key IN (
-  SELECT key FROM ${table} WHERE forget_at <= ${now} ORDER BY forget_at LIMIT $1 FOR UPDATE SKIP LOCKED
-)`,
+  SELECT key FROM ${table}
+  WHERE claimed_at <= ${now} - $1 * interval '1 millisecond' AND forget_at <= ${now}
+  ORDER BY claimed_at LIMIT $2 FOR UPDATE SKIP LOCKED
+)`),
 
     // A duplicate waits for the transaction that works on the event, but not for long. The handlers' own statements
     // wait as they always did: the claim puts the setting back.
@@ -96,12 +100,12 @@ SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout
   set_config('lock_timeout', '1s', true),
   set_config('idle_in_transaction_session_timeout', '${idleMs}', true);`,
 
-    claimInTransaction: claim(`,
+    claimInTransaction: new Statement(`${claim},
   set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout`),
 
     renewTransaction: `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`,
 
     // Finds no row when a handler has ended the transaction: the row was then written by another one, or by none.
-    completeInTransaction: `${complete} AND xmin = pg_current_xact_id_if_assigned()::xid`,
+    completeInTransaction: new Statement(`${complete} AND xmin = pg_current_xact_id_if_assigned()::xid`),
   };
 }
