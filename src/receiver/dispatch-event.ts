@@ -1,0 +1,114 @@
+// Station 5: event -> your handlers, awaited.
+import type { Delivery } from '../delivery.js';
+import { Fault, HandlerError } from '../errors.js';
+import type { Registration } from '../handlers.js';
+import { describeError, writeLog } from '../logger.js';
+import { observed } from '../observer.js';
+import type { Configuration } from '../options.js';
+import type { Claim } from '../stores/store.js';
+
+/** The part of a claim that handlers come to see. */
+export type Attempt = Pick<Claim<object>, 'attempt' | 'finished' | 'context'>;
+
+/** What the handlers of one attempt are called with. */
+export interface Dispatch {
+  readonly delivery: Delivery;
+  readonly attempt: Attempt;
+  /** The event; for `onInvalid` handlers the error. */
+  readonly subject: unknown;
+}
+
+const RETRY_AFTER_MS = 5_000;
+
+/**
+ * Runs the handlers concurrently and waits for all of them. Past `timeout` the delivery's answer is settled as
+ * a fault, never as a 2xx, while they go on.
+ *
+ * @throws {HandlerError} when at least one failed
+ */
+export async function dispatchEvent(
+  handlers: readonly Registration[],
+  dispatch: Dispatch,
+  c: Pick<Configuration, 'observer' | 'deadlines'>,
+): Promise<void> {
+  const { delivery, attempt } = dispatch;
+  const context = contextOf(delivery, attempt);
+  const round: Round = { ...dispatch, context, observer: c.observer, failures: [] };
+  const deadline = c.deadlines.handlers.set(() => {
+    delivery.abort('HANDLER_TIMEOUT');
+    delivery.settle(new Fault('HANDLER_TIMEOUT', { retryAfterMs: RETRY_AFTER_MS }));
+  });
+  await Promise.all(handlers.map((handler) => run(handler, round)));
+  c.deadlines.handlers.clear(deadline);
+  if (round.failures.length > 0) throw new HandlerError(round.failures);
+}
+
+/** A dispatch under way. */
+interface Round extends Dispatch {
+  readonly context: object;
+  readonly observer: Configuration['observer'];
+  /** What the handlers that failed threw. */
+  readonly failures: unknown[];
+}
+
+/** Never rejects: what the handler throws is among the failures of the round. */
+async function run(handler: Registration, round: Round): Promise<void> {
+  const { delivery, attempt } = round;
+  const skipped = handler.named && attempt.finished.includes(handler.name);
+  const report: Delivery['handlers'][number] = {
+    name: handler.name,
+    status: skipped ? 'skipped' : 'running',
+    durationMs: 0,
+  };
+  delivery.handlers.push(report);
+  if (skipped) return;
+  const startedAt = performance.now();
+  try {
+    await call(handler, round);
+    report.status = 'fulfilled';
+    if (handler.named) delivery.finished.push(handler.name);
+  } catch (error) {
+    round.failures.push(error);
+    report.status = 'rejected';
+    writeLog(
+      delivery.log,
+      'error',
+      { handler: handler.name, error: describeError(error) },
+      'a handler failed',
+    );
+  }
+  report.durationMs = performance.now() - startedAt;
+}
+
+async function call(handler: Registration, round: Round): Promise<void> {
+  const { delivery, attempt, observer } = round;
+  const work = async () => {
+    await handler.run(round.subject as never, round.context as never);
+  };
+  const wrap = observer?.handler?.bind(observer);
+  if (!wrap || !delivery.event) return work();
+  const described = { event: delivery.event, name: handler.name, attempt: attempt.attempt };
+  return observed(
+    (inner) => wrap(described, inner),
+    work,
+    (error) => delivery.observerFailed(error),
+  );
+}
+
+/** `signal` and `log` are getters: most handlers use neither, and each costs more than the rest together. */
+function contextOf(delivery: Delivery, { attempt, context }: Attempt): object {
+  const given = {
+    get signal() {
+      return delivery.signal;
+    },
+    get log() {
+      return delivery.log;
+    },
+    rawBody: delivery.rawBody,
+    headers: delivery.headers,
+    attempt,
+    keyIndex: delivery.keyIndex,
+  };
+  // A store adds to what handlers are given, and replaces nothing of it.
+  return context ? Object.defineProperties({ ...context }, Object.getOwnPropertyDescriptors(given)) : given;
+}
