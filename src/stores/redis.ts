@@ -1,7 +1,8 @@
 // Remembers event ids in Redis: one hash for each, which only these scripts change, by the clock of the server.
 import { createHash } from 'node:crypto';
 import { ConfigurationError, StoreError } from '../errors.js';
-import { refuseUnknownOptions } from './options.js';
+import { newToken } from '../token.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import {
   type Claim,
   type ClaimRequest,
@@ -9,7 +10,6 @@ import {
   type IdempotencyStore,
   retentionMs,
 } from './store.js';
-import { newToken } from './token.js';
 
 class Script {
   readonly text: string;

@@ -1,10 +1,10 @@
 // A claim in Postgres: the question and its answer, and the claim that one row keeps.
-import { StoreError } from '../errors.js';
-import type { PostgresPool, PostgresReply } from './postgres-pool.js';
-import type { Sql } from './postgres-sql.js';
-import type { Asking, Statement } from './postgres-statement.js';
-import type { Claim, ClaimRequest, ClaimResult } from './store.js';
-import { newToken } from './token.js';
+import { StoreError } from '../../errors.js';
+import { newToken } from '../../token.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
+import type { PostgresPool, PostgresReply } from './pool.js';
+import type { Sql } from './sql.js';
+import type { Asking, Statement } from './statement.js';
 
 export interface PostgresClaims {
   readonly pool: PostgresPool;

@@ -1,7 +1,7 @@
 // A statement in SQL: prepared where that works, and asked again where that helps.
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { PostgresReply, Queryable } from './postgres-pool.js';
+import type { PostgresReply, Queryable } from './pool.js';
 
 export class Statement {
   readonly text: string;

@@ -1,10 +1,10 @@
 // A claim that is a transaction: the event is remembered by the same commit as the handlers' writes.
-import { StoreError } from '../errors.js';
-import { type Answer, Bid, type PostgresClaims, readAnswer } from './postgres-claim.js';
-import { Loan } from './postgres-loan.js';
-import type { PostgresClient } from './postgres-pool.js';
-import { sqlState } from './postgres-statement.js';
-import type { Claim, ClaimRequest, ClaimResult } from './store.js';
+import { StoreError } from '../../errors.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
+import { type Answer, Bid, type PostgresClaims, readAnswer } from './claim.js';
+import { Loan } from './loan.js';
+import type { PostgresClient } from './pool.js';
+import { sqlState } from './statement.js';
 
 /** What handlers get in their context. */
 export interface InTransaction {
