@@ -106,8 +106,10 @@ function digest(bytes: Uint8Array, key: SigningKey): Buffer {
 }
 
 /** @throws {ConfigurationError} for a parsed object: encoding it again would give other bytes than were signed. */
-export function asBytes(rawBody: string | Uint8Array): Uint8Array {
-  if (rawBody instanceof Uint8Array) return rawBody;
+export function asBytes(rawBody: string | Uint8Array): Buffer {
+  if (Buffer.isBuffer(rawBody)) return rawBody;
+  if (rawBody instanceof Uint8Array)
+    return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
   throw new ConfigurationError(
     `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}: give the bytes exactly as they were received, not the parsed body. ` +

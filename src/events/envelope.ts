@@ -1,5 +1,6 @@
 // What every event carries, whatever its name (spec: Webhook event object).
 import { z } from 'zod';
+import type { Fault } from '../errors.js';
 
 /** The fields that stand around every payload. */
 export interface Envelope {
@@ -10,6 +11,21 @@ export interface Envelope {
   /** Whether the event was triggered in the sandbox environment: no money moved. */
   sandbox: boolean;
   payload: object;
+}
+
+/**
+ * - `declared`: validated, and one of the union.
+ * - `unknown`: authentic, but nobody declared its name.
+ * - `invalid`: a declared name, with a payload that does not fit.
+ * - `ignored`: the sandbox policy wants no handler to see it.
+ */
+export interface Decoded {
+  readonly status: 'declared' | 'unknown' | 'invalid' | 'ignored';
+  readonly event: Envelope;
+  /** Keys that could replace a prototype were in the body; they are not in the event. */
+  readonly keysDropped: boolean;
+  /** With `invalid`. */
+  readonly fault?: Fault;
 }
 
 const PRINTABLE = /^[!-~]{1,255}$/;

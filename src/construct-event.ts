@@ -1,0 +1,66 @@
+// Checks and decodes a delivery without a request, for code that is not a middleware.
+import { BodyError, ConfigurationError, EventError, Fault, SignatureError, WebhookError } from './errors.js';
+import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
+import { decodeEvent } from './receiver/decode-event.js';
+import { asBytes, isSignature, type PrivateKey, signingKeys, verify } from './signature.js';
+
+export interface ConstructEventOptions<Events extends EventSchemas = {}> {
+  /** The body exactly as it was received; text is taken as UTF-8. */
+  readonly rawBody: string | Uint8Array;
+  /** The value of the signature header. */
+  readonly signature: unknown;
+  /** One key, or several of which any may have signed. */
+  readonly privateKey: PrivateKey | readonly PrivateKey[];
+  /** Schemas of further events, as in `receiver()`. */
+  readonly events?: Events;
+}
+
+/**
+ * The event in a delivery, once its signature has proven right. Nothing here stops a replay: remember the event's
+ * id, or use `receiver()`.
+ *
+ * @throws {SignatureError} the signature is missing, malformed, or made with none of the keys
+ * @throws {BodyError} the body is not JSON in UTF-8
+ * @throws {EventError} the body is no event, or the payload of a declared one does not fit
+ * @throws {ConfigurationError} for unusable keys or schemas, or a schema that validates asynchronously
+ * @example
+ * const event = constructEvent({ rawBody, signature: headers['x-service-signature'], privateKey });
+ * if (isKnown(event)) console.log(event.payload.transaction.order_id);
+ */
+export function constructEvent<const Events extends EventSchemas = {}>(
+  options: ConstructEventOptions<Events>,
+): WebhookEvent<Events> | UnknownEvent {
+  const { rawBody, signature, privateKey } = options;
+  const bytes = asBytes(rawBody);
+  const keys = signingKeys(privateKey);
+  const events = declareEvents(options.events);
+  if (signature === undefined || signature === null || signature === '')
+    throw new SignatureError('SIGNATURE_MISSING');
+  if (!isSignature(signature)) throw new SignatureError('SIGNATURE_MALFORMED');
+  const key = keys[verify(bytes, signature, keys)];
+  if (!key) throw new SignatureError('SIGNATURE_MISMATCH');
+  const decoded = decodeEvent(bytes, key, { events, sandbox: 'accept' });
+  if (decoded instanceof Promise) {
+    decoded.catch(() => {});
+    throw new ConfigurationError(
+      'A schema under events validates asynchronously. Use receiver().receive() for it.',
+    );
+  }
+  const fault = decoded instanceof Fault ? decoded : decoded.fault;
+  if (fault) throw errorOf(fault);
+  return (decoded as { event: unknown }).event as WebhookEvent<Events> | UnknownEvent;
+}
+
+function errorOf({ code, hint, issues, cause }: Fault): WebhookError {
+  switch (code) {
+    case 'KEY_MODE_MISMATCH':
+      return new SignatureError(code);
+    case 'BODY_MALFORMED':
+      return new BodyError(code, hint);
+    case 'EVENT_INVALID':
+      return new EventError(issues ?? []);
+    default:
+      // A schema threw: its error is the caller's own.
+      return new WebhookError(code, hint, { cause });
+  }
+}

@@ -1,0 +1,42 @@
+// The main door: the receiver, the event types, the errors and the memory store.
+
+export type { ConstructEventOptions } from './construct-event.js';
+// Without the middleware
+export { constructEvent } from './construct-event.js';
+export type { ErrorCode, Issue } from './errors.js';
+// What went wrong, and what telemetry is told
+export {
+  BodyError,
+  ConfigurationError,
+  EventError,
+  HandlerError,
+  SignatureError,
+  StoreError,
+  WebhookError,
+} from './errors.js';
+export type {
+  EventName,
+  EventOf,
+  EventSchemas,
+  TransactionPaid,
+  UnknownEvent,
+  WebhookEvent,
+} from './events/event.js';
+// Events
+export { isKnown } from './events/event.js';
+export type { TransactionPaidPayload } from './events/transaction.js';
+export { transactionPaidPayload } from './events/transaction.js';
+export type { Handler, HandlerContext, HandlerOptions } from './handlers.js';
+export { keepRawBody } from './keep-raw-body.js';
+export type { Logger } from './logger.js';
+export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observer.js';
+export type { ReceiverOptions } from './options.js';
+export type { Answer } from './receiver/respond.js';
+export type { InvalidHandler, Receiver } from './receiver.js';
+// Receiving
+export { receiver } from './receiver.js';
+export { verifySignature } from './signature.js';
+export type { MemoryStoreOptions } from './stores/memory.js';
+// Once per event
+export { memoryStore } from './stores/memory.js';
+export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './stores/store.js';

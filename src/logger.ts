@@ -1,0 +1,101 @@
+// The default logger, and what may be logged: codes, ids and names, never what a body, key or handler says.
+import { pino } from 'pino';
+import { describeFrames } from './stack-frames.js';
+
+/** One level of a pino-compatible logger. */
+export interface LogMethod {
+  (fields: object, message?: string): void;
+  (message: string): void;
+}
+
+/** The part of a pino-compatible logger that is used. */
+export interface Logger {
+  readonly info: LogMethod;
+  readonly warn: LogMethod;
+  readonly error: LogMethod;
+  child?(bindings: Record<string, unknown>): Logger;
+}
+
+export type LogLevel = 'info' | 'warn' | 'error';
+
+/** Longest id or name in a log line. */
+const LONGEST = 64;
+const THROTTLE_MS = 10_000;
+
+let shared: Logger | undefined;
+
+/** One pino logger for all receivers of this process that were given none. */
+export function defaultLogger(): Logger {
+  shared ??= pino({ name: 'payment-webhooks' }) as Logger;
+  return shared;
+}
+
+const nothing: LogMethod = () => {};
+export const silentLogger: Logger = {
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  child: () => silentLogger,
+};
+
+export function isLogger(value: unknown): value is Logger {
+  if (typeof value !== 'object' && typeof value !== 'function') return false;
+  const levels = value as Partial<Logger> | null;
+  return ['info', 'warn', 'error'].every((level) => typeof levels?.[level as LogLevel] === 'function');
+}
+
+/** Logs, and swallows what a broken logger throws: it must not cost an event. */
+export function writeLog(logger: Logger, level: LogLevel, fields: object, message: string): void {
+  try {
+    logger[level](fields, message);
+  } catch {}
+}
+
+/** A logger that adds the fields to every line; the logger itself when it cannot make one. */
+export function childLogger(logger: Logger, fields: Record<string, unknown>): Logger {
+  try {
+    return logger.child?.(fields) ?? logger;
+  } catch {
+    return logger;
+  }
+}
+
+/** A checked id or name, cut to a length that no log line suffers from. */
+export function shorten(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+}
+
+/**
+ * What may be said about something a handler threw: the kind of error, a system or SQL code, and where it
+ * came from. Its message may quote a customer, so it stays with the handler. Getters of it may throw.
+ */
+export function describeError(error: unknown): { type: string; code?: string; at?: string[] } {
+  try {
+    if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error };
+    const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(error.constructor.name)?.[0] ?? 'Error';
+    const code = /^(?:E[A-Z0-9]{2,14}|[0-9][0-9A-Z]{4})$/.exec(
+      String((error as { code?: unknown }).code),
+    )?.[0];
+    const at = describeFrames(error);
+    return { type, ...(code && { code }), ...(at && { at }) };
+  } catch {
+    return { type: 'unreadable' };
+  }
+}
+
+/** Holds back repeated lines: a stranger must not be able to fill the disk. */
+export class Throttle {
+  readonly #reasons = new Map<string, { until: number; suppressed: number }>();
+
+  /** How many lines were held back since the last one for this reason; undefined: hold this one back too. */
+  admit(reason: string): number | undefined {
+    const now = performance.now();
+    const known = this.#reasons.get(reason);
+    if (known && now < known.until) {
+      known.suppressed += 1;
+      return undefined;
+    }
+    this.#reasons.set(reason, { until: now + THROTTLE_MS, suppressed: 0 });
+    return known?.suppressed ?? 0;
+  }
+}

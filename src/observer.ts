@@ -1,0 +1,80 @@
+// What telemetry is told about a delivery, and how it is kept from changing anything.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ErrorCode } from './errors.js';
+
+/** What became of a delivery that was answered 200. */
+export type Outcome = 'processed' | 'duplicate' | 'ignored';
+
+/** How one handler fared. `skipped`: named, and it had succeeded on an earlier attempt. */
+export interface HandlerReport {
+  readonly name: string;
+  readonly status: 'fulfilled' | 'rejected' | 'skipped' | 'running';
+  readonly durationMs: number;
+}
+
+/** One delivery in numbers and names: nothing of its body, its headers or its keys. */
+export interface DeliveryRecord {
+  /** The status that was answered; 0 when nobody was left to answer. */
+  readonly status: number;
+  readonly outcome?: Outcome;
+  readonly code?: ErrorCode;
+  readonly eventId?: string;
+  readonly eventName?: string;
+  readonly sandbox?: boolean;
+  readonly attempt?: number;
+  /** Which of the configured keys signed it, counted from 0. */
+  readonly keyIndex?: number;
+  /** The event had been completed before, with other bytes. */
+  readonly conflict?: boolean;
+  /** Length of the body. */
+  readonly bytes: number;
+  readonly durationMs: number;
+  /** Milliseconds spent waiting for the store. */
+  readonly storeMs?: number;
+  readonly handlers: readonly HandlerReport[];
+}
+
+/** Told of every delivery; `openTelemetry()` makes one. What it throws is logged and changes nothing. */
+export interface Observer {
+  /** Wraps one delivery, to open a span. Call `work` before the first await, and return its promise. */
+  around?<T>(delivery: { readonly headers: IncomingHttpHeaders }, work: () => Promise<T>): Promise<T>;
+  /** Wraps one handler; `work` rejects with what the handler threw. */
+  handler?<T>(
+    handler: {
+      readonly event: { readonly id: string; readonly event_name: string };
+      readonly name: string;
+      readonly attempt: number;
+    },
+    work: () => Promise<T>,
+  ): Promise<T>;
+  /** Once per delivery, after its answer. */
+  settled?(record: DeliveryRecord): void;
+}
+
+/**
+ * Does the work once inside `wrap`. The work's own promise is what comes back, so a wrapper that throws,
+ * calls twice, or never calls can neither lose nor repeat it.
+ */
+export function observed<T>(
+  wrap: (work: () => Promise<T>) => Promise<T>,
+  work: () => Promise<T>,
+  onError: (error: unknown) => void,
+): Promise<T> {
+  let running: Promise<T> | undefined;
+  const once = () => {
+    running ??= work();
+    return running;
+  };
+  try {
+    // A rejection of the work passes through the wrapper; only the wrapper's own is its fault.
+    wrap(once).catch((error: unknown) =>
+      once().then(
+        () => onError(error),
+        (cause: unknown) => cause !== error && onError(error),
+      ),
+    );
+  } catch (error) {
+    onError(error);
+  }
+  return once();
+}

@@ -1,0 +1,194 @@
+// The options of `receiver()`: what each means, what it is when left out, and what is refused.
+import { Deadlines } from './deadlines.js';
+import { ConfigurationError } from './errors.js';
+import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from './events/event.js';
+import { type Handler, Handlers, type Matching, type Pattern } from './handlers.js';
+import { type KeyFunction, type KeyRing, keyRing } from './keys.js';
+import { defaultLogger, type Logger, writeLog } from './logger.js';
+import { didYouMean } from './nearest-name.js';
+import type { Observer } from './observer.js';
+import * as check from './option-checks.js';
+import type { IdempotencyStore } from './stores/store.js';
+
+/** Handlers by pattern, as the option `handlers` takes them. */
+export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends object = {}> = {
+  readonly [P in Pattern<Events>]?: Handler<EventOf<Matching<P, Events>, Events>, Extra>;
+};
+
+/** Every option may be left out, and an unknown one is refused. */
+export interface ReceiverOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
+  /**
+   * The account's private key; a list of which any may have signed (rotation, live and sandbox); or a function
+   * (secret managers, several accounts). @default process.env.SERVICE_PRIVATE_KEY
+   */
+  readonly privateKey?: string | readonly string[] | KeyFunction | undefined;
+  /** Name of the header that carries the signature at the service. @default 'X-SERVICE-SIGNATURE' */
+  readonly signatureHeader?: string | undefined;
+  /**
+   * A Standard Schema (zod, valibot, arktype, …) for the payload of each further event; naming a built-in event
+   * replaces its schema.
+   * @example { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ id: z.string() }) }) }
+   */
+  readonly events?: Events | undefined;
+  /** Handlers by pattern: the same as calling `on` for each. */
+  readonly handlers?: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>> | undefined;
+  /**
+   * Events whose `sandbox` is true: `'accept'`, `'ignore'` (answered 200, no handler runs), or `'only'` (live ones
+   * are ignored: a staging server). @default 'accept'
+   */
+  readonly sandbox?: check.SandboxPolicy | undefined;
+  /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
+  readonly store?: IdempotencyStore<Extra> | false | undefined;
+  /** Separates receivers that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
+  readonly namespace?: string | undefined;
+  /** Milliseconds that a claim outlives a crashed process. @default 30_000 */
+  readonly lease?: number | undefined;
+  /** Largest body: bytes, or text like `'256kb'` (1 kb = 1,024 bytes). @default '256kb' */
+  readonly limit?: number | string | undefined;
+  /** Milliseconds for the whole body to arrive. @default 10_000 */
+  readonly bodyTimeout?: number | undefined;
+  /** Milliseconds before a delivery is answered 503 while its handlers go on; 0: none. @default 10_000 */
+  readonly timeout?: number | undefined;
+  /** Milliseconds for which a claim is renewed while a handler has not settled. @default 300_000 */
+  readonly maxHandlerTime?: number | undefined;
+  /** Milliseconds for one call of the store or of the key function. @default 2_000 */
+  readonly storeTimeout?: number | undefined;
+  /** Deliveries at once; more are answered 503 before their body is read. @default 1_000 */
+  readonly maxInFlight?: number | undefined;
+  /** Any pino-compatible logger; `false` for silence. @default req.log of pino-http, else a pino logger */
+  readonly logger?: Logger | false | undefined;
+  /** Told of every delivery; see `openTelemetry()`. */
+  readonly observer?: Observer | undefined;
+}
+
+/** What an option is when left out: the one list of options, and the compiler insists that it is whole. */
+export const DEFAULTS = {
+  privateKey: undefined,
+  signatureHeader: 'X-SERVICE-SIGNATURE',
+  events: undefined,
+  handlers: undefined,
+  sandbox: 'accept',
+  store: undefined,
+  namespace: 'default',
+  lease: 30_000,
+  limit: '256kb',
+  bodyTimeout: 10_000,
+  timeout: 10_000,
+  maxHandlerTime: 300_000,
+  storeTimeout: 2_000,
+  maxInFlight: 1_000,
+  logger: undefined,
+  observer: undefined,
+} as const satisfies Record<keyof ReceiverOptions, unknown>;
+
+/** What the stations read. */
+export interface Configuration {
+  readonly keys: KeyRing;
+  /** Lower case, as Node spells header names. */
+  readonly signatureHeader: string;
+  readonly events: EventRegistry;
+  readonly handlers: Handlers;
+  readonly sandbox: check.SandboxPolicy;
+  readonly store: IdempotencyStore<object> | undefined;
+  readonly namespace: string;
+  readonly lease: number;
+  /** Bytes. */
+  readonly limit: number;
+  readonly maxHandlerTime: number;
+  readonly maxInFlight: number;
+  /** As given; undefined lets each request's own logger come first. */
+  readonly logger: Logger | undefined;
+  readonly observer: Observer | undefined;
+  readonly deadlines: {
+    readonly body: Deadlines;
+    readonly handlers: Deadlines;
+    readonly store: Deadlines;
+    readonly complete: Deadlines;
+    readonly renewal: Deadlines;
+    readonly abandonment: Deadlines;
+  };
+}
+
+/** @throws {ConfigurationError} naming the option, what it got and what it takes */
+export function resolveOptions<Events extends EventSchemas, Extra extends object>(
+  options: ReceiverOptions<Events, Extra>,
+  defaultStore: () => IdempotencyStore,
+): Configuration {
+  refuseUnknown(options);
+  const given = withDefaults(options);
+  const events = declareEvents(options.events);
+  const handlers = new Handlers(events.keys());
+  for (const [pattern, handler] of Object.entries(options.handlers ?? {})) handlers.on(pattern, handler);
+  const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
+  const logger = check.logger(given.logger);
+  const configuration = {
+    keys: keyRing(options.privateKey),
+    signatureHeader: check.headerName(given.signatureHeader),
+    events,
+    handlers,
+    sandbox: check.sandboxPolicy(given.sandbox),
+    store,
+    namespace: check.namespace(given.namespace),
+    lease: check.milliseconds('lease', given.lease, 1),
+    limit: check.bodyLimit(given.limit),
+    maxHandlerTime: check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1),
+    maxInFlight: check.wholeNumber('maxInFlight', given.maxInFlight, 1),
+    logger,
+    observer: check.observer(given.observer),
+    deadlines: deadlinesOf(given),
+  };
+  if (process.env.NODE_ENV === 'production') warnInProduction(configuration, options.sandbox === undefined);
+  return configuration;
+}
+
+type Given = { readonly [Option in keyof typeof DEFAULTS]: unknown };
+
+function withDefaults(options: object): Given {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...DEFAULTS, ...Object.fromEntries(given) };
+}
+
+/** One try to complete a claim: three of them and the pauses between stay under two seconds. */
+const COMPLETE_MS = 600;
+
+function deadlinesOf(given: Given): Configuration['deadlines'] {
+  const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);
+  const storeTimeout = check.milliseconds('storeTimeout', given.storeTimeout, 1);
+  return {
+    body: new Deadlines(check.milliseconds('bodyTimeout', given.bodyTimeout, 1)),
+    // Without a timeout a delivery still ends with the claim that protects it.
+    handlers: new Deadlines(check.milliseconds('timeout', given.timeout, 0) || maxHandlerTime),
+    store: new Deadlines(storeTimeout),
+    complete: new Deadlines(Math.min(COMPLETE_MS, storeTimeout)),
+    renewal: new Deadlines(check.milliseconds('lease', given.lease, 1) / 3),
+    abandonment: new Deadlines(maxHandlerTime),
+  };
+}
+
+function refuseUnknown(options: object): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new ConfigurationError(
+      `receiver() was given ${check.show(options)}; give an object of options, or nothing.`,
+    );
+  }
+  if ('method' in options && 'socket' in options) {
+    throw new ConfigurationError(
+      "receiver() was given a request. Call it when you mount it: app.post('/hooks', receiver()), not app.post('/hooks', receiver).",
+    );
+  }
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(DEFAULTS, name)) continue;
+    throw new ConfigurationError(`Unknown option "${name}".${didYouMean(name, Object.keys(DEFAULTS))}`);
+  }
+}
+
+function warnInProduction({ logger = defaultLogger(), store }: Configuration, sandboxUnset: boolean): void {
+  if (sandboxUnset) {
+    const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
+    writeLog(logger, 'warn', { option: 'sandbox' }, `sandbox events are accepted in production: ${advice}`);
+  }
+  if (store?.scope === 'process') {
+    const reach = 'another process, or this one restarted, would run an event again';
+    writeLog(logger, 'warn', { option: 'store' }, `the memory store is seen by this process only: ${reach}`);
+  }
+}
