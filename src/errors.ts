@@ -107,6 +107,8 @@ const BRAND = Symbol.for('payment-webhooks.error');
  * catch (error) { if (WebhookError.is(error)) response.status(error.status).end(); else throw error; }
  */
 export class WebhookError extends Error {
+  // Stated, because a bundler that shortens class names would change it, and `is` compares it.
+  static override readonly name: string = 'WebhookError';
   override readonly name: string = 'WebhookError';
   readonly code: ErrorCode;
   /** The HTTP status that the receiver answers for this code. */
@@ -134,18 +136,21 @@ export class WebhookError extends Error {
 
 /** The signature is missing, malformed, or made with none of the keys. Answered 401. */
 export class SignatureError extends WebhookError {
+  static override readonly name = 'SignatureError';
   override readonly name = 'SignatureError';
   declare readonly code: SignatureCode;
 }
 
 /** The raw body is not usable. */
 export class BodyError extends WebhookError {
+  static override readonly name = 'BodyError';
   override readonly name = 'BodyError';
   declare readonly code: BodyCode;
 }
 
 /** The body is authentic but no event of the declared shape; `issues` says where. */
 export class EventError extends WebhookError {
+  static override readonly name = 'EventError';
   override readonly name = 'EventError';
   declare readonly code: EventCode;
   readonly issues: readonly Issue[];
@@ -158,6 +163,7 @@ export class EventError extends WebhookError {
 
 /** Handlers rejected. `cause` is what one threw, or an `AggregateError` when several did. */
 export class HandlerError extends WebhookError {
+  static override readonly name = 'HandlerError';
   override readonly name = 'HandlerError';
   declare readonly code: HandlerCode;
 
@@ -170,6 +176,7 @@ export class HandlerError extends WebhookError {
 
 /** A store could not grant or keep a claim. */
 export class StoreError extends WebhookError {
+  static override readonly name = 'StoreError';
   override readonly name = 'StoreError';
   declare readonly code: StoreCode;
 
@@ -180,6 +187,7 @@ export class StoreError extends WebhookError {
 
 /** The program is wrong; the message names the option, what it got and what it takes. */
 export class ConfigurationError extends WebhookError {
+  static override readonly name = 'ConfigurationError';
   override readonly name = 'ConfigurationError';
   declare readonly code: ConfigurationCode;
 

@@ -1,0 +1,12 @@
+// DOOR "./testing": signed deliveries, good and bad, for the tests of an app that receives webhooks.
+export { type DeepPartial, type EventFixture, fixtures } from './fixtures/fixture.js';
+export { sign } from './signature.js';
+export { type BadDelivery, badDeliveries } from './testing/bad-deliveries.js';
+export { type DeliverableApp, type DeliverOptions, type DeliveryAnswer, deliver } from './testing/deliver.js';
+export {
+  type SignedDelivery,
+  type SigningOptions,
+  type SuperagentRequest,
+  signed,
+  signedDelivery,
+} from './testing/sign-delivery.js';

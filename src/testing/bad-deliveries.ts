@@ -1,0 +1,111 @@
+// Damaged deliveries, each with the status that a receiver owes it: start from a good one and break one thing.
+import { ConfigurationError } from '../errors.js';
+import { envelope } from '../events/envelope.js';
+import { type PrivateKey, sign } from '../signature.js';
+import { type SigningOptions, signatureHeaderName, signedDelivery } from './sign-delivery.js';
+
+export interface BadDelivery {
+  /** What is wrong with it, for the name of a test. */
+  name: string;
+  /** To be sent as it is. */
+  body: string;
+  headers: Record<string, string>;
+  /** What `receiver()` answers. */
+  status: number;
+}
+
+/** The body is intact; the signature is not. */
+const SIGNATURES: readonly [name: string, damage: (signature: string) => string][] = [
+  ['an empty signature', () => ''],
+  ['a signature in upper case', (signature) => signature.toUpperCase()],
+  ['a signature cut short', (signature) => signature.slice(0, -1)],
+  ['a signature of 32 digits', (signature) => signature.slice(0, 32)],
+  ['a signature with a digit too many', (signature) => `${signature}0`],
+  ['a signature with rubbish behind it', (signature) => `${signature}zz`],
+  [
+    'a signature with one digit changed',
+    (signature) => (signature[0] === '0' ? '1' : '0') + signature.slice(1),
+  ],
+  ['a signature with the prefix sha256=', (signature) => `sha256=${signature}`],
+  ['a signature in base64', (signature) => Buffer.from(signature, 'hex').toString('base64')],
+];
+
+/** The signature is that of the intact body. */
+const TAMPERED: readonly [name: string, damage: (body: string) => string][] = [
+  ['a body tampered with after signing', (body) => body.replace('{', '{"tampered":true,')],
+  ['a body parsed and serialised again after signing', (body) => JSON.stringify(JSON.parse(body), null, 2)],
+  ['a line break added after signing', (body) => `${body}\n`],
+  ['a last byte lost after signing', (body) => body.slice(0, -1)],
+];
+
+/** Correctly signed, and still no event. */
+const CONTENTS: readonly [name: string, status: number, damage: (body: string) => string][] = [
+  ['an empty body', 400, () => ''],
+  ['a body that is not JSON', 400, () => 'not JSON'],
+  ['JSON that is cut short', 400, (body) => body.slice(0, -1)],
+  ['two JSON documents', 400, (body) => body + body],
+  ['a body of more than 1 MB', 413, (body) => body + ' '.repeat(1_048_576)],
+  ['JSON that is no event object', 422, () => '["event"]'],
+  ['an event without an id', 422, (body) => withField(body, 'id', undefined)],
+  ['an event with an id of spaces', 422, (body) => withField(body, 'id', '   ')],
+  ['an event name without an action', 422, (body) => withField(body, 'event_name', 'transaction')],
+  ['a sandbox flag of text', 422, (body) => withField(body, 'sandbox', 'false')],
+  ['a payload of the wrong type', 422, (body) => withField(body, 'payload', 'text')],
+];
+
+/** Correctly signed, in an encoding that leaves open which bytes were. */
+const ENCODINGS: readonly [name: string, headers: Record<string, string>][] = [
+  ['a Content-Encoding of gzip', { 'content-encoding': 'gzip' }],
+  ['a charset of UTF-16', { 'content-type': 'application/json; charset=utf-16' }],
+];
+
+/**
+ * Deliveries that no handler may see, as rows for `test.each`. Any HTTP client can send them.
+ *
+ * @param event an event that the receiver under test would accept
+ * @throws {ConfigurationError} as `signedDelivery`, or for what is no event
+ * @example
+ * test.each(badDeliveries(fixtures.transactionPaid(), { privateKey }))('$name: $status', async ({ body, headers, status }) => {
+ *   await request(app).post('/hooks').set(headers).send(body).expect(status);
+ * });
+ */
+export function badDeliveries(event: object, options: SigningOptions): BadDelivery[] {
+  refuseUnlessEvent(event);
+  const { body, headers } = signedDelivery(event, options);
+  const { [signatureHeaderName(options)]: signature = '', ...unsigned } = headers;
+  const withSignature = (text: string) => ({
+    headers: { ...unsigned, [signatureHeaderName(options)]: text },
+  });
+  const row = (name: string, status: number, change: Partial<BadDelivery>): BadDelivery => ({
+    name,
+    body: change.body ?? body,
+    headers: change.headers ?? { ...headers },
+    status,
+  });
+  return [
+    row('no signature', 401, { headers: unsigned }),
+    ...SIGNATURES.map(([name, damage]) => row(name, 401, withSignature(damage(signature)))),
+    row('a signature by another key', 401, withSignature(sign(body, anotherKey(options.privateKey)))),
+    ...TAMPERED.map(([name, damage]) => row(name, 401, { body: damage(body) })),
+    ...CONTENTS.map(([name, status, damage]) => row(name, status, signedDelivery(damage(body), options))),
+    ...ENCODINGS.map(([name, more]) => row(name, 415, { headers: { ...headers, ...more } })),
+  ];
+}
+
+function withField(body: string, field: string, value: unknown): string {
+  return JSON.stringify({ ...JSON.parse(body), [field]: value });
+}
+
+/** Not with a zero byte at its end: HMAC fills short keys up with zeros, so that would be the same key. */
+function anotherKey(key: PrivateKey): PrivateKey {
+  return typeof key === 'string' ? `${key}x` : Buffer.concat([key, Buffer.from('x')]);
+}
+
+function refuseUnlessEvent(event: unknown): void {
+  const fault = envelope.safeParse(event).error?.issues[0];
+  if (!fault) return;
+  const where = fault.path.length > 0 ? `its ${fault.path.join('.')} does not fit` : 'it is no object';
+  throw new ConfigurationError(
+    `badDeliveries() damages a good event, and this is none: ${where} (${fault.message}).`,
+  );
+}

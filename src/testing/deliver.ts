@@ -1,0 +1,119 @@
+// Delivers one signed event to an app over real HTTP, for tests without supertest.
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { ConfigurationError } from '../errors.js';
+import {
+  refuseUnknownOptions,
+  type SignedDelivery,
+  type SigningOptions,
+  signedDelivery,
+} from './sign-delivery.js';
+
+/** An Express app, a `receiver()`, any other request listener, or a server of `node:http`. */
+export type DeliverableApp = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server;
+
+export interface DeliverOptions extends SigningOptions {
+  /** Where the receiver is mounted. @default '/hooks' */
+  readonly path?: string | undefined;
+}
+
+export interface DeliveryAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  /** Parsed when it is JSON, else text. */
+  body: unknown;
+}
+
+/**
+ * Signs the event, posts it to the app, and closes what it opened.
+ *
+ * @param event an event, or the text of a body exactly as it is to be signed and sent
+ * @throws {ConfigurationError} for what is no app or path, and as `signedDelivery`; other errors when the app cuts the connection
+ * @example
+ * const answer = await deliver(app, fixtures.transactionPaid(), { privateKey });
+ * assert.deepEqual(answer.body, { received: true, outcome: 'processed' });
+ */
+export async function deliver(
+  app: DeliverableApp,
+  event: object | string,
+  options: DeliverOptions,
+): Promise<DeliveryAnswer> {
+  refuseUnknownOptions(options, ['privateKey', 'signatureHeader', 'path']);
+  const { path = '/hooks', ...signing } = options;
+  if (typeof path !== 'string' || !/^\/[!-~]*$/.test(path)) {
+    throw new ConfigurationError(`path is ${JSON.stringify(path)}; give a path like "/hooks".`);
+  }
+  const delivery = signedDelivery(event, signing);
+  const server = createServer(listenerOf(app));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  try {
+    return await post((server.address() as AddressInfo).port, path, delivery);
+  } finally {
+    await new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+  }
+}
+
+/** A server is handed the request itself, so that it may be listening or not, and two deliveries may run at once. */
+function listenerOf(app: DeliverableApp): (request: IncomingMessage, response: ServerResponse) => unknown {
+  if (typeof app === 'function') return app;
+  if (!(app instanceof Server)) {
+    throw new ConfigurationError(
+      `The app is ${app === null ? 'null' : `of type ${typeof app}`}; give an Express app, a function (request, response), or a server of node:http.`,
+    );
+  }
+  if (app.listenerCount('request') === 0) {
+    throw new ConfigurationError('The server has no request listener, so nobody would answer the delivery.');
+  }
+  return (incoming, response) => app.emit('request', incoming, response);
+}
+
+function post(port: number, path: string, { rawBody, headers }: SignedDelivery): Promise<DeliveryAnswer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      host: '127.0.0.1',
+      port,
+      path,
+      method: 'POST',
+      headers,
+      agent: false,
+    });
+    outgoing.on('error', reject);
+    outgoing.on('response', (response) => read(response).then(resolve, reject));
+    outgoing.end(rawBody);
+  });
+}
+
+async function read(response: IncomingMessage): Promise<DeliveryAnswer> {
+  const body = await text(response);
+  return {
+    // Node sets it on every response; only requests are without.
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    body: isJson(response.headers['content-type']) ? parsed(body) : body,
+  };
+}
+
+function isJson(contentType = ''): boolean {
+  return /^application\/(?:[\w.-]+\+)?json(?:\s*;|\s*$)/i.test(contentType);
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,152 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import { receiver } from 'payment-webhooks';
+import {
+  badDeliveries,
+  deliver,
+  fixtures,
+  type SigningOptions,
+  signed,
+  signedDelivery,
+} from 'payment-webhooks/testing';
+import request from 'supertest';
+import { ConfigurationError } from '../../src/errors.js';
+import { EXPRESS_MAJORS, independentEndpoint } from '../setup/independent-endpoint.js';
+
+const privateKey = 'pri_test_bad_deliveries';
+const event = fixtures.transactionPaid();
+const list = badDeliveries(event, { privateKey });
+
+const expected = list.map(({ name, status }) => [name, status]);
+
+async function statusesByFetch(app: RequestListener): Promise<[name: string, status: number][]> {
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const statuses: [string, number][] = [];
+  for (const { name, body, headers } of list) {
+    const answer = await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', headers, body });
+    statuses.push([name, answer.status]);
+  }
+  server.closeAllConnections();
+  server.close();
+  return statuses;
+}
+
+describe.each(EXPRESS_MAJORS)('badDeliveries, at an independent endpoint on %s', (_, framework) => {
+  const { app, accepted } = independentEndpoint(privateKey, { framework });
+
+  test.each(list)('$name is answered $status', async ({ body, headers, status }) => {
+    await request(app).post('/hooks').set(headers).send(body).expect(status);
+    expect(accepted).toHaveLength(0);
+  });
+
+  test('arrive by fetch as they are', async () => {
+    expect(await statusesByFetch(app)).toEqual(expected);
+  });
+});
+
+describe.each(EXPRESS_MAJORS)('badDeliveries, at receiver() on %s', (_, framework) => {
+  const handled: unknown[] = [];
+  const hooks = receiver({
+    privateKey,
+    logger: false,
+    handlers: { '*': (good) => void handled.push(good) },
+  });
+  hooks.onUnknown((good) => void handled.push(good));
+  const app = framework().post('/hooks', hooks);
+
+  test.each(list)('$name is answered $status, and no handler runs', async ({ body, headers, status }) => {
+    await request(app).post('/hooks').set(headers).send(body).expect(status);
+    expect(handled).toHaveLength(0);
+  });
+
+  test('arrive by fetch as they are, and without a request through receive()', async () => {
+    expect(await statusesByFetch(app)).toEqual(expected);
+    const answers = list.map(async ({ name, body, headers }) => {
+      const { status } = await hooks.receive({ rawBody: body, headers });
+      return [name, status];
+    });
+    expect(await Promise.all(answers)).toEqual(expected);
+    expect(handled).toHaveLength(0);
+  });
+
+  test('the same event, sent well, is processed', async () => {
+    const { headers, rawBody } = signedDelivery(event, { privateKey });
+    expect((await hooks.receive({ headers, rawBody })).status).toBe(200);
+    expect(handled).toEqual([event]);
+    const answer = await deliver(app, event, { privateKey });
+    expect(answer.body).toEqual({ received: true, outcome: 'duplicate' });
+  });
+
+  test('an event that nobody declared is processed by onUnknown', async () => {
+    const unknown = fixtures.event('refund.succeeded', { refund: { id: 'refund-1' } });
+    await request(app).post('/hooks').use(signed(unknown, { privateKey })).expect(200);
+    expect(handled).toContainEqual(unknown);
+  });
+});
+
+describe('badDeliveries', () => {
+  const correct = (body: string) => createHmac('sha256', privateKey).update(body).digest('hex');
+
+  test('covers every status that a sender can be to blame for, in one request', () => {
+    expect([...new Set(list.map(({ status }) => status))].sort()).toEqual([400, 401, 413, 415, 422]);
+  });
+
+  test('has a name of its own for each', () => {
+    expect(new Set(list.map(({ name }) => name)).size).toBe(list.length);
+  });
+
+  test('signs correctly all that is not about the signature, and nothing else', () => {
+    for (const { name, body, headers, status } of list) {
+      const isCorrect = headers['x-service-signature'] === correct(body);
+      expect([name, isCorrect]).toEqual([name, status !== 401]);
+    }
+  });
+
+  test('are damaged in one thing only: the same event is accepted when it is sent well', async () => {
+    const { app, accepted } = independentEndpoint(privateKey);
+    await request(app).post('/hooks').use(signed(event, { privateKey })).expect(200);
+    expect(accepted).toHaveLength(1);
+  });
+
+  test('share no headers, so that a test may change its own', () => {
+    expect(new Set(list.map(({ headers }) => headers)).size).toBe(list.length);
+  });
+
+  test('use the header that they are given', () => {
+    const named = badDeliveries(event, { privateKey, signatureHeader: 'X-Acme-Signature' });
+    const withHeader = named.filter(({ headers }) => 'x-acme-signature' in headers);
+    expect(withHeader).toHaveLength(list.length - 1);
+    expect(named.some(({ headers }) => 'x-service-signature' in headers)).toBe(false);
+  });
+
+  test('are wrongly signed by another key also when the key is bytes', () => {
+    const key = Buffer.from('pri_test_bytes');
+    const row = badDeliveries(event, { privateKey: key }).find(({ name }) => name.includes('another key'));
+    const digest = createHmac('sha256', key).update(JSON.stringify(event)).digest('hex');
+    expect(row?.headers['x-service-signature']).toMatch(/^[0-9a-f]{64}$/);
+    expect(row?.headers['x-service-signature']).not.toBe(digest);
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    ['text', '{}', /this is none: it is no object/],
+    ['nothing', undefined, /it is no object/],
+    ['an event without an id', { ...event, id: undefined }, /its id does not fit/],
+    ['an event with a payload of text', { ...event, payload: 'text' }, /its payload does not fit/],
+  ])('refuses to damage %s', (_, bad, message) => {
+    expect(() => badDeliveries(bad as object, { privateKey })).toThrow(ConfigurationError);
+    expect(() => badDeliveries(bad as object, { privateKey })).toThrow(message);
+  });
+
+  test.each<[string, unknown]>([
+    ['no options', undefined],
+    ['an empty key', { privateKey: '' }],
+    ['an unknown option', { privateKey, path: '/' }],
+  ])('refuses %s', (_, options) => {
+    expect(() => badDeliveries(event, options as SigningOptions)).toThrow(ConfigurationError);
+  });
+});
