@@ -5,6 +5,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 export const PRIVATE_KEY = 'pri_8Zt+Q/vM2wX0';
+/** The published key of the simulator. */
+export const SIMULATOR_KEY = 'pri_sim_dev';
 export const INACTIVE_KEY = 'pri_inactive_account';
 export const UNVERIFIED_KEY = 'pri_unverified_identity';
 export const TOKEN = 'token-with-every-scope';
@@ -149,5 +151,5 @@ function authenticate(header: string | undefined, write: boolean): 401 | string 
   if (password !== '' || rest.length > 0) return 401;
   if (key === INACTIVE_KEY) return 'The account is inactive.';
   if (key === UNVERIFIED_KEY) return 'The identity of the account is not verified.';
-  return key === PRIVATE_KEY ? undefined : 401;
+  return key === PRIVATE_KEY || key === SIMULATOR_KEY ? undefined : 401;
 }
