@@ -1,62 +1,10 @@
 // Which handlers an event has: patterns are resolved to names when a handler is registered.
-import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigurationError, EventError } from './errors.js';
 import { type Decoded, isEventName } from './events/envelope.js';
-import type { EventName, EventOf, EventSchemas } from './events/event.js';
-import type { Logger } from './logger.js';
+import type { HandlerOptions } from './handler.js';
 import { didYouMean } from './nearest-name.js';
 import type { Outcome } from './observer.js';
-
-/** What a handler is given beside the event. A store may add to it (`transaction`). */
-export interface HandlerContext {
-  /** Aborts when the delivery has been answered 503 because of `timeout`, or when its claim was lost. */
-  readonly signal: AbortSignal;
-  /** A logger bound to the event's id and name. */
-  readonly log: Logger;
-  /** The body exactly as it was received and signed. */
-  readonly rawBody: Buffer;
-  readonly headers: IncomingHttpHeaders;
-  /** 1 for the first attempt at this event, and rising: a fencing number for writes elsewhere. */
-  readonly attempt: number;
-  /** Which of the configured keys signed the delivery, counted from 0. */
-  readonly keyIndex: number;
-}
-
-/**
- * Works on an event. What it returns is ignored, and a promise is awaited before the 2xx. One that throws or
- * rejects makes the service deliver again.
- *
- * @example
- * const ship: Handler<'transaction.paid'> = async (event, { signal }) => {
- *   await orders.markPaid(event.payload.transaction.order_id, { signal });
- * };
- */
-export type Handler<Event = EventName, Extra extends object = {}> = (
-  event: Event extends EventName ? EventOf<Event> : Event,
-  context: HandlerContext & Extra,
-) => unknown;
-
-export interface HandlerOptions {
-  /** Once a named handler has succeeded it is not run again on a retry of the same event. */
-  readonly name?: string;
-}
-
-/** `transaction.paid`, `transaction.*` or `*`. */
-export type Pattern<Events extends EventSchemas = {}> =
-  | EventName<Events>
-  | '*'
-  | (EventName<Events> extends infer Name
-      ? Name extends `${infer Resource}.${string}`
-        ? `${Resource}.*`
-        : never
-      : never);
-
-/** Names of the declared events that a pattern stands for. */
-export type Matching<P extends string, Events extends EventSchemas = {}> = P extends '*'
-  ? EventName<Events>
-  : P extends `${infer Resource}.*`
-    ? Extract<EventName<Events>, `${Resource}.${string}`>
-    : Extract<EventName<Events>, P>;
+import { show } from './option-checks.js';
 
 /** A handler as registered, free of the types that the public methods hold it to. */
 export interface Registration {
@@ -72,6 +20,12 @@ export interface Recipients {
   readonly handlers: readonly Registration[];
   readonly subject: unknown;
   readonly outcome: Outcome;
+}
+
+/** Where a handler is registered, for errors; and what it is called when it has no name of its own. */
+interface Site {
+  readonly call: string;
+  readonly pattern: string;
 }
 
 const HANDLER_NAME = /^[!-~]{1,64}$/;
@@ -106,20 +60,22 @@ export class Handlers {
   }
 
   on(pattern: string, handler: unknown, options?: HandlerOptions): void {
-    const registration = this.#register(`on(${JSON.stringify(pattern)})`, handler, { pattern, ...options });
+    const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler, options);
     const lists = this.#match(pattern);
     for (const list of lists) refuseSameName(list, registration);
     for (const list of lists) list.push(registration);
   }
 
   onUnknown(handler: unknown, options?: HandlerOptions): void {
-    const registration = this.#register('onUnknown()', handler, { pattern: 'onUnknown', ...options });
+    const site = { call: 'onUnknown()', pattern: 'onUnknown' };
+    const registration = this.#register(site, handler, options);
     refuseSameName(this.#unknown, registration);
     this.#unknown.push(registration);
   }
 
   onInvalid(handler: unknown, options?: HandlerOptions): void {
-    const registration = this.#register('onInvalid()', handler, { pattern: 'onInvalid', ...options });
+    const site = { call: 'onInvalid()', pattern: 'onInvalid' };
+    const registration = this.#register(site, handler, options);
     refuseSameName(this.#invalid, registration);
     this.#invalid.push(registration);
   }
@@ -127,7 +83,7 @@ export class Handlers {
   #match(pattern: string): Registration[][] {
     if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
       throw new ConfigurationError(
-        `${JSON.stringify(pattern)} is no event name or pattern; give <resource>.<action>, <resource>.* or *.`,
+        `${show(pattern)} is no event name or pattern; give <resource>.<action>, <resource>.* or *.`,
       );
     }
     const prefix = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
@@ -135,13 +91,15 @@ export class Handlers {
       (name) => pattern === '*' || name === pattern || (prefix !== undefined && name.startsWith(prefix)),
     );
     if (names.length > 0) return names.map((name) => this.#declared.get(name) ?? []);
+    const declared = [...this.#declared.keys()];
+    const patterns = declared.map((name) => `${name.slice(0, name.indexOf('.'))}.*`);
     throw new ConfigurationError(
-      `No declared event matches "${pattern}".${didYouMean(pattern, this.#declared.keys())} ` +
-        `Declare it under the option events, or use onUnknown(). Declared: ${[...this.#declared.keys()].join(', ')}.`,
+      `No declared event matches "${pattern}".${didYouMean(pattern, [...declared, ...patterns])} ` +
+        `Declare it under the option events, or use onUnknown(). Declared: ${declared.join(', ')}.`,
     );
   }
 
-  #register(call: string, handler: unknown, options: HandlerOptions & { pattern: string }): Registration {
+  #register({ call, pattern }: Site, handler: unknown, options?: HandlerOptions): Registration {
     if (this.#sealed) {
       throw new ConfigurationError(
         `${call} came after the first delivery. Register every handler before listening.`,
@@ -149,18 +107,31 @@ export class Handlers {
     }
     if (typeof handler !== 'function') {
       throw new ConfigurationError(
-        `${call} was given ${describe(handler)}; give a function (event, context) => ….`,
+        `${call} was given ${show(handler)}; give a function (event, context) => ….`,
       );
     }
-    const { name, pattern } = options;
-    if (name !== undefined && !HANDLER_NAME.test(String(name))) {
-      throw new ConfigurationError(
-        `${call} has the name ${JSON.stringify(name)}; give 1 to 64 printable ASCII characters.`,
-      );
-    }
+    const name = nameOf(call, options);
     const run = handler as Registration['run'];
     return { name: name ?? (handler.name || pattern), named: name !== undefined, run };
   }
+}
+
+/** Refuses a slip: without its name a handler would run again on every retry. */
+function nameOf(call: string, options: HandlerOptions = {}): string | undefined {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new ConfigurationError(
+      `${call} was given the options ${show(options)}; give an object such as { name: 'receipt' }.`,
+    );
+  }
+  const unknown = Object.keys(options).find((option) => option !== 'name');
+  if (unknown !== undefined) {
+    throw new ConfigurationError(`${call}: Unknown option "${unknown}".${didYouMean(unknown, ['name'])}`);
+  }
+  const { name } = options;
+  if (name === undefined || (typeof name === 'string' && HANDLER_NAME.test(name))) return name;
+  throw new ConfigurationError(
+    `${call} has the name ${show(name)}; give 1 to 64 printable ASCII characters.`,
+  );
 }
 
 function refuseSameName(list: readonly Registration[], { name, named }: Registration): void {
@@ -168,8 +139,4 @@ function refuseSameName(list: readonly Registration[], { name, named }: Registra
   throw new ConfigurationError(
     `Two handlers of one event are named "${name}": on a retry nobody could tell which of them had succeeded.`,
   );
-}
-
-function describe(value: unknown): string {
-  return value === null ? 'null' : value === undefined ? 'undefined' : `something of type ${typeof value}`;
 }

@@ -1,6 +1,7 @@
 // The event types, and the registry of declared events from which every list of names derives.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { ConfigurationError } from '../errors.js';
+import { byName } from '../option-checks.js';
 import { isEventName } from './envelope.js';
 import { type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
 
@@ -76,19 +77,24 @@ export function markUnknown<Event extends object>(event: Event): Event {
  * const event = constructEvent({ rawBody, signature, privateKey });
  * if (isKnown(event)) console.log(event.payload.transaction.order_id);
  */
-export function isKnown<Event extends { event_name: string }>(
-  event: Event,
-): event is Exclude<Event, UnknownEvent> {
+export function isKnown<Event extends { event_name: string }>(event: Event): event is Known<Event> {
   return !(UNKNOWN in event);
 }
+
+/** Told by the name: by its shape a declared event may well be an {@link UnknownEvent} too. */
+type Known<Event extends { event_name: string }> = Event extends unknown
+  ? string extends Event['event_name']
+    ? never
+    : Event
+  : never;
 
 /** Schemas of the declared events by name. A Map: a name from a body must never index a plain object. */
 export type EventRegistry = ReadonlyMap<string, StandardSchemaV1>;
 
 /** @throws {ConfigurationError} for a name that is not `<resource>.<action>`, or a value that is no schema */
-export function declareEvents(events: EventSchemas = {}): EventRegistry {
+export function declareEvents(events?: EventSchemas): EventRegistry {
   const registry = new Map<string, StandardSchemaV1>(Object.entries(BUILT_IN));
-  for (const [name, schema] of Object.entries(events)) {
+  for (const [name, schema] of Object.entries(byName('events', events, 'schemas by event name'))) {
     if (!isEventName(name) || name.includes('*')) {
       throw new ConfigurationError(
         `events has the name ${JSON.stringify(name)}; an event name is <resource>.<action>, like "refund.succeeded".`,
