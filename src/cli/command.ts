@@ -37,11 +37,22 @@ type Value<Kind extends Option> = Kind extends { type: 'boolean' }
     ? string[]
     : string;
 
+/** A command in the table of all of them. */
+export interface Row {
+  /** One word, or two for a command of a group. */
+  readonly name: string;
+  readonly summary: string;
+  /** Loaded when it is needed, so that no command waits for what another one imports. */
+  readonly load: () => Promise<Command>;
+}
+
 /** A command line that has been read. */
 export interface Invocation<Known extends Options> {
   readonly positionals: readonly string[];
   readonly values: { readonly [Name in keyof Known]?: Value<Known[Name]> };
   readonly terminal: Terminal;
+  /** The table that this command stands in. */
+  readonly commands: readonly Row[];
 }
 
 export interface Command<Known extends Options = Options> {

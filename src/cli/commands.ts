@@ -1,13 +1,5 @@
 // The one table of commands: help, completion and docs/cli.md derive from it. A new command is a row and a file.
-import type { Command } from './command.js';
-
-export interface Row {
-  /** One word, or two for a command of a group. */
-  readonly name: string;
-  readonly summary: string;
-  /** Loaded when it is needed, so that no command waits for what another one imports. */
-  readonly load: () => Promise<Command>;
-}
+import type { Row } from './command.js';
 
 export const commands: readonly Row[] = [
   {

@@ -1,7 +1,6 @@
 // `completion`: scripts for bash, zsh and fish, made from the same table as the help.
 import { builtInEventNames } from '../events/event.js';
-import { type Command, command, EXIT, type Offer, UsageError } from './command.js';
-import { commands } from './commands.js';
+import { type Command, command, EXIT, type Offer, type Row, UsageError } from './command.js';
 import { bash, type Entry, fish, type Offered, zsh } from './completion-scripts.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -15,7 +14,7 @@ export const completion = command({
     ['source <(payment-webhooks completion zsh)', 'in ~/.zshrc, after compinit'],
     ['payment-webhooks completion fish > ~/.config/fish/completions/payment-webhooks.fish', 'once, for fish'],
   ],
-  async run({ positionals: [shell = ''], terminal }) {
+  async run({ positionals: [shell = ''], terminal, commands }) {
     const write = new Map([
       ['bash', bash],
       ['zsh', zsh],
@@ -23,12 +22,12 @@ export const completion = command({
     ]).get(shell);
     if (!write)
       throw new UsageError(`There is no completion for ${JSON.stringify(shell)}: give ${SHELLS.join(', ')}.`);
-    terminal.stdout.write(write(await entries()));
+    terminal.stdout.write(write(await entries(commands)));
     return EXIT.ok;
   },
 });
 
-async function entries(): Promise<Entry[]> {
+async function entries(commands: readonly Row[]): Promise<Entry[]> {
   return Promise.all(commands.map(async ({ name, summary, load }) => entry(name, summary, await load())));
 }
 

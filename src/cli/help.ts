@@ -1,6 +1,5 @@
 // Help texts, made from the table of commands.
-import type { Command, Option } from './command.js';
-import type { Row } from './commands.js';
+import type { Command, Option, Row } from './command.js';
 
 const WIDTH = 78;
 

@@ -7,10 +7,11 @@ import {
   type ExitCode,
   type Invocation,
   type Options,
+  type Row,
   type Terminal,
   UsageError,
 } from './command.js';
-import { commands, findCommand, type Row } from './commands.js';
+import { commands, findCommand } from './commands.js';
 import { print } from './print.js';
 
 /** Runs a command line, without the two words that Node puts before it. Never rejects. */
@@ -42,7 +43,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<Ex
     terminal.stdout.write(commandHelp(found.row, command));
     return EXIT.ok;
   }
-  return command.run({ ...readOptions(found.row, command, found.rest), terminal });
+  return command.run({ ...readOptions(found.row, command, found.rest), terminal, commands });
 }
 
 /** The overview, or an error, for words that name no command. */
@@ -70,7 +71,7 @@ function readOptions(
   { name }: Row,
   command: Command,
   args: readonly string[],
-): Omit<Invocation<Options>, 'terminal'> {
+): Pick<Invocation<Options>, 'values' | 'positionals'> {
   const parsed = parse(command.options, args);
   const { positionals } = parsed;
   const required = command.arguments.filter(({ optional }) => !optional);
