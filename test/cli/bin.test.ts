@@ -156,6 +156,7 @@ describe('starting', () => {
       'cli/sign.js',
       'errors.js',
       'node:crypto',
+      'node:fs',
       'node:fs/promises',
       'signature.js',
     ]);

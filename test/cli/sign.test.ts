@@ -48,6 +48,13 @@ describe('sign', () => {
     expect((await runCli(['sign', '--body', '@-'], { env, stdin: 'x' })).stdout).toBe(`${openssl('x')}\n`);
   });
 
+  test('says so when a body as text is the name of a file', async () => {
+    const path = file('event.json', '{}');
+    const { code, stdout, stderr } = await runCli(['sign', '--body', path], { env });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${openssl(path)}\n` });
+    expect(stderr).toContain(`the file would be @${path}`);
+  });
+
   test('prints one JSON object with --json', async () => {
     const { stdout } = await runCli(['sign', '--json'], { env, stdin: 'x' });
     expect(stdout.split('\n')).toHaveLength(2);
