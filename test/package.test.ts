@@ -133,6 +133,37 @@ const DOORS: Readonly<Record<string, Door>> = {
       'Webhook',
     ],
   },
+  './client': {
+    values: [
+      'AuthenticationError',
+      'ConfigurationError',
+      'ConnectionError',
+      'NotFoundError',
+      'PermissionError',
+      'RateLimitError',
+      'ServiceClient',
+      'ServiceError',
+      'ValidationError',
+      'codec',
+    ],
+    types: [
+      'AccessTokenSource',
+      'Account',
+      'AccountClient',
+      'Codec',
+      'ConnectionCode',
+      'Ensured',
+      'Issue',
+      'RequestOptions',
+      'ServiceClientOptions',
+      'ServiceErrorCode',
+      'Webhook',
+      'WebhookChanges',
+      'WebhookFields',
+      'WebhookInput',
+      'WebhooksClient',
+    ],
+  },
 };
 
 const doors = Object.keys(DOORS).map((door) => [door, door.replace('.', 'payment-webhooks')] as const);
