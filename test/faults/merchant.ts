@@ -4,7 +4,7 @@
 export type Mode = 'postgres' | 'transactional' | 'redis';
 
 export const PRIVATE_KEY = 'pri_campaign';
-export const LEASE_MS = 1_000;
+export const LEASE_MS = 2_000;
 /** What a failing handler throws; no answer may hold it. */
 export const HANDLER_TEXT = 'the card of Ada Example';
 

@@ -19,7 +19,7 @@ export interface Sent {
 }
 
 /** Longer than a lease, as the gaps of a real schedule are. */
-const RETRY_MS = LEASE_MS * 1.3;
+const RETRY_MS = LEASE_MS * 1.2;
 const ANSWER_MS = 6_000;
 /** Whoever needs more than this is lost. */
 const MOST_ATTEMPTS = 400;
