@@ -1,6 +1,6 @@
 // Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively.
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -12,3 +12,5 @@ for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
 }
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
+// The simulator serves it.
+copyFileSync(`${root}docs/openapi.json`, `${root}dist/openapi.json`);
