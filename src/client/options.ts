@@ -64,7 +64,8 @@ export interface Settings {
   readonly codec: Codec;
 }
 
-const OPTIONS = {
+/** The one list of options; the compiler insists that it is whole. */
+export const OPTIONS = {
   baseUrl: true,
   privateKey: true,
   accessToken: true,
