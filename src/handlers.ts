@@ -6,6 +6,7 @@ import type { EventName, EventOf, EventSchemas } from './events/event.js';
 import type { Logger } from './logger.js';
 import { didYouMean } from './nearest-name.js';
 import type { Outcome } from './observer.js';
+import { show } from './option-checks.js';
 
 /** What a handler is given beside the event. A store may add to it (`transaction`). */
 export interface HandlerContext {
@@ -74,6 +75,12 @@ export interface Recipients {
   readonly outcome: Outcome;
 }
 
+/** Where a handler is registered, for errors; and what it is called when it has no name of its own. */
+interface Site {
+  readonly call: string;
+  readonly pattern: string;
+}
+
 const HANDLER_NAME = /^[!-~]{1,64}$/;
 
 export class Handlers {
@@ -106,20 +113,22 @@ export class Handlers {
   }
 
   on(pattern: string, handler: unknown, options?: HandlerOptions): void {
-    const registration = this.#register(`on(${JSON.stringify(pattern)})`, handler, { pattern, ...options });
+    const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler, options);
     const lists = this.#match(pattern);
     for (const list of lists) refuseSameName(list, registration);
     for (const list of lists) list.push(registration);
   }
 
   onUnknown(handler: unknown, options?: HandlerOptions): void {
-    const registration = this.#register('onUnknown()', handler, { pattern: 'onUnknown', ...options });
+    const site = { call: 'onUnknown()', pattern: 'onUnknown' };
+    const registration = this.#register(site, handler, options);
     refuseSameName(this.#unknown, registration);
     this.#unknown.push(registration);
   }
 
   onInvalid(handler: unknown, options?: HandlerOptions): void {
-    const registration = this.#register('onInvalid()', handler, { pattern: 'onInvalid', ...options });
+    const site = { call: 'onInvalid()', pattern: 'onInvalid' };
+    const registration = this.#register(site, handler, options);
     refuseSameName(this.#invalid, registration);
     this.#invalid.push(registration);
   }
@@ -127,7 +136,7 @@ export class Handlers {
   #match(pattern: string): Registration[][] {
     if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
       throw new ConfigurationError(
-        `${JSON.stringify(pattern)} is no event name or pattern; give <resource>.<action>, <resource>.* or *.`,
+        `${show(pattern)} is no event name or pattern; give <resource>.<action>, <resource>.* or *.`,
       );
     }
     const prefix = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
@@ -135,13 +144,15 @@ export class Handlers {
       (name) => pattern === '*' || name === pattern || (prefix !== undefined && name.startsWith(prefix)),
     );
     if (names.length > 0) return names.map((name) => this.#declared.get(name) ?? []);
+    const declared = [...this.#declared.keys()];
+    const patterns = declared.map((name) => `${name.slice(0, name.indexOf('.'))}.*`);
     throw new ConfigurationError(
-      `No declared event matches "${pattern}".${didYouMean(pattern, this.#declared.keys())} ` +
-        `Declare it under the option events, or use onUnknown(). Declared: ${[...this.#declared.keys()].join(', ')}.`,
+      `No declared event matches "${pattern}".${didYouMean(pattern, [...declared, ...patterns])} ` +
+        `Declare it under the option events, or use onUnknown(). Declared: ${declared.join(', ')}.`,
     );
   }
 
-  #register(call: string, handler: unknown, options: HandlerOptions & { pattern: string }): Registration {
+  #register({ call, pattern }: Site, handler: unknown, options?: HandlerOptions): Registration {
     if (this.#sealed) {
       throw new ConfigurationError(
         `${call} came after the first delivery. Register every handler before listening.`,
@@ -149,18 +160,31 @@ export class Handlers {
     }
     if (typeof handler !== 'function') {
       throw new ConfigurationError(
-        `${call} was given ${describe(handler)}; give a function (event, context) => ….`,
+        `${call} was given ${show(handler)}; give a function (event, context) => ….`,
       );
     }
-    const { name, pattern } = options;
-    if (name !== undefined && !HANDLER_NAME.test(String(name))) {
-      throw new ConfigurationError(
-        `${call} has the name ${JSON.stringify(name)}; give 1 to 64 printable ASCII characters.`,
-      );
-    }
+    const name = nameOf(call, options);
     const run = handler as Registration['run'];
     return { name: name ?? (handler.name || pattern), named: name !== undefined, run };
   }
+}
+
+/** Refuses a slip: without its name a handler would run again on every retry. */
+function nameOf(call: string, options: HandlerOptions = {}): string | undefined {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new ConfigurationError(
+      `${call} was given the options ${show(options)}; give an object such as { name: 'receipt' }.`,
+    );
+  }
+  const unknown = Object.keys(options).find((option) => option !== 'name');
+  if (unknown !== undefined) {
+    throw new ConfigurationError(`${call}: Unknown option "${unknown}".${didYouMean(unknown, ['name'])}`);
+  }
+  const { name } = options;
+  if (name === undefined || (typeof name === 'string' && HANDLER_NAME.test(name))) return name;
+  throw new ConfigurationError(
+    `${call} has the name ${show(name)}; give 1 to 64 printable ASCII characters.`,
+  );
 }
 
 function refuseSameName(list: readonly Registration[], { name, named }: Registration): void {
@@ -168,8 +192,4 @@ function refuseSameName(list: readonly Registration[], { name, named }: Registra
   throw new ConfigurationError(
     `Two handlers of one event are named "${name}": on a retry nobody could tell which of them had succeeded.`,
   );
-}
-
-function describe(value: unknown): string {
-  return value === null ? 'null' : value === undefined ? 'undefined' : `something of type ${typeof value}`;
 }

@@ -22,12 +22,13 @@ export function wholeNumber(option: string, value: unknown, least: number): numb
   throw new ConfigurationError(`${option} is ${show(value)}; give a whole number from ${least}.`);
 }
 
-const SIZE = /^(\d+(?:\.\d+)?) *(b|kb|mb|gb)?$/i;
+const SIZE = /^(\d+(?:\.\d+)?) *(b|kb|mb|gb|tb)?$/i;
 const SIZE_UNITS: ReadonlyMap<string, number> = new Map([
   ['b', 1],
   ['kb', 1_024],
   ['mb', 1_048_576],
   ['gb', 1_073_741_824],
+  ['tb', 1_099_511_627_776],
 ]);
 
 /** Read here and not by raw-body, which takes a size that it cannot read for no limit at all. */
@@ -59,6 +60,18 @@ export function namespace(value: unknown): string {
   throw new ConfigurationError(
     `namespace is ${show(value)}; give 1 to 64 letters, digits, dots, underscores or hyphens.`,
   );
+}
+
+/** Values by name. A list or a Map has no names of its own, so it would pass for an empty object. */
+export function byName<Value extends object>(
+  option: string,
+  value: Value | undefined,
+  content: string,
+): Value {
+  if (value === undefined) return {} as Value;
+  if (typeof value === 'object' && value !== null && !(Symbol.iterator in value)) return value;
+  const got = typeof value === 'object' && value !== null ? 'a list or a Map' : show(value);
+  throw new ConfigurationError(`${option} is ${got}; give an object of ${content}.`);
 }
 
 export function store(store: unknown): IdempotencyStore<object> | undefined {

@@ -118,7 +118,8 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   const given = withDefaults(options);
   const events = declareEvents(options.events);
   const handlers = new Handlers(events.keys());
-  for (const [pattern, handler] of Object.entries(options.handlers ?? {})) handlers.on(pattern, handler);
+  const byPattern = check.byName('handlers', options.handlers, 'functions by pattern');
+  for (const [pattern, handler] of Object.entries(byPattern)) handlers.on(pattern, handler);
   const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
   const logger = check.logger(given.logger);
   const configuration = {
@@ -166,10 +167,10 @@ function deadlinesOf(given: Given): Configuration['deadlines'] {
 }
 
 function refuseUnknown(options: object): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new ConfigurationError(
-      `receiver() was given ${check.show(options)}; give an object of options, or nothing.`,
-    );
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    // Text is most likely the private key itself, so it is not shown.
+    const got = typeof options === 'string' ? 'text' : check.show(options);
+    throw new ConfigurationError(`receiver() was given ${got}; give an object of options, or nothing.`);
   }
   if ('method' in options && 'socket' in options) {
     throw new ConfigurationError(

@@ -106,26 +106,7 @@ class Conductor {
     return this.#handle(delivery, { rawBody: given?.rawBody }, () => 'sent');
   }
 
-  /** From the first look at a delivery to its record; never rejects. */
-  #handle(delivery: Delivery, source: BodySource, write: Write): Promise<Answer> {
-    const work = async () => {
-      const refused = this.traffic.enter();
-      const result = refused ?? (await this.#travel(delivery, source).catch(broken));
-      const answer = respond(result);
-      this.#settled(delivery, result, { answer, sent: write(answer) });
-      if (!refused) this.#leave(delivery);
-      return answer;
-    };
-    const around = this.#c.observer?.around?.bind(this.#c.observer);
-    if (!around) return work();
-    return observed(
-      (inner) => around({ headers: delivery.headers }, inner),
-      work,
-      (error) => delivery.observerFailed(error),
-    );
-  }
-
-  /** The six stations, in the order of their files. */
+  /** The first five stations, in the order of their files; the last one, `respond`, answers whatever comes of them. */
   async #travel(delivery: Delivery, source: BodySource): Promise<Result> {
     const c = this.#c;
     const { headers } = delivery;
@@ -150,6 +131,25 @@ class Conductor {
     );
     delivery.begin(work.then((result) => (result === 'processed' ? outcome : result), broken));
     return delivery.result;
+  }
+
+  /** From the first look at a delivery to its record; never rejects. */
+  #handle(delivery: Delivery, source: BodySource, write: Write): Promise<Answer> {
+    const work = async () => {
+      const refused = this.traffic.enter();
+      const result = refused ?? (await this.#travel(delivery, source).catch(broken));
+      const answer = respond(result);
+      this.#settled(delivery, result, { answer, sent: write(answer) });
+      if (!refused) this.#leave(delivery);
+      return answer;
+    };
+    const around = this.#c.observer?.around?.bind(this.#c.observer);
+    if (!around) return work();
+    return observed(
+      (inner) => around({ headers: delivery.headers }, inner),
+      work,
+      (error) => delivery.observerFailed(error),
+    );
   }
 
   #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {

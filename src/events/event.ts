@@ -1,6 +1,7 @@
 // The event types, and the registry of declared events from which every list of names derives.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { ConfigurationError } from '../errors.js';
+import { byName } from '../option-checks.js';
 import { isEventName } from './envelope.js';
 import { type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
 
@@ -86,9 +87,9 @@ export function isKnown<Event extends { event_name: string }>(
 export type EventRegistry = ReadonlyMap<string, StandardSchemaV1>;
 
 /** @throws {ConfigurationError} for a name that is not `<resource>.<action>`, or a value that is no schema */
-export function declareEvents(events: EventSchemas = {}): EventRegistry {
+export function declareEvents(events?: EventSchemas): EventRegistry {
   const registry = new Map<string, StandardSchemaV1>(Object.entries(BUILT_IN));
-  for (const [name, schema] of Object.entries(events)) {
+  for (const [name, schema] of Object.entries(byName('events', events, 'schemas by event name'))) {
     if (!isEventName(name) || name.includes('*')) {
       throw new ConfigurationError(
         `events has the name ${JSON.stringify(name)}; an event name is <resource>.<action>, like "refund.succeeded".`,

@@ -56,20 +56,16 @@ async function claimEvent(
   store: IdempotencyStore<object>,
 ): Promise<AnyClaim | Result> {
   const fingerprint = hash('sha256', delivery.rawBody, 'hex');
-  const request = { leaseMs: c.lease, fingerprint };
-  const askedAt = performance.now();
-  const answer = await ask(
-    c.deadlines.store,
-    () => store.claim(keyOf(c.namespace, delivery.event), request),
-    releaseLate,
-  );
-  delivery.storeMs = performance.now() - askedAt;
-  if (isClaimed(answer)) return answer.claim;
+  const key = keyOf(c.namespace, delivery.event);
+  const question = async () => understand(await store.claim(key, { leaseMs: c.lease, fingerprint }));
+  // Nobody works under a claim that was granted too late, so the next delivery need not wait for its lease.
+  const releaseLate = (late: Understood) => {
+    if ('claim' in late) void ask(c.deadlines.store, () => late.claim.release(late.claim.finished));
+  };
+  const answer = await timed(delivery, ask(c.deadlines.store, question, releaseLate));
   if (answer instanceof Unanswered) return unavailable(delivery, answer);
-  if (answer?.status === 'in_progress')
-    return new Fault('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs });
-  if (answer?.status !== 'completed')
-    return unavailable(delivery, new Unanswered('The answer of the store to a claim is none.'));
+  if (answer.status === 'claimed') return answer.claim;
+  if (answer.status === 'in_progress') return new Fault('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs });
   if (answer.fingerprint !== fingerprint) {
     delivery.conflict = true;
     writeLog(
@@ -87,11 +83,20 @@ function keyOf(namespace: string, event: Envelope | undefined): string {
   return `${namespace}:${event?.sandbox ? 'sandbox' : 'live'}:${event?.id}`;
 }
 
-function isClaimed(
-  answer: ClaimResult<object> | Unanswered,
-): answer is Extract<ClaimResult<object>, { claim: unknown }> {
-  if (answer instanceof Unanswered || answer?.status !== 'claimed') return false;
-  const { claim } = answer;
+type Understood = ClaimResult<object> | Unanswered;
+
+/** A store is somebody else's code: what it says is checked like what a sender says. */
+function understand(answer: ClaimResult<object> | undefined): Understood {
+  if (answer?.status === 'claimed' && isClaim(answer.claim)) return answer;
+  if (answer?.status === 'in_progress') {
+    const { status, retryAfterMs } = answer;
+    return { status, retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : RETRY_AFTER_MS };
+  }
+  if (answer?.status === 'completed') return answer;
+  return new Unanswered('What it answered to a claim is no answer.');
+}
+
+function isClaim(claim: AnyClaim | undefined): boolean {
   return (
     Array.isArray(claim?.finished) &&
     Number.isSafeInteger(claim.attempt) &&
@@ -99,25 +104,13 @@ function isClaimed(
   );
 }
 
-/** Nobody works under a claim that was granted too late, so the next delivery need not wait for its lease. */
-async function releaseLate(answer: ClaimResult<object>): Promise<void> {
-  try {
-    if (isClaimed(answer)) await answer.claim.release(answer.claim.finished);
-  } catch {
-    // Its lease will lapse.
-  }
-}
-
 /** If the store cannot be asked the lease lapses by itself. */
 async function release(claim: AnyClaim, delivery: Delivery, deadlines: Deadlines): Promise<void> {
-  const answer = await ask(deadlines, () => claim.release(delivery.finished));
-  if (!(answer instanceof Unanswered)) return;
-  writeLog(
-    delivery.log,
-    'error',
-    { error: describeError(answer.cause) },
-    `claim not released: ${answer.message} Its lease will lapse.`,
+  const answer = await timed(
+    delivery,
+    ask(deadlines, () => claim.release(delivery.finished)),
   );
+  if (answer instanceof Unanswered) complain(delivery, answer, 'claim not released, so its lease will lapse');
 }
 
 /**
@@ -132,26 +125,35 @@ async function complete(
   const tries = claim.transactional ? 1 : TRIES;
   const patience = claim.transactional ? deadlines.store : deadlines.complete;
   for (let attempt = 1; ; attempt += 1) {
-    const askedAt = performance.now();
-    const answer = await ask(patience, () => claim.complete());
-    delivery.storeMs = (delivery.storeMs ?? 0) + performance.now() - askedAt;
+    const answer = await timed(
+      delivery,
+      ask(patience, () => claim.complete()),
+    );
     if (answer === true) return 'processed';
     if (answer === false) return lost();
-    const unanswered =
-      answer instanceof Unanswered ? answer : new Unanswered('The answer of the store to complete is none.');
     if (attempt < tries && !lease.lapsed) {
       await pause(PAUSE_MS);
       continue;
     }
+    const unanswered =
+      answer instanceof Unanswered ? answer : new Unanswered('What it answered to complete is no answer.');
     if (claim.transactional) return unavailable(delivery, unanswered);
-    writeLog(
-      delivery.log,
-      'error',
-      { error: describeError(unanswered.cause) },
-      `processed, but not remembered: ${unanswered.message}`,
-    );
+    complain(delivery, unanswered, 'processed, but not remembered');
     return 'processed';
   }
+}
+
+/** Adds the wait for the store to what telemetry is told. */
+async function timed<Answer>(delivery: Delivery, answer: Promise<Answer>): Promise<Answer> {
+  const askedAt = performance.now();
+  const value = await answer;
+  delivery.storeMs = (delivery.storeMs ?? 0) + performance.now() - askedAt;
+  return value;
+}
+
+function complain(delivery: Delivery, { message, cause }: Unanswered, what: string): void {
+  const fields = cause === undefined ? {} : { error: describeError(cause) };
+  writeLog(delivery.log, 'error', fields, `${what}: ${message}`);
 }
 
 function failed(cause: unknown): Fault {
@@ -162,7 +164,8 @@ function lost(): Fault {
   return new Fault('CLAIM_LOST', { retryAfterMs: RETRY_AFTER_MS });
 }
 
-function unavailable(delivery: Delivery, { message, cause }: Unanswered): Fault {
-  writeLog(delivery.log, 'error', { error: describeError(cause) }, `the store did not answer: ${message}`);
+function unavailable(delivery: Delivery, unanswered: Unanswered): Fault {
+  complain(delivery, unanswered, 'the store did not answer');
+  const { message, cause } = unanswered;
   return new Fault('STORE_UNAVAILABLE', { hint: message, retryAfterMs: RETRY_AFTER_MS, cause });
 }

@@ -33,55 +33,66 @@ export async function dispatchEvent(
 ): Promise<void> {
   const { delivery, attempt } = dispatch;
   const context = contextOf(delivery, attempt);
-  const failures: unknown[] = [];
+  const round: Round = { ...dispatch, context, observer: c.observer, failures: [] };
   const deadline = c.deadlines.handlers.set(() => {
     delivery.abort('HANDLER_TIMEOUT');
     delivery.settle(new Fault('HANDLER_TIMEOUT', { retryAfterMs: RETRY_AFTER_MS }));
   });
-  await Promise.all(handlers.map((handler) => run(handler)));
+  await Promise.all(handlers.map((handler) => run(handler, round)));
   c.deadlines.handlers.clear(deadline);
-  if (failures.length > 0) throw new HandlerError(failures);
+  if (round.failures.length > 0) throw new HandlerError(round.failures);
+}
 
-  async function run(handler: Registration): Promise<void> {
-    const skipped = handler.named && attempt.finished.includes(handler.name);
-    const report: Delivery['handlers'][number] = {
-      name: handler.name,
-      status: skipped ? 'skipped' : 'running',
-      durationMs: 0,
-    };
-    delivery.handlers.push(report);
-    if (skipped) return;
-    const startedAt = performance.now();
-    try {
-      await call(handler);
-      report.status = 'fulfilled';
-      if (handler.named) delivery.finished.push(handler.name);
-    } catch (error) {
-      failures.push(error);
-      report.status = 'rejected';
-      writeLog(
-        delivery.log,
-        'error',
-        { handler: handler.name, error: describeError(error) },
-        'a handler failed',
-      );
-    }
-    report.durationMs = performance.now() - startedAt;
-  }
+/** A dispatch under way. */
+interface Round extends Dispatch {
+  readonly context: object;
+  readonly observer: Configuration['observer'];
+  /** What the handlers that failed threw. */
+  readonly failures: unknown[];
+}
 
-  async function call(handler: Registration): Promise<void> {
-    const work = async () => {
-      await handler.run(dispatch.subject as never, context as never);
-    };
-    const wrap = c.observer?.handler?.bind(c.observer);
-    if (!wrap || !delivery.event) return work();
-    const described = { event: delivery.event, name: handler.name, attempt: attempt.attempt };
-    return observed(
-      (inner) => wrap(described, inner),
-      work,
-      (error) => delivery.observerFailed(error),
+/** Never rejects: what the handler throws is among the failures of the round. */
+async function run(handler: Registration, round: Round): Promise<void> {
+  const { delivery, attempt } = round;
+  const skipped = handler.named && attempt.finished.includes(handler.name);
+  const report: Delivery['handlers'][number] = {
+    name: handler.name,
+    status: skipped ? 'skipped' : 'running',
+    durationMs: 0,
+  };
+  delivery.handlers.push(report);
+  if (skipped) return;
+  const startedAt = performance.now();
+  try {
+    await call(handler, round);
+    report.status = 'fulfilled';
+    if (handler.named) delivery.finished.push(handler.name);
+  } catch (error) {
+    round.failures.push(error);
+    report.status = 'rejected';
+    writeLog(
+      delivery.log,
+      'error',
+      { handler: handler.name, error: describeError(error) },
+      'a handler failed',
     );
   }
+  report.durationMs = performance.now() - startedAt;
+}
+
+async function call(handler: Registration, round: Round): Promise<void> {
+  const { delivery, attempt, observer } = round;
+  const work = async () => {
+    await handler.run(round.subject as never, round.context as never);
+  };
+  const wrap = observer?.handler?.bind(observer);
+  if (!wrap || !delivery.event) return work();
+  const described = { event: delivery.event, name: handler.name, attempt: attempt.attempt };
+  return observed(
+    (inner) => wrap(described, inner),
+    work,
+    (error) => delivery.observerFailed(error),
+  );
 }
 
 /** `signal` and `log` are getters: most handlers use neither, and each costs more than the rest together. */
@@ -98,5 +109,6 @@ function contextOf(delivery: Delivery, { attempt, context }: Attempt): object {
     attempt,
     keyIndex: delivery.keyIndex,
   };
-  return context ? Object.assign(given, context) : given;
+  // A store adds to what handlers are given, and replaces nothing of it.
+  return context ? Object.defineProperties({ ...context }, Object.getOwnPropertyDescriptors(given)) : given;
 }

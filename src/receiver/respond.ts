@@ -39,11 +39,7 @@ export function respond(result: Result): Answer {
   if (status === 401) return UNAUTHENTICATED;
   if (result.code === 'BODY_ABORTED') return UNSENT;
   const { code, issues, retryAfterMs } = result;
-  // A store's number may be anything; NaN counts as none.
-  const seconds = Math.min(
-    Math.max(Math.ceil((Number(retryAfterMs) || 1_000) / 1_000), 1),
-    LONGEST_RETRY_AFTER_S,
-  );
+  const seconds = Math.min(Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000), 1), LONGEST_RETRY_AFTER_S);
   return answer(
     status,
     { message, code, ...(issues && { issues }) },

@@ -31,7 +31,8 @@ export function ask<Value>(
     };
     const failed = (cause: unknown) => settle(new Unanswered('It threw.', cause));
     try {
-      question().then((value) => (late ? onLate?.(value) : settle(value)), failed);
+      // A store in plain JavaScript may answer at once instead of with a promise.
+      Promise.resolve(question()).then((value) => (late ? onLate?.(value) : settle(value)), failed);
     } catch (cause) {
       failed(cause);
     }

@@ -1,0 +1,119 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deliver, fixtures } from 'payment-webhooks/testing';
+import { followReadme, type Session } from '../setup/readme.js';
+import { ROOT, shell, tsx } from '../setup/shell.js';
+
+const EXAMPLE = join(ROOT, 'examples/minimal');
+const privateKey = 'pri_minimal';
+
+describe('the app', () => {
+  test('marks the order of a paid transaction as paid', async () => {
+    process.env.SERVICE_PRIVATE_KEY = privateKey;
+    const { app } = await import('../../examples/minimal/app.js');
+    const { orders } = await import('../../examples/minimal/orders.js');
+    const event = fixtures.transactionPaid({ payload: { transaction: { order_id: 'order-7' } } });
+    expect(await orders.isPaid('order-7')).toBe(false);
+    const answer = await deliver(app, event, { privateKey });
+    expect(answer).toMatchObject({ status: 200, body: { received: true, outcome: 'processed' } });
+    expect(await orders.isPaid('order-7')).toBe(true);
+  });
+});
+
+describe('the commands of its README', () => {
+  let session: Session;
+
+  beforeAll(async () => {
+    session = await followReadme('minimal');
+  }, 30_000);
+
+  afterAll(() => session?.end());
+
+  test('sign with openssl, send with curl, and are answered as it shows', async () => {
+    const [{ script = '', shown = '' } = {}] = session.commands;
+    expect(await session.type(script)).toBe(shown);
+    expect(await session.type(script)).toBe('{"received":true,"outcome":"duplicate"}');
+    expect(session.app.output()).toContain('"order_id":"order-1042"');
+  });
+
+  test('are answered 401 once a byte has changed after signing', async () => {
+    const [{ script = '' } = {}] = session.commands;
+    const tampered = script.replace('curl', "sed -i 's/149.90/949.90/' event.json\ncurl -w ' %{http_code}'");
+    expect(await session.type(tampered)).toBe('{"message":"Unauthenticated."} 401');
+  });
+});
+
+describe('npm run demo', () => {
+  test('sends five deliveries, shows what became of each, and exits 0', async () => {
+    const { code, stdout, stderr } = await shell('npm run -s demo', {
+      env: { npm_config_loglevel: 'silent' },
+    });
+    const titles = [...stdout.matchAll(/^✓ \d\. (.*)$/gm)].map(([, title]) => title);
+    expect(titles).toEqual([
+      'A payment arrives',
+      'The service sends it again',
+      'Somebody changes the amount on the way',
+      'A payment arrives while the database is away',
+      'The database is back, and the service tries again',
+    ]);
+    const answers = [...stdout.matchAll(/^ +answer +(\d+) (.*)$/gm)].map(([, status, body]) => [
+      status,
+      body,
+    ]);
+    expect(answers).toEqual([
+      ['200', '{"received":true,"outcome":"processed"}'],
+      ['200', '{"received":true,"outcome":"duplicate"}'],
+      ['401', '{"message":"Unauthenticated."}'],
+      [
+        '500',
+        '{"message":"The event could not be processed. Please deliver it again.","code":"HANDLER_FAILED"}',
+      ],
+      ['200', '{"received":true,"outcome":"processed"}'],
+    ]);
+    const handlers = [...stdout.matchAll(/^ +handler +(.*)$/gm)].map(([, story]) => story);
+    expect(handlers).toEqual([
+      'succeeded on attempt 1: order-1042 is paid',
+      'did not run',
+      'did not run',
+      expect.stringMatching(/^failed: Error at orders\.ts:\d+:\d+$/),
+      'succeeded on attempt 2: order-1043 is paid',
+    ]);
+    expect(stdout).toContain('All 5 went as they should.');
+    expect(stdout).not.toContain('"level":');
+    expect(stripVTControlCharacters(stdout)).toBe(stdout);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  }, 30_000);
+
+  test('is signed by the openssl program, and says so', async () => {
+    const { stdout } = await tsx(['examples/minimal/demo.ts']);
+    expect(stdout).toMatch(/^Signed by the openssl program \(\w+ \d/m);
+  }, 30_000);
+
+  test('signs with node:crypto where there is no openssl, and says so', async () => {
+    const { code, stdout } = await tsx(['examples/minimal/demo.ts'], { env: { PATH: '/nonexistent' } });
+    expect(stdout).toContain('There is no openssl program here, so they are signed by node:crypto');
+    expect(code).toBe(0);
+  }, 30_000);
+
+  test('exits 1 and says what it expected when a handler swallows its failure', async () => {
+    mkdirSync(join(ROOT, '.scratch'), { recursive: true });
+    const broken = mkdtempSync(join(ROOT, '.scratch/demo-'));
+    try {
+      cpSync(EXAMPLE, broken, { recursive: true });
+      const app = readFileSync(join(broken, 'app.ts'), 'utf8');
+      writeFileSync(
+        join(broken, 'app.ts'),
+        app.replace(/(await orders\.markPaid\(.*\));/, '$1.catch(() => {});'),
+      );
+      const { code, stdout } = await tsx([join(broken, 'demo.ts')]);
+      expect(stdout).toMatch(/^✗ 4\. A payment arrives while the database is away$/m);
+      expect(stdout).toMatch(/^ +expected +500 .*, and that the handler failed$/m);
+      expect(stdout).toContain('2 of 5 did not go as they should.');
+      expect(code).toBe(1);
+    } finally {
+      rmSync(broken, { recursive: true, force: true });
+    }
+  }, 30_000);
+});

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deliver, fixtures, signedDelivery } from 'payment-webhooks/testing';
+import { followReadme, type Session } from '../setup/readme.js';
+
+const privateKey = 'pri_bare';
+process.env.SERVICE_PRIVATE_KEY = privateKey;
+const paidOrders = import('../../examples/without-express/hooks.js').then((module) => module.paidOrders);
+
+function paymentFor(order_id: string) {
+  return fixtures.transactionPaid({ payload: { transaction: { order_id } } });
+}
+
+describe('the server of node:http', () => {
+  test.each(['/hooks', '/hooks/by-hand'])('takes deliveries at %s', async (path) => {
+    const { app } = await import('../../examples/without-express/app.js');
+    const event = paymentFor(path);
+    expect(await deliver(app, event, { privateKey, path })).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: { outcome: 'processed' },
+    });
+    expect([...(await paidOrders)]).toContain(path);
+    expect((await deliver(app, event, { privateKey: 'pri_other', path })).status).toBe(401);
+  });
+
+  test('answers 404 elsewhere', async () => {
+    const { app } = await import('../../examples/without-express/app.js');
+    expect((await deliver(app, paymentFor('x'), { privateKey, path: '/' })).status).toBe(404);
+  });
+});
+
+describe('the fetch handler', () => {
+  test('takes a Request and returns a Response', async () => {
+    const { POST } = await import('../../examples/without-express/fetch.js');
+    const { body, headers } = signedDelivery(paymentFor('order-fetch'), { privateKey });
+    const ask = (text: string) =>
+      POST(new Request('http://host/hooks', { method: 'POST', headers, body: text }));
+    const response = await ask(body);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(await response.json()).toEqual({ received: true, outcome: 'processed' });
+    expect([...(await paidOrders)]).toContain('order-fetch');
+    expect((await ask(`${body} `)).status).toBe(401);
+  });
+});
+
+describe('the function behind a gateway', () => {
+  test.each([
+    ['text', false],
+    ['base64', true],
+  ])('takes a body of %s', async (kind, isBase64Encoded) => {
+    const { handler } = await import('../../examples/without-express/lambda.js');
+    const { headers, rawBody } = signedDelivery(paymentFor(`order-${kind}`), { privateKey });
+    const answer = await handler({
+      headers: { 'X-Service-Signature': headers['x-service-signature'] },
+      body: rawBody.toString(isBase64Encoded ? 'base64' : 'utf8'),
+      isBase64Encoded,
+    });
+    expect(answer).toMatchObject({ statusCode: 200, body: '{"received":true,"outcome":"processed"}' });
+    expect([...(await paidOrders)]).toContain(`order-${kind}`);
+  });
+
+  test('answers 401 to a call without a body or a signature', async () => {
+    const { handler } = await import('../../examples/without-express/lambda.js');
+    expect((await handler({ headers: {}, isBase64Encoded: false })).statusCode).toBe(401);
+  });
+});
+
+describe('the commands of its README', () => {
+  let session: Session;
+
+  beforeAll(async () => {
+    session = await followReadme('without-express');
+  }, 30_000);
+
+  afterAll(() => session?.end());
+
+  test('are answered as it shows', async () => {
+    const [{ script = '', shown = '' } = {}] = session.commands;
+    expect(await session.type(script)).toBe(shown);
+  });
+});

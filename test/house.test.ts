@@ -1,0 +1,256 @@
+// The layout, kept true: captions, floors, stations, sizes. docs/contributing.md says why each rule is there.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { readSource, readSources, type Source } from './setup/sources.js';
+
+const ROOT = join(__dirname, '..');
+const sources = readSources(join(ROOT, 'src'));
+
+/**
+ * Imports only go down, or stay on their floor where the floor is one language. A folder stands for all files
+ * in it. A file that is not here has no place yet: give it one.
+ */
+const FLOORS: readonly (readonly string[])[] = [
+  // 0: ground. No rule of the service, no option.
+  [
+    'deadlines',
+    'duration',
+    'errors',
+    'headers',
+    'keep-raw-body',
+    'linked-list',
+    'nearest-name',
+    'signature',
+    'stack-frames',
+  ],
+  // 1: language. The words that the stations speak.
+  [
+    'delivery',
+    'delivery-log',
+    'events/',
+    'handlers',
+    'keys',
+    'lease',
+    'logger',
+    'observer',
+    'option-checks',
+    'options',
+    'stores/ask',
+    'stores/store',
+    'traffic',
+  ],
+  // 2: rooms. They know the language, and not each other.
+  ['client/', 'fixtures/', 'receiver/', 'stores/memory', 'stores/postgres', 'stores/redis'],
+  // 3: conductors.
+  ['construct-event', 'queues/', 'receiver', 'simulator/', 'testing/'],
+  // 4: doors.
+  ['cli', 'cli/', 'client', 'index', 'opentelemetry', 'simulator', 'testing'],
+];
+
+const ROOMS = FLOORS[2] ?? [];
+const STATIONS = [
+  'capture-body',
+  'check-signature',
+  'decode-event',
+  'dedupe-delivery',
+  'dispatch-event',
+  'respond',
+];
+
+/** What the floors would allow and a reason forbids. */
+const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegExp])[] = [
+  ['a station knows no other station', /^receiver\//, /^receiver\//],
+  [
+    'the conductor knows its stations and the default store',
+    /^receiver$/,
+    /^(?:fixtures|client)\/|^stores\/(?!memory$)/,
+  ],
+  ['a store knows the contract, and no other store', /^stores\/(?!store$|ask$)/, /^stores\/(?!store$)/],
+  ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],
+  ['the simulator is the other side of the wire', /^simulator/, /^(?:receiver|client)(?:$|\/)/],
+  ['nobody imports the CLI', /^(?!cli)/, /^cli(?:$|\/)/],
+];
+
+/** The packages a user brings for a door; anything else that is imported must be a dependency. */
+const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
+  [/^simulator\//, ['express']],
+  [/^simulator\/dashboard\//, ['preact']],
+  [/^queues\/bullmq$/, ['bullmq']],
+  [/^opentelemetry$/, ['@opentelemetry/api']],
+];
+
+function floorOf(path: string): number | undefined {
+  const isPlace = (place: string) => (place.endsWith('/') ? path.startsWith(place) : path === place);
+  const floor = FLOORS.findIndex((places) => places.some(isPlace));
+  return floor === -1 ? undefined : floor;
+}
+
+function roomOf(path: string): string {
+  return ROOMS.find((room) => room.endsWith('/') && path.startsWith(room)) ?? path;
+}
+
+/** Whether floors and rooms let `importer` import `imported`. */
+function mayImport(importer: string, imported: string): boolean {
+  const from = floorOf(importer) ?? -1;
+  const to = floorOf(imported) ?? 5;
+  return from > to || (from === to && (from !== 2 || roomOf(importer) === roomOf(imported)));
+}
+
+function importsOf(source: Source): string[] {
+  return source.imports.filter(({ ours }) => ours).map(({ from }) => from);
+}
+
+/** A way from the file through its imports back to itself. */
+function cycleFrom(start: string): string[] | undefined {
+  const byPath = new Map(sources.map((source) => [source.path, importsOf(source)]));
+  const seen = new Set<string>();
+  const search = (path: string, way: string[]): string[] | undefined => {
+    for (const next of byPath.get(path) ?? []) {
+      if (next === start) return [...way, next];
+      if (seen.has(next)) continue;
+      seen.add(next);
+      const found = search(next, [...way, next]);
+      if (found) return found;
+    }
+    return undefined;
+  };
+  return search(start, [start]);
+}
+
+describe('every file in src', () => {
+  test('opens with a caption of one sentence', () => {
+    const uncaptioned = sources.filter(({ lines }) => {
+      const first = lines[0]?.startsWith('#!') ? lines[1] : lines[0];
+      return !/^\/\/ [A-Z`].+\.$/.test(first ?? '');
+    });
+    expect(uncaptioned.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('has at most 200 lines', () => {
+    expect(sources.filter(({ lines }) => lines.length > 200).map(({ path }) => path)).toEqual([]);
+  });
+
+  test('has no function of more than 40 lines', () => {
+    const long = sources.flatMap(({ path, functions }) =>
+      functions
+        .filter(({ length }) => length > 40)
+        .map(({ line, length }) => `${path}:${line} has ${length}`),
+    );
+    expect(long).toEqual([]);
+  });
+
+  test('is named by what it is, not by what kind of code is in it', () => {
+    const vague = /(?:^|\/)(?:utils?|helpers?|common|types?|misc)$/;
+    expect(sources.filter(({ path }) => vague.test(path)).map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('the floors', () => {
+  test('have a place for every file', () => {
+    expect(sources.filter(({ path }) => floorOf(path) === undefined).map(({ path }) => path)).toEqual([]);
+  });
+
+  test('let imports only go down', () => {
+    const climbing = sources.flatMap((source) =>
+      importsOf(source)
+        .filter((imported) => !mayImport(source.path, imported))
+        .map((imported) => `${source.path} imports ${imported}`),
+    );
+    expect(climbing).toEqual([]);
+  });
+
+  test.each(CLOSED)('are closed where %s', (_why, importer, imported) => {
+    const crossing = sources
+      .filter(({ path }) => importer.test(path))
+      .flatMap((source) =>
+        importsOf(source)
+          .filter((from) => imported.test(from))
+          .map((from) => `${source.path} imports ${from}`),
+      );
+    expect(crossing).toEqual([]);
+  });
+
+  test('hold no import cycle, not even of types', () => {
+    expect(sources.map(({ path }) => cycleFrom(path)).filter(Boolean)).toEqual([]);
+  });
+
+  test('need no package at run time but the dependencies, and what the user of a door brings', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const foreign = sources.flatMap(({ path, imports }) => {
+      const brought = BROUGHT_BY_USERS.filter(([door]) => door.test(path)).flatMap(
+        ([, packages]) => packages,
+      );
+      return imports
+        .filter(({ from, ours, typeOnly }) => !ours && !typeOnly && !from.startsWith('node:'))
+        .filter(({ from }) => !Object.hasOwn(dependencies, from) && !brought.some((name) => isOf(name, from)))
+        .map(({ from }) => `${path} imports ${from}`);
+    });
+    expect(foreign).toEqual([]);
+  });
+});
+
+/** `preact/hooks` is of the package `preact`. */
+function isOf(name: string, specifier: string): boolean {
+  return specifier === name || specifier.startsWith(`${name}/`);
+}
+
+describe('the receiver', () => {
+  test('has exactly the six stations, and their file list is the way of a delivery', () => {
+    const files = sources.filter(({ path }) => path.startsWith('receiver/')).map(({ path }) => path);
+    expect(files).toEqual(STATIONS.map((station) => `receiver/${station}`));
+  });
+
+  test('is conducted through the stations in the order of their files', () => {
+    const conductor = sources.find(({ path }) => path === 'receiver');
+    const functions = STATIONS.map((station) =>
+      station.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
+    );
+    const firstCalls = [...new Set(conductor?.calls.filter((name) => functions.includes(name)))];
+    expect(firstCalls).toEqual(functions);
+  });
+});
+
+describe('the doors', () => {
+  test.each(['index', 'client', 'simulator', 'testing'])('%s only passes on what others export', (door) => {
+    const source = sources.find(({ path }) => path === door);
+    const logic = source?.statements.filter(
+      (kind) => kind !== 'ExportNamedDeclaration' && kind !== 'ExportAllDeclaration',
+    );
+    expect(logic ?? []).toEqual([]);
+  });
+});
+
+describe('the reader of sources', () => {
+  const source = readSource(
+    'receiver/example.ts',
+    [
+      '// An é in the caption.',
+      "import type { A } from '../errors.js';",
+      "export { b } from './b.js';",
+      'class C {',
+      '  #m() {',
+      '    first(() => second());',
+      '  }',
+      '}',
+      "await import('pino');",
+      '',
+    ].join('\n'),
+  );
+
+  test('sees static, re-exported and dynamic imports', () => {
+    expect(source.imports).toEqual([
+      { from: 'errors', ours: true, typeOnly: true },
+      { from: 'receiver/b', ours: true, typeOnly: false },
+      { from: 'pino', ours: false, typeOnly: false },
+    ]);
+  });
+
+  test('measures functions in lines, and lists calls in the order of the text', () => {
+    expect(source.functions).toEqual([
+      { line: 5, length: 3 },
+      { line: 6, length: 1 },
+    ]);
+    expect(source.calls).toEqual(['first', 'second']);
+  });
+});

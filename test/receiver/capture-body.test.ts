@@ -1,0 +1,486 @@
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from '@jest/globals';
+import type { RequestHandler } from 'express';
+import { keepRawBody } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, hmac, type SentDelivery } from '../setup/delivery.js';
+import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
+import { head, openSocket, wire } from '../setup/raw-socket.js';
+import { until } from '../setup/until.js';
+
+const PROCESSED = { status: 200, body: { outcome: 'processed' } };
+
+describe.each(expresses)('a body that somebody read before, on %s', (framework) => {
+  const drained: RequestHandler = (req, _res, next) => void req.resume().once('end', next);
+  const halfRead: RequestHandler = (req, _res, next) => void req.once('data', () => next());
+  const asText: RequestHandler = (req, _res, next) => {
+    req.setEncoding('utf8');
+    next();
+  };
+
+  test.each<[string, (express: typeof import('express')) => RequestHandler]>([
+    ['express.json()', (express) => express.json()],
+    ['a drain', () => drained],
+    ['a reader that stopped half-way', () => halfRead],
+    ['req.setEncoding()', () => asText],
+  ])('is refused at once when no bytes were kept: %s', async (_, middleware) => {
+    const endpoint = await startEndpoint({}, { framework, before: (express) => [middleware(express)] });
+    const reply = await endpoint.post();
+    expect(reply).toMatchObject({ status: 500, body: { code: 'BODY_CONSUMED' } });
+    expect(endpoint.handled).toEqual([]);
+    expect(endpoint.log.lines).toMatchObject([{ level: 50, code: 'BODY_CONSUMED' }]);
+    expect(endpoint.log.lines[0]?.hint).toMatch(/app\.post\('\/hooks', receiver\(\)\) before app\.use/);
+  });
+
+  test.each<[string, (express: typeof import('express')) => RequestHandler]>([
+    ['express.json({ verify: keepRawBody })', (express) => express.json({ verify: keepRawBody })],
+    ['express.raw()', (express) => express.raw({ type: '*/*' })],
+    ['express.text()', (express) => express.text({ type: '*/*' })],
+    ['a platform that leaves req.rawBody', () => keepsRawBody],
+    ['a parser that skipped it', (express) => express.json({ type: 'application/vnd.other' })],
+    ['a listener beside ours', () => listensToo],
+  ])('is used when its bytes are there: %s', async (_, middleware) => {
+    const endpoint = await startEndpoint({}, { framework, before: (express) => [middleware(express)] });
+    const event = fixtures.transactionPaid({ payload: { customer: { name: 'Zoë 東京 🎉' } } });
+    expect(await endpoint.post(delivery(event))).toMatchObject(PROCESSED);
+    expect(endpoint.handled).toEqual([event.id]);
+  });
+
+  test.each<[string, (express: typeof import('express')) => RequestHandler]>([
+    ['express.json({ verify: keepRawBody })', (express) => express.json({ verify: keepRawBody })],
+    ['express.raw()', (express) => express.raw({ type: '*/*' })],
+    ['express.text()', (express) => express.text({ type: '*/*' })],
+  ])('is still proven by its signature, and held to the limit: %s', async (_, middleware) => {
+    const options = { limit: 4_000 };
+    const endpoint = await startEndpoint(options, { framework, before: (express) => [middleware(express)] });
+    const forged = delivery(undefined, 'pri_another');
+    expect(await endpoint.post(forged)).toMatchObject({ status: 401 });
+    const large = fixtures.transactionPaid({ payload: { metadata: { note: 'x'.repeat(4_000) } } });
+    const sent = delivery(large);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 413 });
+    const chunked = { ...sent, headers: { ...sent.headers, 'transfer-encoding': 'chunked' } };
+    expect(await endpoint.post(chunked)).toMatchObject({ status: 413, body: { code: 'BODY_TOO_LARGE' } });
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('is refused, not rebuilt, when a text parser changed it', async () => {
+    const endpoint = await startEndpoint(
+      {},
+      { framework, before: (express) => [express.text({ type: '*/*' })] },
+    );
+    const marked = `\ufeff${JSON.stringify(fixtures.transactionPaid())}`;
+    expect(await endpoint.post(delivery(marked))).toMatchObject({
+      status: 500,
+      body: { code: 'BODY_CONSUMED' },
+    });
+    expect(endpoint.log.lines[0]?.hint).toMatch(/express\.text\(\)/);
+  });
+
+  test('leaves nothing of a re-encoded body to be proven by', async () => {
+    const rebuilds: RequestHandler = (req, _res, next) => {
+      req.body = JSON.stringify(req.body, null, 1);
+      next();
+    };
+    const endpoint = await startEndpoint({}, { framework, before: (express) => [express.json(), rebuilds] });
+    const { status } = await endpoint.post();
+    expect([401, 500]).toContain(status);
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe.each(frameworks)('a body cut short, on %s', (framework) => {
+  test.each([
+    ['an orderly end', 'end'],
+    ['a reset', 'resetAndDestroy'],
+    ['a plain disconnect', 'destroy'],
+  ] as const)('reaches neither store nor handler: %s', async (_, leave) => {
+    let claims = 0;
+    const store = {
+      claim: () => {
+        claims += 1;
+        return Promise.reject(new Error('not to be asked'));
+      },
+    };
+    const endpoint = await startEndpoint({ store }, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    sender.write(body.subarray(0, 100));
+    await until(() => endpoint.hooks.inFlight === 1);
+    sender.socket[leave]();
+    expect(await sender.closed).not.toMatch(/received|HTTP\/1\.1 (?!400)/);
+    await until(() => endpoint.records.length === 1);
+    expect(endpoint.records).toMatchObject([{ status: 0, code: 'BODY_ABORTED', bytes: 0, handlers: [] }]);
+    expect(endpoint.log.lines).toMatchObject([{ level: 30, code: 'BODY_ABORTED' }]);
+    expect([claims, endpoint.handled, endpoint.hooks.inFlight]).toEqual([0, [], 0]);
+  });
+
+  test('is the same when it is chunked', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['transfer-encoding', 'chunked']]));
+    sender.write(`${body.length.toString(16)}\r\n${body}\r\n`);
+    await until(() => endpoint.hooks.inFlight === 1);
+    sender.socket.end();
+    expect(await sender.closed).not.toMatch(/received|HTTP\/1\.1 (?!400)/);
+    await until(() => endpoint.records.length === 1);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('does not stop the process from serving the next', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const sender = await openSocket(endpoint.port);
+    sender.write(wire(delivery()).subarray(0, -1));
+    await until(() => endpoint.hooks.inFlight === 1);
+    sender.socket.resetAndDestroy();
+    expect(await endpoint.post()).toMatchObject(PROCESSED);
+  });
+});
+
+describe.each(frameworks)('bytes after the end, on %s', (framework) => {
+  test.each([
+    ['more than declared', (body: Buffer) => Buffer.concat([body, Buffer.from(' and then some')])],
+    ['rubbish', (body: Buffer) => Buffer.concat([body, Buffer.from('\u0000\u0016\u0003\u0001\r\n\r\n')])],
+    ['half a request', (body: Buffer) => Buffer.concat([body, Buffer.from('POST /hooks HT')])],
+  ])('a 200 is answered only if the handler ran: %s', async (_, extend) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    sender.write(extend(body));
+    sender.socket.end();
+    const answer = await sender.closed;
+    expect(endpoint.handled.length).toBeLessThanOrEqual(1);
+    if (/^HTTP\/1\.1 200 /.test(answer)) expect(endpoint.handled).toHaveLength(1);
+    else expect(answer).toMatch(/^HTTP\/1\.1 400 |^$/);
+  });
+});
+
+describe.each(frameworks)('a body over the limit, on %s', (framework) => {
+  const limit = 2_000;
+  const large = () =>
+    delivery(fixtures.transactionPaid({ payload: { metadata: { note: 'x'.repeat(200_000) } } }));
+
+  test('is refused before it is read when its length is declared', async () => {
+    const endpoint = await startEndpoint({ limit }, { framework });
+    const sender = await openSocket(endpoint.port);
+    const { headers, body } = large();
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    const answer = await sender.closed;
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    expect(answer).toContain('"code":"BODY_TOO_LARGE"');
+    expect(endpoint.records).toMatchObject([{ status: 413, code: 'BODY_TOO_LARGE', bytes: 0 }]);
+  });
+
+  test('is refused when it crosses the limit in chunks', async () => {
+    const endpoint = await startEndpoint({ limit }, { framework });
+    const { headers, body } = large();
+    const reply = await endpoint.post({ body, headers: { ...headers, 'transfer-encoding': 'chunked' } });
+    expect(reply).toMatchObject({
+      status: 413,
+      headers: { connection: 'close' },
+      body: { code: 'BODY_TOO_LARGE' },
+    });
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('is accepted at exactly the limit', async () => {
+    const sent = delivery();
+    const endpoint = await startEndpoint({ limit: sent.body.length }, { framework });
+    expect(await endpoint.post(sent)).toMatchObject(PROCESSED);
+    expect(await endpoint.post(delivery(`${sent.body} `))).toMatchObject({ status: 413 });
+  });
+});
+
+describe('a sender that goes on after its body was refused', () => {
+  const cases = frameworks.flatMap((framework) => [
+    { framework, length: ['content-length', 500_000_000] as const },
+    { framework, length: ['transfer-encoding', 'chunked'] as const },
+  ]);
+
+  // All at once: each lingers for a second.
+  test('gets the whole answer, and then the connection ends', async () => {
+    await Promise.all(
+      cases.map(async ({ framework, length }) => {
+        const endpoint = await startEndpoint({ limit: 2_000 }, { framework });
+        const sender = await openSocket(endpoint.port, true);
+        sender.write(head([...Object.entries(delivery().headers), length]));
+        const flood = setInterval(() => sender.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`), 5);
+        const answer = await sender.closed.finally(() => clearInterval(flood));
+        expect(answer).toMatch(/^HTTP\/1\.1 413 .*"code":"BODY_TOO_LARGE"\}$/s);
+        expect(endpoint.handled).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe('the limit', () => {
+  test.each([
+    'banana',
+    '',
+    '12 parsecs',
+    '-1kb',
+    Number.NaN,
+    -1,
+    0,
+    1.5,
+    Number.POSITIVE_INFINITY,
+    'Infinity',
+    null,
+    {},
+  ])('that is no size is refused before any traffic: %p', async (limit) => {
+    await expect(startEndpoint({ limit: limit as string })).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringMatching(/^limit is /),
+    });
+  });
+
+  test.each([
+    ['1kb', 1_024],
+    ['1.5KB', 1_536],
+    ['2 mb', 2_097_152],
+    ['700', 700],
+    [700, 700],
+  ])('may be text or bytes: %p', async (limit, bytes) => {
+    const endpoint = await startEndpoint({ limit });
+    const headers = { 'x-service-signature': 'a'.repeat(64) };
+    expect(await endpoint.post({ body: Buffer.alloc(bytes), headers })).toMatchObject({ status: 401 });
+    expect(await endpoint.post({ body: Buffer.alloc(bytes + 1), headers })).toMatchObject({ status: 413 });
+  });
+
+  test('is 256 kB when nobody sets it', async () => {
+    const endpoint = await startEndpoint();
+    const headers = { 'x-service-signature': 'a'.repeat(64) };
+    expect(await endpoint.post({ body: Buffer.alloc(262_144), headers })).toMatchObject({ status: 401 });
+    expect(await endpoint.post({ body: Buffer.alloc(262_145), headers })).toMatchObject({ status: 413 });
+  });
+});
+
+describe.each(frameworks)('an encoded body, on %s', (framework) => {
+  const encoders: [string, (body: Buffer) => Buffer][] = [
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+    ['zstd', (body) => body],
+    ['GZIP', gzipSync],
+    ['identity, gzip', gzipSync],
+    ['nonsense', (body) => body],
+  ];
+  test.each(encoders)('is refused unread, whichever bytes were signed: %s', async (encoding, encode) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body } = delivery();
+    for (const signed of [body, encode(body)]) {
+      const headers = { 'content-encoding': encoding, 'x-service-signature': hmac(signed) };
+      expect(await endpoint.post({ body: encode(body), headers })).toMatchObject({
+        status: 415,
+        body: { code: 'BODY_ENCODED' },
+      });
+    }
+    expect(endpoint.records).toMatchObject([{ bytes: 0 }, { bytes: 0 }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test.each(['identity', 'Identity', ''])('is none with Content-Encoding: %j', async (encoding) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery();
+    expect(
+      await endpoint.post({ body, headers: { ...headers, 'content-encoding': encoding } }),
+    ).toMatchObject(PROCESSED);
+  });
+
+  test.each(['iso-8859-1', 'utf-16', 'UTF-16LE', '"windows-1252"', 'utf-7'])(
+    'is refused in the charset %s',
+    async (charset) => {
+      const endpoint = await startEndpoint({}, { framework });
+      const reply = await endpoint.post(withType(`application/json; charset=${charset}`));
+      expect(reply).toMatchObject({ status: 415, body: { code: 'BODY_ENCODED' } });
+      expect(endpoint.handled).toEqual([]);
+    },
+  );
+
+  test.each([
+    undefined,
+    '',
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'text/plain; charset=utf8',
+    'text/plain; charset=US-ASCII',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'image/png',
+    'charset',
+    ';;;=',
+  ])('is none with Content-Type: %j', async (type) => {
+    const endpoint = await startEndpoint({}, { framework });
+    expect(await endpoint.post(withType(type))).toMatchObject(PROCESSED);
+  });
+});
+
+describe.each(frameworks)('an empty body, on %s', (framework) => {
+  test.each([
+    ['declared', { 'content-length': '0' }],
+    ['chunked', { 'transfer-encoding': 'chunked' }],
+  ])('is refused though its signature is right: %s', async (_, length) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery('');
+    expect(await endpoint.post({ body, headers: { ...headers, ...length } } as SentDelivery)).toMatchObject({
+      status: 400,
+      body: { code: 'BODY_MALFORMED' },
+    });
+    expect(endpoint.records).toMatchObject([{ keyIndex: 0, bytes: 0 }]);
+  });
+});
+
+describe.each(frameworks)('a sender that leaves while the handler runs, on %s', (framework) => {
+  test('changes nothing: the handler goes on and the event is remembered', async () => {
+    const gate = new EventEmitter();
+    let settled = false;
+    const handler = async () => {
+      gate.emit('begun');
+      await once(gate, 'go on');
+      settled = true;
+    };
+    const endpoint = await startEndpoint({ handlers: { 'transaction.paid': handler } }, { framework });
+    const sent = delivery();
+    const begun = once(gate, 'begun');
+    const sender = await openSocket(endpoint.port);
+    sender.write(wire(sent));
+    await begun;
+    sender.socket.resetAndDestroy();
+    await sender.closed;
+    await pause(20);
+    gate.emit('go on');
+    await until(() => endpoint.records.length === 1);
+    expect(settled).toBe(true);
+    expect(endpoint.records).toMatchObject([{ status: 0, outcome: 'processed' }]);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+  });
+});
+
+describe.each(frameworks)('a slow body, on %s', (framework) => {
+  test('has bodyTimeout in all, however steadily it drips', async () => {
+    const endpoint = await startEndpoint({ bodyTimeout: 150 }, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    let next = 0;
+    const drip = setInterval(() => sender.write(body.subarray(next, ++next)), 20);
+    const answer = await sender.closed.finally(() => clearInterval(drip));
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    expect(answer).toContain('"code":"BODY_TIMEOUT"');
+    expect(endpoint.records).toMatchObject([{ status: 408, code: 'BODY_TIMEOUT' }]);
+    expect(endpoint.records[0]?.durationMs).toBeGreaterThanOrEqual(149);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('that never begins is answered too', async () => {
+    const endpoint = await startEndpoint({ bodyTimeout: 100 }, { framework });
+    const { headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['transfer-encoding', 'chunked']]));
+    expect(await sender.closed).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test('that arrives in time is processed', async () => {
+    const endpoint = await startEndpoint({ bodyTimeout: 5_000 }, { framework });
+    const bytes = wire(delivery());
+    const sender = await openSocket(endpoint.port);
+    for (let at = 0; at < bytes.length; at += 200) {
+      sender.write(bytes.subarray(at, at + 200));
+      await pause(5);
+    }
+    expect(await sender.until(/"outcome"/)).toMatch(/^HTTP\/1\.1 200 .*"processed"/s);
+  });
+});
+
+describe.each(frameworks)('ordinary HTTP, on %s', (framework) => {
+  test.each([1, 7, 64, 1_000])('chunks of any size make one body: %i', async (size) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['transfer-encoding', 'chunked']]));
+    for (let at = 0; at < body.length; at += size) {
+      const chunk = body.subarray(at, at + size);
+      sender.write(
+        Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')]),
+      );
+    }
+    sender.write('0\r\n\r\n');
+    expect(await sender.until(/"outcome"/)).toMatch(/^HTTP\/1\.1 200 .*"processed"/s);
+    expect(endpoint.handled).toHaveLength(1);
+  });
+
+  test('one connection serves many deliveries, good and bad', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const sender = await openSocket(endpoint.port);
+    const deliveries = [delivery(), delivery(undefined, 'pri_another'), delivery('no JSON'), delivery()];
+    for (const [index, sent] of deliveries.entries()) {
+      sender.write(wire(sent));
+      await sender.until(new RegExp(`(HTTP/1\\.1 .*\\}){${index + 1}}`, 's'));
+    }
+    expect(statuses(sender.received)).toEqual(['200', '401', '400', '200']);
+    expect(endpoint.handled).toHaveLength(2);
+  });
+
+  test('two deliveries sent at once on one connection are answered in their order', async () => {
+    const order: string[] = [];
+    const handler = async ({ id }: { id: string }) => {
+      if (id === 'slow') await pause(30);
+      order.push(id);
+    };
+    const endpoint = await startEndpoint({ handlers: { 'transaction.paid': handler } }, { framework });
+    const sender = await openSocket(endpoint.port);
+    const [slow, quick] = ['slow', 'quick'].map((id) => wire(delivery(fixtures.transactionPaid({ id }))));
+    sender.write(
+      Buffer.concat([slow ?? Buffer.alloc(0), quick ?? Buffer.alloc(0), wire(delivery('no JSON'))]),
+    );
+    await sender.until(/HTTP.*HTTP.*HTTP.*\}/s);
+    expect(statuses(sender.received)).toEqual(['200', '200', '400']);
+    expect(order).toEqual(['quick', 'slow']);
+  });
+
+  test('Expect: 100-continue is honoured', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(
+      head([...Object.entries(headers), ['content-length', body.length], ['expect', '100-continue']]),
+    );
+    await sender.until(/^HTTP\/1\.1 100 Continue\r\n\r\n/);
+    sender.write(body);
+    expect(await sender.until(/"outcome"/)).toMatch(/HTTP\/1\.1 200 .*"processed"/s);
+  });
+});
+
+function keepsRawBody(...[req, , next]: Parameters<RequestHandler>): void {
+  const chunks: Buffer[] = [];
+  req.on('data', (chunk) => chunks.push(chunk));
+  req.once('end', () => {
+    Object.assign(req, {
+      rawBody: Buffer.concat(chunks),
+      body: JSON.parse(Buffer.concat(chunks).toString()),
+    });
+    next();
+  });
+}
+
+function listensToo(...[req, , next]: Parameters<RequestHandler>): void {
+  req.on('data', () => {});
+  next();
+}
+
+function withType(type: string | undefined): SentDelivery {
+  const { body, headers } = delivery();
+  const { 'content-type': _, ...rest } = headers;
+  return { body, headers: type === undefined ? rest : { ...rest, 'content-type': type } };
+}
+
+function statuses(received: string): string[] {
+  return [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => String(status));
+}

@@ -1,0 +1,307 @@
+import { describe, expect, test } from '@jest/globals';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, hmac, KEY, SANDBOX_KEY, type SentDelivery } from '../setup/delivery.js';
+import { type Endpoint, frameworks, type Reply, startEndpoint } from '../setup/endpoint.js';
+import { head, openSocket } from '../setup/raw-socket.js';
+
+const UNAUTHENTICATED = { status: 401, body: { message: 'Unauthenticated.' } };
+
+/** Refused for this reason; and neither the answer nor the log tells a stranger or a disk more than it should. */
+function expectRefused(endpoint: Endpoint, reply: Reply, code: string): void {
+  expect(reply).toMatchObject(UNAUTHENTICATED);
+  expect(Object.keys(reply.body as object)).toEqual(['message']);
+  expect(reply.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-length': '30',
+  });
+  expect(endpoint.records).toMatchObject([{ status: 401, code, handlers: [] }]);
+  expect(endpoint.log.lines).toMatchObject([{ level: 40, code, status: 401 }]);
+  expect(endpoint.handled).toEqual([]);
+}
+
+/** The delivery with another value in the signature header; undefined removes it. */
+function signedWith(value: string | undefined, { body, headers } = delivery()): SentDelivery {
+  const { 'x-service-signature': _, ...rest } = headers;
+  return { body, headers: value === undefined ? rest : { ...rest, 'x-service-signature': value } };
+}
+
+describe.each(frameworks)('the signature, on %s', (framework) => {
+  test('a signature over these bytes is accepted', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(delivery());
+    expect(reply).toMatchObject({ status: 200, body: { received: true, outcome: 'processed' } });
+    expect(endpoint.handled).toHaveLength(1);
+    expect(endpoint.records).toMatchObject([{ status: 200, outcome: 'processed', keyIndex: 0 }]);
+  });
+
+  test.each([undefined, '', '   '])('a missing or empty one is refused: %j', async (value) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(signedWith(value));
+    expectRefused(endpoint, reply, 'SIGNATURE_MISSING');
+  });
+
+  test('without one the answer comes before any of the body, which is never kept', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const stranger = await openSocket(endpoint.port);
+    stranger.write(head([['content-length', 200_000]]));
+    expect(await stranger.until(/Unauthenticated/)).toMatch(/^HTTP\/1\.1 401 /);
+    expect(endpoint.records).toMatchObject([{ code: 'SIGNATURE_MISSING', bytes: 0 }]);
+    stranger.socket.destroy();
+  });
+
+  test.each([
+    ['twice the same', (right: string) => [right, right]],
+    ['the right one first', (right: string) => [right, 'a'.repeat(64)]],
+    ['the right one last', (right: string) => ['a'.repeat(64), right]],
+  ])('two signature headers are refused: %s', async (_, values) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    const signatures = values(String(headers['x-service-signature']));
+    sender.write(
+      head([
+        ['content-length', body.length],
+        ['connection', 'close'],
+        ...signatures.map((value) => ['X-SERVICE-SIGNATURE', value] as const),
+      ]),
+    );
+    sender.write(body);
+    expect(await sender.closed).toMatch(/^HTTP\/1\.1 401 /);
+    expect(endpoint.records).toMatchObject([{ code: 'SIGNATURE_MALFORMED' }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test.each<[string, (right: string) => string]>([
+    ['upper case', (right) => right.toUpperCase()],
+    ['one upper-case digit', () => `${'0'.repeat(63)}A`],
+    ['a space inside', (right) => `${right.slice(0, 32)} ${right.slice(32)}`],
+    ['a tab inside', (right) => `${right.slice(0, 32)}\t${right.slice(33)}`],
+    ['63 digits', (right) => right.slice(1)],
+    ['65 digits', (right) => `${right}0`],
+    ['32 digits', (right) => right.slice(32)],
+    ['128 digits', (right) => right + right],
+    ['rubbish behind the right one', (right) => `${right}zz`],
+    ['a digit that is none', (right) => `g${right.slice(1)}`],
+    ['a scheme before it', (right) => `sha256=${right}`],
+    ['quotes around it', (right) => `"${right}"`],
+    ['base64', (right) => Buffer.from(right, 'hex').toString('base64')],
+    ['15 kB of a', () => 'a'.repeat(15 * 1024)],
+  ])('anything but 64 lower-case hexadecimal digits is refused: %s', async (_, damage) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const right = delivery();
+    const reply = await endpoint.post(signedWith(damage(hmac(right.body)), right));
+    expectRefused(endpoint, reply, 'SIGNATURE_MALFORMED');
+    expect(endpoint.records).toMatchObject([{ bytes: 0 }]);
+  });
+
+  test.each<[string, (sent: SentDelivery) => SentDelivery]>([
+    ['made with another key', ({ body }) => delivery(body, 'pri_another')],
+    ['made with no key worth the name', ({ body }) => delivery(body, '')],
+    ['one bit of the body flipped', ({ body, headers }) => ({ headers, body: flipBit(body) })],
+    ['one byte more', ({ body, headers }) => ({ headers, body: Buffer.concat([body, Buffer.from('\n')]) })],
+    ['one byte less', ({ body, headers }) => ({ headers, body: body.subarray(0, -1) })],
+    ['the body encoded again by a proxy', ({ body, headers }) => ({ headers, body: encodedAgain(body) })],
+    ['the signature of an empty body', ({ body }) => signedWith(hmac(''), delivery(body))],
+    ['the last digit changed', (sent) => signedWith(lastDigitChanged(hmac(sent.body)), sent)],
+  ])('a signature over other bytes or by another key is refused: %s', async (_, damage) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(damage(delivery()));
+    expectRefused(endpoint, reply, 'SIGNATURE_MISMATCH');
+  });
+
+  test('the log names the three usual causes of a mismatch, once for many deliveries', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const forged = delivery(undefined, 'pri_another');
+    await Promise.all(Array.from({ length: 20 }, () => endpoint.post(forged)));
+    expect(endpoint.records).toHaveLength(20);
+    expect(endpoint.log.lines).toHaveLength(1);
+    expect(endpoint.log.lines[0]?.hint).toMatch(/another account.*key.*proxy.*forged/);
+  });
+
+  test.each([
+    ['the query', '/hooks?X-SERVICE-SIGNATURE=', ''],
+    ['a trailer', '/hooks', 'X-SERVICE-SIGNATURE: '],
+  ])('a signature in %s is none', async (_, path, trailer) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const { body } = delivery();
+    const sender = await openSocket(endpoint.port);
+    const headers = [
+      ['transfer-encoding', 'chunked'],
+      ['connection', 'close'],
+      ...(trailer ? [['trailer', 'X-SERVICE-SIGNATURE'] as const] : []),
+    ] as const;
+    sender.write(head(headers, trailer ? path : `${path}${hmac(body)}`));
+    sender.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n`);
+    sender.write(trailer ? `${trailer}${hmac(body)}\r\n\r\n` : '\r\n');
+    expect(await sender.closed).toMatch(/^HTTP\/1\.1 401 /);
+    expect(endpoint.records).toMatchObject([{ code: 'SIGNATURE_MISSING' }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('a signature in the body is none', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const event = { ...fixtures.transactionPaid(), 'X-SERVICE-SIGNATURE': 'a'.repeat(64) };
+    const reply = await endpoint.post(signedWith(undefined, delivery(event)));
+    expectRefused(endpoint, reply, 'SIGNATURE_MISSING');
+  });
+
+  test('the header may have another name', async () => {
+    const endpoint = await startEndpoint({ signatureHeader: 'X-Acme-Signature' }, { framework });
+    const { body, headers } = delivery();
+    expect(await endpoint.post({ body, headers: { 'x-acme-signature': hmac(body) } })).toMatchObject({
+      status: 200,
+    });
+    expect(await endpoint.post({ body, headers })).toMatchObject(UNAUTHENTICATED);
+  });
+});
+
+describe('several keys', () => {
+  test.each([
+    [0, 'pri_new'],
+    [1, 'pri_old'],
+    [2, SANDBOX_KEY],
+  ])('any of them may have signed, and the record and the log say which: %i', async (keyIndex, key) => {
+    const endpoint = await startEndpoint({ privateKey: ['pri_new', 'pri_old', SANDBOX_KEY] });
+    const event = fixtures.transactionPaid({ sandbox: true });
+    expect(await endpoint.post(delivery(event, key))).toMatchObject({ status: 200 });
+    expect(endpoint.records).toMatchObject([{ outcome: 'processed', keyIndex }]);
+    expect(endpoint.log.lines).toMatchObject([{ outcome: 'processed', keyIndex }]);
+  });
+
+  test('a key that is none of them is refused', async () => {
+    const endpoint = await startEndpoint({ privateKey: ['pri_new', 'pri_old'] });
+    const reply = await endpoint.post(delivery(undefined, 'pri_older'));
+    expectRefused(endpoint, reply, 'SIGNATURE_MISMATCH');
+    expect(endpoint.records[0]).not.toHaveProperty('keyIndex');
+  });
+});
+
+describe('a key that anyone could guess, or that was pasted wrongly', () => {
+  test.each([
+    ['', 'is empty'],
+    ['   ', 'is blank'],
+    ['pri_a\nb', 'line break'],
+    ['pri_ab\n', 'line break'],
+    [' pri_ab', 'white space'],
+    ['undefined', 'missing value'],
+    ['null', 'missing value'],
+    [42, 'of type number'],
+    [null, 'null'],
+    [[], 'empty list'],
+    [['pri_good', ''], 'privateKey[1] is empty'],
+  ])('is refused before any traffic, in words that do not quote it: %j', async (privateKey, words) => {
+    const attempt = startEndpoint({ privateKey: privateKey as string });
+    await expect(attempt).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringContaining(words),
+    });
+    await expect(attempt).rejects.not.toMatchObject({ message: expect.stringMatching(/pri_/) });
+  });
+});
+
+describe.each(frameworks)('a key function, on %s', (framework) => {
+  test('is given the headers and may answer with one key or several, at once or later', async () => {
+    const keysOf = new Map<unknown, () => string | string[] | Promise<string[]>>([
+      ['one', () => 'pri_one'],
+      ['two', async () => ['pri_two', 'pri_2']],
+    ]);
+    const endpoint = await startEndpoint(
+      { privateKey: ({ headers }) => keysOf.get(headers['x-account'])?.() ?? [] },
+      { framework },
+    );
+    const send = (account: string, key: string) => {
+      const { body, headers } = delivery(undefined, key);
+      return endpoint.post({ body, headers: { ...headers, 'X-Account': account } });
+    };
+    expect(await send('one', 'pri_one')).toMatchObject({ status: 200 });
+    expect(await send('two', 'pri_2')).toMatchObject({ status: 200 });
+    expect(await send('one', 'pri_two')).toMatchObject(UNAUTHENTICATED);
+    expect(endpoint.records).toMatchObject([{ keyIndex: 0 }, { keyIndex: 1 }, { status: 401 }]);
+  });
+
+  test('is not asked for a stranger whose signature has no such shape', async () => {
+    let asked = 0;
+    const privateKey = () => {
+      asked += 1;
+      return KEY;
+    };
+    const endpoint = await startEndpoint({ privateKey }, { framework });
+    await endpoint.post(signedWith(undefined));
+    await endpoint.post(signedWith('zz'));
+    expect(asked).toBe(0);
+  });
+
+  const secret = 'pri_in_the_message';
+  test.each<[string, () => unknown]>([
+    ['throws', () => raise(new Error(secret))],
+    ['throws null', () => raise(null)],
+    ['rejects', () => Promise.reject(new Error(secret))],
+    ['rejects with nothing', () => Promise.reject()],
+    ['hangs', () => new Promise(() => {})],
+    // biome-ignore lint/suspicious/noThenProperty: a promise of another make
+    ['is a thenable that throws', () => ({ then: () => raise(new Error(secret)) })],
+    ['returns nothing', () => undefined],
+    ['resolves with nothing', async () => undefined],
+    ['returns no keys', () => []],
+    ['returns an empty key', () => ['']],
+    ['returns a key with a line break', () => `${secret}\n`],
+    ['returns a number', () => 7],
+  ])('that %s gets the delivery refused for now, not for good', async (_, misbehave) => {
+    const endpoint = await startEndpoint(
+      { privateKey: misbehave as () => string, storeTimeout: 100 },
+      { framework },
+    );
+    const reply = await endpoint.post();
+    expect(reply).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
+    expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
+    expect(endpoint.handled).toEqual([]);
+    expect(endpoint.records).toMatchObject([{ status: 503, code: 'KEY_UNAVAILABLE' }]);
+    expect(endpoint.log.lines).toMatchObject([{ level: 50, code: 'KEY_UNAVAILABLE' }]);
+    expect(endpoint.log.text.join('') + JSON.stringify(reply)).not.toContain(secret);
+  });
+});
+
+describe.each(frameworks)('a sandbox key, on %s', (framework) => {
+  const keys = [KEY, SANDBOX_KEY];
+
+  test('must never vouch for a live event', async () => {
+    const endpoint = await startEndpoint({ privateKey: keys }, { framework });
+    const reply = await endpoint.post(delivery(fixtures.transactionPaid({ sandbox: false }), SANDBOX_KEY));
+    expectRefused(endpoint, reply, 'KEY_MODE_MISMATCH');
+  });
+
+  test('vouches for a sandbox event, and so does a live key', async () => {
+    const endpoint = await startEndpoint({ privateKey: keys }, { framework });
+    for (const key of keys) {
+      const event = fixtures.transactionPaid({ sandbox: true });
+      expect(await endpoint.post(delivery(event, key))).toMatchObject({ status: 200 });
+    }
+    expect(endpoint.records).toMatchObject([{ sandbox: true, keyIndex: 0 }, { keyIndex: 1 }]);
+  });
+
+  test('is found out before the payload is looked at', async () => {
+    const endpoint = await startEndpoint({ privateKey: keys }, { framework });
+    const event = { ...fixtures.transactionPaid({ sandbox: false }), payload: {} };
+    expectRefused(endpoint, await endpoint.post(delivery(event, SANDBOX_KEY)), 'KEY_MODE_MISMATCH');
+  });
+});
+
+function flipBit(body: Buffer): Buffer {
+  const flipped = Buffer.from(body);
+  const middle = flipped.length >> 1;
+  flipped[middle] = (flipped[middle] ?? 0) ^ 1;
+  return flipped;
+}
+
+function encodedAgain(body: Buffer): Buffer {
+  return Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1));
+}
+
+function lastDigitChanged(signature: string): string {
+  return signature.slice(0, -1) + (signature.endsWith('0') ? '1' : '0');
+}
+
+function raise(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,541 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from '@jest/globals';
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { UnknownEvent, WebhookEvent } from 'payment-webhooks';
+import * as v from 'valibot';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, SANDBOX_KEY } from '../setup/delivery.js';
+import { frameworks, startEndpoint } from '../setup/endpoint.js';
+
+const good = () => JSON.stringify(fixtures.transactionPaid());
+/** The good event as text, with one part of that text replaced. */
+const damaged = (part: string | RegExp, replacement: string) => {
+  const text = good();
+  const result = text.replace(part, () => replacement);
+  if (result === text) throw new Error(`The good event has no ${part}.`);
+  return result;
+};
+
+describe.each(frameworks)('bytes that are no JSON text, on %s', (framework) => {
+  const before = Buffer.from(good().split('Sampletown')[0] ?? '');
+  const after = Buffer.from(good().split('Sampletown')[1] ?? '');
+  const withBytes = (...bytes: number[]) => Buffer.concat([before, Buffer.from(bytes), after]);
+
+  test.each<[string, Buffer | string]>([
+    ['a byte that is never UTF-8', withBytes(0xff)],
+    ['a lone continuation byte', withBytes(0x80)],
+    ['a sequence cut short', withBytes(0xe2, 0x82)],
+    ['an overlong slash', withBytes(0xc0, 0xaf)],
+    ['an overlong NUL', withBytes(0xc0, 0x80)],
+    ['a surrogate as UTF-8', withBytes(0xed, 0xa0, 0x80)],
+    ['beyond Unicode', withBytes(0xf4, 0x90, 0x80, 0x80)],
+    ['Latin-1', withBytes(0x5a, 0x6f, 0xeb)],
+    ['UTF-16', Buffer.from(good(), 'utf16le')],
+    ['UTF-16 with its byte-order mark', Buffer.from(`\ufeff${good()}`, 'utf16le')],
+    ['no JSON at all', 'hello'],
+    ['a form', 'id=1&event_name=transaction.paid'],
+    ['half a document', good().slice(0, -1)],
+    ['a trailing comma', good().replace(/\}$/, ',}')],
+    ['NaN', good().replace('"149.90"', 'NaN')],
+    ['Infinity', good().replace('"149.90"', '-Infinity')],
+    ['a comment', `${good()} // paid`],
+    ['single quotes', good().replaceAll('"', "'")],
+    ['a control character in a text', good().replace('Sampletown', 'Sample\u0000town')],
+    ['two documents', `${good()}${good()}`],
+    ['two documents on two lines', `${good()}\n${good()}`],
+    ['white space only', ' \r\n\t'],
+    ['two byte-order marks', `\ufeff\ufeff${good()}`],
+  ])('are refused though they are authentic: %s', async (_, content) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(delivery(content));
+    expect(reply).toMatchObject({ status: 400, body: { code: 'BODY_MALFORMED' } });
+    expect(endpoint.handled).toEqual([]);
+    expect(endpoint.log.lines).toMatchObject([{ level: 40, code: 'BODY_MALFORMED', keyIndex: 0 }]);
+    expect(endpoint.log.text.join('') + JSON.stringify(reply)).not.toMatch(/Ada|paid|order-1042|hello/);
+  });
+
+  test('a byte-order mark before good JSON is let be', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const marked = delivery(`\ufeff${good()}`);
+    expect(marked.body.subarray(0, 3)).toEqual(Buffer.from([0xef, 0xbb, 0xbf]));
+    expect(await endpoint.post(marked)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+  });
+});
+
+describe.each(frameworks)('JSON that is no event, on %s', (framework) => {
+  test.each<[string, string, string[]]>([
+    ['null', 'null', ['']],
+    ['true', 'true', ['']],
+    ['a number', '42', ['']],
+    ['a text', '"transaction.paid"', ['']],
+    ['a list', `[${good()}]`, ['']],
+    ['an empty object', '{}', ['id', 'event_name', 'sandbox', 'payload']],
+    ['id missing', damaged('"id"', '"identity"'), ['id']],
+    ['a number for id', damaged(/"id":"[^"]*"/, '"id":7'), ['id']],
+    ['text for sandbox', damaged('"sandbox":false', '"sandbox":"false"'), ['sandbox']],
+    ['sandbox missing', damaged('"sandbox":false,', ''), ['sandbox']],
+    ['a list for payload', damaged(/"payload":.*/, '"payload":[]}'), ['payload']],
+    ['null for payload', damaged(/"payload":.*/, '"payload":null}'), ['payload']],
+    ['text for payload', damaged(/"payload":.*/, '"payload":"{}"}'), ['payload']],
+  ])('is refused with what does not fit: %s', async (_, content, paths) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(delivery(content));
+    expect(reply).toMatchObject({
+      status: 422,
+      body: { code: 'EVENT_INVALID', issues: paths.map((path) => ({ path })) },
+    });
+    expect(endpoint.log.lines).toMatchObject([{ level: 50, code: 'EVENT_INVALID' }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
+  test.each([
+    ['empty', ''],
+    ['256 characters', 'x'.repeat(256)],
+    ['a space', 'a b'],
+    ['a NUL', escaped('a\u0000')],
+    ['a line break', escaped('a\n')],
+    ['an escape sequence', escaped('\u001b[2J')],
+    ['a letter outside ASCII', 'é'],
+    ['a line separator', escaped('\u2028')],
+    ['a lone surrogate', '\\ud800'],
+    ['another lone surrogate', '\\udfff'],
+    ['DEL', '\u007f'],
+  ])('is refused for its id: %s', async (_, id) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(delivery(damaged(/"id":"[^"]*"/, `"id":"${id}"`)));
+    expect(reply).toMatchObject({ status: 422, body: { issues: [{ path: 'id' }] } });
+    expect(endpoint.handled).toEqual([]);
+    expect(endpoint.log.lines[0]).not.toHaveProperty('eventId');
+  });
+
+  test.each(['!', '~', 'x'.repeat(255), '00000000-0000-4000-8000-000000000000', 'a:b/c"d\\\\'])(
+    'but any printable id will do: %s',
+    async (id) => {
+      const endpoint = await startEndpoint({}, { framework });
+      expect(await endpoint.post(delivery(fixtures.transactionPaid({ id })))).toMatchObject({ status: 200 });
+      expect(endpoint.handled).toEqual([id]);
+    },
+  );
+
+  test.each<[string, unknown]>([
+    ['empty', ''],
+    ['without a dot', 'transaction'],
+    ['a dot only', '.'],
+    ['a dot first', '.paid'],
+    ['a dot last', 'transaction.'],
+    ['__proto__', '__proto__'],
+    ['constructor', 'constructor'],
+    ['a space', 'transaction. paid'],
+    ['a line break', 'transaction.paid\n{"level":60}'],
+    ['256 characters', `a.${'b'.repeat(254)}`],
+    ['a list', ['transaction.paid']],
+    ['an object', { toString: 'transaction.paid' }],
+    ['a number', 1.5],
+    ['null', null],
+  ])('is refused for its name: %s', async (_, event_name) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const reply = await endpoint.post(delivery({ ...fixtures.transactionPaid(), event_name }));
+    expect(reply).toMatchObject({ status: 422, body: { issues: [{ path: 'event_name' }] } });
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe.each(frameworks)('a declared event whose payload does not fit, on %s', (framework) => {
+  test.each<[string, (payload: Payload) => void, string]>([
+    ['a part missing', (p) => delete p.token, 'payload.token'],
+    ['null where a part is due', (p) => Object.assign(p, { transaction: null }), 'payload.transaction'],
+    [
+      'a number for an amount',
+      (p) => Object.assign(p.transaction, { amount: 1 }),
+      'payload.transaction.amount',
+    ],
+    ['half a status', (p) => Object.assign(p.transaction, { status: 1.5 }), 'payload.transaction.status'],
+    ['a status as text', (p) => Object.assign(p.transaction, { status: '1' }), 'payload.transaction.status'],
+    [
+      'a status beyond all',
+      (p) => Object.assign(p.transaction, { status: 'INF' }),
+      'payload.transaction.status',
+    ],
+    [
+      'null for currency',
+      (p) => Object.assign(p.transaction, { currency: null }),
+      'payload.transaction.currency',
+    ],
+    ['a customer without id', (p) => Object.assign(p.customer, { id: null }), 'payload.customer.id'],
+    ['a list for metadata', (p) => Object.assign(p, { metadata: ['a'] }), 'payload.metadata'],
+    [
+      'a card as text',
+      (p) => Object.assign(p.payment_method, { card: '4242' }),
+      'payload.payment_method.card',
+    ],
+    [
+      'an id in a card',
+      (p) => Object.assign(p.payment_method.card, { id: '' }),
+      'payload.payment_method.card.id',
+    ],
+  ])('is refused with the path and no value: %s', async (_, damage, path) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const event = fixtures.transactionPaid();
+    damage(event.payload as unknown as Payload);
+    const reply = await endpoint.post(delivery(JSON.stringify(event).replace('"INF"', '1e999')));
+    expect(reply).toMatchObject({ status: 422, body: { code: 'EVENT_INVALID', issues: [{ path }] } });
+    expect(endpoint.handled).toEqual([]);
+    expect(endpoint.log.lines).toMatchObject([
+      { level: 50, code: 'EVENT_INVALID', eventId: event.id, issues: [{ path }] },
+    ]);
+  });
+
+  test('is decided by onInvalid where there is one: resolved is 200, rejected is 500', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const letters: string[] = [];
+    endpoint.hooks.onInvalid((error, { rawBody }) => {
+      if (letters.push(rawBody.toString()) === 1) throw new Error('the dead-letter table is locked');
+      expect(error).toMatchObject({ name: 'EventError', issues: [{ path: 'payload.token' }] });
+    });
+    const event = fixtures.transactionPaid();
+    const sent = delivery({ ...event, payload: { ...event.payload, token: undefined } });
+    expect(await endpoint.post(sent)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    expect(letters).toEqual([sent.body.toString(), sent.body.toString()]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('is no matter for onInvalid when it has no valid envelope', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    let asked = false;
+    endpoint.hooks.onInvalid(() => {
+      asked = true;
+    });
+    expect(await endpoint.post(delivery('{}'))).toMatchObject({ status: 422 });
+    expect(asked).toBe(false);
+  });
+
+  test('is reported with at most twenty issues', async () => {
+    const schema = z.object(
+      Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`field_${i}`, z.string()])),
+    );
+    const endpoint = await startEndpoint({ events: { 'refund.made': schema } }, { framework });
+    const { body } = await endpoint.post(delivery(fixtures.event('refund.made', {})));
+    expect((body as { issues: unknown[] }).issues).toHaveLength(20);
+  });
+});
+
+describe.each(frameworks)('an event that nobody declared, on %s', (framework) => {
+  test('is ignored, and warned of once for each name', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    for (const name of ['refund.made', 'refund.made', 'refund.lost']) {
+      expect(await endpoint.post(delivery(fixtures.event(name, {})))).toMatchObject({
+        status: 200,
+        body: { received: true, outcome: 'ignored' },
+      });
+    }
+    const warnings = endpoint.log.lines.filter(({ level }) => level === 40);
+    expect(warnings).toMatchObject([{ eventName: 'refund.made' }, { eventName: 'refund.lost' }]);
+  });
+
+  test('goes to onUnknown where there is one', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const unknown: UnknownEvent[] = [];
+    endpoint.hooks.onUnknown((event) => void unknown.push(event));
+    const event = fixtures.event('refund.made', { refund: { id: 'r-1' } });
+    expect(await endpoint.post(delivery(event))).toMatchObject({
+      status: 200,
+      body: { outcome: 'processed' },
+    });
+    expect(unknown).toEqual([event]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test.each([
+    '__proto__.x',
+    'constructor.name',
+    'toString.call',
+    'hasOwnProperty.x',
+    'transaction.paid.twice',
+    'transaction.*',
+    '*.*',
+    'TRANSACTION.PAID',
+    `a.${'b'.repeat(253)}`,
+  ])('reaches nothing by its name: %s', async (name) => {
+    const endpoint = await startEndpoint({}, { framework });
+    const event = { ...fixtures.transactionPaid(), event_name: name };
+    expect(await endpoint.post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe.each(frameworks)('keys that could replace a prototype, on %s', (framework) => {
+  const poison = '{"polluted":"yes"}';
+  test.each<[string, string, string[]]>([
+    ['__proto__ at the root', damaged('{', `{"__proto__":${poison},`), []],
+    ['__proto__ as text at the root', damaged('{', '{"__proto__":"x",'), []],
+    ['__proto__ in the payload', damaged('"payload":{', `"payload":{"__proto__":${poison},`), []],
+    [
+      '__proto__ deep in metadata',
+      damaged('"type":"order"', `"deep":[{"a":{"__proto__":${poison}}}]`),
+      ['deep'],
+    ],
+    ['an escaped __proto__', damaged('"type":"order"', `"\\u005f_proto__":${poison}`), []],
+    ['constructor.prototype', damaged('"type":"order"', `"constructor":{"prototype":${poison}}`), []],
+    ['both', damaged('"type":"order"', `"__proto__":1,"constructor":{"prototype":${poison}}`), []],
+  ])('are dropped, and the event is processed with a warning: %s', async (_, content, kept) => {
+    const seen: WebhookEvent[] = [];
+    const handlers = { 'transaction.paid': (event: WebhookEvent) => void seen.push(event) };
+    const endpoint = await startEndpoint({ handlers }, { framework });
+    expect(await endpoint.post(delivery(content))).toMatchObject({
+      status: 200,
+      body: { outcome: 'processed' },
+    });
+    expect(JSON.stringify(seen)).not.toMatch(/polluted|__proto__/);
+    expect(({} as { polluted?: string }).polluted).toBeUndefined();
+    expect(seen[0]?.payload.metadata).not.toHaveProperty('polluted');
+    expect(Object.keys(seen[0]?.payload.metadata ?? {})).toEqual(
+      expect.arrayContaining([...kept, 'cart.id']),
+    );
+    const warnings = endpoint.log.lines.filter(({ level }) => level === 40);
+    expect(warnings).toMatchObject([{ msg: expect.stringMatching(/prototype/) }]);
+  });
+
+  test.each([
+    ['a text', '"Acme Ltd"'],
+    ['null', 'null'],
+    ['an object', '{"name":"Acme Ltd"}'],
+    ['a list', '["Acme Ltd"]'],
+  ])('are not meant by a mere field named constructor: %s', async (_, value) => {
+    const seen: WebhookEvent[] = [];
+    const handlers = { 'transaction.paid': (event: WebhookEvent) => void seen.push(event) };
+    const endpoint = await startEndpoint({ handlers }, { framework });
+    const content = damaged('"type":"order"', `"constructor":${value},"prototype":1,"toString":2`);
+    expect(await endpoint.post(delivery(content))).toMatchObject({ status: 200 });
+    expect(JSON.stringify(seen[0]?.payload.metadata)).toContain(
+      `"constructor":${value},"prototype":1,"toString":2`,
+    );
+    expect(endpoint.log.lines.filter(({ level }) => level === 40)).toEqual([]);
+  });
+
+  test('are still an error when nothing else is there', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    expect(await endpoint.post(delivery(`{"__proto__":${good()}}`))).toMatchObject({ status: 422 });
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe.each(frameworks)('what the service may add any day, on %s', (framework) => {
+  test('is kept: fields, statuses, countries, values of metadata', async () => {
+    const event = fixtures.transactionPaid({
+      payload: {
+        customer: { country_code: 'XK', city: null },
+        transaction: { status: -99, currency: 'XBT' },
+        metadata: { nested: { list: [1, 'two', null, { deep: true }] }, '': '', 'cart.id': '💳' },
+      },
+    });
+    const grown = {
+      ...event,
+      api_version: 3,
+      payload: {
+        ...event.payload,
+        refund: { id: 'r-1' },
+        transaction: { ...event.payload.transaction, fee: '0.30' },
+      },
+    };
+    const seen: unknown[] = [];
+    const handlers = { 'transaction.paid': (given: unknown) => void seen.push(given) };
+    const endpoint = await startEndpoint({ handlers }, { framework });
+    expect(await endpoint.post(delivery(grown))).toMatchObject({ status: 200 });
+    expect(seen).toEqual([grown]);
+  });
+});
+
+describe.each(frameworks)('content made to hurt, on %s', (framework) => {
+  const levels = 50_000;
+  test.each<[string, string, number]>([
+    [
+      'lists nested deep',
+      damaged('"type":"order"', `"deep":${'['.repeat(levels)}${']'.repeat(levels)}`),
+      200,
+    ],
+    [
+      'objects nested deep, a prototype at the end',
+      damaged('"type":"order"', `"deep":${'{"a":'.repeat(levels)}{"__proto__":1}${'}'.repeat(levels)}`),
+      200,
+    ],
+    ['nothing but nesting', '['.repeat(levels), 400],
+    ['nested lists and no event', '['.repeat(levels) + ']'.repeat(levels), 422],
+    [
+      '100,000 keys',
+      damaged('"type":"order"', Array.from({ length: 100_000 }, (_, i) => `"k${i}":${i}`).join()),
+      200,
+    ],
+    [
+      '100,000 keys at the root',
+      damaged('{', `{${Array.from({ length: 100_000 }, (_, i) => `"k${i}":${i}`).join()},`),
+      200,
+    ],
+    ['a million digits', damaged('"type":"order"', `"n":${'9'.repeat(1_000_000)}`), 200],
+    ['a million digits for a status', damaged('"status":1', `"status":${'9'.repeat(1_000_000)}`), 422],
+    ['a number beyond all', damaged('"type":"order"', '"n":1e999'), 200],
+    ['a million brackets in a text', damaged('order-1042', '[{'.repeat(500_000)), 200],
+  ])('gets an answer: %s', async (_, content, status) => {
+    const endpoint = await startEndpoint({ limit: '4mb' }, { framework });
+    expect(await endpoint.post(delivery(content))).toMatchObject({ status });
+    expect(endpoint.records).toMatchObject([{ status }]);
+  });
+});
+
+describe.each(frameworks)('what a log line says of an event, on %s', (framework) => {
+  test('is one line of JSON with id and name cut to 64 characters', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const event = fixtures.event(`a.${'b'.repeat(200)}`, {}, { id: 'i'.repeat(200) });
+    await endpoint.post(delivery(event));
+    expect(endpoint.log.text.length).toBeGreaterThan(0);
+    for (const line of endpoint.log.text) {
+      expect(line.trimEnd().split(/\s*\n/)).toHaveLength(1);
+      expect(JSON.parse(line)).toMatchObject({
+        eventId: `${'i'.repeat(63)}…`,
+        eventName: `a.${'b'.repeat(61)}…`,
+      });
+    }
+  });
+
+  test('never holds a line break, an escape sequence or a surrogate of the sender', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const nasty = '\n{"level":60,"msg":"forged"}\u001b[31m\u2028\ud800';
+    const event = fixtures.transactionPaid({
+      payload: { customer: { name: nasty }, metadata: { [nasty]: nasty } },
+    });
+    expect(await endpoint.post(delivery(event))).toMatchObject({ status: 200 });
+    expect(await endpoint.post(delivery({ ...event, id: nasty }))).toMatchObject({ status: 422 });
+    expect(await endpoint.post(delivery({ ...event, event_name: `a.${nasty}` }))).toMatchObject({
+      status: 422,
+    });
+    expect(endpoint.log.text.join('')).not.toMatch(/forged|\[31m|u001b|u2028|ud800/i);
+    expect(endpoint.log.text).toHaveLength(3);
+  });
+});
+
+describe('declared events', () => {
+  const refund = v.object({
+    refund: v.object({ id: v.string(), amount: v.pipe(v.string(), v.transform(Number)) }),
+  });
+
+  test.each([
+    ['zod', z.object({ refund: z.object({ id: z.string(), amount: z.coerce.number() }) })],
+    ['valibot', refund],
+    ['a schema that answers later', later(refund)],
+  ])('are given as their schema makes them: %s', async (_, schema) => {
+    const seen: unknown[] = [];
+    const endpoint = await startEndpoint({
+      events: { 'refund.made': schema },
+      handlers: { 'refund.made': (event) => void seen.push(event.payload) },
+    });
+    const event = fixtures.event('refund.made', { refund: { id: 'r-1', amount: '7.50' } });
+    expect(await endpoint.post(delivery(event))).toMatchObject({
+      status: 200,
+      body: { outcome: 'processed' },
+    });
+    expect(seen).toEqual([{ refund: { id: 'r-1', amount: 7.5 } }]);
+  });
+
+  test.each([
+    ['zod', z.object({ refund: z.object({ id: z.string() }) })],
+    ['valibot', refund],
+    ['a schema that answers later', later(refund)],
+  ])('are refused as their schema says, without the value: %s', async (_, schema) => {
+    const endpoint = await startEndpoint({ events: { 'refund.made': schema } });
+    const event = fixtures.event('refund.made', { refund: { id: 4_242_424_242, amount: '1' } });
+    const reply = await endpoint.post(delivery(event));
+    expect(reply).toMatchObject({
+      status: 422,
+      body: { issues: [{ path: 'payload.refund.id', message: 'expected string' }] },
+    });
+    expect(JSON.stringify(reply) + endpoint.log.text.join('')).not.toContain('4242424242');
+  });
+
+  test('may be judged by a promise of another realm', async () => {
+    const seen: unknown[] = [];
+    const validate = () => runInNewContext('Promise.resolve({ value: { judged: true } })');
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as StandardSchemaV1;
+    const endpoint = await startEndpoint({
+      events: { 'refund.made': schema },
+      handlers: { 'refund.made': (event) => void seen.push(event.payload) },
+    });
+    expect(await endpoint.post(delivery(fixtures.event('refund.made', {})))).toMatchObject({ status: 200 });
+    expect(seen).toEqual([{ judged: true }]);
+  });
+
+  test.each<[string, () => unknown, number, string]>([
+    ['throws', () => raise(new Error('of its own')), 500, 'HANDLER_FAILED'],
+    ['rejects', () => Promise.reject(new Error('of its own')), 500, 'HANDLER_FAILED'],
+    ['answers nothing', () => undefined, 500, 'HANDLER_FAILED'],
+    ['resolves with nothing', async () => undefined, 500, 'HANDLER_FAILED'],
+    ['never answers', () => new Promise(() => {}), 503, 'HANDLER_TIMEOUT'],
+  ])('are delivered again when their schema %s', async (_, validate, status, code) => {
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as never;
+    const endpoint = await startEndpoint({ events: { 'refund.made': schema }, storeTimeout: 100 });
+    const reply = await endpoint.post(delivery(fixtures.event('refund.made', {})));
+    expect(reply).toMatchObject({ status, body: { code } });
+    expect(JSON.stringify(reply) + endpoint.log.text.join('')).not.toContain('of its own');
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('may replace the schema of a built-in one', async () => {
+    const endpoint = await startEndpoint({ events: { 'transaction.paid': z.object({ only: z.string() }) } });
+    expect(await endpoint.post(delivery(fixtures.transactionPaid()))).toMatchObject({ status: 422 });
+    const event = fixtures.event('transaction.paid', { only: 'this' });
+    expect(await endpoint.post(delivery(event))).toMatchObject({
+      status: 200,
+      body: { outcome: 'processed' },
+    });
+  });
+});
+
+describe('the sandbox option', () => {
+  test.each([
+    ['accept', false, 'processed'],
+    ['accept', true, 'processed'],
+    ['ignore', false, 'processed'],
+    ['ignore', true, 'ignored'],
+    ['only', false, 'ignored'],
+    ['only', true, 'processed'],
+  ] as const)('%s: an event whose sandbox is %j is %s', async (sandbox, flag, outcome) => {
+    const endpoint = await startEndpoint({ sandbox });
+    const event = fixtures.transactionPaid({ sandbox: flag });
+    expect(await endpoint.post(delivery(event))).toMatchObject({ status: 200, body: { outcome } });
+    expect(endpoint.handled).toEqual(outcome === 'processed' ? [event.id] : []);
+    expect(endpoint.records).toMatchObject([{ outcome, sandbox: flag }]);
+  });
+
+  test('does not let a sandbox key vouch for a live event that it would ignore', async () => {
+    const endpoint = await startEndpoint({ sandbox: 'only', privateKey: SANDBOX_KEY });
+    const event = fixtures.transactionPaid({ sandbox: false });
+    expect(await endpoint.post(delivery(event, SANDBOX_KEY))).toMatchObject({ status: 401 });
+  });
+
+  test('ignores an event before its payload is looked at', async () => {
+    const endpoint = await startEndpoint({ sandbox: 'ignore' });
+    const event = { ...fixtures.transactionPaid({ sandbox: true }), payload: {} };
+    expect(await endpoint.post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+  });
+});
+
+interface Payload {
+  token?: object;
+  transaction: object;
+  customer: object;
+  payment_method: { card: object };
+}
+
+function later<Schema extends v.GenericSchema>(schema: Schema) {
+  return v.pipeAsync(
+    v.unknown(),
+    v.checkAsync(async () => true),
+    schema,
+  );
+}
+
+function raise(error: unknown): never {
+  throw error;
+}

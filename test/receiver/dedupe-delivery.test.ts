@@ -1,0 +1,661 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { type Handler, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery } from '../setup/delivery.js';
+import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
+import {
+  answers,
+  type Fault,
+  faultyStore,
+  hangs,
+  rejects,
+  repliesAfter,
+  repliesNever,
+  throws,
+  times,
+} from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
+
+const processed = { status: 200, body: { received: true, outcome: 'processed' } };
+const duplicate = { status: 200, body: { received: true, outcome: 'duplicate' } };
+const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+const refused = (code: string) => ({
+  status: 503,
+  headers: { 'retry-after': expect.stringMatching(/^([1-9]|[12]\d|30)$/) },
+  body: { code },
+});
+
+/** An endpoint whose handler does what `step` says on each run; `runs` holds the attempt of each. */
+async function endpointOf(step: (run: number) => unknown, options: ReceiverOptions = {}) {
+  const runs: number[] = [];
+  const handler: Handler = (_event, { attempt }) => {
+    runs.push(attempt);
+    return step(runs.length);
+  };
+  return { ...(await startEndpoint({ handlers: { '*': handler }, ...options })), runs };
+}
+
+function lastRecord({ records }: Endpoint) {
+  return records.at(-1);
+}
+
+function linesOf({ log }: Endpoint, level: number) {
+  return log.lines.filter((line) => line.level === level).map(({ msg }) => String(msg));
+}
+
+describe('an event that comes again', () => {
+  test('is a duplicate once it is completed, and no handler runs', async () => {
+    const endpoint = await endpointOf(() => {});
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(endpoint.runs).toEqual([1]);
+    expect(lastRecord(endpoint)).toMatchObject({ status: 200, outcome: 'duplicate', handlers: [] });
+    expect(lastRecord(endpoint)).not.toHaveProperty('conflict');
+    expect(lastRecord(endpoint)).not.toHaveProperty('attempt');
+  });
+
+  test('while it is being worked on is refused with the time that the lease has left', async () => {
+    const work = gate();
+    const endpoint = await endpointOf(() => work.opened, { lease: 6_500 });
+    const sent = delivery();
+    const first = endpoint.post(sent);
+    await until(() => endpoint.runs.length === 1);
+    const second = await endpoint.post(sent);
+    expect(second).toMatchObject(refused('IN_PROGRESS'));
+    expect(Number(second.headers['retry-after'])).toBeGreaterThan(1);
+    expect(Number(second.headers['retry-after'])).toBeLessThanOrEqual(7);
+    work.open();
+    expect(await first).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(endpoint.runs).toEqual([1]);
+  });
+
+  test('is told to come back after half a minute at most, however long the lease', async () => {
+    const work = gate();
+    const endpoint = await endpointOf(() => work.opened, { lease: 600_000 });
+    const sent = delivery();
+    const first = endpoint.post(sent);
+    await until(() => endpoint.runs.length === 1);
+    expect((await endpoint.post(sent)).headers).toMatchObject({ 'retry-after': '30' });
+    work.open();
+    await first;
+  });
+
+  test('in twenty copies at once runs once', async () => {
+    const work = gate();
+    const endpoint = await endpointOf(() => work.opened);
+    const sent = delivery();
+    const replies = Array.from({ length: 20 }, () => endpoint.post(sent));
+    await until(() => endpoint.records.length === 19);
+    work.open();
+    const statuses = (await Promise.all(replies)).map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, ...Array(19).fill(503)]);
+    expect(endpoint.runs).toEqual([1]);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
+  test('at another receiver on the same store is the same event', async () => {
+    const store = memoryStore();
+    const work = gate();
+    const one = await endpointOf(() => work.opened, { store });
+    const other = await endpointOf(() => {}, { store });
+    const sent = delivery();
+    const first = one.post(sent);
+    await until(() => one.runs.length === 1);
+    expect(await other.post(sent)).toMatchObject(refused('IN_PROGRESS'));
+    work.open();
+    await first;
+    expect(await other.post(sent)).toMatchObject(duplicate);
+    expect(other.runs).toEqual([]);
+  });
+
+  test('with other bytes is not run again, and the conflict is recorded and logged', async () => {
+    const endpoint = await endpointOf(() => {});
+    const event = fixtures.transactionPaid();
+    await endpoint.post(delivery(event));
+    const changed = { ...event, payload: { ...event.payload, metadata: { type: 'other' } } };
+    expect(await endpoint.post(delivery(changed))).toMatchObject(duplicate);
+    expect(endpoint.runs).toEqual([1]);
+    expect(lastRecord(endpoint)).toMatchObject({ outcome: 'duplicate', conflict: true });
+    expect(linesOf(endpoint, 50)).toEqual([
+      'an event that was completed came again with other bytes; it was not run again',
+    ]);
+  });
+
+  test('with other bytes after it had failed is run, with the new bytes', async () => {
+    const seen: unknown[] = [];
+    const endpoint = await startEndpoint<{}>({
+      handlers: {
+        '*': (event) => {
+          seen.push(event.payload.metadata.type);
+          if (seen.length === 1) throw new Error('down');
+        },
+      },
+    });
+    const event = fixtures.transactionPaid();
+    expect(await endpoint.post(delivery(event))).toMatchObject(failed);
+    const changed = { ...event, payload: { ...event.payload, metadata: { type: 'rendered again' } } };
+    expect(await endpoint.post(delivery(changed))).toMatchObject(processed);
+    expect(await endpoint.post(delivery(changed))).toMatchObject(duplicate);
+    expect(seen).toEqual(['order', 'rendered again']);
+    expect(lastRecord(endpoint)).not.toHaveProperty('conflict');
+  });
+
+  test.each([
+    ['the case of its id', { id: 'EVENT-1' }],
+    ['its mode', { sandbox: true }],
+    ['a colon in its id', { id: 'event:1' }],
+  ])('but differs in %s is another event', async (_difference, change) => {
+    const endpoint = await endpointOf(() => {});
+    await endpoint.post(delivery(fixtures.transactionPaid({ id: 'event-1' })));
+    expect(
+      await endpoint.post(delivery(fixtures.transactionPaid({ id: 'event-1', ...change }))),
+    ).toMatchObject(processed);
+    expect(endpoint.runs).toEqual([1, 1]);
+  });
+
+  test('that no handler wants touches no store', async () => {
+    const store = faultyStore();
+    const endpoint = await startEndpoint({ store, handlers: {} });
+    expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(store.calls).toEqual([]);
+    expect(lastRecord(endpoint)).not.toHaveProperty('storeMs');
+  });
+
+  test('is a duplicate for onUnknown and onInvalid too', async () => {
+    const endpoint = await startEndpoint();
+    const ran: string[] = [];
+    endpoint.hooks.onUnknown(() => ran.push('unknown')).onInvalid(() => ran.push('invalid'));
+    const undeclared = delivery(fixtures.event('payout.sent', {}));
+    expect(await endpoint.post(undeclared)).toMatchObject(processed);
+    expect(await endpoint.post(undeclared)).toMatchObject(duplicate);
+    const misfit = delivery({ ...fixtures.transactionPaid(), payload: {} });
+    expect(await endpoint.post(misfit)).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(await endpoint.post(misfit)).toMatchObject(duplicate);
+    expect(ran).toEqual(['unknown', 'invalid']);
+  });
+});
+
+describe('an event whose handler failed', () => {
+  test('may be tried again at once, and each attempt has a higher number', async () => {
+    const endpoint = await endpointOf((run) => {
+      if (run < 3) throw new Error('down');
+    });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(endpoint.runs).toEqual([1, 2, 3]);
+    expect(endpoint.records.map(({ attempt }) => attempt)).toEqual([1, 2, 3, undefined]);
+  });
+
+  test('is released only when every handler has settled', async () => {
+    const slow = gate();
+    const store = faultyStore();
+    const endpoint = await startEndpoint({ store, handlers: {} });
+    endpoint.hooks
+      .on('*', () => {
+        throw new Error('down');
+      })
+      .on('*', () => slow.opened);
+    const sent = delivery();
+    const first = endpoint.post(sent);
+    await until(() => store.calls.length === 1);
+    expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
+    expect(store.calls).not.toContain('release');
+    slow.open();
+    expect(await first).toMatchObject(failed);
+    expect(store.calls).toEqual(['claim', 'claim', 'release']);
+  });
+
+  test('does not run its named handlers again that have succeeded, over any number of attempts', async () => {
+    const ran: string[] = [];
+    const failing = new Set(['ship', 'receipt', 'audit']);
+    const endpoint = await startEndpoint({ handlers: {} });
+    for (const name of ['book', 'ship', 'receipt']) {
+      const step = () => {
+        ran.push(name);
+        if (failing.has(name)) throw new Error('down');
+      };
+      endpoint.hooks.on('*', step, { name });
+    }
+    endpoint.hooks.on('transaction.paid', function audit() {
+      ran.push('audit');
+      if (failing.has('audit')) throw new Error('down');
+    });
+    const sent = delivery();
+    const attempt = async (repaired?: string) => {
+      if (repaired) failing.delete(repaired);
+      const { status } = await endpoint.post(sent);
+      const handlers = lastRecord(endpoint)?.handlers.map(({ name, status }) => `${name} ${status}`);
+      return { status, ran: ran.splice(0), handlers };
+    };
+    expect(await attempt()).toEqual({
+      status: 500,
+      ran: ['book', 'ship', 'receipt', 'audit'],
+      handlers: ['book fulfilled', 'ship rejected', 'receipt rejected', 'audit rejected'],
+    });
+    expect(await attempt('ship')).toEqual({
+      status: 500,
+      ran: ['ship', 'receipt', 'audit'],
+      handlers: ['book skipped', 'ship fulfilled', 'receipt rejected', 'audit rejected'],
+    });
+    expect(await attempt('receipt')).toMatchObject({ status: 500, ran: ['receipt', 'audit'] });
+    expect(await attempt()).toMatchObject({ status: 500, ran: ['audit'] });
+    expect(await attempt('audit')).toEqual({
+      status: 200,
+      ran: ['audit'],
+      handlers: ['book skipped', 'ship skipped', 'receipt skipped', 'audit fulfilled'],
+    });
+  });
+
+  test('a handler without a name runs on every attempt, though its function is named', async () => {
+    let runs = 0;
+    const endpoint = await startEndpoint({ handlers: {} });
+    endpoint.hooks
+      .on('*', function book() {
+        runs += 1;
+      })
+      .on('*', () =>
+        Promise.reject(runs < 2 && new Error('down')).catch((error) => error && Promise.reject(error)),
+      );
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(runs).toBe(2);
+  });
+});
+
+describe('a claim that went to somebody else', () => {
+  test('fails the delivery, and what the other did stays', async () => {
+    const shared = memoryStore();
+    const work = gate();
+    // As a process that is stopped: its renewals go nowhere, and somebody takes over after its lease.
+    const stopped = faultyStore({ renew: hangs }, { store: shared });
+    const one = await endpointOf(() => work.opened, { store: stopped, lease: 60 });
+    const other = await endpointOf(() => {}, { store: shared, lease: 60 });
+    const sent = delivery();
+    const first = one.post(sent);
+    await until(() => one.runs.length === 1);
+    await pause(80);
+    expect(await other.post(sent)).toMatchObject(processed);
+    work.open();
+    expect(await first).toMatchObject(refused('CLAIM_LOST'));
+    expect(await other.post(sent)).toMatchObject(duplicate);
+    expect([one.runs, other.runs]).toEqual([[1], [2]]);
+    expect(stopped.calls.filter((call) => call === 'complete')).toHaveLength(1);
+  });
+
+  test('is noticed at the next renewal: the handler is told, and nothing is completed', async () => {
+    const store = faultyStore({ renew: answers({ value: false }) });
+    const reasons: unknown[] = [];
+    const endpoint = await startEndpoint({
+      store,
+      lease: 60,
+      handlers: {
+        '*': (_event, { signal }) =>
+          new Promise<void>((resolve) => {
+            signal.addEventListener('abort', () => {
+              reasons.push(signal.reason.code);
+              resolve();
+            });
+          }),
+      },
+    });
+    expect(await endpoint.post()).toMatchObject(refused('CLAIM_LOST'));
+    expect(reasons).toEqual(['CLAIM_LOST']);
+    expect(store.calls).toEqual(['claim', 'renew', 'release']);
+    expect(linesOf(endpoint, 50)).toContain('the claim was lost to another delivery while handlers ran');
+  });
+
+  test('while its handler fails as well is still a lost claim', async () => {
+    const endpoint = await startEndpoint({
+      store: faultyStore({ renew: answers({ value: false }) }),
+      lease: 60,
+      handlers: {
+        '*': (_event, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason));
+          }),
+      },
+    });
+    expect(await endpoint.post()).toMatchObject(refused('CLAIM_LOST'));
+  });
+});
+
+const silent: Record<string, Fault> = {
+  'throws at once': throws,
+  rejects: rejects,
+  'never answers': hangs,
+  'rejects with nothing': () => Promise.reject(undefined),
+  'rejects with an error whose members throw': () =>
+    Promise.reject(
+      Object.defineProperty(new Error(), 'code', {
+        get() {
+          throw new Error('no');
+        },
+      }),
+    ),
+};
+
+/** The scenario with each of them, all at the same time, because they wait a lot. */
+async function withEach<Case>(cases: Record<string, Case>, scenario: (one: Case) => Promise<void>) {
+  const runs = Object.entries(cases).map(async ([name, one]) => {
+    await scenario(one).catch((error: Error) => {
+      error.message = `${name}: ${error.message}`;
+      throw error;
+    });
+  });
+  await Promise.all(runs);
+}
+
+describe('a store that throws, rejects or never answers', () => {
+  const storeTimeout = 50;
+
+  test('at the claim: refused, and no handler runs', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ claim: fault });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+      expect(endpoint.runs).toEqual([]);
+      expect(lastRecord(endpoint)).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE', handlers: [] });
+      store.faults.claim = undefined;
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+    }));
+
+  test('at complete: tried three times, then 200, because a refusal would make it run again', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ complete: fault });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      expect(await endpoint.post()).toMatchObject(processed);
+      expect(store.calls).toEqual(['claim', 'complete', 'complete', 'complete']);
+      expect(linesOf(endpoint, 50)).toEqual([expect.stringContaining('processed, but not remembered')]);
+    }));
+
+  test('at the first two tries to complete: remembered by the third, and nothing is logged', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ complete: times(2, fault) });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+      expect(await endpoint.post(sent)).toMatchObject(duplicate);
+      expect(linesOf(endpoint, 50)).toEqual([]);
+    }));
+
+  test('at complete, where that commits what the handlers wrote: refused, and asked once', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ complete: fault }, { more: { transactional: true } });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout });
+      expect(await endpoint.post()).toMatchObject(refused('STORE_UNAVAILABLE'));
+      expect(store.calls).toEqual(['claim', 'complete']);
+    }));
+
+  test('at release: the answer is that of the cause, and the lease lapses', () =>
+    withEach(silent, async (fault) => {
+      const store = faultyStore({ release: fault });
+      const endpoint = await endpointOf((run) => run === 1 && Promise.reject(new Error('down')), {
+        store,
+        storeTimeout,
+        lease: 500,
+      });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(failed);
+      expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
+      expect(linesOf(endpoint, 50)).toContainEqual(expect.stringContaining('its lease will lapse'));
+      await pause(510);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+      expect(endpoint.runs).toEqual([1, 2]);
+    }));
+});
+
+describe('a store whose reply is lost or late', () => {
+  test('a claim that was granted too late is given back', async () => {
+    const store = faultyStore({ claim: times(1, repliesAfter(120)) });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 50 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(endpoint.runs).toEqual([]);
+    await until(() => store.calls.includes('release'));
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(endpoint.runs).toEqual([2]);
+  });
+
+  test('a late claim keeps what an earlier attempt had finished', async () => {
+    const store = faultyStore();
+    const endpoint = await startEndpoint({ store, storeTimeout: 50, handlers: {} });
+    const ran: string[] = [];
+    endpoint.hooks.on('*', () => ran.push('book'), { name: 'book' });
+    endpoint.hooks.on('*', () => ran.push('ship') === 2 && Promise.reject(new Error('down')), {
+      name: 'ship',
+    });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    store.faults.claim = times(1, repliesAfter(120));
+    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    await until(() => store.calls.filter((call) => call === 'release').length === 2);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual(['book', 'ship', 'ship']);
+  });
+
+  test('a late claim that cannot be given back harms nobody', () => {
+    const noPromise: Fault = () => true;
+    return withEach({ ...silent, noPromise, nothing: () => Promise.resolve() }, async (release) => {
+      const store = faultyStore({ claim: times(1, repliesAfter(80)), release });
+      const endpoint = await endpointOf(() => {}, { store, storeTimeout: 30, lease: 200 });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+      await until(() => store.calls.includes('release'));
+      await pause(210);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+    });
+  });
+
+  test('a late answer that grants nothing is dropped', () => {
+    const late = [undefined, null, {}, { status: 'claimed' }, { status: 'completed', fingerprint: '' }];
+    return withEach({ ...late }, async (value) => {
+      const late: Fault = () => pause(80, value);
+      const endpoint = await endpointOf(() => {}, {
+        store: faultyStore({ claim: times(1, late) }),
+        storeTimeout: 30,
+      });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+      await pause(100);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+    });
+  });
+
+  test('a claim whose reply never comes holds the event for one lease', async () => {
+    const store = faultyStore({ claim: times(1, repliesNever) });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 50, lease: 400 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
+    await pause(400);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(endpoint.runs).toEqual([2]);
+  });
+
+  test('a complete whose reply is lost is asked again, and the owner gets the same answer', async () => {
+    const store = faultyStore({ complete: times(1, repliesNever) });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 50 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(store.calls).toEqual(['claim', 'complete', 'complete']);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
+  test('a commit whose outcome is unknown is refused, and the retry learns the truth', async () => {
+    const store = faultyStore({ complete: times(1, repliesNever) }, { more: { transactional: true } });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 50 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(endpoint.runs).toEqual([1]);
+  });
+
+  test('a commit that was refused fails the delivery', async () => {
+    const store = faultyStore({ complete: answers({ value: false }) }, { more: { transactional: true } });
+    const endpoint = await endpointOf(() => {}, { store });
+    expect(await endpoint.post()).toMatchObject(refused('CLAIM_LOST'));
+  });
+
+  test('trying to complete ends with the lease, after which somebody else may have started', async () => {
+    const store = faultyStore({ complete: hangs });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 100, lease: 60 });
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(store.calls.filter((call) => call === 'complete')).toHaveLength(1);
+    expect(linesOf(endpoint, 50)).toEqual([expect.stringContaining('processed, but not remembered')]);
+  });
+
+  test('the time that is waited for the store is counted once', async () => {
+    const store = faultyStore({ claim: repliesAfter(20), complete: hangs });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 60 });
+    await endpoint.post();
+    const { storeMs = 0, durationMs = 0 } = lastRecord(endpoint) ?? {};
+    expect(storeMs).toBeGreaterThanOrEqual(20 + 3 * 60 - 10);
+    expect(storeMs).toBeLessThanOrEqual(durationMs);
+  });
+
+  test('giving a claim back counts as time of the store too', async () => {
+    const store = faultyStore({ release: repliesAfter(60) });
+    const endpoint = await endpointOf(() => Promise.reject(new Error('down')), { store });
+    await endpoint.post();
+    expect(lastRecord(endpoint)?.storeMs).toBeGreaterThanOrEqual(50);
+  });
+});
+
+describe('a store that answers rubbish', () => {
+  const unreadable = new Proxy(
+    {},
+    {
+      get(_target, name) {
+        if (name === 'then') return undefined;
+        throw new Error('no');
+      },
+    },
+  );
+  const verbs = { renew: async () => true, complete: async () => true, release: async () => true };
+  const nothings = [undefined, null, true, 0, 'claimed', Symbol('claimed'), [], {}, unreadable];
+
+  test.each([
+    ...nothings,
+    { status: 'granted' },
+    { status: 'claimed' },
+    { status: 'claimed', claim: null },
+    { status: 'claimed', claim: unreadable },
+    { status: 'claimed', claim: { attempt: 1, finished: [] } },
+    { status: 'claimed', claim: { ...verbs, attempt: '1', finished: [] } },
+    { status: 'claimed', claim: { ...verbs, attempt: NaN, finished: [] } },
+    { status: 'claimed', claim: { ...verbs, attempt: 1 } },
+    { status: 'claimed', claim: { ...verbs, attempt: 1, finished: 'book' } },
+    { status: 'claimed', claim: { ...verbs, attempt: 1, finished: [], complete: true } },
+  ])('to a claim (%#): refused, and no handler runs', async (value) => {
+    const endpoint = await endpointOf(() => {}, { store: faultyStore({ claim: answers({ value }) }) });
+    expect(await endpoint.post()).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(endpoint.runs).toEqual([]);
+  });
+
+  test.each([undefined, null, NaN, -1, 0, Infinity, '5', 'soon', {}, 5n, Symbol('soon'), 1e300])(
+    'for the time until a lease ends (%p): a Retry-After all the same',
+    async (retryAfterMs) => {
+      const value = { status: 'in_progress', retryAfterMs };
+      const endpoint = await endpointOf(() => {}, { store: faultyStore({ claim: answers({ value }) }) });
+      expect(await endpoint.post()).toMatchObject(refused('IN_PROGRESS'));
+    },
+  );
+
+  test.each([undefined, null, 5, {}])(
+    'for a fingerprint (%p): a duplicate all the same',
+    async (fingerprint) => {
+      const value = { status: 'completed', fingerprint };
+      const endpoint = await endpointOf(() => {}, { store: faultyStore({ claim: answers({ value }) }) });
+      expect(await endpoint.post()).toMatchObject(duplicate);
+    },
+  );
+
+  test('to complete: as if it had not answered', () =>
+    withEach({ ...nothings }, async (value) => {
+      const store = faultyStore({ complete: answers({ value }) });
+      const endpoint = await endpointOf(() => {}, { store });
+      const isTrue = value === true;
+      expect(await endpoint.post()).toMatchObject(processed);
+      expect(store.calls.filter((call) => call === 'complete')).toHaveLength(isTrue ? 1 : 3);
+      expect(linesOf(endpoint, 50)).toHaveLength(isTrue ? 0 : 1);
+      const strict = faultyStore({ complete: answers({ value }) }, { more: { transactional: true } });
+      expect(await (await endpointOf(() => {}, { store: strict })).post()).toMatchObject(
+        isTrue ? processed : refused('STORE_UNAVAILABLE'),
+      );
+    }));
+
+  test.each(nothings)('to release (%#): the answer is that of the cause', async (value) => {
+    const store = faultyStore({ release: answers({ value }) });
+    const endpoint = await endpointOf(() => Promise.reject(new Error('down')), { store });
+    expect(await endpoint.post()).toMatchObject(failed);
+  });
+
+  test('instead of promises: taken as they are', async () => {
+    const handlers = { '*': () => {} };
+    const claim = { attempt: 1, finished: [], renew: () => true, complete: () => true, release: () => true };
+    const store = { claim: () => ({ status: 'claimed', claim }) } as unknown as ReturnType<
+      typeof memoryStore
+    >;
+    const endpoint = await startEndpoint({ store, handlers });
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(linesOf(endpoint, 50)).toEqual([]);
+  });
+});
+
+describe('what a claim brings', () => {
+  test('its context joins that of the handlers, and cannot replace what is there', async () => {
+    const transaction = { query: async () => 'rows' };
+    const store = faultyStore({}, { more: { context: { transaction, attempt: 99, signal: 'none' } } });
+    const seen: unknown[] = [];
+    const endpoint = await startEndpoint({
+      store,
+      handlers: { '*': (_event, context) => seen.push({ ...context }) },
+    });
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(seen).toMatchObject([{ transaction, attempt: 1, signal: expect.any(AbortSignal) }]);
+  });
+});
+
+describe('a memory store that is full', () => {
+  test('of events that are being worked on refuses another, and takes it when there is room', async () => {
+    const work = gate();
+    const endpoint = await endpointOf((run) => (run === 1 ? work.opened : undefined), {
+      store: memoryStore({ maxEntries: 1 }),
+    });
+    const [one, other] = [delivery(), delivery()];
+    const first = endpoint.post(one);
+    await until(() => endpoint.runs.length === 1);
+    expect(await endpoint.post(other)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(endpoint.runs).toEqual([1]);
+    work.open();
+    expect(await first).toMatchObject(processed);
+    expect(await endpoint.post(one)).toMatchObject(duplicate);
+    expect(await endpoint.post(other)).toMatchObject(processed);
+  });
+
+  test('forgets the oldest completed event, not the one that is being worked on', async () => {
+    const work = gate();
+    const endpoint = await endpointOf((run) => (run === 1 ? work.opened : undefined), {
+      store: memoryStore({ maxEntries: 3 }),
+    });
+    const [running, ...others] = [delivery(), delivery(), delivery(), delivery()];
+    const first = endpoint.post(running);
+    await until(() => endpoint.runs.length === 1);
+    for (const sent of others) expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(others[2])).toMatchObject(duplicate);
+    expect(await endpoint.post(others[1])).toMatchObject(duplicate);
+    expect(await endpoint.post(running)).toMatchObject(refused('IN_PROGRESS'));
+    work.open();
+    expect(await first).toMatchObject(processed);
+    expect(await endpoint.post(others[0])).toMatchObject(processed);
+  });
+});

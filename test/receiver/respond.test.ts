@@ -1,0 +1,171 @@
+import { connect, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import type { RequestHandler } from 'express';
+import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
+import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
+
+interface Situation {
+  readonly options?: ReceiverOptions;
+  readonly sent?: SentDelivery;
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Record<string, string>;
+}
+
+const never = () => new Promise<never>(() => {});
+const busy = { claim: async () => ({ status: 'in_progress', retryAfterMs: 12_300 }) as const };
+const down = { claim: () => Promise.reject(new Error('down')) };
+const failing = { 'transaction.paid': () => Promise.reject(new Error('of the handler')) };
+const encoded = { ...delivery(), headers: { ...delivery().headers, 'content-encoding': 'gzip' } };
+const RETRY = { 'retry-after': '5' };
+const fault = (code: string) => ({ message: expect.any(String), code });
+
+const situations: [string, Situation][] = [
+  ['processed', { status: 200, body: { received: true, outcome: 'processed' } }],
+  ['ignored', { options: { sandbox: 'only' }, status: 200, body: { received: true, outcome: 'ignored' } }],
+  ['unauthenticated', { sent: delivery('{}', 'pri_x'), status: 401, body: { message: 'Unauthenticated.' } }],
+  ['BODY_MALFORMED', { sent: delivery('no JSON'), status: 400, body: fault('BODY_MALFORMED') }],
+  [
+    'BODY_TOO_LARGE',
+    { options: { limit: 10 }, status: 413, body: fault('BODY_TOO_LARGE'), headers: { connection: 'close' } },
+  ],
+  ['BODY_ENCODED', { sent: encoded, status: 415, body: fault('BODY_ENCODED') }],
+  [
+    'EVENT_INVALID',
+    {
+      sent: delivery({ ...fixtures.transactionPaid(), id: '' }),
+      status: 422,
+      body: {
+        ...fault('EVENT_INVALID'),
+        issues: [{ path: 'id', message: 'expected 1 to 255 printable ASCII characters' }],
+      },
+    },
+  ],
+  ['HANDLER_FAILED', { options: { handlers: failing }, status: 500, body: fault('HANDLER_FAILED') }],
+  [
+    'HANDLER_TIMEOUT',
+    {
+      options: { handlers: { 'transaction.paid': never }, timeout: 50, maxHandlerTime: 60, lease: 60 },
+      status: 503,
+      body: fault('HANDLER_TIMEOUT'),
+      headers: RETRY,
+    },
+  ],
+  [
+    'IN_PROGRESS',
+    { options: { store: busy }, status: 503, body: fault('IN_PROGRESS'), headers: { 'retry-after': '13' } },
+  ],
+  [
+    'STORE_UNAVAILABLE',
+    { options: { store: down }, status: 503, body: fault('STORE_UNAVAILABLE'), headers: RETRY },
+  ],
+  [
+    'KEY_UNAVAILABLE',
+    {
+      options: { privateKey: () => Promise.reject(new Error('of the vault')) },
+      status: 503,
+      body: fault('KEY_UNAVAILABLE'),
+      headers: RETRY,
+    },
+  ],
+];
+
+describe.each(frameworks)('the answer, on %s', (framework) => {
+  test.each(situations)('is exactly what the table says: %s', async (_, { options, sent, ...expected }) => {
+    const endpoint = await startEndpoint(options, { framework });
+    const { status, headers, body } = await endpoint.post(sent);
+    expect({ status, body }).toEqual({ status: expected.status, body: expected.body });
+    const { date, connection, 'x-powered-by': _express, 'keep-alive': _node, ...ours } = headers;
+    expect(date).toBeDefined();
+    const { connection: _close, ...others } = expected.headers ?? {};
+    if (expected.headers?.connection) expect(connection).toBe('close');
+    expect(ours).toEqual({
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(JSON.stringify(body))),
+      'cache-control': 'no-store',
+      ...others,
+    });
+  });
+});
+
+describe('a bare server', () => {
+  test('answers whatever method and path it is asked', async () => {
+    const { port } = await startEndpoint({}, { framework: 'node:http' });
+    const reply = await fetch(`http://127.0.0.1:${port}/anything?at=all`);
+    expect([reply.status, await reply.json()]).toEqual([401, { message: 'Unauthenticated.' }]);
+  });
+});
+
+describe('without a request', () => {
+  test.each(situations)('receive() gives the same answer: %s', async (_, { options, sent, ...expected }) => {
+    const hooks = receiver({ privateKey: KEY, logger: false, ...options });
+    if (!options?.handlers) hooks.on('*', () => {});
+    const { body, headers } = sent ?? delivery();
+    const answer = await hooks.receive({ rawBody: body, headers });
+    expect({ status: answer.status, body: JSON.parse(answer.body) }).toEqual({
+      status: expected.status,
+      body: expected.body,
+    });
+    const lowerCase = Object.entries(answer.headers).map(([name, value]) => [name.toLowerCase(), value]);
+    expect(Object.fromEntries(lowerCase)).toEqual({
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(answer.body)),
+      'cache-control': 'no-store',
+      ...expected.headers,
+    });
+  });
+});
+
+describe('Retry-After', () => {
+  test.each([
+    [-1, '1'],
+    [0, '1'],
+    [1, '1'],
+    [1_001, '2'],
+    [29_999, '30'],
+    [3_600_000, '30'],
+  ])('is whole seconds from 1 to 30: %i ms', async (retryAfterMs, seconds) => {
+    const store = { claim: async () => ({ status: 'in_progress', retryAfterMs }) as const };
+    const endpoint = await startEndpoint({ store });
+    expect((await endpoint.post()).headers['retry-after']).toBe(seconds);
+  });
+});
+
+describe.each(expresses)('a response that a middleware has patched, on %s', (framework) => {
+  test('and that throws leaves no sender waiting for ever', async () => {
+    const patch: RequestHandler = (_req, res, next) => {
+      res.writeHead = () => {
+        throw new Error('of the patch');
+      };
+      next();
+    };
+    const endpoint = await startEndpoint({}, { framework, before: () => [patch] });
+    await expect(endpoint.post()).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(endpoint.records).toMatchObject([{ status: 0, outcome: 'processed' }]);
+  });
+});
+
+describe('HTTP/2', () => {
+  test.each([
+    ['processed', {}, 200],
+    ['refused with a header that HTTP/2 has not', { limit: 10 }, 413],
+  ])('is answered as well: %s', async (_, options, status) => {
+    const hooks = receiver({ privateKey: KEY, logger: false, handlers: { '*': () => {} }, ...options });
+    const server = createServer(hooks as never);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    try {
+      const { body, headers } = delivery();
+      const stream = client.request({ ':method': 'POST', ':path': '/hooks', ...headers });
+      const answered = new Promise<Record<string, unknown>>((resolve) => stream.once('response', resolve));
+      stream.on('error', () => {}).end(body);
+      expect(await answered).toMatchObject({ ':status': status, 'cache-control': 'no-store' });
+    } finally {
+      client.destroy();
+      server.close();
+    }
+  });
+});

@@ -1,0 +1,106 @@
+// A receiver behind a real server on a free port, in an app of the framework that the test names.
+import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach } from '@jest/globals';
+import express from 'express';
+import express4 from 'express4';
+import {
+  type DeliveryRecord,
+  type EventSchemas,
+  type Receiver,
+  type ReceiverOptions,
+  receiver,
+} from 'payment-webhooks';
+import { type CapturedLog, captureLog } from './captured-log.js';
+import { delivery, KEY, type SentDelivery } from './delivery.js';
+
+export const frameworks = ['Express 4', 'Express 5', 'node:http'] as const;
+export const expresses = ['Express 4', 'Express 5'] as const;
+export type Framework = (typeof frameworks)[number];
+
+export interface Setup {
+  readonly framework?: Framework;
+  /** What an Express app has mounted before the receiver. */
+  readonly before?: (framework: typeof express) => express.RequestHandler[];
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Parsed: every answer is JSON. */
+  readonly body: unknown;
+}
+
+export interface Endpoint {
+  readonly hooks: Receiver;
+  readonly server: Server;
+  readonly port: number;
+  /** Ids of the events that reached the handler that stands in when the test gives none. */
+  readonly handled: string[];
+  readonly records: DeliveryRecord[];
+  readonly log: CapturedLog;
+  post(sent?: Partial<SentDelivery>): Promise<Reply>;
+}
+
+const open: Server[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(stop));
+});
+
+/** Closed by itself when the test is over. */
+export async function startEndpoint<const Events extends EventSchemas = {}>(
+  options: ReceiverOptions<Events> = {},
+  setup: Setup = {},
+): Promise<Endpoint> {
+  const handled: string[] = [];
+  const records: DeliveryRecord[] = [];
+  const log = captureLog();
+  const hooks = receiver<Events>({
+    privateKey: KEY,
+    logger: log.logger,
+    observer: { settled: (record) => void records.push(record) },
+    ...options,
+  }) as unknown as Receiver;
+  if (!options.handlers) hooks.on('*', (event) => void handled.push(event.id));
+  const server = createServer(appOf(hooks, setup));
+  open.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const post = (sent: Partial<SentDelivery> = {}) => send(port, { ...delivery(), ...sent });
+  return { hooks, server, port, handled, records, log, post };
+}
+
+function appOf(hooks: Receiver, { framework = 'Express 5', before }: Setup) {
+  if (framework === 'node:http') return hooks;
+  const make = framework === 'Express 4' ? (express4 as unknown as typeof express) : express;
+  const app = make();
+  for (const middleware of before?.(make) ?? []) app.use(middleware);
+  app.post('/hooks', hooks);
+  return app;
+}
+
+/** One POST on a connection of its own. */
+function send(port: number, { body, headers }: SentDelivery): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const options = { port, host: '127.0.0.1', path: '/hooks', method: 'POST', agent: false, headers };
+    const outgoing = request(options, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk) => chunks.push(chunk));
+      incoming.on('error', reject);
+      incoming.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: JSON.parse(text) });
+      });
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,98 @@
+// Reads src as data: the imports, functions and calls of every file, for the test that holds the layout.
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { parseSync } from '@swc/core';
+
+export interface Import {
+  /** Path below src without its ending for a file of ours, else the package or `node:` module. */
+  readonly from: string;
+  readonly ours: boolean;
+  /** Nothing of it is left when the file is compiled. */
+  readonly typeOnly: boolean;
+}
+
+export interface Source {
+  /** Path below src without its ending, such as `receiver/respond`. */
+  readonly path: string;
+  readonly lines: readonly string[];
+  readonly imports: readonly Import[];
+  /** Kinds of its top-level statements. */
+  readonly statements: readonly string[];
+  readonly functions: readonly { readonly line: number; readonly length: number }[];
+  /** What is called by a plain name, in the order of the text. */
+  readonly calls: readonly string[];
+}
+
+/** Every source file, in the order of a file list. */
+export function readSources(root: string): Source[] {
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .sort()
+    .map((name) => readSource(name, readFileSync(`${root}/${name}`, 'utf8')));
+}
+
+/** Exported so that the reader itself can be tested on a text. */
+export function readSource(name: string, text: string): Source {
+  // An empty statement in front: its offset is that of the file, whatever comments the file begins with.
+  const module = parseSync(`;${text}`, { syntax: 'typescript', tsx: name.endsWith('x'), target: 'es2023' });
+  const bytes = Buffer.from(`;${text}`);
+  const lineAt = (offset: number) =>
+    bytes
+      .subarray(0, offset - module.span.start)
+      .toString('utf8')
+      .split('\n').length;
+  const imports: Import[] = [];
+  const functions: { line: number; length: number }[] = [];
+  const calls: string[] = [];
+  visit(module.body, (node) => {
+    if (isImport(node)) imports.push(toImport(name, node.source.value, node.typeOnly ?? false));
+    if (isFunction(node)) {
+      const line = lineAt(node.span.start);
+      functions.push({ line, length: lineAt(node.span.end) - line + 1 });
+    }
+    if (node.type !== 'CallExpression') return;
+    if (node.callee?.type === 'Identifier' && node.callee.value) calls.push(node.callee.value);
+    const [first] = node.arguments ?? [];
+    if (node.callee?.type === 'Import' && first) imports.push(toImport(name, first.expression.value, false));
+  });
+  return {
+    path: name.replace(/\.tsx?$/, ''),
+    lines: text.trimEnd().split('\n'),
+    imports,
+    statements: module.body.slice(1).map((statement) => statement.type),
+    functions,
+    calls,
+  };
+}
+
+/** The parts of swc's nodes that are looked at here. */
+interface Node {
+  readonly type: string;
+  readonly span: { readonly start: number; readonly end: number };
+  readonly source?: { readonly value: string };
+  readonly typeOnly?: boolean;
+  readonly callee?: { readonly type: string; readonly value?: string };
+  readonly arguments?: readonly { readonly expression: { readonly value: string } }[];
+}
+
+function visit(value: unknown, look: (node: Node) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  if ('type' in value && 'span' in value) look(value as Node);
+  for (const child of Object.values(value)) visit(child, look);
+}
+
+function isImport(node: Node): node is Node & { source: { value: string } } {
+  return /^(?:Import|Export\w+)Declaration$/.test(node.type) && Boolean(node.source);
+}
+
+function isFunction(node: Node): boolean {
+  return /^(?:Function(?:Declaration|Expression)|ArrowFunctionExpression|Constructor|(?:Class|Private)Method|(?:Method|Getter|Setter)Property)$/.test(
+    node.type,
+  );
+}
+
+function toImport(importer: string, specifier: string, typeOnly: boolean): Import {
+  if (!specifier.startsWith('.')) return { from: specifier, ours: false, typeOnly };
+  const path = posix.join(posix.dirname(importer), specifier).replace(/\.jsx?$/, '');
+  return { from: path, ours: true, typeOnly };
+}
