@@ -8,6 +8,7 @@ import { redisStore } from 'payment-webhooks/stores/redis';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
+import { concurrently } from '../setup/persistent-sender.js';
 import { redisUrl, startTrial, withRedis } from '../setup/queue-trial.js';
 import { startRedis } from '../setup/services.js';
 import { tsx } from '../setup/shell.js';
@@ -42,12 +43,10 @@ withRedis('from the delivery to the effect', () => {
       trial.work(processor(handlers, { store, ...silent }), { concurrency: 20 });
     }
     const events = Array.from({ length: 1_000 }, () => paid());
-    const sent = [...events, ...events.toReversed()].map((event) => delivery(event));
     const statuses: number[] = [];
-    const send = async () => {
-      for (let next = sent.pop(); next; next = sent.pop()) statuses.push((await post(next)).status);
-    };
-    await Promise.all(Array.from({ length: 16 }, send));
+    await concurrently([...events, ...events], 16, async (event) => {
+      statuses.push((await post(delivery(event))).status);
+    });
     while ((await trial.queue.getJobCountByTypes('waiting', 'active', 'delayed')) > 0) await pause(20);
     expect(statuses).toEqual(Array(2_000).fill(200));
     expect(effects).toHaveLength(1_000);

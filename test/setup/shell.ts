@@ -34,7 +34,8 @@ export function tsx(args: readonly string[], surroundings: Surroundings = {}): P
 export interface Running {
   /** What it has printed so far. */
   readonly output: () => string;
-  stop(): Promise<void>;
+  /** Resolves when it has ended. @param signal SIGTERM, unless told otherwise */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Starts a command that does not end by itself, and waits until it has printed the text. */
@@ -54,8 +55,8 @@ export async function start(script: string, ready: string, env: Surroundings['en
   });
   return {
     output: () => output,
-    stop: () => {
-      killGroup(child);
+    stop: (signal = 'SIGTERM') => {
+      killGroup(child, signal);
       return closed;
     },
   };
@@ -96,10 +97,10 @@ function clean(env: Surroundings['env'] = {}): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-function killGroup({ pid }: ChildProcess): void {
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, 'SIGTERM');
+    process.kill(-pid, signal);
   } catch {
     // It has ended by itself.
   }
