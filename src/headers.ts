@@ -16,8 +16,13 @@ export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHe
     const text = Array.isArray(value) ? value.join(', ') : String(value);
     headers[key] = headers[key] === undefined ? text : `${headers[key]}, ${text}`;
   };
-  // Every implementation of Headers is iterable; `instanceof` would know only the global one.
-  const entries = given && Symbol.iterator in given ? (given as Headers) : Object.entries(given ?? {});
-  for (const [name, value] of entries) add(name, value);
-  return headers;
+  try {
+    // Every implementation of Headers is iterable; `instanceof` would know only the global one.
+    const entries = given && Symbol.iterator in given ? (given as Headers) : Object.entries(given ?? {});
+    for (const [name, value] of entries) add(name, value);
+    return headers;
+  } catch {
+    // What cannot be read as headers has no signature in it, and is refused for that.
+    return Object.create(null);
+  }
 }

@@ -26,7 +26,7 @@ export type {
 export { isKnown } from './events/event.js';
 export type { TransactionPaidPayload } from './events/transaction.js';
 export { transactionPaidPayload } from './events/transaction.js';
-export type { Handler, HandlerContext, HandlerOptions } from './handlers.js';
+export type { Handler, HandlerContext, HandlerOptions } from './handler.js';
 export { keepRawBody } from './keep-raw-body.js';
 export type { Logger } from './logger.js';
 export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observer.js';

@@ -12,7 +12,7 @@ export class Lease {
   readonly #delivery: Delivery;
   readonly #claim: Claim<object>;
   readonly #c: Pick<Configuration, 'lease' | 'maxHandlerTime' | 'deadlines'>;
-  readonly #startedAt = performance.now();
+  readonly #startedAt: number;
   #endsAt: number;
   #renewal: Deadline | undefined;
   #lapse: NodeJS.Timeout | undefined;
@@ -26,6 +26,8 @@ export class Lease {
     this.#delivery = delivery;
     this.#claim = claim;
     this.#c = c;
+    // The store may have started the lease as soon as it was asked, however long its reply took.
+    this.#startedAt = performance.now() - (delivery.storeMs ?? 0);
     this.#endsAt = this.#startedAt + c.lease;
     this.#schedule();
   }
@@ -37,8 +39,10 @@ export class Lease {
 
   stop(): void {
     this.#stopped = true;
-    if (this.#renewal) this.#c.deadlines.renewal.clear(this.#renewal);
     clearTimeout(this.#lapse);
+    if (!this.#renewal) return;
+    this.#c.deadlines.renewal.clear(this.#renewal);
+    this.#noteBlocking();
   }
 
   #schedule(): void {
@@ -46,23 +50,25 @@ export class Lease {
   }
 
   async #renew(): Promise<void> {
+    this.#renewal = undefined;
     const askedAt = performance.now();
     if (askedAt - this.#startedAt > this.#c.maxHandlerTime) return this.#giveUp();
-    if (this.lapsed) {
-      const overdueMs = Math.round(askedAt - this.#endsAt);
-      writeLog(
-        this.#delivery.log,
-        'warn',
-        { overdueMs },
-        'the event loop was blocked for longer than the lease',
-      );
-    }
+    this.#noteBlocking();
+    // Before the answer: a store may keep us waiting beyond the end. After a blocked event loop, only its answer
+    // tells whether anything is lost.
+    if (!this.lapsed) this.#abortOnLapse();
     const answer = await ask(this.#c.deadlines.store, () => this.#claim.renew(this.#c.lease));
     if (this.#stopped) return;
     if (answer === false) return this.#lose();
-    if (answer === true) this.#endsAt = askedAt + this.#c.lease;
-    this.#abortOnLapse(answer !== true);
+    if (answer === true) this.#extend(askedAt);
+    else this.#abortOnLapse();
     this.#schedule();
+  }
+
+  #extend(from: number): void {
+    this.#endsAt = from + this.#c.lease;
+    clearTimeout(this.#lapse);
+    this.#lapse = undefined;
   }
 
   #lose(): void {
@@ -82,11 +88,21 @@ export class Lease {
     );
   }
 
-  /** The store is down: handlers go on until the moment at which somebody else could start. */
-  #abortOnLapse(unrenewed: boolean): void {
-    clearTimeout(this.#lapse);
-    if (!unrenewed) return;
+  /** Handlers go on until the moment at which somebody else could start. */
+  #abortOnLapse(): void {
     const left = Math.max(this.#endsAt - performance.now(), 0);
-    this.#lapse = setTimeout(() => this.#delivery.abort('CLAIM_LOST'), left);
+    this.#lapse ??= setTimeout(() => this.#delivery.abort('CLAIM_LOST'), left);
+  }
+
+  /** A lease that ended before its renewal was due was not ended by the store. */
+  #noteBlocking(): void {
+    if (!this.lapsed || this.#lapse) return;
+    const overdueMs = Math.round(performance.now() - this.#endsAt);
+    writeLog(
+      this.#delivery.log,
+      'warn',
+      { overdueMs },
+      'the event loop was blocked for longer than the lease',
+    );
   }
 }

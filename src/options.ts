@@ -2,7 +2,8 @@
 import { Deadlines } from './deadlines.js';
 import { ConfigurationError } from './errors.js';
 import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from './events/event.js';
-import { type Handler, Handlers, type Matching, type Pattern } from './handlers.js';
+import type { Handler, Matching, Pattern } from './handler.js';
+import { Handlers } from './handlers.js';
 import { type KeyFunction, type KeyRing, keyRing } from './keys.js';
 import { defaultLogger, type Logger, writeLog } from './logger.js';
 import { didYouMean } from './nearest-name.js';

@@ -1,6 +1,7 @@
 // Where an error was thrown, without its message: the message may hold what a customer wrote.
 
-const FRAME = /^\s{4}at (?:.{1,100} \()?(.{1,300}?:\d+:\d+)\)?$/;
+// Only what is a path or a URL: a stack is text that anybody may set, and might quote a customer too.
+const FRAME = /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|node:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
 const MOST = 5;
 
 /** `file:line:column` of the innermost frames, or undefined when message and frames cannot be told apart. */

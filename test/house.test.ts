@@ -1,5 +1,5 @@
 // The layout, kept true: captions, floors, stations, sizes. docs/contributing.md says why each rule is there.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { readSource, readSources, type Source } from './setup/sources.js';
@@ -29,6 +29,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'delivery',
     'delivery-log',
     'events/',
+    'handler',
     'handlers',
     'keys',
     'lease',
@@ -208,6 +209,11 @@ describe('the receiver', () => {
     );
     const firstCalls = [...new Set(conductor?.calls.filter((name) => functions.includes(name)))];
     expect(firstCalls).toEqual(functions);
+  });
+
+  test('has a test file for each station', () => {
+    const tests = STATIONS.map((station) => `test/receiver/${station}.test.ts`);
+    expect(tests.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 });
 

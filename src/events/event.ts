@@ -77,11 +77,16 @@ export function markUnknown<Event extends object>(event: Event): Event {
  * const event = constructEvent({ rawBody, signature, privateKey });
  * if (isKnown(event)) console.log(event.payload.transaction.order_id);
  */
-export function isKnown<Event extends { event_name: string }>(
-  event: Event,
-): event is Exclude<Event, UnknownEvent> {
+export function isKnown<Event extends { event_name: string }>(event: Event): event is Known<Event> {
   return !(UNKNOWN in event);
 }
+
+/** Told by the name: by its shape a declared event may well be an {@link UnknownEvent} too. */
+type Known<Event extends { event_name: string }> = Event extends unknown
+  ? string extends Event['event_name']
+    ? never
+    : Event
+  : never;
 
 /** Schemas of the declared events by name. A Map: a name from a body must never index a plain object. */
 export type EventRegistry = ReadonlyMap<string, StandardSchemaV1>;

@@ -37,10 +37,10 @@ export function checkSignature(
     return inTime.then(
       (found) =>
         found ? prove(body.bytes, signature, found) : unavailable('The key function took too long.'),
-      unavailable,
+      failed,
     );
   } catch (error) {
-    return unavailable(error);
+    return failed(error);
   }
 }
 
@@ -53,13 +53,11 @@ function prove(bytes: Buffer, signature: string, keys: readonly SigningKey[]): P
   });
 }
 
-function unavailable(cause: unknown): Fault {
-  // Our own message says what is wrong with the key and never quotes it; anybody else's might.
-  const ours =
-    typeof cause === 'string' ? cause : cause instanceof ConfigurationError ? cause.message : undefined;
-  return new Fault('KEY_UNAVAILABLE', {
-    hint: ours ?? 'The key function failed.',
-    retryAfterMs: RETRY_AFTER_MS,
-    cause,
-  });
+/** Our own message says what is wrong with the key and never quotes it; anybody else's might. */
+function failed(cause: unknown): Fault {
+  return unavailable(cause instanceof ConfigurationError ? cause.message : 'The key function failed.', cause);
+}
+
+function unavailable(hint: string, cause?: unknown): Fault {
+  return new Fault('KEY_UNAVAILABLE', { hint, retryAfterMs: RETRY_AFTER_MS, cause });
 }

@@ -52,10 +52,11 @@ export function respond(result: Result): Answer {
 
 /** Writes the answer in one call, unless nobody is left to read it. */
 export function send(req: IncomingMessage, res: ServerResponse, { status, headers, body }: Answer): Sent {
-  if (status === 0 || res.destroyed) return 'gone';
+  // First of all: a response that somebody has finished soon counts as destroyed as well.
   if (res.headersSent) return 'answered';
+  if (status === 0 || res.destroyed) return 'gone';
   try {
-    res.writeHead(status, headers.Connection ? closing(req, headers) : headers).end(body);
+    res.writeHead(status, status < 400 ? headers : lastWords(req, res, headers)).end(body);
     return 'sent';
   } catch {
     // A middleware patched the response, and its patch threw. The sender must not wait for ever.
@@ -64,20 +65,22 @@ export function send(req: IncomingMessage, res: ServerResponse, { status, header
   }
 }
 
-/** HTTP/2 has no such header and refuses it; on HTTP/1 the connection is closed with care. */
-function closing(req: IncomingMessage, headers: Answer['headers']): Answer['headers'] {
+/** A refusal may be the last on its connection, and come before the body has: such a connection is closed with care. */
+function lastWords(req: IncomingMessage, res: ServerResponse, headers: Answer['headers']): Answer['headers'] {
+  if (headers.Connection === undefined && res.shouldKeepAlive) return headers;
   if (req.httpVersionMajor < 2) {
     if (!req.complete) linger(req);
     return headers;
   }
+  // HTTP/2 has no such header, and refuses it.
   const { Connection: _, ...others } = headers;
   return others;
 }
 
 /**
- * Node destroys the socket as soon as an answer with `Connection: close` is out. With bytes of the request still
- * unread that sends a reset, and the sender may lose the answer. So: close our half, discard what comes for a
- * moment, then destroy.
+ * Node destroys the socket as soon as the last answer on it is out. With bytes of the request still unread that
+ * sends a reset, and the sender may lose the answer. So: close our half, discard what comes for a moment, then
+ * destroy.
  */
 function linger(req: IncomingMessage): void {
   const socket: Socket = req.socket;

@@ -1,14 +1,17 @@
 import { EventEmitter, once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { keepRawBody } from 'payment-webhooks';
+import { Deadlines } from '../../src/deadlines.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureBody } from '../../src/receiver/capture-body.js';
 import { delivery, hmac, type SentDelivery } from '../setup/delivery.js';
 import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
 import { head, openSocket, wire } from '../setup/raw-socket.js';
-import { until } from '../setup/until.js';
+import { until } from '../setup/waiting.js';
 
 const PROCESSED = { status: 200, body: { outcome: 'processed' } };
 
@@ -78,6 +81,20 @@ describe.each(expresses)('a body that somebody read before, on %s', (framework) 
     expect(endpoint.log.lines[0]?.hint).toMatch(/express\.text\(\)/);
   });
 
+  test.each<[string, (express: typeof import('express')) => RequestHandler]>([
+    ['a drain', () => drained],
+    ['express.json()', (express) => express.json()],
+    ['express.raw()', (express) => express.raw({ type: '*/*' })],
+    ['express.text()', (express) => express.text({ type: '*/*' })],
+  ])('is empty when there was nothing to read: %s', async (_, middleware) => {
+    const endpoint = await startEndpoint({}, { framework, before: (express) => [middleware(express)] });
+    const { body, headers } = delivery('');
+    for (const length of [{ 'content-length': '0' }, { 'transfer-encoding': 'chunked' }]) {
+      const reply = await endpoint.post({ body, headers: { ...headers, ...length } });
+      expect(reply).toMatchObject({ status: 400, body: { code: 'BODY_MALFORMED' } });
+    }
+  });
+
   test('leaves nothing of a re-encoded body to be proven by', async () => {
     const rebuilds: RequestHandler = (req, _res, next) => {
       req.body = JSON.stringify(req.body, null, 1);
@@ -140,6 +157,28 @@ describe.each(frameworks)('a body cut short, on %s', (framework) => {
   });
 });
 
+describe('a request that is a stream of another make', () => {
+  const limits = { limit: 1_000, deadlines: { body: new Deadlines(5_000) } };
+  const capture = (stream: PassThrough, headers = {}) =>
+    captureBody(stream as never, headers, limits as never);
+
+  test.each([
+    ['is destroyed', (stream: PassThrough) => stream.destroy()],
+    ['fails', (stream: PassThrough) => stream.destroy(new Error('of the stream'))],
+  ])('settles when it %s', async (_, damage) => {
+    const stream = new PassThrough();
+    const captured = capture(stream);
+    stream.write('half');
+    damage(stream);
+    expect(await captured).toMatchObject({ code: 'BODY_ABORTED' });
+  });
+
+  test.each(['3', '5'])('is refused when its length is not the declared %s', async (length) => {
+    const captured = capture(new PassThrough().end('four'), { 'content-length': length });
+    expect(await captured).toMatchObject({ code: 'BODY_MALFORMED' });
+  });
+});
+
 describe.each(frameworks)('bytes after the end, on %s', (framework) => {
   test.each([
     ['more than declared', (body: Buffer) => Buffer.concat([body, Buffer.from(' and then some')])],
@@ -196,25 +235,32 @@ describe.each(frameworks)('a body over the limit, on %s', (framework) => {
   });
 });
 
-describe('a sender that goes on after its body was refused', () => {
-  const cases = frameworks.flatMap((framework) => [
-    { framework, length: ['content-length', 500_000_000] as const },
-    { framework, length: ['transfer-encoding', 'chunked'] as const },
-  ]);
+describe('a sender that goes on though its body was refused', () => {
+  const { headers } = delivery();
+  const declared = { ...headers, 'content-length': '500000000' };
+  const chunked = { ...headers, 'transfer-encoding': 'chunked' };
+  const close = { connection: 'close' };
+  const refusals = [
+    { status: 413, sent: declared, options: { limit: 2_000 } },
+    { status: 413, sent: chunked, options: { limit: 2_000 } },
+    { status: 401, sent: { ...chunked, ...close, 'x-service-signature': '' } },
+    { status: 415, sent: { ...chunked, ...close, 'content-encoding': 'gzip' } },
+  ];
+  const cases = frameworks.flatMap((framework) => refusals.map((refusal) => ({ framework, ...refusal })));
 
-  // All at once: each lingers for a second.
+  // All at once: each lingers for a second. Most senders read nothing before they have written everything.
   test('gets the whole answer, and then the connection ends', async () => {
-    await Promise.all(
-      cases.map(async ({ framework, length }) => {
-        const endpoint = await startEndpoint({ limit: 2_000 }, { framework });
-        const sender = await openSocket(endpoint.port, true);
-        sender.write(head([...Object.entries(delivery().headers), length]));
-        const flood = setInterval(() => sender.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`), 5);
-        const answer = await sender.closed.finally(() => clearInterval(flood));
-        expect(answer).toMatch(/^HTTP\/1\.1 413 .*"code":"BODY_TOO_LARGE"\}$/s);
-        expect(endpoint.handled).toEqual([]);
-      }),
-    );
+    const answers = cases.map(async ({ framework, sent, options }) => {
+      const endpoint = await startEndpoint(options, { framework });
+      const sender = await openSocket(endpoint.port, true);
+      sender.socket.pause();
+      sender.write(head(Object.entries(sent)));
+      const flood = setInterval(() => sender.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`), 5);
+      setTimeout(() => sender.socket.resume(), 200);
+      const answer = await sender.closed.finally(() => clearInterval(flood));
+      return /^HTTP\/1\.1 (\d+) .*\}$/s.exec(answer)?.[1];
+    });
+    expect(await Promise.all(answers)).toEqual(cases.map(({ status }) => `${status}`));
   });
 });
 

@@ -127,7 +127,7 @@ describe('an event that comes again', () => {
 
   test('with other bytes after it had failed is run, with the new bytes', async () => {
     const seen: unknown[] = [];
-    const endpoint = await startEndpoint<{}>({
+    const endpoint = await startEndpoint({
       handlers: {
         '*': (event) => {
           seen.push(event.payload.metadata.type);

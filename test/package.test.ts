@@ -1,0 +1,294 @@
+// What users install: packs the package, installs the tarball into the folders of test/package, and runs them.
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { codeBlocks } from './setup/markdown.js';
+import { freePort, node, ROOT, type Running, shell, start } from './setup/shell.js';
+
+const { exports: DECLARED, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+/** The oldest compiler that can read the types: they say `NoInfer`, and so do those of zod. */
+const OLDEST_TYPESCRIPT = '5.4.5';
+
+interface Door {
+  /** Everything that can be imported at run time, in alphabetical order. */
+  readonly values: readonly string[];
+  readonly types: readonly string[];
+  /** What its user has to install. */
+  readonly brings?: readonly string[];
+}
+
+/** Each door of the package, held to what it promises. A new door, or a new export, is entered here. */
+const DOORS: Readonly<Record<string, Door>> = {
+  '.': {
+    values: [
+      'BodyError',
+      'ConfigurationError',
+      'EventError',
+      'HandlerError',
+      'SignatureError',
+      'StoreError',
+      'WebhookError',
+      'constructEvent',
+      'isKnown',
+      'keepRawBody',
+      'memoryStore',
+      'receiver',
+      'transactionPaidPayload',
+      'verifySignature',
+    ],
+    types: [
+      'Answer',
+      'Claim',
+      'ClaimRequest',
+      'ClaimResult',
+      'ConstructEventOptions',
+      'DeliveryRecord',
+      'ErrorCode',
+      'EventName',
+      'EventOf',
+      'EventSchemas',
+      'Handler',
+      'HandlerContext',
+      'HandlerOptions',
+      'HandlerReport',
+      'IdempotencyStore',
+      'InvalidHandler',
+      'Issue',
+      'Logger',
+      'MemoryStoreOptions',
+      'Observer',
+      'Outcome',
+      'Receiver',
+      'ReceiverOptions',
+      'TransactionPaid',
+      'TransactionPaidPayload',
+      'UnknownEvent',
+      'WebhookEvent',
+    ],
+  },
+  './testing': {
+    values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery'],
+    types: [
+      'BadDelivery',
+      'DeepPartial',
+      'DeliverOptions',
+      'DeliverableApp',
+      'DeliveryAnswer',
+      'EventFixture',
+      'SignedDelivery',
+      'SigningOptions',
+      'SuperagentRequest',
+    ],
+  },
+};
+
+const doors = Object.keys(DOORS).map((door) => [door, door.replace('.', 'payment-webhooks')] as const);
+const brought = Object.values(DOORS).flatMap(({ brings = [] }) => brings);
+const modes = [
+  ['ESM', 'esm', 'import(process.argv[1])', []],
+  ['CommonJS', 'commonjs', 'Promise.resolve(require(process.argv[1]))', ['--no-experimental-require-module']],
+] as const;
+
+let folder: string;
+let installed: string;
+
+beforeAll(async () => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'package-')));
+  const tarball = await pack(join(folder, 'source'));
+  cpSync(join(ROOT, 'test/package'), folder, { recursive: true });
+  const versions = Object.fromEntries(
+    ['express', '@types/express', '@types/node', ...brought].map((name) => [name, devDependencies[name]]),
+  );
+  const dependencies = { ...versions, 'payment-webhooks': `file:${tarball}`, typescript: OLDEST_TYPESCRIPT };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  const { code, stderr } = await shell(
+    'npm install --prefer-offline --no-audit --no-fund --no-package-lock --ignore-scripts --loglevel=error',
+    { cwd: folder },
+  );
+  if (code !== 0) throw new Error(`npm install failed:\n${stderr}`);
+  installed = join(folder, 'node_modules/payment-webhooks');
+}, 180_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Packs a copy, so that this neither needs nor disturbs the `dist` of the working tree. */
+async function pack(copy: string): Promise<string> {
+  const skipped = new Set([
+    'node_modules',
+    'dist',
+    'coverage',
+    'reports',
+    '.git',
+    '.scratch',
+    '.stryker-tmp',
+  ]);
+  cpSync(ROOT, copy, {
+    recursive: true,
+    filter: (path) => !skipped.has(relative(ROOT, path).split('/')[0] ?? ''),
+  });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  const { code, stdout, stderr } = await shell('npm pack --silent', { cwd: copy });
+  if (code !== 0) throw new Error(`npm pack failed:\n${stdout}${stderr}`);
+  return join(copy, stdout.trim().split('\n').at(-1) ?? '');
+}
+
+describe('the package', () => {
+  test('has the doors that are held to a list here, and no other', () => {
+    expect(Object.keys(DECLARED).filter((door) => door !== './package.json')).toEqual(Object.keys(DOORS));
+  });
+
+  test('takes less than 400 KB on disk without its dependencies', () => {
+    const files = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((name) =>
+      join(installed, name),
+    );
+    const bytes = files.map((file) => statSync(file)).filter((stat) => stat.isFile());
+    expect(bytes.reduce((sum, { size }) => sum + size, 0)).toBeLessThan(400_000);
+  });
+
+  test('holds the build, its README and its licence, and no source, test or map', () => {
+    expect(readdirSync(installed).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+    const kinds = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => statSync(join(installed, 'dist', name)).isFile())
+      .map((name) => /\.[a-z.]+$/.exec(name)?.[0]);
+    expect([...new Set(kinds)].sort()).toEqual(['.css', '.d.ts', '.html', '.js', '.json', '.txt']);
+  });
+});
+
+describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
+  test('a user’s app receives a delivery', async () => {
+    const { stdout, stderr } = await node([...flags, 'app.js'], { cwd: join(folder, cwd) });
+    expect({ stdout, stderr }).toEqual({
+      stdout: '200 {"received":true,"outcome":"processed"}\n',
+      stderr: '',
+    });
+  });
+
+  test.each(doors)('the door %s exports what is listed', async (door, specifier) => {
+    const print = `${load}.then((door) => console.log(JSON.stringify(Object.keys(door).sort())))`;
+    const { stdout, stderr } = await node([...flags, '-e', print, specifier], { cwd: join(folder, cwd) });
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual(DOORS[door]?.values);
+  });
+
+  test('the main door loads its own files and its dependencies: no Express, no other door, no driver', async () => {
+    const loaded = await filesLoadedBy([...flags, '-e', load, 'payment-webhooks'], join(folder, cwd));
+    const packages = [...new Set(loaded.map(packageOf))];
+    expect(packages).toEqual(expect.arrayContaining(['payment-webhooks', 'raw-body', 'zod', 'pino']));
+    expect(packages.filter((name) => !dependenciesOf('payment-webhooks').has(name))).toEqual([]);
+    const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
+    const closed =
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry)\b|\/stores\/(?!ask|memory|store)/;
+    expect(ours.filter((file) => closed.test(file))).toEqual([]);
+  });
+});
+
+function packageOf(file: string): string {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? file;
+}
+
+/** The package itself, and all that is installed because of its dependencies. */
+function dependenciesOf(name: string, found = new Set<string>()): Set<string> {
+  if (found.has(name)) return found;
+  found.add(name);
+  const manifest = JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8'));
+  for (const dependency of Object.keys(manifest.dependencies ?? {})) dependenciesOf(dependency, found);
+  return found;
+}
+
+/** The files below `node_modules` that Node evaluates: its coverage report names every one. */
+async function filesLoadedBy(args: readonly string[], cwd: string): Promise<string[]> {
+  const reports = mkdtempSync(join(folder, 'loaded-'));
+  const { code } = await node(args, { cwd, env: { NODE_V8_COVERAGE: reports } });
+  expect(code).toBe(0);
+  return readdirSync(reports)
+    .flatMap((report) => JSON.parse(readFileSync(join(reports, report), 'utf8')).result)
+    .flatMap(({ url }: { url: string }) => url.split('/node_modules/').slice(1).at(-1) ?? []);
+}
+
+describe(`in strict TypeScript ${OLDEST_TYPESCRIPT}`, () => {
+  const strict = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes'];
+  let project: string;
+
+  beforeAll(() => {
+    project = join(folder, 'typescript');
+    cpSync(join(project, 'app.ts'), join(project, 'app.cts'));
+    doors.forEach(([door, specifier], index) => {
+      const { values = [], types = [] } = DOORS[door] ?? {};
+      const all = [...values, ...types.map((name) => `type ${name}`)];
+      writeFileSync(join(project, `door-${index}.ts`), `export { ${all.join(', ')} } from '${specifier}';\n`);
+    });
+  });
+
+  async function compile(files: readonly string[], ...options: readonly string[]) {
+    const tsc = join(folder, 'node_modules/typescript/bin/tsc');
+    const shape = ['--noEmit', '--target', 'es2022', '--types', 'node', '--esModuleInterop'];
+    return node([tsc, ...shape, ...strict, ...options, ...files], { cwd: project });
+  }
+
+  test('the types read well from ESM and from CommonJS, those of the dependencies included', async () => {
+    const options = ['--module', 'node16', '--moduleResolution', 'node16', '--skipLibCheck', 'false'];
+    expect(await compile(['app.ts', 'app.cts'], ...options)).toEqual(NO_COMPLAINT);
+  }, 120_000);
+
+  test('the types read well where a bundler resolves them, and every door exports those listed', async () => {
+    const options = ['--module', 'esnext', '--moduleResolution', 'bundler', '--skipLibCheck'];
+    const lists = doors.map((_, index) => `door-${index}.ts`);
+    expect(await compile(['app.ts', ...lists], ...options)).toEqual(NO_COMPLAINT);
+  }, 120_000);
+});
+
+const NO_COMPLAINT = { code: 0, stdout: '', stderr: '' };
+
+describe('in a Jest without configuration', () => {
+  test('a user’s CommonJS suite passes', async () => {
+    const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
+    const { code, stderr } = await node([jest, '--rootDir', '.', '--config', '{}'], {
+      cwd: join(folder, 'jest'),
+    });
+    expect(stderr).toContain('Tests:       4 passed, 4 total');
+    expect(code).toBe(0);
+  }, 60_000);
+});
+
+describe('the commands of the README', () => {
+  const readme = codeBlocks(join(ROOT, 'README.md'));
+  const [, startIt = '', sendIt = ''] = textsOf('sh');
+  const [shownAnswer, shownLog] = textsOf('text');
+  let app: Running;
+
+  function textsOf(wanted: string): string[] {
+    return readme.filter(({ language }) => language === wanted).map(({ text }) => text);
+  }
+
+  afterAll(() => app?.stop());
+
+  test('start its receiver, deliver an event, and print what it shows', async () => {
+    const cwd = mkdtempSync(join(folder, 'readme-'));
+    const port = String(await freePort());
+    const [code = ''] = textsOf('ts');
+    writeFileSync(join(cwd, 'app.mjs'), code.replace('3000', port));
+    app = await start(`cd ${cwd} && ${startIt}`, '');
+    const deliver = `until curl -s localhost:${port}; do sleep 0.1; done > /dev/null\n${sendIt.replace('3000', port)}`;
+    expect(`${(await shell(deliver, { cwd })).stdout}\n`).toBe(shownAnswer);
+    expect(withoutParticulars(app.output())).toBe(withoutParticulars(shownLog ?? ''));
+  }, 60_000);
+});
+
+/** What differs from run to run. */
+function withoutParticulars(log: string): string {
+  return log
+    .replace(/"(time|pid|hostname|eventId|ms)":(?:"[^"]*"|[\d.]+)/g, '"$1":…')
+    .replace(/"bytes":\d{3}/, '"bytes":…');
+}

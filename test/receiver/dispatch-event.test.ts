@@ -1,0 +1,462 @@
+import { request, type ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { type HandlerContext, type ReceiverOptions, WebhookError } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from '../setup/delivery.js';
+import { type Endpoint, expresses, type Framework, startEndpoint } from '../setup/endpoint.js';
+import { faultyStore } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
+
+const processed = { status: 200, body: { received: true, outcome: 'processed' } };
+const duplicate = { status: 200, body: { received: true, outcome: 'duplicate' } };
+const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+const timedOut = {
+  status: 503,
+  headers: { 'retry-after': '5' },
+  body: { code: 'HANDLER_TIMEOUT' },
+};
+
+function lineWith(endpoint: Endpoint, msg: string) {
+  return endpoint.log.lines.find((line) => line.msg === msg);
+}
+
+describe('the handlers of an event', () => {
+  test('run at the same time, and the answer waits for all of them', async () => {
+    const works = [gate(), gate()];
+    const started: number[] = [];
+    const endpoint = await startEndpoint({ handlers: {} });
+    works.forEach((work, index) => {
+      endpoint.hooks.on('*', () => {
+        started.push(index);
+        return work.opened;
+      });
+    });
+    const reply = endpoint.post();
+    await until(() => started.length === 2);
+    works[1]?.open();
+    await pause(20);
+    expect(endpoint.records).toEqual([]);
+    works[0]?.open();
+    expect(await reply).toMatchObject(processed);
+    expect(started).toEqual([0, 1]);
+  });
+
+  test.each([
+    undefined,
+    null,
+    false,
+    0,
+    'no',
+    new Error('returned'),
+    { status: 500 },
+    Promise.resolve(false),
+  ])('may return %p: it is ignored', async (value) => {
+    expect(await (await startEndpoint({ handlers: { '*': () => value } })).post()).toMatchObject(processed);
+  });
+
+  test('may return any thenable: it is awaited', async () => {
+    let settled = false;
+    const thenable = {
+      // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
+      then(resolve: () => void) {
+        setTimeout(() => {
+          settled = true;
+          resolve();
+        }, 20);
+      },
+    };
+    expect(await (await startEndpoint({ handlers: { '*': () => thenable } })).post()).toMatchObject(
+      processed,
+    );
+    expect(settled).toBe(true);
+  });
+
+  test('are given the event, and a context with what belongs to the delivery', async () => {
+    const given: { event: unknown; context: HandlerContext }[] = [];
+    const endpoint = await startEndpoint({
+      privateKey: [SANDBOX_KEY, KEY],
+      handlers: { 'transaction.paid': (event, context) => given.push({ event, context }) },
+    });
+    const event = fixtures.transactionPaid();
+    const sent = delivery(event);
+    await endpoint.post({ ...sent, headers: { ...sent.headers, 'x-request-id': 'r-1' } });
+    const [{ event: got, context } = { event: undefined, context: {} as HandlerContext }] = given;
+    expect(got).toEqual(event);
+    expect(Object.keys(context).sort()).toEqual([
+      'attempt',
+      'headers',
+      'keyIndex',
+      'log',
+      'rawBody',
+      'signal',
+    ]);
+    expect(context).toMatchObject({ attempt: 1, keyIndex: 1, headers: { 'x-request-id': 'r-1' } });
+    expect(context.rawBody.equals(sent.body)).toBe(true);
+    expect(context.signal).toBeInstanceOf(AbortSignal);
+    expect(context.signal).toBe(context.signal);
+    expect(context.signal.aborted).toBe(false);
+    expect(context.log).toBe(context.log);
+  });
+
+  test('log through a logger that is bound to the event', async () => {
+    const endpoint = await startEndpoint({
+      handlers: { '*': (_event, { log }) => log.info({ step: 1 }, 'working') },
+    });
+    const event = fixtures.transactionPaid();
+    await endpoint.post(delivery(event));
+    expect(lineWith(endpoint, 'working')).toMatchObject({
+      step: 1,
+      eventId: event.id,
+      eventName: 'transaction.paid',
+    });
+  });
+
+  test('that fail are named in the record, beside those that did not', async () => {
+    const endpoint = await startEndpoint({ handlers: {} });
+    endpoint.hooks
+      .on('*', function audit() {})
+      .on('transaction.*', () => Promise.reject(new Error('down')))
+      .on('transaction.paid', () => {}, { name: 'receipt' });
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(endpoint.records).toMatchObject([
+      {
+        status: 500,
+        code: 'HANDLER_FAILED',
+        handlers: [
+          { name: 'audit', status: 'fulfilled', durationMs: expect.any(Number) },
+          { name: 'transaction.*', status: 'rejected' },
+          { name: 'receipt', status: 'fulfilled' },
+        ],
+      },
+    ]);
+  });
+});
+
+const SECRET = 'card 4111-1111';
+
+class UnreadableError extends Error {
+  override get message(): string {
+    throw new Error(SECRET);
+  }
+  override get stack(): string {
+    throw new Error(SECRET);
+  }
+  get code(): string {
+    throw new Error(SECRET);
+  }
+}
+
+const thrown: [string, () => unknown][] = [
+  ['an error', () => Promise.reject(new Error(SECRET))],
+  [
+    'an error, synchronously',
+    () => {
+      throw new Error(SECRET);
+    },
+  ],
+  [
+    'null, synchronously',
+    () => {
+      throw null;
+    },
+  ],
+  ['null', () => Promise.reject(null)],
+  ['undefined', () => Promise.reject(undefined)],
+  ['text', () => Promise.reject(SECRET)],
+  ['a symbol', () => Promise.reject(Symbol(SECRET))],
+  [
+    'an object without a prototype',
+    () => Promise.reject(Object.assign(Object.create(null), { message: SECRET })),
+  ],
+  ['an error whose members throw', () => Promise.reject(new UnreadableError())],
+  [
+    'an object of which everything throws',
+    () =>
+      Promise.reject(
+        new Proxy(
+          {},
+          {
+            get() {
+              throw new Error(SECRET);
+            },
+            getPrototypeOf() {
+              throw new Error(SECRET);
+            },
+          },
+        ),
+      ),
+  ],
+  [
+    'from the then of what it returns',
+    () => ({
+      // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
+      get then() {
+        throw new Error(SECRET);
+      },
+    }),
+  ],
+  [
+    'an error with a status and a body, as of an HTTP framework',
+    () =>
+      Promise.reject(
+        Object.assign(new Error(SECRET), { status: 200, statusCode: 404, expose: true, body: SECRET }),
+      ),
+  ],
+  ['an aggregate of errors', () => Promise.reject(new AggregateError([new Error(SECRET)], SECRET))],
+  [
+    'an error with itself as its cause',
+    () => Promise.reject(Object.assign(new Error(SECRET), { cause: { self: thrown } })),
+  ],
+];
+
+describe.each(thrown)('a handler that throws %s', (_what, fail) => {
+  test('makes the delivery fail, may run again at once, and its words go nowhere', async () => {
+    let runs = 0;
+    const store = faultyStore();
+    const endpoint = await startEndpoint({
+      store,
+      handlers: {
+        '*': () => {
+          runs += 1;
+          return runs === 1 ? fail() : undefined;
+        },
+      },
+    });
+    const sent = delivery();
+    const reply = await endpoint.post(sent);
+    expect(reply).toMatchObject(failed);
+    expect(reply.headers).not.toHaveProperty('retry-after');
+    expect(store.calls).toEqual(['claim', 'release']);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    const told = [
+      JSON.stringify(reply),
+      ...endpoint.log.text,
+      inspect(endpoint.records, { depth: null }),
+    ].join();
+    expect(told).not.toContain(SECRET);
+    expect(lineWith(endpoint, 'a handler failed')).toMatchObject({
+      level: 50,
+      handler: '*',
+      error: { type: expect.any(String) },
+    });
+  });
+});
+
+describe('a handler that takes longer than the timeout', () => {
+  const start = async (options: ReceiverOptions = {}) => {
+    const work = gate();
+    const contexts: HandlerContext[] = [];
+    const store = faultyStore();
+    const endpoint = await startEndpoint({
+      store,
+      timeout: 60,
+      lease: 300,
+      handlers: {
+        '*': (_event, context) => {
+          contexts.push(context);
+          return contexts.length === 1 ? work.opened : undefined;
+        },
+      },
+      ...options,
+    });
+    const sent = delivery();
+    return { endpoint, work, contexts, store, sent };
+  };
+
+  test('is answered 503 and told to stop, and goes on under its claim', async () => {
+    const { endpoint, work, contexts, store, sent } = await start();
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+    const [context] = contexts;
+    expect(context?.signal.aborted).toBe(true);
+    expect(WebhookError.is(context?.signal.reason) && context?.signal.reason.code).toBe('HANDLER_TIMEOUT');
+    expect(endpoint.records).toMatchObject([
+      { status: 503, code: 'HANDLER_TIMEOUT', handlers: [{ status: 'running' }] },
+    ]);
+    expect(endpoint.hooks.inFlight).toBe(1);
+    await until(() => store.calls.filter((call) => call === 'renew').length >= 4);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'IN_PROGRESS' } });
+    expect(store.calls).not.toContain('release');
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+  });
+
+  test('completes the event when it succeeds late, and that is logged', async () => {
+    const { endpoint, work, contexts, sent } = await start();
+    await endpoint.post(sent);
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(contexts).toHaveLength(1);
+    expect(lineWith(endpoint, 'handlers settled after the answer')).toMatchObject({
+      level: 30,
+      outcome: 'processed',
+    });
+    // Telemetry was told at the answer; the line is all that comes later.
+    expect(endpoint.records.map(({ outcome, code }) => outcome ?? code)).toEqual([
+      'HANDLER_TIMEOUT',
+      'duplicate',
+    ]);
+  });
+
+  test('gives the event back when it fails late', async () => {
+    const { endpoint, work, contexts, sent } = await start();
+    await endpoint.post(sent);
+    work.fail(new Error('down'));
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(lineWith(endpoint, 'handlers settled after the answer')).toMatchObject({
+      level: 50,
+      code: 'HANDLER_FAILED',
+    });
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(contexts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+
+  test('and asks for its signal only then finds it aborted', async () => {
+    const { endpoint, work, contexts, sent } = await start();
+    await endpoint.post(sent);
+    expect(contexts[0]?.signal.aborted).toBe(true);
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+  });
+
+  test('does not hold up the others, whose success is kept for the retry', async () => {
+    const work = gate();
+    const ran: string[] = [];
+    const endpoint = await startEndpoint({ timeout: 60, handlers: {} });
+    endpoint.hooks.on('*', () => ran.push('book'), { name: 'book' });
+    endpoint.hooks.on('*', () => ran.push('mail') === 2 && work.opened, { name: 'mail' });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+    expect(endpoint.records[0]?.handlers).toMatchObject([{ status: 'fulfilled' }, { status: 'running' }]);
+    work.fail(new Error('down'));
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual(['book', 'mail', 'mail']);
+  });
+
+  test('with timeout: 0 is waited for', async () => {
+    const { endpoint, work, sent } = await start({ timeout: 0 });
+    const reply = endpoint.post(sent);
+    await pause(120);
+    expect(endpoint.records).toEqual([]);
+    work.open();
+    expect(await reply).toMatchObject(processed);
+  });
+
+  test('with timeout: 0 and no end is given up with its claim', async () => {
+    const { endpoint, sent } = await start({ timeout: 0, maxHandlerTime: 150 });
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+  });
+
+  test('without a store is answered 503 too, and a late end is logged', async () => {
+    const { endpoint, work, sent } = await start({ store: false });
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+    work.open();
+    await until(() => lineWith(endpoint, 'handlers settled after the answer') !== undefined);
+  });
+});
+
+describe.each(expresses)('on %s', (framework) => {
+  test('a sender who leaves while the handler runs changes nothing: it goes on, and the event is completed', async () => {
+    const { work, started, endpoint } = await slowEndpoint(framework);
+    const sent = delivery();
+    const sender = postAndLeave(endpoint.port, sent);
+    await started.opened;
+    sender.destroy();
+    await pause(30);
+    work.open();
+    await until(() => endpoint.records.length === 1);
+    expect(endpoint.records).toMatchObject([
+      { status: 0, outcome: 'processed', handlers: [{ status: 'fulfilled' }] },
+    ]);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(endpoint.log.lines.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+  });
+
+  test('when somebody else answers first nothing is written, and that is an error in the log', async () => {
+    const { work, started, endpoint } = await slowEndpoint(framework, (res) => {
+      res.statusCode = 202;
+      res.end('{"by":"somebody else"}');
+    });
+    const sent = delivery();
+    const reply = endpoint.post(sent);
+    await started.opened;
+    expect(await reply).toMatchObject({ status: 202, body: { by: 'somebody else' } });
+    work.open();
+    await until(() => endpoint.records.length === 1);
+    expect(endpoint.records).toMatchObject([{ status: 0, outcome: 'processed' }]);
+    expect(
+      lineWith(endpoint, 'somebody else had answered this request already; nothing was written'),
+    ).toMatchObject({
+      level: 50,
+    });
+  });
+
+  test('when somebody else has begun an answer it is left alone, and a failure is still given back', async () => {
+    let finish = () => {};
+    const { work, started, endpoint } = await slowEndpoint(framework, (res) => {
+      res.write('{"by":');
+      finish = () => res.end('"somebody else"}');
+    });
+    const sent = delivery();
+    const reply = endpoint.post(sent);
+    await started.opened;
+    work.fail(new Error('down'));
+    await until(() => endpoint.records.length === 1);
+    finish();
+    expect(await reply).toMatchObject({ status: 200, body: { by: 'somebody else' } });
+    expect(
+      lineWith(endpoint, 'somebody else had answered this request already; nothing was written'),
+    ).toBeDefined();
+    // Given back: the next delivery runs it.
+    const again = endpoint.post(sent);
+    await until(() => endpoint.records.length === 2);
+    finish();
+    await again;
+    expect(endpoint.records[1]).toMatchObject({ attempt: 2 });
+  });
+});
+
+/** An endpoint with a handler that waits, and something mounted before it that may answer in its stead. */
+async function slowEndpoint(framework: Framework, meddle?: (res: ServerResponse) => void) {
+  const work = gate();
+  const started = gate();
+  let runs = 0;
+  const endpoint = await startEndpoint(
+    {
+      handlers: {
+        '*': () => {
+          runs += 1;
+          started.open();
+          return runs === 1 ? work.opened : undefined;
+        },
+      },
+    },
+    {
+      framework,
+      before: () => [
+        (_req, res, next) => {
+          next();
+          if (meddle) void started.opened.then(() => meddle(res));
+        },
+      ],
+    },
+  );
+  return { work, started, endpoint };
+}
+
+function postAndLeave(port: number, { body, headers }: SentDelivery) {
+  const outgoing = request({
+    port,
+    host: '127.0.0.1',
+    path: '/hooks',
+    method: 'POST',
+    agent: false,
+    headers,
+  });
+  outgoing.on('error', () => {});
+  outgoing.end(body);
+  return outgoing;
+}

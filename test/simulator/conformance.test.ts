@@ -1,0 +1,153 @@
+// Both sides of the wire against each other: this package's receiver, and the simulated service that never saw it.
+import { describe, expect, test } from '@jest/globals';
+import express from 'express';
+import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { type FaultKind, faultKinds, type Simulator } from 'payment-webhooks/simulator';
+import { afterwards, simulator } from './world.js';
+
+async function world(options: ReceiverOptions = {}, service?: Simulator) {
+  const running = service ?? (await simulator());
+  const handled: string[] = [];
+  const hooks = receiver({ privateKey: running.privateKey, logger: false, sandbox: 'accept', ...options });
+  hooks.on('transaction.paid', (event) => void handled.push(event.id));
+  afterwards(() => hooks.close());
+  const app = express();
+  app.post('/hooks', hooks);
+  await running.attach(app, '/hooks');
+  return { service: running, handled };
+}
+
+const answers = (service: Simulator) =>
+  service
+    .deliveries()
+    .flatMap(({ attempts }) =>
+      attempts.map(({ response }) => [response?.status, JSON.parse(response?.body ?? 'null')]),
+    );
+
+test('a delivery is verified, handled and acknowledged', async () => {
+  const { service, handled } = await world();
+  const [delivery] = await service.trigger('transaction.paid');
+  expect(handled).toEqual([delivery?.event_id]);
+  expect(answers(service)).toEqual([[200, { received: true, outcome: 'processed' }]]);
+});
+
+test('a failing handler is retried on schedule until it succeeds', async () => {
+  let failures = 3;
+  const { service, handled } = await world({
+    handlers: {
+      'transaction.paid': () => {
+        failures -= 1;
+        if (failures >= 0) throw new Error('The database is away.');
+      },
+    },
+  });
+  await service.trigger('transaction.paid');
+  await service.advance('1m');
+  const [delivery] = service.deliveries();
+  expect(delivery?.status).toBe('delivered');
+  expect(delivery?.attempts.map(({ response }) => response?.status)).toEqual([500, 500, 500, 200]);
+  expect(delivery?.attempts[0]?.diagnosis).toMatch(/^Your handler failed/);
+  expect(new Set(handled).size).toBe(1);
+});
+
+test('sandbox events arrive as such', async () => {
+  const { service, handled } = await world({ sandbox: 'only' });
+  await service.trigger('transaction.paid');
+  await service.trigger('transaction.paid', { sandbox: true });
+  expect(handled).toHaveLength(1);
+  expect(answers(service).map(([, body]) => body.outcome)).toEqual(['ignored', 'processed']);
+});
+
+test('sandbox events may be signed with the sandbox key', async () => {
+  const service = await simulator({ sandboxSigning: 'sandbox-key' });
+  const { handled } = await world({ privateKey: [service.privateKey, service.sandboxKey] }, service);
+  await service.trigger('transaction.paid', { sandbox: true });
+  expect(handled).toHaveLength(1);
+});
+
+test('a rotation loses nothing while the receiver knows both keys', async () => {
+  const service = await simulator();
+  const { handled } = await world({ privateKey: ['pri_sim_next', service.privateKey] }, service);
+  await service.trigger('transaction.paid');
+  service.rotateKey({ privateKey: 'pri_sim_next' });
+  await service.trigger('transaction.paid');
+  expect(handled).toHaveLength(2);
+});
+
+test('an event that nobody declared is acknowledged and ignored', async () => {
+  const { service } = await world();
+  await service.trigger('refund.succeeded', { payload: { refund: { id: 'r-1' } } });
+  expect(answers(service)).toEqual([[200, { received: true, outcome: 'ignored' }]]);
+});
+
+test('a payload that does not fit is 422, and the diagnosis says so', async () => {
+  const { service } = await world();
+  await service.trigger('transaction.paid', { payload: { transaction: { status: '1' as never } } });
+  const [attempt] = service.deliveries()[0]?.attempts ?? [];
+  expect(attempt?.response?.status).toBe(422);
+  expect(attempt?.diagnosis).toMatch(/^Your endpoint refuses the event itself/);
+});
+
+test('express.json() before the receiver is named as the cause', async () => {
+  const service = await simulator();
+  const app = express();
+  app.use(express.json());
+  app.post('/hooks', receiver({ privateKey: service.privateKey, logger: false }));
+  await service.attach(app, '/hooks');
+  const [delivery] = await service.trigger('transaction.paid');
+  expect(delivery?.attempts[0]?.diagnosis).toBe(
+    'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
+  );
+});
+
+test('500 events at once are each handled once', async () => {
+  const { service, handled } = await world();
+  const deliveries = await service.trigger('transaction.paid', {}, { count: 500 });
+  expect(deliveries.every(({ status }) => status === 'delivered')).toBe(true);
+  expect(new Set(handled)).toEqual(new Set(deliveries.map(({ event_id }) => event_id)));
+  expect(handled).toHaveLength(500);
+});
+
+describe('every fault', () => {
+  const refused: FaultKind[] = [
+    'tamper_body',
+    'reserialize_body',
+    'wrong_key',
+    'missing_signature',
+    'uppercase_signature',
+  ];
+
+  test.each(refused)('%s is refused before a handler runs, and the retry is accepted', async (kind) => {
+    const { service, handled } = await world();
+    service.faults.once(kind);
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(handled).toEqual([]);
+    expect(delivery?.attempts[0]).toMatchObject({
+      fault: kind,
+      response: { status: 401, body: '{"message":"Unauthenticated."}' },
+    });
+    expect(delivery?.attempts[0]?.diagnosis).toMatch(/^Refused, and rightly/);
+    await service.advance('2s');
+    expect(handled).toHaveLength(1);
+  });
+
+  test('duplicate runs no handler twice', async () => {
+    const { service, handled } = await world();
+    service.faults.once('duplicate');
+    await service.trigger('transaction.paid');
+    expect(handled).toHaveLength(1);
+    expect(answers(service).map(([, body]) => body.outcome)).toEqual(['processed', 'duplicate']);
+  });
+
+  test.each([...faultKinds])('%s loses no event, and doubles none', async (kind) => {
+    const { service, handled } = await world();
+    service.faults.add({ kind, times: 3, delayMs: 20 });
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      for (const { event_id } of await service.trigger('transaction.paid')) ids.push(event_id);
+    }
+    await service.advance('10m');
+    expect([...handled].sort()).toEqual([...ids].sort());
+    expect(service.deliveries().every(({ status }) => status === 'delivered')).toBe(true);
+  });
+});

@@ -1,0 +1,188 @@
+// Each failed attempt says in one line why, and what to do; the documentation is indexed by these lines.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import https from 'node:https';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import type { Attempt } from 'payment-webhooks/simulator';
+import { DIAGNOSES, diagnose } from '../../src/simulator/diagnose.js';
+import { type Answer, afterwards, endpoint, simulator } from './world.js';
+
+async function attempt(
+  url: string,
+  options: Parameters<typeof simulator>[0] = {},
+): Promise<Attempt | undefined> {
+  const service = await simulator({ retry: 'off', ...options });
+  await service.webhooks.create({ url });
+  const [delivery] = await service.trigger('transaction.paid');
+  return delivery?.attempts[0];
+}
+
+async function diagnosisOf(answer: Answer, options: Parameters<typeof simulator>[0] = {}) {
+  return (await attempt((await endpoint(answer)).url, options))?.diagnosis;
+}
+
+describe('an answer', () => {
+  test('401 after a correct signature names the usual cause', async () => {
+    expect(await diagnosisOf(401)).toBe(
+      'Your endpoint refused a correct signature. Usual cause: express.json() runs before receiver().',
+    );
+  });
+
+  test.each([
+    [302, DIAGNOSES.redirect],
+    [308, DIAGNOSES.redirect],
+    [400, DIAGNOSES.clientError],
+    [403, DIAGNOSES.forbidden],
+    [404, DIAGNOSES.notFound],
+    [405, DIAGNOSES.wrongMethod],
+    [408, DIAGNOSES.tooSlow],
+    [410, DIAGNOSES.clientError],
+    [413, DIAGNOSES.tooLarge],
+    [415, DIAGNOSES.wrongType],
+    [422, DIAGNOSES.invalid],
+    [429, DIAGNOSES.tooMany],
+    [500, DIAGNOSES.failed],
+    [502, DIAGNOSES.badGateway],
+    [503, DIAGNOSES.unavailable],
+    [504, DIAGNOSES.badGateway],
+    [599, DIAGNOSES.failed],
+    [600, DIAGNOSES.odd],
+  ])('%d: %s', async (status, line) => {
+    expect(await diagnosisOf(status)).toBe(line);
+  });
+
+  test('a receiver that says BODY_CONSUMED is believed', async () => {
+    const body = JSON.stringify({ message: 'set up wrongly', code: 'BODY_CONSUMED' });
+    expect(await diagnosisOf((_, response) => response.writeHead(500).end(body))).toBe(
+      DIAGNOSES.bodyConsumed,
+    );
+  });
+
+  test('that succeeds needs no line', async () => {
+    expect(await diagnosisOf(204)).toBeNull();
+  });
+});
+
+describe('no answer', () => {
+  test('nothing listens', async () => {
+    const gone = await endpoint();
+    await gone.close();
+    expect((await attempt(gone.url))?.diagnosis).toBe(DIAGNOSES.refused);
+  });
+
+  test('a timeout says how long it was', async () => {
+    expect(await diagnosisOf(() => {}, { timeout: 80 })).toBe(
+      'Your endpoint did not answer in time: answer within 80 ms, or hand the work to a queue.',
+    );
+    const late = { fault: null, response: null, error: { code: 'TIMEOUT', message: '' }, succeeded: false };
+    expect(diagnose(late, 10_000)).toContain('answer within 10 s, or hand the work to a queue');
+  });
+
+  test('a connection that is closed without an answer', async () => {
+    expect(await diagnosisOf((_, response) => void response.destroy())).toBe(DIAGNOSES.reset);
+  });
+
+  test('something that is no HTTP', async () => {
+    expect(await diagnosisOf((_, response) => void response.socket?.end('220 smtp ready\r\n'))).toBe(
+      DIAGNOSES.notHttp,
+    );
+  });
+
+  test('http behind an https URL', async () => {
+    const { url } = await endpoint();
+    expect((await attempt(url.replace('http:', 'https:')))?.diagnosis).toBe(DIAGNOSES.tls);
+  });
+
+  test('a certificate that nobody vouches for', async () => {
+    const { key, cert } = selfSigned();
+    const server = https.createServer({ key, cert }, (_request, response) => response.end());
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    afterwards(() => new Promise((resolve) => server.close(resolve)));
+    const { port } = server.address() as { port: number };
+    expect((await attempt(`https://127.0.0.1:${port}/`))?.diagnosis).toBe(DIAGNOSES.certificate);
+  });
+
+  test('an endpoint that is never reached is the cause, whatever fault was in force', async () => {
+    const service = await simulator({ retry: 'off' });
+    const gone = await endpoint();
+    await gone.close();
+    await service.webhooks.create({ url: gone.url });
+    service.faults.once('truncate_body');
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery?.attempts[0]?.diagnosis).toBe(DIAGNOSES.refused);
+  });
+
+  test('a code that nobody foresaw still gets a line', () => {
+    const of = (code: string) =>
+      diagnose({ fault: null, response: null, error: { code, message: '' }, succeeded: false }, 10_000);
+    expect(of('EMFILE')).toBe(DIAGNOSES.network);
+    expect(of('EHOSTUNREACH')).toBe(DIAGNOSES.unreachable);
+    expect(of('ERR_TLS_CERT_ALTNAME_INVALID')).toBe(DIAGNOSES.certificate);
+    expect(of('ERR_SSL_WRONG_VERSION_NUMBER')).toBe(DIAGNOSES.tls);
+  });
+});
+
+describe('a fault', () => {
+  async function faulted(kind: 'wrong_key' | 'drop' | 'truncate_body', answer: Answer) {
+    const service = await simulator({ retry: 'off' });
+    const { url } = await endpoint(answer);
+    await service.webhooks.create({ url });
+    service.faults.once(kind);
+    const [delivery] = await service.trigger('transaction.paid');
+    return delivery?.attempts[0];
+  }
+
+  test('that was noticed is no complaint', async () => {
+    expect((await faulted('wrong_key', 401))?.diagnosis).toBe(
+      'Refused, and rightly: the fault wrong_key damaged this attempt on purpose.',
+    );
+  });
+
+  test('that was not noticed is one, although the attempt succeeded', async () => {
+    const attempt = await faulted('wrong_key', 200);
+    expect(attempt?.succeeded).toBe(true);
+    expect(attempt?.diagnosis).toMatch(
+      /^Your endpoint acknowledged a delivery that the fault wrong_key had damaged/,
+    );
+  });
+
+  test('that loses the delivery says so', async () => {
+    expect((await faulted('drop', 200))?.diagnosis).toBe(
+      'Lost on purpose by the fault drop: the retry is what brings it.',
+    );
+    expect((await faulted('truncate_body', 200))?.diagnosis).toMatch(
+      /^Lost on purpose by the fault truncate_body/,
+    );
+  });
+
+  test('is not blamed for a handler that fails', async () => {
+    expect((await faulted('wrong_key', 500))?.diagnosis).toBe(DIAGNOSES.failed);
+  });
+});
+
+test('docs/troubleshooting.md has one heading for each line, and no other', () => {
+  const text = readFileSync(join(__dirname, '../../docs/troubleshooting.md'), 'utf8');
+  const headings = [...text.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
+  expect([...headings].sort()).toEqual(Object.values(DIAGNOSES).sort());
+});
+
+test('no line is longer than a line', () => {
+  for (const line of Object.values(DIAGNOSES)) expect(line.length).toBeLessThan(130);
+});
+
+/** A certificate for 127.0.0.1, made anew with the openssl program. */
+function selfSigned(): { key: string; cert: string } {
+  const pem = execFileSync(
+    'openssl',
+    'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1 -keyout - -out -'.split(
+      ' ',
+    ),
+    { stdio: ['ignore', 'pipe', 'ignore'] },
+  ).toString();
+  const [key = ''] = /-----BEGIN PRIVATE KEY-----[\s\S]+?-----END PRIVATE KEY-----/.exec(pem) ?? [];
+  const [cert = ''] = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/.exec(pem) ?? [];
+  return { key, cert };
+}

@@ -1,0 +1,328 @@
+// Deliberate faults: each does to the bytes on the wire what it says, and is labelled.
+import { createServer, type Socket } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import { type FaultKind, faultKinds, type Simulator } from 'payment-webhooks/simulator';
+import { afterwards, endpoint, opensslHmac, type Received, simulator } from './world.js';
+
+async function world(...answers: Parameters<typeof endpoint>) {
+  const service = await simulator();
+  const { url, received } = await endpoint(...answers);
+  const webhook = await service.webhooks.create({ url });
+  return { service, received, webhook };
+}
+
+const signatureOf = ({ headers }: Received) => headers['x-service-signature'];
+const labels = (service: Simulator) =>
+  service.deliveries().map(({ attempts }) => attempts.map(({ fault }) => fault));
+
+/** An endpoint on bare TCP, which sees also what an HTTP server would not let through. */
+async function rawEndpoint(): Promise<{ url: string; seen: Promise<{ text: string; how: string }> }> {
+  let tell: (seen: { text: string; how: string }) => void = () => {};
+  const seen = new Promise<{ text: string; how: string }>((resolve) => {
+    tell = resolve;
+  });
+  const server = createServer({ allowHalfOpen: true }, (socket: Socket) => {
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('utf8');
+    });
+    socket.on('end', () => {
+      tell({ text, how: 'FIN' });
+      socket.destroy();
+    });
+    socket.on('error', (error: NodeJS.ErrnoException) => tell({ text, how: String(error.code) }));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  afterwards(() => new Promise((resolve) => server.close(resolve)));
+  const { port } = server.address() as { port: number };
+  return { url: `http://127.0.0.1:${port}/`, seen };
+}
+
+describe('what arrives', () => {
+  test('tamper_body: other JSON than was signed, of the same length', async () => {
+    const { service, received } = await world();
+    service.faults.once('tamper_body');
+    await service.trigger('transaction.paid', { id: 'same' });
+    await service.trigger('transaction.paid', { id: 'same' });
+    const [tampered, genuine] = received as [Received, Received];
+    expect(signatureOf(tampered)).toBe(signatureOf(genuine));
+    expect(tampered.body.equals(genuine.body)).toBe(false);
+    expect(tampered.body.byteLength).toBe(genuine.body.byteLength);
+    expect(JSON.parse(String(tampered.body)).payload).not.toEqual(JSON.parse(String(genuine.body)).payload);
+    expect(service.deliveries()[0]?.attempts[0]?.request.body).toBe(String(tampered.body));
+  });
+
+  test('tamper_body finds something to change in a payload without a digit', async () => {
+    const { service, received } = await world();
+    service.faults.once('tamper_body');
+    await service.trigger('a.b', { id: 'none', payload: { text: 'none' } });
+    const [tampered] = received as [Received];
+    expect(signatureOf(tampered)).not.toBe(opensslHmac(tampered.body, service.privateKey));
+    expect(JSON.parse(String(tampered.body)).payload).toEqual({ text: 'none' });
+  });
+
+  test('reserialize_body: the same JSON in other bytes', async () => {
+    const { service, received } = await world();
+    service.faults.once('reserialize_body');
+    await service.trigger('transaction.paid', { id: 'same' });
+    await service.trigger('transaction.paid', { id: 'same' });
+    const [again, genuine] = received as [Received, Received];
+    expect(again.body.equals(genuine.body)).toBe(false);
+    expect(JSON.parse(String(again.body))).toEqual(JSON.parse(String(genuine.body)));
+    expect(signatureOf(again)).toBe(signatureOf(genuine));
+    expect(again.headers['content-length']).toBe(String(again.body.byteLength));
+  });
+
+  test('wrong_key: a well-formed signature that the account’s key did not make', async () => {
+    const { service, received } = await world();
+    service.faults.once('wrong_key');
+    await service.trigger('transaction.paid');
+    const [request] = received as [Received];
+    expect(signatureOf(request)).toMatch(/^[0-9a-f]{64}$/);
+    expect(signatureOf(request)).not.toBe(opensslHmac(request.body, service.privateKey));
+  });
+
+  test('missing_signature: no header at all', async () => {
+    const { service, received } = await world();
+    service.faults.once('missing_signature');
+    await service.trigger('transaction.paid');
+    expect(received[0]?.rawHeaders).not.toContain('X-SERVICE-SIGNATURE');
+  });
+
+  test('uppercase_signature: the right digits in the wrong letters', async () => {
+    const { service, received } = await world();
+    service.faults.once('uppercase_signature');
+    await service.trigger('transaction.paid');
+    const [request] = received as [Received];
+    expect(signatureOf(request)).toBe(opensslHmac(request.body, service.privateKey).toUpperCase());
+  });
+
+  test('truncate_body: half of the bytes under the whole declared length, then the end', async () => {
+    const service = await simulator();
+    const { url, seen } = await rawEndpoint();
+    await service.webhooks.create({ url });
+    service.faults.once('truncate_body');
+    const [delivery] = await service.trigger('transaction.paid', {
+      payload: { customer: { name: '東京'.repeat(400) } },
+    });
+    const { text, how } = await seen;
+    const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+    const declared = Number(/content-length: (\d+)/i.exec(text)?.[1]);
+    expect(how).toBe('FIN');
+    expect(Buffer.byteLength(body)).toBeLessThan(declared);
+    expect(declared - 2 * Buffer.byteLength(body)).toBeLessThan(8);
+    expect(delivery?.attempts[0]).toMatchObject({ succeeded: false, request: { body } });
+    expect(delivery?.status).toBe('retrying');
+  });
+
+  test('reset_connection: RST in the middle of the body', async () => {
+    const service = await simulator();
+    const { url, seen } = await rawEndpoint();
+    await service.webhooks.create({ url });
+    service.faults.once('reset_connection');
+    const [delivery] = await service.trigger('transaction.paid');
+    const { text, how } = await seen;
+    expect(how).toBe('ECONNRESET');
+    expect(text).toContain('X-SERVICE-SIGNATURE');
+    expect(delivery?.attempts[0]).toMatchObject({
+      succeeded: false,
+      response: null,
+      fault: 'reset_connection',
+    });
+  });
+
+  test('drop: nothing, and the retry brings it', async () => {
+    const { service, received } = await world();
+    service.faults.once('drop');
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(received).toEqual([]);
+    expect(delivery?.attempts[0]).toMatchObject({
+      fault: 'drop',
+      error: { code: 'DROPPED' },
+      will_retry: true,
+    });
+    await service.advance('2s');
+    expect(received).toHaveLength(1);
+    expect(service.deliveries()[0]?.status).toBe('delivered');
+  });
+
+  test('slow_body: all of it, a piece at a time', async () => {
+    const { service, received } = await world();
+    service.faults.once('slow_body', { delayMs: 200 });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery?.status).toBe('delivered');
+    expect(delivery?.attempts[0]?.duration_ms).toBeGreaterThan(180);
+    expect(opensslHmac(received[0]?.body ?? Buffer.of(), service.privateKey)).toBe(
+      signatureOf(received[0] as Received),
+    );
+  });
+
+  test('duplicate: the same delivery once more, whatever became of the first', async () => {
+    const { service, received } = await world();
+    service.faults.once('duplicate');
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(received).toHaveLength(2);
+    expect(received[0]?.body).toEqual(received[1]?.body);
+    expect(delivery).toMatchObject({
+      status: 'delivered',
+      attempts: [{ fault: null }, { fault: 'duplicate' }],
+    });
+  });
+
+  test('duplicate: a second one that fails takes nothing back', async () => {
+    const { service } = await world(200, 500);
+    service.faults.once('duplicate');
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery).toMatchObject({ status: 'delivered', next_attempt_at: null });
+  });
+
+  test('duplicate: after a failure, the one retry that is due stays the one', async () => {
+    const { service, received } = await world(500);
+    service.faults.once('duplicate');
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery?.status).toBe('retrying');
+    await service.advance('2s');
+    expect(received).toHaveLength(3);
+  });
+
+  test('delay: sent only when the simulator’s clock says so', async () => {
+    const { service, received } = await world();
+    service.faults.once('delay', { delayMs: 90_000 });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery).toMatchObject({ status: 'pending', attempts: [] });
+    expect(delivery?.next_attempt_at).not.toBeNull();
+    await service.advance('89s');
+    expect(received).toEqual([]);
+    await service.advance('1s');
+    expect(received).toHaveLength(1);
+    expect(service.deliveries()[0]).toMatchObject({ status: 'delivered', attempts: [{ fault: 'delay' }] });
+  });
+
+  test('reorder: the next one overtakes it', async () => {
+    const { service, received } = await world();
+    service.faults.once('reorder');
+    const [late] = await service.trigger('transaction.paid', { id: 'first' });
+    expect(late?.status).toBe('pending');
+    await service.trigger('transaction.paid', { id: 'second' });
+    expect(received.map(({ body }) => JSON.parse(String(body)).id)).toEqual(['second', 'first']);
+    expect(labels(service)).toEqual([['reorder'], [null]]);
+  });
+
+  test('reorder: without another one it goes after a while', async () => {
+    const { service, received } = await world();
+    service.faults.once('reorder');
+    await service.trigger('transaction.paid');
+    await service.advance('5s');
+    expect(received).toHaveLength(1);
+  });
+
+  test('reorder, always: every pair changes places', async () => {
+    const { service, received } = await world();
+    service.faults.always('reorder');
+    for (const id of ['a', 'b', 'c', 'd']) await service.trigger('transaction.paid', { id });
+    expect(received.map(({ body }) => JSON.parse(String(body)).id)).toEqual(['b', 'a', 'd', 'c']);
+  });
+});
+
+describe('which attempts', () => {
+  const faulted = (service: Simulator) => labels(service).map(([first]) => first);
+
+  test('once, and never again', async () => {
+    const { service } = await world();
+    service.faults.once('missing_signature');
+    await service.trigger('transaction.paid', {}, { count: 3 });
+    expect(faulted(service)).toEqual(['missing_signature', null, null]);
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  test('n times', async () => {
+    const { service } = await world();
+    service.faults.add({ kind: 'wrong_key', times: 2 });
+    await service.trigger('transaction.paid');
+    expect(service.faults.list()).toMatchObject([{ times: 2, remaining: 1 }]);
+    await service.trigger('transaction.paid', {}, { count: 2 });
+    expect(faulted(service)).toEqual(['wrong_key', 'wrong_key', null]);
+  });
+
+  test('always, until it is cleared; retries too', async () => {
+    const { service } = await world(401);
+    service.faults.always('wrong_key');
+    await service.trigger('transaction.paid');
+    await service.advance('2s');
+    service.faults.clear();
+    await service.advance('5s');
+    expect(labels(service)).toEqual([['wrong_key', 'wrong_key', null]]);
+  });
+
+  test('only deliveries of an event', async () => {
+    const { service } = await world();
+    service.faults.always('wrong_key', { event: 'refund.*' });
+    await service.trigger('transaction.paid');
+    await service.trigger('refund.succeeded');
+    expect(faulted(service)).toEqual([null, 'wrong_key']);
+  });
+
+  test('only deliveries to a webhook', async () => {
+    const { service } = await world();
+    const other = await endpoint();
+    const webhook = await service.webhooks.create({ url: other.url });
+    service.faults.always('wrong_key', { webhook: webhook.id });
+    await service.trigger('transaction.paid');
+    expect(faulted(service)).toEqual([null, 'wrong_key']);
+  });
+
+  test('with a probability, which a seed makes repeatable', async () => {
+    const run = async () => {
+      const service = await simulator({ seed: 7 });
+      const { url } = await endpoint();
+      await service.webhooks.create({ url });
+      service.faults.always('missing_signature', { probability: 0.5 });
+      for (let n = 0; n < 40; n += 1) await service.trigger('transaction.paid');
+      return faulted(service);
+    };
+    const first = await run();
+    const hits = first.filter(Boolean).length;
+    expect(hits).toBeGreaterThan(5);
+    expect(hits).toBeLessThan(35);
+    expect(await run()).toEqual(first);
+  });
+
+  test('of one trigger alone', async () => {
+    const { service } = await world();
+    await service.trigger('transaction.paid', {}, { count: 2, fault: 'uppercase_signature' });
+    await service.trigger('transaction.paid');
+    expect(faulted(service)).toEqual(['uppercase_signature', 'uppercase_signature', null]);
+  });
+
+  test('a resend is damaged too, but never held back', async () => {
+    const { service } = await world();
+    const [delivery] = await service.trigger('transaction.paid');
+    service.faults.always('delay');
+    service.faults.always('wrong_key');
+    const again = await service.resend(String(delivery?.id));
+    expect(again.attempts.map(({ fault }) => fault)).toEqual([null, 'wrong_key']);
+  });
+});
+
+test.each([...faultKinds])('every attempt that %s damages is labelled', async (kind: FaultKind) => {
+  const { service } = await world();
+  service.faults.once(kind, { delayMs: 10 });
+  await service.trigger('transaction.paid');
+  await service.advance('5s');
+  expect(service.deliveries()[0]?.attempts.filter(({ fault }) => fault === kind)).toHaveLength(1);
+});
+
+test('a fault that cannot be says what is wrong with it', async () => {
+  const { service } = await world();
+  expect(() => service.faults.once('tamper' as FaultKind)).toThrow(/Did you mean|must be one of/);
+  expect(() => service.faults.once('tamper_bdy' as FaultKind)).toThrow(/Did you mean "tamper_body"/);
+  expect(() => service.faults.add({ kind: 'drop', times: 0 })).toThrow(
+    /times must be "always" or at least 1/,
+  );
+  expect(() => service.faults.add({ kind: 'drop', probability: 2 })).toThrow(/probability must be above 0/);
+  expect(() => service.faults.add({ kind: 'drop', event: 'x' })).toThrow(/event must be/);
+  expect(() => service.faults.add({ kind: 'delay', delayMs: -1 })).toThrow(/delayMs must be/);
+  expect(service.faults.list()).toEqual([]);
+});
