@@ -78,8 +78,23 @@ const DOORS: Readonly<Record<string, Door>> = {
       'WebhookEvent',
     ],
   },
+  './stores/postgres': {
+    values: ['postgresStore'],
+    types: [
+      'PostgresClient',
+      'PostgresPool',
+      'PostgresQuery',
+      'PostgresReply',
+      'PostgresStore',
+      'PostgresStoreOptions',
+    ],
+  },
+  './stores/redis': {
+    values: ['redisStore'],
+    types: ['RedisStoreOptions', 'SendCommand'],
+  },
   './testing': {
-    values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery'],
+    values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery', 'storeContract'],
     types: [
       'BadDelivery',
       'DeepPartial',
@@ -89,6 +104,8 @@ const DOORS: Readonly<Record<string, Door>> = {
       'EventFixture',
       'SignedDelivery',
       'SigningOptions',
+      'StoreContractCase',
+      'StoreContractOptions',
       'SuperagentRequest',
     ],
   },

@@ -1,11 +1,11 @@
 // Passes deliveries on to a queue of BullMQ: a handler that resolves when Redis has the job.
 import type { JobsOptions } from 'bullmq';
 import { ConfigurationError } from '../errors.js';
-import type { HandlerContext } from '../handlers.js';
+import type { HandlerContext } from '../handler.js';
 import { writeLog } from '../logger.js';
 import * as check from '../option-checks.js';
-import { refuseUnknownOptions } from '../stores/options.js';
 import { retentionMs } from '../stores/store.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { pack, type QueuedDelivery } from './queued-delivery.js';
 
 /** The part of a `Queue` of BullMQ that is used. */

@@ -7,8 +7,8 @@ import type { Logger } from '../logger.js';
 import type { Outcome } from '../observer.js';
 import * as check from '../option-checks.js';
 import { DEFAULTS, deadlinesOf, type HandlersByPattern, warnInProduction } from '../options.js';
-import { refuseUnknownOptions } from '../stores/options.js';
 import type { IdempotencyStore } from '../stores/store.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { type Conducted, JobConductor, type JobConfiguration, type QueuedJob } from './conduct-job.js';
 import { errorOf } from './failed-job.js';
 

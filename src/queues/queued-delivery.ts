@@ -1,6 +1,6 @@
 // What a job holds of a delivery: the bytes that were signed, so that the worker decodes those and nothing made of them.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HandlerContext } from '../handlers.js';
+import type { HandlerContext } from '../handler.js';
 import { isSignature } from '../signature.js';
 
 /** The data of a job. */

@@ -1,7 +1,7 @@
 // Remembers event ids in this process: bounded, and the default.
 import { ConfigurationError, StoreError } from '../errors.js';
 import { Linked, LinkedList } from '../linked-list.js';
-import { refuseUnknownOptions } from './options.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import {
   type Claim,
   type ClaimRequest,

@@ -1,13 +1,14 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
 import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions } from './options.js';
-import { claimRow } from './postgres-claim.js';
-import { type ClientOf, type PostgresPool, retried, survive } from './postgres-pool.js';
-import { parseTable, sqlFor } from './postgres-sql.js';
-import { claimInTransaction } from './postgres-transaction.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
+import { claimRow } from './postgres/claim.js';
+import { type ClientOf, type PostgresPool, survive } from './postgres/pool.js';
+import { sqlFor } from './postgres/sql.js';
+import { Asking } from './postgres/statement.js';
+import { claimInTransaction } from './postgres/transaction.js';
 import { type IdempotencyStore, retentionMs } from './store.js';
 
-export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './postgres-pool.js';
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './postgres/pool.js';
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
   /** A pool of `pg`. The store neither opens nor ends it. */
@@ -51,7 +52,8 @@ export function postgresStore<Pool extends PostgresPool>(options: PostgresStoreO
 export function postgresStore(options: PostgresStoreOptions): PostgresStore<object> {
   const { pool, sql, retention, transactional } = check(options ?? {});
   survive(pool);
-  const claims = { pool, sql, retention };
+  const asking = new Asking();
+  const claims = { pool, sql, asking, retention };
   return {
     scope: 'shared',
     claim: (key, request) =>
@@ -61,7 +63,9 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
     },
     prune: async () => {
       for (let pruned = 0; ; ) {
-        const { rowCount } = await retried(() => pool.query({ text: sql.prune, values: [PRUNE_BATCH] }));
+        const { rowCount } = await asking.again(() =>
+          asking.query(pool, sql.prune, [retention, PRUNE_BATCH]),
+        );
         pruned += rowCount ?? 0;
         if ((rowCount ?? 0) < PRUNE_BATCH) return pruned;
       }
@@ -77,5 +81,5 @@ function check(options: PostgresStoreOptions) {
   }
   if (typeof transactional !== 'boolean')
     throw new ConfigurationError(`transactional is of type ${typeof transactional}; give true or false.`);
-  return { pool, sql: sqlFor(parseTable(table)), retention: retentionMs(retention), transactional };
+  return { pool, sql: sqlFor(table), retention: retentionMs(retention), transactional };
 }

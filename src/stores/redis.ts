@@ -1,7 +1,8 @@
 // Remembers event ids in Redis: one hash for each, which only these scripts change, by the clock of the server.
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { ConfigurationError, StoreError } from '../errors.js';
-import { refuseUnknownOptions } from './options.js';
+import { newToken } from '../token.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import {
   type Claim,
   type ClaimRequest,
@@ -25,41 +26,44 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 // Each script touches KEYS[1] alone, as a cluster demands, and leaves it with a time to live.
+// The field `lease` is the millisecond at which it ends, or 'released', or 'completed'.
 const CLAIM = new Script(`${NOW}
 local token, lease, ttl, fingerprint = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local entry = redis.call('HMGET', KEYS[1], 'state', 'lease_ends', 'fingerprint', 'finished')
-if entry[1] == 'completed' then return { 'completed', entry[3] } end
-if entry[1] == 'running' and entry[2] - now > 0 then return { 'in_progress', entry[2] - now } end
-redis.call('HSET', KEYS[1], 'state', 'running', 'token', token, 'lease_ends', now + lease, 'fingerprint', fingerprint)
-local attempt = redis.call('HINCRBY', KEYS[1], 'attempt', 1)
+local entry = redis.call('HMGET', KEYS[1], 'lease', 'attempt', 'finished', 'fingerprint')
+if entry[1] == 'completed' then return { 'completed', entry[4] } end
+local ends = tonumber(entry[1] or 0)
+if ends and ends > now then return { 'in_progress', ends - now } end
+local attempt = (entry[2] or 0) + 1
+redis.call('HSET', KEYS[1], 'lease', now + lease, 'token', token, 'attempt', attempt, 'fingerprint', fingerprint)
 redis.call('PEXPIRE', KEYS[1], ttl)
-return { 'claimed', attempt, entry[4] or '[]' }`);
+if entry[3] then return { 'claimed', attempt, entry[3] } end
+return attempt`);
 
 const RENEW = new Script(`${NOW}
 local token, lease, ttl = ARGV[1], ARGV[2], ARGV[3]
-local entry = redis.call('HMGET', KEYS[1], 'state', 'token')
-if entry[1] ~= 'running' or entry[2] ~= token then return 0 end
-redis.call('HSET', KEYS[1], 'lease_ends', now + lease)
+local entry = redis.call('HMGET', KEYS[1], 'token', 'lease')
+if entry[1] ~= token or entry[2] == 'completed' then return 0 end
+redis.call('HSET', KEYS[1], 'lease', now + lease)
 redis.call('PEXPIRE', KEYS[1], ttl)
 return 1`);
 
 // The token stays, so that the owner who lost the reply can ask again.
 const COMPLETE = new Script(`
 local token, ttl = ARGV[1], ARGV[2]
-local entry = redis.call('HMGET', KEYS[1], 'state', 'token')
-if entry[2] ~= token then return 0 end
-if entry[1] == 'completed' then return 1 end
-redis.call('HSET', KEYS[1], 'state', 'completed')
-redis.call('HDEL', KEYS[1], 'lease_ends', 'finished')
+local entry = redis.call('HMGET', KEYS[1], 'token', 'lease', 'finished')
+if entry[1] ~= token then return 0 end
+if entry[2] == 'completed' then return 1 end
+redis.call('HSET', KEYS[1], 'lease', 'completed')
+if entry[3] then redis.call('HDEL', KEYS[1], 'finished') end
 redis.call('PEXPIRE', KEYS[1], ttl)
 return 1`);
 
 const RELEASE = new Script(`
 local token, ttl, finished = ARGV[1], ARGV[2], ARGV[3]
-local entry = redis.call('HMGET', KEYS[1], 'state', 'token')
-if entry[1] ~= 'running' or entry[2] ~= token then return 0 end
-redis.call('HSET', KEYS[1], 'state', 'released', 'finished', finished)
-redis.call('HDEL', KEYS[1], 'lease_ends', 'token')
+local entry = redis.call('HMGET', KEYS[1], 'token', 'lease')
+if entry[1] ~= token or entry[2] == 'completed' then return 0 end
+redis.call('HSET', KEYS[1], 'lease', 'released', 'finished', finished)
+redis.call('HDEL', KEYS[1], 'token')
 redis.call('PEXPIRE', KEYS[1], ttl)
 return 1`);
 
@@ -115,10 +119,11 @@ class RedisStore implements IdempotencyStore {
   }
 
   async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ClaimResult> {
-    const token = randomBytes(16).toString('base64url');
+    const token = newToken('base64url');
     const lease = this.#lease(leaseMs);
     const reply = await this.#run(CLAIM, key, [token, ...lease, fingerprint]);
-    const [status, first, second] = Array.isArray(reply) ? reply.map(text) : [];
+    // Most claims are the first of their event: one number instead of a list makes them a tenth cheaper.
+    const [status, first, second] = Array.isArray(reply) ? reply.map(text) : ['claimed', text(reply), '[]'];
     if (status === 'completed' && first !== undefined) return { status, fingerprint: first };
     if (status === 'in_progress' && Number(first) > 0) return { status, retryAfterMs: Number(first) };
     if (status === 'claimed' && Number(first) >= 1)
@@ -174,6 +179,7 @@ function flag(reply: unknown): boolean {
 
 /** The list of finished handlers, as `release` wrote it. */
 function names(json: string | undefined): string[] {
+  if (json === '[]') return [];
   try {
     const list: unknown = JSON.parse(json ?? '');
     if (Array.isArray(list) && list.every((name) => typeof name === 'string')) return list;

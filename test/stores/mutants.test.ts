@@ -6,9 +6,9 @@ import { transformSync } from '@swc/core';
 import * as errors from '../../src/errors.js';
 import * as linkedList from '../../src/linked-list.js';
 import type { memoryStore } from '../../src/stores/memory.js';
-import * as options from '../../src/stores/options.js';
 import * as contract from '../../src/stores/store.js';
 import { storeContract } from '../../src/testing/store-contract.js';
+import * as unknownOption from '../../src/unknown-option.js';
 
 interface Mutant {
   readonly name: string;
@@ -240,7 +240,7 @@ const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8
 const MODULES: Record<string, unknown> = {
   '../errors.js': errors,
   '../linked-list.js': linkedList,
-  './options.js': options,
+  '../unknown-option.js': unknownOption,
   './store.js': contract,
 };
 

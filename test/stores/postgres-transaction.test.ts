@@ -502,7 +502,9 @@ withPostgres('the Postgres store, in transactional mode', () => {
     const running = await store.claim(key, request);
     expect(running).toEqual({ status: 'in_progress', retryAfterMs: expect.any(Number) });
     if (running.status === 'in_progress') expect(running.retryAfterMs).toBeGreaterThan(50_000);
-    await observer.query(`UPDATE ${table} SET lease_ends = now(), finished = '{mail}' WHERE key = $1`, [key]);
+    await observer.query(`UPDATE ${table} SET lease_ends = now(), finished = '["mail"]' WHERE key = $1`, [
+      key,
+    ]);
     const claim = granted(await store.claim(key, request));
     expect([claim.attempt, claim.finished]).toEqual([2, ['mail']]);
     await claim.complete();

@@ -70,7 +70,7 @@ withPostgres('the Postgres store, in lease mode', () => {
       for (const name of names) await postgresStore({ pool, table: `${schema}.${name}` }).migrate();
       for (const name of names) {
         const { rows } = await pool.query('SELECT indexdef FROM pg_indexes WHERE tablename = $1', [name]);
-        expect(rows.filter(({ indexdef }) => indexdef.includes('forget_at'))).toHaveLength(1);
+        expect(rows.filter(({ indexdef }) => indexdef.includes('claimed_at'))).toHaveLength(1);
       }
     });
 
@@ -95,11 +95,12 @@ withPostgres('the Postgres store, in lease mode', () => {
       const brief = postgresStore({ pool, table: name, retention: 1 });
       const lasting = postgresStore({ pool, table: name });
       await brief.migrate();
-      await pool.query(`INSERT INTO ${name} (key, attempt, finished, fingerprint, lease_ends, completed_at, forget_at)
-        SELECT 'old ' || n, 1, '{}', '', now(), now(), now() - n * interval '1 second' FROM generate_series(1, 2500) n`);
+      await pool.query(`INSERT INTO ${name} (key, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+        SELECT 'old ' || n, 1, '[]', '', 'infinity', now() - n * interval '1 second', now() - interval '31 days' FROM generate_series(1, 2500) n`);
       await granted(await brief.claim('running', bytes)).renew(60_000);
       await granted(await lasting.claim('completed', bytes)).complete();
       await granted(await lasting.claim('released', bytes)).release([]);
+      await pool.query(`UPDATE ${name} SET claimed_at = now() - interval '1 year' WHERE key = 'released'`);
       expect(await lasting.prune()).toBe(2_500);
       expect(await lasting.prune()).toBe(0);
       const { rows } = await pool.query(`SELECT key FROM ${name} ORDER BY key`);
@@ -110,8 +111,8 @@ withPostgres('the Postgres store, in lease mode', () => {
       const name = `${schema}.pruned_twice`;
       const twice = postgresStore({ pool, table: name });
       await twice.migrate();
-      await pool.query(`INSERT INTO ${name} (key, attempt, finished, fingerprint, lease_ends, forget_at)
-        SELECT n::text, 1, '{}', '', now(), now() FROM generate_series(1, 5000) n`);
+      await pool.query(`INSERT INTO ${name} (key, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+        SELECT n::text, 1, '[]', '', now(), now(), now() - interval '31 days' FROM generate_series(1, 5000) n`);
       const counts = await Promise.all([twice.prune(), twice.prune(), twice.prune()]);
       expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5_000);
     });
@@ -175,6 +176,48 @@ withPostgres('the Postgres store, in lease mode', () => {
         expect(won).toHaveLength(1);
       }
       await strict.end();
+    });
+  });
+
+  describe('behind a pooler that puts other connections behind a client', () => {
+    test.each([
+      ['knows nothing of what was prepared', 'DEALLOCATE ALL'],
+      ['has prepared something else by that name', undefined],
+    ])('goes on without preparing when one %s', async (_name, sql) => {
+      for (const transactional of [false, true]) {
+        const names: unknown[] = [];
+        const one = new Pool({ connectionString, max: 1 });
+        one.on('connect', (client) => {
+          const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+          client.query = ((...args: { name?: string }[]) => {
+            names.push(args[0]?.name);
+            return query(...args);
+          }) as typeof client.query;
+        });
+        const pooled = transactional
+          ? postgresStore({ pool: one, table, transactional })
+          : postgresStore({ pool: one, table });
+        const key = `pooled ${_name} ${transactional}`;
+        await granted(await pooled.claim(key, bytes)).release([]);
+        const [name] = names.filter(Boolean);
+        expect(name).toMatch(/^payment_webhooks_[0-9a-f]{16}$/);
+        if (sql) await one.query(sql);
+        else {
+          await one.end();
+          const stranger = new Pool({ connectionString, max: 1 });
+          stranger.on('connect', (client) => void client.query(`PREPARE ${name} AS SELECT 1`));
+          const confused = transactional
+            ? postgresStore({ pool: stranger, table, transactional })
+            : postgresStore({ pool: stranger, table });
+          expect(await granted(await confused.claim(key, bytes)).complete()).toBe(true);
+          await stranger.end();
+          continue;
+        }
+        names.length = 0;
+        expect(await granted(await pooled.claim(key, bytes)).complete()).toBe(true);
+        expect(names.filter(Boolean)).toHaveLength(1);
+        await one.end();
+      }
     });
   });
 

@@ -114,7 +114,7 @@ withRedis('the Redis store', () => {
     const claimed = await store.claim('legible', bytes);
     if (claimed.status === 'claimed') await claimed.claim.complete();
     expect(await io.hgetall(`${prefix}legible`)).toEqual({
-      state: 'completed',
+      lease: 'completed',
       attempt: '1',
       fingerprint: bytes.fingerprint,
       token: expect.stringMatching(/^[\w-]{22}$/),
@@ -137,7 +137,7 @@ withRedis('the Redis store', () => {
     ['nothing', undefined],
     ['null', null],
     ['OK', 'OK'],
-    ['a number', 1],
+    ['zero', 0],
     ['an empty list', []],
     ['a list of something else', ['fine', 1]],
     ['a claim without attempt', ['claimed', 'x', '[]']],

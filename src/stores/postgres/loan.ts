@@ -1,6 +1,6 @@
 // A client on loan from the pool: it goes back once, clean or not at all, whatever happens to it meanwhile.
-import { StoreError } from '../errors.js';
-import type { PostgresClient } from './postgres-pool.js';
+import { StoreError } from '../../errors.js';
+import type { PostgresClient } from './pool.js';
 
 const LONGEST_TIMER = 2_147_483_647;
 

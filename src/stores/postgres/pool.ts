@@ -1,5 +1,4 @@
 // What the store needs of a `pg` pool, so that neither types nor code of a driver are loaded.
-import { setTimeout as pause } from 'node:timers/promises';
 
 export interface PostgresReply {
   readonly command: string;
@@ -13,7 +12,7 @@ export interface PostgresQuery {
   values?: unknown[];
 }
 
-interface Queryable {
+export interface Queryable {
   query(query: PostgresQuery): Promise<PostgresReply>;
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
@@ -47,28 +46,4 @@ export function survive(pool: PostgresPool): void {
   survivors.add(pool);
   // The pool has dropped the client already; whoever asks next hears of it if the server is still away.
   pool.on('error', () => {});
-}
-
-const TRIES = 3;
-
-/** Work that Postgres undid because of what others did at the same time is worth another try. */
-export async function retried<Value>(work: () => Promise<Value>): Promise<Value> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (attempt === TRIES || !isConflict(error)) throw error;
-      await pause(Math.random() * 20 * 2 ** attempt);
-    }
-  }
-}
-
-/** A serialization failure or a deadlock. */
-function isConflict(error: unknown): boolean {
-  const code = sqlState(error);
-  return code === '40001' || code === '40P01';
-}
-
-export function sqlState(error: unknown): unknown {
-  return (error as { code?: unknown } | null)?.code;
 }

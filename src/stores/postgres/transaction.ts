@@ -1,10 +1,10 @@
 // A claim that is a transaction: the event is remembered by the same commit as the handlers' writes.
-import { StoreError } from '../errors.js';
-import { type Answer, Bid, type PostgresClaims, readAnswer } from './postgres-claim.js';
-import { Loan } from './postgres-loan.js';
-import { type PostgresClient, retried, sqlState } from './postgres-pool.js';
-import type { Sql } from './postgres-sql.js';
-import type { Claim, ClaimRequest, ClaimResult } from './store.js';
+import { StoreError } from '../../errors.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
+import { type Answer, Bid, type PostgresClaims, readAnswer } from './claim.js';
+import { Loan } from './loan.js';
+import type { PostgresClient } from './pool.js';
+import { sqlState } from './statement.js';
 
 /** What handlers get in their context. */
 export interface InTransaction {
@@ -17,16 +17,16 @@ const LONGEST_IDLE = 2_147_483_647;
 const RETRY_AFTER_MS = 1_000;
 
 export async function claimInTransaction(
-  { pool, sql, retention }: PostgresClaims,
+  claims: PostgresClaims,
   key: string,
   request: ClaimRequest,
 ): Promise<ClaimResult<InTransaction>> {
-  const loan = new Loan(await pool.connect(), request.leaseMs);
-  const bid = new Bid(key, request, retention);
+  const loan = new Loan(await claims.pool.connect(), request.leaseMs);
+  const bid = new Bid(key, request, claims.retention);
   try {
-    const answer = await retried(() => begin(loan.client, { sql, bid, leaseMs: request.leaseMs }));
+    const answer = await claims.asking.again(() => begin(loan.client, claims, bid));
     if (answer.status === 'claimed')
-      return { status: 'claimed', claim: new TransactionClaim(loan, answer, { sql, bid, retention }) };
+      return { status: 'claimed', claim: new TransactionClaim(loan, answer, { claims, bid }) };
     await loan.rollBack();
     return answer;
   } catch (error) {
@@ -35,13 +35,10 @@ export async function claimInTransaction(
   }
 }
 
-async function begin(
-  client: PostgresClient,
-  { sql, bid, leaseMs }: { readonly sql: Sql; readonly bid: Bid; readonly leaseMs: number },
-): Promise<Answer> {
+async function begin(client: PostgresClient, { sql, asking }: PostgresClaims, bid: Bid): Promise<Answer> {
   try {
-    await client.query({ text: sql.begin(idleMs(leaseMs)) });
-    return readAnswer(await client.query({ text: sql.claimInTransaction, values: bid.values }));
+    await client.query({ text: sql.begin(idleMs(bid.leaseMs)) });
+    return readAnswer(await asking.query(client, sql.claimInTransaction, bid.values));
   } catch (error) {
     if (sqlState(error) === '55P03') return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
     // The next try begins anew; if even this fails, what matters is why.
@@ -56,8 +53,8 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly finished: readonly string[];
   readonly context: InTransaction;
   readonly #loan: Loan;
-  readonly #sql: Sql;
-  readonly #mark: unknown[];
+  readonly #claims: PostgresClaims;
+  readonly #bid: Bid;
   #ping: Promise<void> | undefined;
   #commit: Promise<boolean> | undefined;
   #settling = false;
@@ -65,13 +62,13 @@ class TransactionClaim implements Claim<InTransaction> {
   constructor(
     loan: Loan,
     { attempt, finished }: Pick<Claim, 'attempt' | 'finished'>,
-    { sql, bid, retention }: { readonly sql: Sql; readonly bid: Bid; readonly retention: number },
+    { claims, bid }: { readonly claims: PostgresClaims; readonly bid: Bid },
   ) {
     this.#loan = loan;
     this.attempt = attempt;
     this.finished = finished;
-    this.#sql = sql;
-    this.#mark = [bid.key, bid.token, retention];
+    this.#claims = claims;
+    this.#bid = bid;
     this.context = { transaction: lend(loan.client, () => this.#settling || loan.over) };
   }
 
@@ -93,7 +90,10 @@ class TransactionClaim implements Claim<InTransaction> {
 
   async #askConnection(leaseMs: number): Promise<void> {
     try {
-      await this.#loan.client.query({ text: this.#sql.renewTransaction, values: [String(idleMs(leaseMs))] });
+      await this.#loan.client.query({
+        text: this.#claims.sql.renewTransaction,
+        values: [String(idleMs(leaseMs))],
+      });
     } catch (error) {
       // A handler's statement has failed, so Postgres refuses everything but a rollback: it is there.
       if (sqlState(error) !== '25P02') throw error;
@@ -111,8 +111,10 @@ class TransactionClaim implements Claim<InTransaction> {
   async #complete(): Promise<boolean> {
     const { client } = this.#loan;
     if (this.#loan.over) return false;
+    const { sql, asking, retention } = this.#claims;
+    const { key, token } = this.#bid;
     try {
-      const mark = await client.query({ text: this.#sql.completeInTransaction, values: this.#mark });
+      const mark = await asking.query(client, sql.completeInTransaction, [key, token, retention]);
       if (mark.rowCount !== 1) {
         throw new StoreError(
           'A handler has ended the transaction of its delivery; leave COMMIT and ROLLBACK to the store.',
