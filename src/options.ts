@@ -6,10 +6,10 @@ import type { Handler, Matching, Pattern } from './handler.js';
 import { Handlers } from './handlers.js';
 import { type KeyFunction, type KeyRing, keyRing } from './keys.js';
 import { defaultLogger, type Logger, writeLog } from './logger.js';
-import { didYouMean } from './nearest-name.js';
 import type { Observer } from './observer.js';
 import * as check from './option-checks.js';
 import type { IdempotencyStore } from './stores/store.js';
+import { refuseUnknownOptions } from './unknown-option.js';
 
 /** Handlers by pattern, as the option `handlers` takes them. */
 export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends object = {}> = {
@@ -178,10 +178,7 @@ function refuseUnknown(options: object): void {
       "receiver() was given a request. Call it when you mount it: app.post('/hooks', receiver()), not app.post('/hooks', receiver).",
     );
   }
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(DEFAULTS, name)) continue;
-    throw new ConfigurationError(`Unknown option "${name}".${didYouMean(name, Object.keys(DEFAULTS))}`);
-  }
+  refuseUnknownOptions(options, Object.keys(DEFAULTS));
 }
 
 function warnInProduction({ logger = defaultLogger(), store }: Configuration, sandboxUnset: boolean): void {

@@ -2,9 +2,9 @@
 import { validateHeaderName } from 'node:http';
 import { ConfigurationError } from '../errors.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
-import { didYouMean } from '../nearest-name.js';
 import { show } from '../option-checks.js';
 import { keyFault } from '../signature.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { type RetrySchedule, retryPauses } from './retry-schedule.js';
 import { seeds } from './seeds.js';
 
@@ -81,11 +81,7 @@ const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } =
 
 /** @throws {ConfigurationError} naming the option, what it got and what it takes */
 export function resolveSettings(options: SimulatorOptions = {}): Settings {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(OPTIONS, name)) {
-      throw new ConfigurationError(`Unknown option "${name}".${didYouMean(name, Object.keys(OPTIONS))}`);
-    }
-  }
+  refuseUnknownOptions(options, Object.keys(OPTIONS));
   const { port = 4747, host = '127.0.0.1', timeout = 10_000, clock = 'manual', seed, state } = options;
   const { sandboxSigning = 'private-key', signatureHeader = 'X-SERVICE-SIGNATURE' } = options;
   const { allowTargets = [], debugHeaders = false, allowProduction = false } = options;

@@ -1,0 +1,134 @@
+// The page as somebody uses it: from the empty list over a failure to the delivery, and everything on the way.
+import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { simulator } from '../simulator/world.js';
+import { describeInChromium, openPage } from './chromium.js';
+import { switchableEndpoint } from './switchable-endpoint.js';
+
+const LATER = { clock: 'real', retry: ['90s', '90s'] } as const;
+
+/** The rows of the list as text, newest first. */
+async function rows(page: Page): Promise<string[]> {
+  return (await page.locator('tr.row').allInnerTexts()).map((text) => text.replace(/\s+/g, ' '));
+}
+
+const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter({ hasText: text });
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+
+describeInChromium('the first delivery', () => {
+  test('the empty list leads to it in two clicks, and it turns delivered without a reload', async () => {
+    const service = await simulator(LATER);
+    const { url } = await switchableEndpoint();
+    const { page } = await openPage(service);
+    await page.evaluate('window.sameDocument = true');
+    await page.getByLabel('URL of your endpoint').fill(url);
+    expect(await button(page, 'Send transaction.paid').isDisabled()).toBe(true);
+    await button(page, 'Register').and(page.locator('.primary')).click();
+    await page.locator('.step.done').waitFor();
+    await button(page, 'Send transaction.paid').click();
+    await row(page, 'Delivered').waitFor();
+    expect(await rows(page)).toEqual([
+      expect.stringMatching(/^Delivered transaction\.paid \w{8} → to 127\.0\.0\.1:\d+\/hooks 200 .* 1\/3 /),
+    ]);
+    expect(await page.evaluate('window.sameDocument')).toBe(true);
+  });
+
+  test('a URL that is refused is refused beside its field', async () => {
+    const service = await simulator();
+    const { page, complaints } = await openPage(service);
+    await page.getByLabel('URL of your endpoint').fill('http://169.254.169.254/latest');
+    await button(page, 'Register').and(page.locator('.primary')).click();
+    await page.locator('.walk .problem').waitFor();
+    expect(await page.getByLabel('URL of your endpoint').getAttribute('aria-invalid')).toBe('true');
+    // The browser itself reports every 422.
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  });
+});
+
+describeInChromium('an endpoint that is down', () => {
+  test('turns the next delivery to retrying, with a countdown and a diagnosis; up again, Retry now delivers it', async () => {
+    const service = await simulator(LATER);
+    const endpoint = await switchableEndpoint();
+    await service.webhooks.create({ url: endpoint.url });
+    const { page } = await openPage(service);
+    await endpoint.stop();
+    await button(page, 'Send event').click();
+    const waiting = row(page, 'Retrying');
+    await waiting.getByText(/next retry in 1 m/).waitFor();
+    expect(await rows(page)).toEqual([expect.stringMatching(/ECONNREFUSED .* 1\/3 next retry in 1 m/)]);
+
+    await waiting.getByRole('button', { name: 'transaction.paid', exact: true }).click();
+    await page.getByText('Nothing listens').waitFor();
+    const countdown = page.locator('.timeline .countdown');
+    const before = await countdown.innerText();
+    await page.waitForFunction(
+      (text) => document.querySelector('.timeline .countdown')?.textContent !== text,
+      before,
+    );
+
+    await endpoint.start();
+    await button(page, /^Retry transaction.paid/).click();
+    await row(page, 'Delivered').waitFor();
+    expect(await rows(page)).toEqual([expect.stringMatching(/^Delivered .* 200 /)]);
+    expect(service.deliveries().map(({ attempts }) => attempts.length)).toEqual([2]);
+    await page.locator('.timeline li').nth(1).getByText('by hand').waitFor();
+    expect(await page.locator('.callout-failed').count()).toBe(0);
+  });
+
+  test('resend, cancel and copy as curl act on the delivery that is open', async () => {
+    const service = await simulator(LATER);
+    const endpoint = await switchableEndpoint();
+    await service.webhooks.create({ url: endpoint.url });
+    await endpoint.stop();
+    const [delivery] = await service.trigger('transaction.paid');
+    const { page } = await openPage(service, `?delivery=${delivery?.id}`, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await button(page, 'Cancel retries').click();
+    await page.getByText('Cancelled by hand.').waitFor();
+    await button(page, 'Copy as curl').click();
+    await button(page, 'Copied').waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    const curl = await fetch(`${service.baseUrl}/_sim/deliveries/${delivery?.id}/curl`);
+    expect(copied).toBe(await curl.text());
+    await endpoint.start();
+    await button(page, 'Resend').click();
+    await row(page, 'Delivered').waitFor();
+    const [resent] = service.deliveries();
+    expect(resent?.attempts.map(({ request }) => request.body_sha256)).toEqual(
+      Array(2).fill(delivery?.attempts[0]?.request.body_sha256),
+    );
+  });
+
+  test('where the clipboard is forbidden the command is shown to be copied by hand', async () => {
+    const service = await simulator();
+    const { url } = await switchableEndpoint();
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
+    await page.evaluate(() => {
+      navigator.clipboard.writeText = () => Promise.reject(new Error('forbidden'));
+    });
+    await button(page, 'Copy as curl').click();
+    expect(await page.getByRole('dialog').getByRole('textbox').inputValue()).toMatch(/^curl /);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+});
+
+describeInChromium('the connection', () => {
+  test('is missed when the simulator stops, and found again when it is back', async () => {
+    const first = await simulator();
+    const port = Number(new URL(first.baseUrl).port);
+    const { page, complaints } = await openPage(first);
+    await first.close();
+    await page.getByText('Connection lost').waitFor();
+    const second = await simulator({ port });
+    const { url } = await switchableEndpoint();
+    await second.webhooks.create({ url });
+    await second.trigger('transaction.paid');
+    await page.getByText('Live', { exact: true }).waitFor();
+    await row(page, 'Delivered').waitFor();
+    expect(complaints.splice(0).filter((text) => !/ERR_/.test(text))).toEqual([]);
+  });
+});

@@ -1,0 +1,29 @@
+// An endpoint that can be stopped, and started again on the port that it had.
+import http, { type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterwards } from '../simulator/world.js';
+
+export interface SwitchableEndpoint {
+  readonly url: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param answer what it does with every request; 200 when left out */
+export async function switchableEndpoint(
+  answer: (response: ServerResponse) => void = (response) => response.end('{"received":true}'),
+): Promise<SwitchableEndpoint> {
+  const server = http.createServer((request, response) => {
+    request.resume().on('end', () => answer(response));
+  });
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  await listen(0);
+  afterwards(stop);
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/hooks`, start: () => listen(port), stop };
+}
