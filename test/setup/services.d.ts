@@ -2,6 +2,8 @@ export interface Service {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
+  /** Down as if the power had failed, and up again on the same port with the same directory. */
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 

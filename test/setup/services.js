@@ -40,17 +40,15 @@ export async function startPostgres(settings = []) {
       'max_connections=200',
       ...settings,
     ];
-    const server = spawn(
-      join(bin, 'postgres'),
-      ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])],
-      asNobody,
-    );
-    await said(server, 'ready to accept connections');
-    return service(server, {
+    const args = ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
+    const launch = () => spawn(join(bin, 'postgres'), args, asNobody);
+    return await service(launch, {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       port,
       dir,
-      signal: 'SIGINT',
+      up: 'ready to accept connections',
+      // Fast shutdown, and the immediate one that leaves recovery to the next start.
+      signals: { stop: 'SIGINT', crash: 'SIGQUIT' },
     });
   } catch (error) {
     rmSync(dir, { recursive: true, force: true });
@@ -64,9 +62,14 @@ export async function startRedis(settings = []) {
   try {
     const port = await freePort();
     const all = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', ...settings];
-    const server = spawn('redis-server', all, asNobody);
-    await said(server, 'Ready to accept connections');
-    return service(server, { url: `redis://127.0.0.1:${port}`, port, dir, signal: 'SIGTERM' });
+    return await service(() => spawn('redis-server', all, asNobody), {
+      url: `redis://127.0.0.1:${port}`,
+      port,
+      dir,
+      up: 'Ready to accept connections',
+      // Without save points this is SHUTDOWN NOSAVE: nothing is remembered.
+      signals: { stop: 'SIGTERM', crash: 'SIGTERM' },
+    });
   } catch (error) {
     rmSync(dir, { recursive: true, force: true });
     throw error;
@@ -128,18 +131,35 @@ async function postgresBinaries(dir) {
   return join(copy, 'bin');
 }
 
-function service(server, { url, port, dir, signal }) {
-  const kill = () => server.kill(signal);
-  process.once('exit', kill);
-  const stop = async () => {
-    process.off('exit', kill);
-    if (server.exitCode === null && server.signalCode === null) {
-      kill();
-      await new Promise((resolve) => server.once('exit', resolve));
-    }
-    rmSync(dir, { recursive: true, force: true });
+async function service(launch, { url, port, dir, up, signals }) {
+  let server = launch();
+  await said(server, up);
+  const end = async (signal) => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = new Promise((resolve) => server.once('exit', resolve));
+    server.kill(signal);
+    await ended;
   };
-  return { url, port, pid: server.pid, stop };
+  const kill = () => server.kill(signals.stop);
+  process.once('exit', kill);
+  return {
+    url,
+    port,
+    get pid() {
+      return server.pid;
+    },
+    /** Down as if the power had failed, and up again on the same port with the same directory. */
+    crash: async () => {
+      await end(signals.crash);
+      server = launch();
+      await said(server, up);
+    },
+    stop: async () => {
+      process.off('exit', kill);
+      await end(signals.stop);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
 }
 
 /** Resolves when the server says that it is up, rejects with its last words when it ends before. */
