@@ -7,7 +7,7 @@ import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { openSocket, wire } from '../setup/raw-socket.js';
-import { freePort, ROOT, type Running, start } from '../setup/shell.js';
+import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
 
 const folder = join(ROOT, '.scratch/deploying');
 const privateKey = 'pri_deploying';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'server.ts'), `${program?.text}console.log('started');\n`);
   port = await freePort();
   const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
-  server = await start(`exec node --import tsx ${join(folder, 'server.ts')}`, 'started', env);
+  server = await startUntil('started', `exec node --import tsx ${join(folder, 'server.ts')}`, env);
 }, 30_000);
 
 afterAll(async () => {

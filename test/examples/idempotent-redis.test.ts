@@ -4,7 +4,8 @@ import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { followReadme, type Session } from '../setup/readme.js';
-import { freePort, type Running, start } from '../setup/shell.js';
+
+import { freePort, type Running, startUntil } from '../setup/shell.js';
 
 import { until } from '../setup/waiting.js';
 
@@ -37,7 +38,10 @@ withRedis('the example idempotent-redis', () => {
         const port = await freePort();
         ports.push(port);
         running.push(
-          await start(START, 'http://localhost:', { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey }),
+          await startUntil('http://localhost:', START, {
+            PORT: String(port),
+            SERVICE_PRIVATE_KEY: privateKey,
+          }),
         );
       }
     }, 30_000);

@@ -5,7 +5,8 @@ import { delivery } from '../setup/delivery.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
 import { commandsOf, followReadme, type Session } from '../setup/readme.js';
-import { freePort, ROOT, type Running, start } from '../setup/shell.js';
+
+import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
 
 const privateKey = 'pri_example';
 /** Half of them of the app, half of the worker. */
@@ -49,7 +50,7 @@ withRedis('the example queue-bullmq', () => {
       const [send, work, look] = session.commands;
       expect(await session.type(send?.script ?? '')).toBe(send?.shown);
       expect(await ordersInLedger()).toEqual([]);
-      worker = await start(work?.script ?? '', 'Working on the events');
+      worker = await startUntil('Working on the events', work?.script ?? '');
       while ((await ordersInLedger()).length === 0) await pause(20);
       const shown = await session.type(
         (look?.script ?? '').replace('redis-cli', `redis-cli -p ${redis.server.port}`),
@@ -64,8 +65,8 @@ withRedis('the example queue-bullmq', () => {
       script.replace('npx tsx', 'exec node --import tsx'),
     );
     const env = { PORT: String(port), PATIENCE_MS: '400' };
-    const startApp = () => start(scripts[0] ?? '', 'http://localhost:', env);
-    const startWorker = () => start(scripts[2] ?? '', 'Working on the events', env);
+    const startApp = () => startUntil('http://localhost:', scripts[0] ?? '', env);
+    const startWorker = () => startUntil('Working on the events', scripts[2] ?? '', env);
     const running = await Promise.all([startApp(), startWorker()]);
     let kills = 0;
     const orders: string[] = [];

@@ -5,7 +5,9 @@ import { send } from '../setup/endpoint.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { concurrently, deliverUntilAccepted } from '../setup/persistent-sender.js';
 import { followReadme, type Session } from '../setup/readme.js';
-import { freePort, type Running, shell, start } from '../setup/shell.js';
+
+import { freePort, type Running, shell, startUntil } from '../setup/shell.js';
+
 import { until } from '../setup/waiting.js';
 
 const privateKey = 'pri_example';
@@ -23,7 +25,7 @@ withRedis('the example several-processes', () => {
   beforeAll(async () => {
     port = await freePort();
     const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
-    app = await start(START, 'processes take deliveries', env);
+    app = await startUntil('processes take deliveries', START, env);
   }, 60_000);
 
   afterAll(() => app?.stop());

@@ -40,6 +40,13 @@ export interface Running {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
+/** Starts a command that does not end by itself, and waits until it has printed the text. */
+export async function startUntil(text: string, script: string, env?: Surroundings['env']): Promise<Running> {
+  const running = start(script, env);
+  await running.printed(text);
+  return running;
+}
+
 /** Starts a command that does not end by itself. */
 export function start(script: string, env: Surroundings['env'] = {}): Running {
   // A process group of its own, so that stopping it reaches what `npx` started.
