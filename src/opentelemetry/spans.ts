@@ -34,8 +34,8 @@ export class Spans {
   get tracer(): Tracer | undefined {
     const provider = this.#given ?? trace.getTracerProvider();
     if (provider !== this.#provider) {
-      this.#provider = provider;
       this.#tracer = provider.getTracer(SCOPE);
+      this.#provider = provider;
     }
     return leadsNowhere(provider) ? undefined : this.#tracer;
   }
