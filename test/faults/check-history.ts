@@ -1,7 +1,7 @@
 // What must be true whatever happened: the campaign knows invariants, not scripts.
 import { HANDLER_TEXT, LEASE_MS, type LedgerRow, type Mode } from './merchant.js';
 import type { Deed } from './nemesis.js';
-import type { Sent } from './sender.js';
+import type { Attempt, Sent } from './sender.js';
 
 export interface History {
   readonly mode: Mode;
@@ -51,7 +51,7 @@ export function checkHistory(history: History): Verdict {
     ...count(genuine.length - taken.length, 'deliveries never got a 2xx'),
     ...count(
       history.sent.filter(forgeryTaken).length,
-      'forgeries were answered with something else than 401',
+      'forgeries were answered neither 401 nor, by a receiver that is closing, 503',
     ),
     ...count(
       genuine.filter((sent) => lateInCalm(sent, history.calmSince)).length,
@@ -94,8 +94,11 @@ function count(number: number, sentence: string): string[] {
   return number > 0 ? [`${number} ${sentence}`] : [];
 }
 
+/** A receiver that is closing looks at nothing. */
 function forgeryTaken({ genuine, attempts }: Sent): boolean {
-  return !genuine && attempts.some(({ status }) => status !== undefined && status !== 401);
+  const refused = ({ status, body }: Attempt) =>
+    status === undefined || status === 401 || (status === 503 && body.includes('"code":"CLOSING"'));
+  return !genuine && !attempts.every(refused);
 }
 
 /** Failures of the handler itself do not count: the nemesis has no part in them. */
