@@ -80,7 +80,7 @@ async function wage(options: CampaignOptions, { postgres, redis, pool, script }:
     await load;
     const rows = await readLedger(pool);
     const replayed = await sender.replay(concurrency);
-    const rowsAfterReplay = (await readLedger(pool)).length;
+    const rowsAfterReplay = await readLedger(pool);
     const { deeds } = nemesis;
     const { history: sent } = sender;
     const unexplainedExits = workers.unexplained;
