@@ -1,6 +1,6 @@
 // Makes one attempt: signs, posts, records how it went and decides whether another one follows.
 import { messageOf } from './damage.js';
-import type { AttemptEntry, DeliveryEntry, PlannedFault } from './delivery.js';
+import { type AttemptEntry, type DeliveryEntry, type PlannedFault, time } from './delivery.js';
 import { diagnose } from './diagnose.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { Keyring } from './keyring.js';
@@ -130,8 +130,16 @@ export class Attempts {
     const { number, durationMs, response, error, fault, diagnosis } = attempt;
     settings.logger.info(
       {
-        ...{ delivery: id, event: event.id, eventName: event.name, attempt: number, status },
+        ...{
+          delivery: id,
+          event: event.id,
+          eventName: event.name,
+          url: attempt.url,
+          attempt: number,
+          status,
+        },
         ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
+        nextAttemptAt: time(attempt.nextAttemptAt),
       },
       'attempt settled',
     );
