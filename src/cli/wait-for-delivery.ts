@@ -50,8 +50,14 @@ export async function waitForDelivery(
       return (await control.get<{ data: Delivery }>('/wait', query, ms)).data;
     } catch (error) {
       if (!(error instanceof ControlError) || error.status !== 408) throw error;
-      // Answers 404 where it was forgotten.
-      await control.get(`/deliveries/${encodeURIComponent(id)}`);
+      await control.get(`/deliveries/${encodeURIComponent(id)}`).catch(explainForgotten);
     }
   }
+}
+
+function explainForgotten(error: unknown): never {
+  if (!(error instanceof ControlError) || error.status !== 404) throw error;
+  const message =
+    'A delivery is finished and forgotten by now: the simulator keeps the last 500. Wait for fewer.';
+  throw new CommandError(message, EXIT.failed, 'FORGOTTEN');
 }
