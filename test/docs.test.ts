@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { OPTIONS } from '../src/client/options.js';
 import { FAULTS } from '../src/errors.js';
 import { DEFAULTS } from '../src/options.js';
 import { type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
@@ -149,7 +150,7 @@ describe('docs/what-is-documented.md', () => {
 
   test('names options that exist', () => {
     const options = rows.flatMap(([, , , option]) => codesIn(option)).filter((name) => !name.includes('('));
-    const known = [...Object.keys(DEFAULTS), 'retention'];
+    const known = [...Object.keys(DEFAULTS), ...Object.keys(OPTIONS), 'retention'];
     expect(options.filter((option) => !known.includes(option))).toEqual([]);
   });
 });

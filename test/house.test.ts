@@ -23,6 +23,8 @@ const FLOORS: readonly (readonly string[])[] = [
     'nearest-name',
     'signature',
     'stack-frames',
+    'token',
+    'unknown-option',
   ],
   // 1: language. The words that the stations speak.
   [
@@ -42,7 +44,15 @@ const FLOORS: readonly (readonly string[])[] = [
     'traffic',
   ],
   // 2: rooms. They know the language, and not each other.
-  ['client/', 'fixtures/', 'receiver/', 'stores/memory', 'stores/postgres', 'stores/redis'],
+  [
+    'client/',
+    'fixtures/',
+    'receiver/',
+    'stores/memory',
+    'stores/postgres',
+    'stores/postgres/',
+    'stores/redis',
+  ],
   // 3: conductors.
   ['construct-event', 'queues/', 'receiver', 'simulator/', 'testing/'],
   // 4: doors.
@@ -67,7 +77,8 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^receiver$/,
     /^(?:fixtures|client)\/|^stores\/(?!memory$)/,
   ],
-  ['a store knows the contract, and no other store', /^stores\/(?!store$|ask$)/, /^stores\/(?!store$)/],
+  ['a store knows the contract, and no other store', /^stores\/(?:memory|redis)/, /^stores\/(?!store$)/],
+  ['a store knows the contract, and its own folder', /^stores\/postgres/, /^stores\/(?!store$|postgres\/)/],
   ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],
   ['the simulator is the other side of the wire', /^simulator/, /^(?:receiver|client)(?:$|\/)/],
   ['nobody imports the CLI', /^(?!cli)/, /^cli(?:$|\/)/],
@@ -77,7 +88,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   [/^simulator\//, ['express']],
   [/^simulator\/dashboard\//, ['preact']],
-  [/^queues\/bullmq$/, ['bullmq']],
+  [/^queues\//, ['bullmq']],
   [/^opentelemetry$/, ['@opentelemetry/api']],
 ];
 
@@ -88,7 +99,7 @@ function floorOf(path: string): number | undefined {
 }
 
 function roomOf(path: string): string {
-  return ROOMS.find((room) => room.endsWith('/') && path.startsWith(room)) ?? path;
+  return ROOMS.find((room) => room.endsWith('/') && `${path}/`.startsWith(room)) ?? path;
 }
 
 /** Whether floors and rooms let `importer` import `imported`. */

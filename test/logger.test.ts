@@ -133,6 +133,13 @@ describe('what a stranger can cause', () => {
     expect(deliveryLines(endpoint)).toMatchObject([{ code: 'KEY_MODE_MISMATCH', keyIndex: 1 }]);
   });
 
+  test('without any signature being looked at is held back as well', async () => {
+    const endpoint = await startEndpoint({ limit: 100 });
+    for (const _ of 'abc') await endpoint.post();
+    for (const _ of 'abc') await endpoint.post({ headers: { 'content-encoding': 'gzip' } });
+    expect(deliveryLines(endpoint).map(({ code }) => code)).toEqual(['BODY_TOO_LARGE', 'BODY_ENCODED']);
+  });
+
   test('holds back nothing of genuine deliveries', async () => {
     const endpoint = await startEndpoint();
     for (const _ of 'abc') {

@@ -170,10 +170,15 @@ describe.each(['around', 'handler'] as const)('%s', (wrapper) => {
     },
   );
 
-  test.each(Object.entries(observers))('that %s does not hide a failure', async (_what, [wrap]) => {
-    const { reply, runs } = await deliverTo(wrapping(wrap), () => Promise.reject(new Error('down')));
+  test.each(Object.entries(observers))('that %s does not hide a failure', async (_what, [wrap, logged]) => {
+    const { endpoint, reply, runs } = await deliverTo(wrapping(wrap), () =>
+      Promise.reject(new Error('down')),
+    );
     expect(reply).toMatchObject(failed);
     expect(runs).toBe(1);
+    await pause(5);
+    // What the handler threw is not the observer's fault, though it passes through it.
+    expect(complaints(endpoint)).toHaveLength(logged);
   });
 
   test('keeps its context for the handler, so that a span begun there has the handler inside it', async () => {

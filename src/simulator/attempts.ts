@@ -7,7 +7,7 @@ import type { Keyring } from './keyring.js';
 import type { Ledger } from './ledger.js';
 import { makeWire, type Outcome, post, type Wire } from './post.js';
 import type { Settings } from './settings.js';
-import { type Targets, targetOf } from './target.js';
+import type { Targets } from './target.js';
 import type { Timetable } from './timetable.js';
 import { Turnstile } from './turnstile.js';
 
@@ -40,13 +40,13 @@ export class Attempts {
 
   constructor(tools: AttemptTools) {
     this.#tools = tools;
-    this.#wire = makeWire(tools.targets, tools.settings.timeout);
+    this.#wire = makeWire(tools.settings.timeout);
   }
 
   /** Resolves when the attempt is settled and recorded. */
   async make(delivery: DeliveryEntry, cause: Cause, fault: PlannedFault | undefined): Promise<void> {
-    const { ledger } = this.#tools;
-    const { host } = targetOf(delivery.url);
+    const { ledger, targets } = this.#tools;
+    const { host } = targets.of(delivery.url);
     const turnstile = this.#turnstiles.get(host) ?? new Turnstile(AT_ONCE_PER_HOST);
     this.#turnstiles.set(host, turnstile);
     await turnstile.enter();
@@ -82,9 +82,9 @@ export class Attempts {
   }
 
   async #send(delivery: DeliveryEntry, cause: Cause, fault: PlannedFault | undefined): Promise<AttemptEntry> {
-    const { timetable, settings } = this.#tools;
+    const { timetable, settings, targets } = this.#tools;
     const startedAt = timetable.now();
-    const target = targetOf(delivery.url);
+    const target = targets.of(delivery.url);
     const message = this.#message(delivery, target.host, fault?.kind);
     const slowMs = fault?.delayMs ?? SLOW_MS;
     const outcome =
@@ -105,9 +105,8 @@ export class Attempts {
   #message({ id, event, nextNumber }: DeliveryEntry, host: string, fault: FaultKind | undefined) {
     const { settings, keyring } = this.#tools;
     const { signatureHeader } = settings;
-    const { privateKey, sandboxKey } = keyring.current;
-    const key = event.sandbox && settings.sandboxSigning === 'sandbox-key' ? sandboxKey : privateKey;
-    const message = messageOf({ host, body: event.body, privateKey: key, signatureHeader }, fault);
+    const key = keyring.signingKey(event.sandbox && settings.sandboxSigning === 'sandbox-key');
+    const message = messageOf({ host, body: event.body, key, signatureHeader }, fault);
     if (settings.debugHeaders) {
       message.headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber)]);
       if (fault) message.headers.push(['X-SIM-FAULT', fault]);

@@ -1,6 +1,7 @@
 // The names that a block marked `fragment` may use without saying where they come from. Only compiled, never run.
 import type { Express } from 'express';
 import type { EventOf, Receiver } from 'payment-webhooks';
+import type { Simulator } from 'payment-webhooks/simulator';
 
 export { expect, test } from '@jest/globals';
 export { default as express } from 'express';
@@ -12,6 +13,8 @@ export declare const app: Express;
 /** A receiver of yours. */
 export declare const hooks: Receiver;
 export declare const privateKey: string;
+/** The simulated service. */
+export declare const service: Simulator;
 
 /** Your database of orders. */
 export declare const orders: {

@@ -21,7 +21,13 @@ const server = app.listen(0, '127.0.0.1', () => {
   tell('listening', { port: (server.address() as AddressInfo).port });
 });
 
+// Not left behind by a test that failed before it came to the end.
+const orphaned = () => process.exit(1);
+process.once('disconnect', orphaned);
+process.once('disconnect', () => work.open());
+
 process.once('SIGTERM', async () => {
+  process.removeListener('disconnect', orphaned);
   tell('closing');
   await hooks.close();
   server.close();
