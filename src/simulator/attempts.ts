@@ -1,4 +1,5 @@
 // Makes one attempt: signs, posts, records how it went and decides whether another one follows.
+import { writeLog } from '../logger.js';
 import { messageOf } from './damage.js';
 import type { AttemptEntry, DeliveryEntry, PlannedFault } from './delivery.js';
 import { diagnose } from './diagnose.js';
@@ -127,13 +128,11 @@ export class Attempts {
     ledger.saveDelivery(delivery);
     const { id, event, status } = delivery;
     const { number, durationMs, response, error, fault, diagnosis } = attempt;
-    settings.logger.info(
-      {
-        ...{ delivery: id, event: event.id, eventName: event.name, attempt: number, status },
-        ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
-      },
-      'attempt settled',
-    );
+    const fields = {
+      ...{ delivery: id, event: event.id, eventName: event.name, attempt: number, status },
+      ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
+    };
+    writeLog(settings.logger, 'info', fields, 'attempt settled');
   }
 
   #scheduleRetry(delivery: DeliveryEntry): void {
