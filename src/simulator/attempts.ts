@@ -1,4 +1,5 @@
 // Makes one attempt: signs, posts, records how it went and decides whether another one follows.
+import { writeLog } from '../logger.js';
 import { messageOf } from './damage.js';
 import { type AttemptEntry, type DeliveryEntry, type PlannedFault, time } from './delivery.js';
 import { diagnose } from './diagnose.js';
@@ -127,21 +128,12 @@ export class Attempts {
     ledger.saveDelivery(delivery);
     const { id, event, status } = delivery;
     const { number, durationMs, response, error, fault, diagnosis } = attempt;
-    settings.logger.info(
-      {
-        ...{
-          delivery: id,
-          event: event.id,
-          eventName: event.name,
-          url: attempt.url,
-          attempt: number,
-          status,
-        },
-        ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
-        nextAttemptAt: time(attempt.nextAttemptAt),
-      },
-      'attempt settled',
-    );
+    const fields = {
+      ...{ delivery: id, event: event.id, eventName: event.name, url: attempt.url },
+      ...{ attempt: number, status, answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
+      nextAttemptAt: time(attempt.nextAttemptAt),
+    };
+    writeLog(settings.logger, 'info', fields, 'attempt settled');
   }
 
   #scheduleRetry(delivery: DeliveryEntry): void {
