@@ -61,7 +61,7 @@ function Waiting({ row, at }: { row: Row; at: string }) {
       <button
         type="button"
         class="button small"
-        aria-label={`Retry ${row.event_name} ${shortId(row.id)} now`}
+        aria-label={`Retry now: ${row.event_name} ${shortId(row.id)}`}
         onClick={(event) => {
           // This button goes away with the retry; its row's own stays.
           event.currentTarget.closest('tr')?.querySelector<HTMLElement>('.row-button')?.focus();
