@@ -44,12 +44,7 @@ export const DeliveryRow = pure(({ row, selected, open }: DeliveryRowProps) => (
       {row.last ? formatDuration(row.last.duration_ms) : '–'}
     </td>
     <td class="cell-attempts number" {...ROLES.cell}>
-      {row.last?.fault && (
-        <span class="tag tag-fault" title={`Damaged on purpose: ${row.last.fault}`}>
-          <Icon name="fault" />
-          <span class="visually-hidden">damaged on purpose: {row.last.fault}</span>
-        </span>
-      )}
+      {row.last?.fault && <Damaged by={row.last.fault} />}
       {row.attempts}/{Math.max(row.attempts, row.max_attempts)}
     </td>
     <td class="cell-when" {...ROLES.cell}>
@@ -57,6 +52,15 @@ export const DeliveryRow = pure(({ row, selected, open }: DeliveryRowProps) => (
     </td>
   </tr>
 ));
+
+function Damaged({ by }: { by: string }) {
+  return (
+    <span class="tag tag-fault" title={`Damaged on purpose: ${by}`}>
+      <Icon name="fault" />
+      <span class="visually-hidden">damaged on purpose: {by}</span>
+    </span>
+  );
+}
 
 function Waiting({ row, at }: { row: Row; at: string }) {
   const retry = useAction(api.retryNow);
