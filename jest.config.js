@@ -13,6 +13,8 @@ export default {
     '^payment-webhooks/(.*)$': '<rootDir>/src/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  globalSetup: '<rootDir>/test/setup/global-setup.js',
+  globalTeardown: '<rootDir>/test/setup/global-teardown.js',
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
   reporters: ['default', '<rootDir>/test/setup/closing-line.js'],
   // The page runs in a browser: test/browser uses it there, beyond the reach of this count.

@@ -10,8 +10,8 @@ import { show } from './option-checks.js';
 export interface Registration {
   /** As given, else the function's own name, else the pattern. */
   readonly name: string;
-  /** Whether success is remembered across attempts. */
-  readonly named: boolean;
+  /** What its success is remembered as across attempts; undefined for a handler that was given no name. */
+  readonly rememberedAs: string | undefined;
   readonly run: (subject: never, context: never) => unknown;
 }
 
@@ -22,10 +22,17 @@ export interface Recipients {
   readonly outcome: Outcome;
 }
 
-/** Where a handler is registered, for errors; and what it is called when it has no name of its own. */
+/** Where a handler is registered. */
 interface Site {
+  /** For errors. */
   readonly call: string;
+  /** What it is called when it has no name of its own. */
   readonly pattern: string;
+  /**
+   * Tells its success from that of another kind of handler with the same name: between two attempts an app may come
+   * to declare the event, or to accept its payload. No name has a space in it.
+   */
+  readonly kind?: 'unknown ' | 'invalid ';
 }
 
 const HANDLER_NAME = /^[!-~]{1,64}$/;
@@ -67,14 +74,14 @@ export class Handlers {
   }
 
   onUnknown(handler: unknown, options?: HandlerOptions): void {
-    const site = { call: 'onUnknown()', pattern: 'onUnknown' };
+    const site = { call: 'onUnknown()', pattern: 'onUnknown', kind: 'unknown ' } as const;
     const registration = this.#register(site, handler, options);
     refuseSameName(this.#unknown, registration);
     this.#unknown.push(registration);
   }
 
   onInvalid(handler: unknown, options?: HandlerOptions): void {
-    const site = { call: 'onInvalid()', pattern: 'onInvalid' };
+    const site = { call: 'onInvalid()', pattern: 'onInvalid', kind: 'invalid ' } as const;
     const registration = this.#register(site, handler, options);
     refuseSameName(this.#invalid, registration);
     this.#invalid.push(registration);
@@ -99,7 +106,7 @@ export class Handlers {
     );
   }
 
-  #register({ call, pattern }: Site, handler: unknown, options?: HandlerOptions): Registration {
+  #register({ call, pattern, kind }: Site, handler: unknown, options?: HandlerOptions): Registration {
     if (this.#sealed) {
       throw new ConfigurationError(
         `${call} came after the first delivery. Register every handler before listening.`,
@@ -112,7 +119,8 @@ export class Handlers {
     }
     const name = nameOf(call, options);
     const run = handler as Registration['run'];
-    return { name: name ?? (handler.name || pattern), named: name !== undefined, run };
+    const rememberedAs = name === undefined ? undefined : `${kind ?? ''}${name}`;
+    return { name: name ?? (handler.name || pattern), rememberedAs, run };
   }
 }
 
@@ -134,8 +142,8 @@ function nameOf(call: string, options: HandlerOptions = {}): string | undefined 
   );
 }
 
-function refuseSameName(list: readonly Registration[], { name, named }: Registration): void {
-  if (!named || !list.some((other) => other.named && other.name === name)) return;
+function refuseSameName(list: readonly Registration[], { name, rememberedAs }: Registration): void {
+  if (rememberedAs === undefined || !list.some((other) => other.rememberedAs === rememberedAs)) return;
   throw new ConfigurationError(
     `Two handlers of one event are named "${name}": on a retry nobody could tell which of them had succeeded.`,
   );

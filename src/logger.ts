@@ -47,14 +47,17 @@ export function isLogger(value: unknown): value is Logger {
 /** Logs, and swallows what a broken logger throws: it must not cost an event. */
 export function writeLog(logger: Logger, level: LogLevel, fields: object, message: string): void {
   try {
-    logger[level](fields, message);
+    const written: unknown = logger[level](fields, message);
+    // A logger that sends its lines somewhere may be asynchronous.
+    if (written !== undefined) Promise.resolve(written).catch(() => {});
   } catch {}
 }
 
 /** A logger that adds the fields to every line; the logger itself when it cannot make one. */
 export function childLogger(logger: Logger, fields: Record<string, unknown>): Logger {
   try {
-    return logger.child?.(fields) ?? logger;
+    const child = logger.child?.(fields);
+    return isLogger(child) ? child : logger;
   } catch {
     return logger;
   }

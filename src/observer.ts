@@ -78,3 +78,18 @@ export function observed<T>(
   }
   return once();
 }
+
+/** Nobody waits for an observer. One that is an async function must not end the process when it rejects. */
+export function tell(
+  observer: Observer | undefined,
+  record: () => DeliveryRecord,
+  onError: (error: unknown) => void,
+): void {
+  if (!observer?.settled) return;
+  try {
+    const told: unknown = observer.settled(record());
+    if (told !== undefined) Promise.resolve(told).catch(onError);
+  } catch (error) {
+    onError(error);
+  }
+}

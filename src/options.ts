@@ -6,10 +6,10 @@ import type { Handler, Matching, Pattern } from './handler.js';
 import { Handlers } from './handlers.js';
 import { type KeyFunction, type KeyRing, keyRing } from './keys.js';
 import { defaultLogger, type Logger, writeLog } from './logger.js';
-import { didYouMean } from './nearest-name.js';
 import type { Observer } from './observer.js';
 import * as check from './option-checks.js';
 import type { IdempotencyStore } from './stores/store.js';
+import { refuseUnknownOptions } from './unknown-option.js';
 
 /** Handlers by pattern, as the option `handlers` takes them. */
 export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends object = {}> = {
@@ -153,7 +153,7 @@ function withDefaults(options: object): Given {
 /** One try to complete a claim: three of them and the pauses between stay under two seconds. */
 const COMPLETE_MS = 600;
 
-function deadlinesOf(given: Given): Configuration['deadlines'] {
+export function deadlinesOf(given: Given): Configuration['deadlines'] {
   const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);
   const storeTimeout = check.milliseconds('storeTimeout', given.storeTimeout, 1);
   return {
@@ -178,13 +178,13 @@ function refuseUnknown(options: object): void {
       "receiver() was given a request. Call it when you mount it: app.post('/hooks', receiver()), not app.post('/hooks', receiver).",
     );
   }
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(DEFAULTS, name)) continue;
-    throw new ConfigurationError(`Unknown option "${name}".${didYouMean(name, Object.keys(DEFAULTS))}`);
-  }
+  refuseUnknownOptions(options, Object.keys(DEFAULTS));
 }
 
-function warnInProduction({ logger = defaultLogger(), store }: Configuration, sandboxUnset: boolean): void {
+export function warnInProduction(
+  { logger = defaultLogger(), store }: Pick<Configuration, 'logger' | 'store'>,
+  sandboxUnset: boolean,
+): void {
   if (sandboxUnset) {
     const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
     writeLog(logger, 'warn', { option: 'sandbox' }, `sandbox events are accepted in production: ${advice}`);

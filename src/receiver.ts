@@ -7,7 +7,7 @@ import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import type { Handler, HandlerOptions, Matching, Pattern } from './handler.js';
 import { type HeadersLike, headersOf } from './headers.js';
 import { defaultLogger, isLogger, type Logger } from './logger.js';
-import { observed } from './observer.js';
+import { observed, tell } from './observer.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
@@ -24,11 +24,12 @@ export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extr
 /** A request handler for Express, Connect and `http.createServer`, and the same journey without a request. */
 export interface Receiver<Events extends EventSchemas = {}, Extra extends object = {}> {
   (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void;
+  // `& string` makes the compiler list the patterns when it refuses one, instead of naming their type.
   /**
    * Registers a handler for `transaction.paid`, `transaction.*` or `*` (every declared event).
    * @throws {ConfigurationError} for a pattern that no declared event matches, and after the first delivery
    */
-  on<P extends Pattern<Events>>(
+  on<P extends Pattern<Events> & string>(
     pattern: P,
     handler: Handler<EventOf<Matching<P, Events>, Events>, Extra>,
     options?: HandlerOptions,
@@ -156,11 +157,11 @@ class Conductor {
     const status = sent === 'sent' ? answer.status : 0;
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
-    try {
-      this.#c.observer?.settled?.(delivery.record(result, status));
-    } catch (error) {
-      delivery.observerFailed(error);
-    }
+    tell(
+      this.#c.observer,
+      () => delivery.record(result, status),
+      (error) => delivery.observerFailed(error),
+    );
   }
 
   /** A delivery whose handlers go on stays in flight until they settle, or are given up. */

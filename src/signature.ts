@@ -56,7 +56,12 @@ export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
  * sign('{"a":1}', 'pri_example') === createHmac('sha256', 'pri_example').update('{"a":1}').digest('hex');
  */
 export function sign(rawBody: string | Uint8Array, privateKey: PrivateKey): string {
-  return digest(asBytes(rawBody), signingKey(privateKey)).toString('hex');
+  return signWith(asBytes(rawBody), signingKey(privateKey));
+}
+
+/** As {@link sign}, for whoever signs many bodies with one key. */
+export function signWith(rawBody: Uint8Array, key: SigningKey): string {
+  return digest(rawBody, key).toString('hex');
 }
 
 /**

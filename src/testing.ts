@@ -10,3 +10,8 @@ export {
   signed,
   signedDelivery,
 } from './testing/sign-delivery.js';
+export {
+  type StoreContractCase,
+  type StoreContractOptions,
+  storeContract,
+} from './testing/store-contract.js';

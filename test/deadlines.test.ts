@@ -1,10 +1,30 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Deadlines } from '../src/deadlines.js';
 
+// Only timers armed from here on by what is tested: Jest's own come and go in the same process.
+const setRealTimer = globalThis.setTimeout;
+const armed = new Set<NodeJS.Timeout>();
+
+beforeAll(() => {
+  globalThis.setTimeout = ((callback: () => void, ms: number) => {
+    const timer = setRealTimer(() => {
+      callback();
+      armed.delete(timer);
+    }, ms);
+    armed.add(timer);
+    return timer;
+  }) as typeof setTimeout;
+});
+
+afterAll(() => {
+  globalThis.setTimeout = setRealTimer;
+});
+
+/** Those that keep the process alive. */
 function runningTimers(): number {
-  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  return [...armed].filter((timer) => timer.hasRef()).length;
 }
 
 /** Resolves with the milliseconds that passed until the deadline. */
@@ -144,13 +164,13 @@ describe('race', () => {
 
   test('settles with what late() returns when the deadline is first, whatever comes after', async () => {
     const deadlines = new Deadlines(5);
-    const slow = sleep(20).then(() => 'too late');
-    const failing = sleep(20).then(() => {
+    const slow = sleep(200).then(() => 'too late');
+    const failing = sleep(200).then(() => {
       throw new Error('too late');
     });
     await expect(deadlines.race(slow, () => 'late')).resolves.toBe('late');
     await expect(deadlines.race(failing, () => 'late')).resolves.toBe('late');
-    await sleep(30);
+    await Promise.allSettled([slow, failing]);
   });
 });
 

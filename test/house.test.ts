@@ -1,5 +1,5 @@
 // The layout, kept true: captions, floors, stations, sizes. docs/contributing.md says why each rule is there.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { readSource, readSources, type Source } from './setup/sources.js';
@@ -23,6 +23,8 @@ const FLOORS: readonly (readonly string[])[] = [
     'nearest-name',
     'signature',
     'stack-frames',
+    'token',
+    'unknown-option',
   ],
   // 1: language. The words that the stations speak.
   [
@@ -42,7 +44,15 @@ const FLOORS: readonly (readonly string[])[] = [
     'traffic',
   ],
   // 2: rooms. They know the language, and not each other.
-  ['client/', 'fixtures/', 'receiver/', 'stores/memory', 'stores/postgres', 'stores/redis'],
+  [
+    'client/',
+    'fixtures/',
+    'receiver/',
+    'stores/memory',
+    'stores/postgres',
+    'stores/postgres/',
+    'stores/redis',
+  ],
   // 3: conductors.
   ['construct-event', 'queues/', 'receiver', 'simulator/', 'testing/'],
   // 4: doors.
@@ -67,7 +77,8 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^receiver$/,
     /^(?:fixtures|client)\/|^stores\/(?!memory$)/,
   ],
-  ['a store knows the contract, and no other store', /^stores\/(?!store$|ask$)/, /^stores\/(?!store$)/],
+  ['a store knows the contract, and no other store', /^stores\/(?:memory|redis)/, /^stores\/(?!store$)/],
+  ['a store knows the contract, and its own folder', /^stores\/postgres/, /^stores\/(?!store$|postgres\/)/],
   ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],
   ['the simulator is the other side of the wire', /^simulator/, /^(?:receiver|client)(?:$|\/)/],
   ['nobody imports the CLI', /^(?!cli)/, /^cli(?:$|\/)/],
@@ -77,7 +88,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   [/^simulator\//, ['express']],
   [/^simulator\/dashboard\//, ['preact']],
-  [/^queues\/bullmq$/, ['bullmq']],
+  [/^queues\//, ['bullmq']],
   [/^opentelemetry$/, ['@opentelemetry/api']],
 ];
 
@@ -88,7 +99,7 @@ function floorOf(path: string): number | undefined {
 }
 
 function roomOf(path: string): string {
-  return ROOMS.find((room) => room.endsWith('/') && path.startsWith(room)) ?? path;
+  return ROOMS.find((room) => room.endsWith('/') && `${path}/`.startsWith(room)) ?? path;
 }
 
 /** Whether floors and rooms let `importer` import `imported`. */
@@ -209,6 +220,11 @@ describe('the receiver', () => {
     );
     const firstCalls = [...new Set(conductor?.calls.filter((name) => functions.includes(name)))];
     expect(firstCalls).toEqual(functions);
+  });
+
+  test('has a test file for each station', () => {
+    const tests = STATIONS.map((station) => `test/receiver/${station}.test.ts`);
+    expect(tests.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
 });
 

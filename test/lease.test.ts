@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { type HandlerContext, memoryStore, type ReceiverOptions, WebhookError } from 'payment-webhooks';
 import { delivery } from './setup/delivery.js';
 import { type Endpoint, startEndpoint } from './setup/endpoint.js';
-import { answers, faultyStore, hangs, rejects, times } from './setup/faulty-store.js';
+import { answers, faultyStore, hangs, rejects, repliesAfter, times } from './setup/faulty-store.js';
 import { gate, until } from './setup/waiting.js';
 
 const LEASE = 200;
@@ -108,6 +108,16 @@ describe('a store that is down at a renewal', () => {
     expect(messages(endpoint)).toEqual([]);
   });
 
+  test('no longer tells handlers that have succeeded meanwhile', async () => {
+    const store = faultyStore({ renew: rejects });
+    const { work, first, signal } = await start({ store });
+    await until(() => store.calls.includes('renew'));
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200 });
+    await pause(LEASE);
+    expect(signal.aborted).toBe(false);
+  });
+
   test.each([
     ['rejects', rejects],
     ['never answers', hangs],
@@ -183,6 +193,27 @@ describe('an event loop that was blocked for longer than the lease', () => {
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(messages(endpoint)).toEqual([BLOCKED]);
     expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+  });
+
+  test('is no reason to tell the handlers before the store has said whether anything is lost', async () => {
+    const store = faultyStore({ renew: repliesAfter(40) });
+    const { endpoint, work, first, signal } = await start({ store });
+    block(LEASE + 50);
+    await until(() => store.calls.includes('renew'));
+    await pause(20);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(signal.aborted).toBe(false);
+    expect(messages(endpoint)).toEqual([BLOCKED]);
+  });
+
+  test('and a store that is down: the handlers are told', async () => {
+    const { work, first, signal } = await start({ store: faultyStore({ renew: rejects }) });
+    block(LEASE + 50);
+    await until(() => signal.aborted);
+    expect(code(signal)).toBe('CLAIM_LOST');
+    work.open(undefined);
+    await first;
   });
 
   test('is a lost claim when somebody took over meanwhile', async () => {

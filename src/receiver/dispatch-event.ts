@@ -54,7 +54,8 @@ interface Round extends Dispatch {
 /** Never rejects: what the handler throws is among the failures of the round. */
 async function run(handler: Registration, round: Round): Promise<void> {
   const { delivery, attempt } = round;
-  const skipped = handler.named && attempt.finished.includes(handler.name);
+  const { rememberedAs } = handler;
+  const skipped = rememberedAs !== undefined && attempt.finished.includes(rememberedAs);
   const report: Delivery['handlers'][number] = {
     name: handler.name,
     status: skipped ? 'skipped' : 'running',
@@ -66,7 +67,7 @@ async function run(handler: Registration, round: Round): Promise<void> {
   try {
     await call(handler, round);
     report.status = 'fulfilled';
-    if (handler.named) delivery.finished.push(handler.name);
+    if (rememberedAs !== undefined) delivery.finished.push(rememberedAs);
   } catch (error) {
     round.failures.push(error);
     report.status = 'rejected';

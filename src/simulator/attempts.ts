@@ -1,4 +1,5 @@
 // Makes one attempt: signs, posts, records how it went and decides whether another one follows.
+import { writeLog } from '../logger.js';
 import { messageOf } from './damage.js';
 import type { AttemptEntry, DeliveryEntry, PlannedFault } from './delivery.js';
 import { diagnose } from './diagnose.js';
@@ -7,7 +8,7 @@ import type { Keyring } from './keyring.js';
 import type { Ledger } from './ledger.js';
 import { makeWire, type Outcome, post, type Wire } from './post.js';
 import type { Settings } from './settings.js';
-import { type Targets, targetOf } from './target.js';
+import type { Targets } from './target.js';
 import type { Timetable } from './timetable.js';
 import { Turnstile } from './turnstile.js';
 
@@ -40,13 +41,13 @@ export class Attempts {
 
   constructor(tools: AttemptTools) {
     this.#tools = tools;
-    this.#wire = makeWire(tools.targets, tools.settings.timeout);
+    this.#wire = makeWire(tools.settings.timeout);
   }
 
   /** Resolves when the attempt is settled and recorded. */
   async make(delivery: DeliveryEntry, cause: Cause, fault: PlannedFault | undefined): Promise<void> {
-    const { ledger } = this.#tools;
-    const { host } = targetOf(delivery.url);
+    const { ledger, targets } = this.#tools;
+    const { host } = targets.of(delivery.url);
     const turnstile = this.#turnstiles.get(host) ?? new Turnstile(AT_ONCE_PER_HOST);
     this.#turnstiles.set(host, turnstile);
     await turnstile.enter();
@@ -82,9 +83,9 @@ export class Attempts {
   }
 
   async #send(delivery: DeliveryEntry, cause: Cause, fault: PlannedFault | undefined): Promise<AttemptEntry> {
-    const { timetable, settings } = this.#tools;
+    const { timetable, settings, targets } = this.#tools;
     const startedAt = timetable.now();
-    const target = targetOf(delivery.url);
+    const target = targets.of(delivery.url);
     const message = this.#message(delivery, target.host, fault?.kind);
     const slowMs = fault?.delayMs ?? SLOW_MS;
     const outcome =
@@ -105,9 +106,8 @@ export class Attempts {
   #message({ id, event, nextNumber }: DeliveryEntry, host: string, fault: FaultKind | undefined) {
     const { settings, keyring } = this.#tools;
     const { signatureHeader } = settings;
-    const { privateKey, sandboxKey } = keyring.current;
-    const key = event.sandbox && settings.sandboxSigning === 'sandbox-key' ? sandboxKey : privateKey;
-    const message = messageOf({ host, body: event.body, privateKey: key, signatureHeader }, fault);
+    const key = keyring.signingKey(event.sandbox && settings.sandboxSigning === 'sandbox-key');
+    const message = messageOf({ host, body: event.body, key, signatureHeader }, fault);
     if (settings.debugHeaders) {
       message.headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber)]);
       if (fault) message.headers.push(['X-SIM-FAULT', fault]);
@@ -128,13 +128,11 @@ export class Attempts {
     ledger.saveDelivery(delivery);
     const { id, event, status } = delivery;
     const { number, durationMs, response, error, fault, diagnosis } = attempt;
-    settings.logger.info(
-      {
-        ...{ delivery: id, event: event.id, eventName: event.name, attempt: number, status },
-        ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
-      },
-      'attempt settled',
-    );
+    const fields = {
+      ...{ delivery: id, event: event.id, eventName: event.name, attempt: number, status },
+      ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
+    };
+    writeLog(settings.logger, 'info', fields, 'attempt settled');
   }
 
   #scheduleRetry(delivery: DeliveryEntry): void {

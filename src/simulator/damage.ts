@@ -1,5 +1,5 @@
 // Makes the message of one attempt, whole or damaged by a fault.
-import { sign } from '../signature.js';
+import { type SigningKey, signingKey, signWith } from '../signature.js';
 import type { HeaderPair } from './delivery.js';
 import type { FaultKind } from './fault-kinds.js';
 
@@ -17,11 +17,11 @@ export interface Message {
 export interface Materials {
   readonly host: string;
   readonly body: Buffer;
-  readonly privateKey: string;
+  readonly key: SigningKey;
   readonly signatureHeader: string;
 }
 
-const WRONG_KEY = 'pri_sim_wrong_key';
+const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
 const MANNERS: ReadonlyMap<FaultKind, Manner> = new Map([
   ['slow_body', 'slow'],
@@ -32,10 +32,10 @@ const MANNERS: ReadonlyMap<FaultKind, Manner> = new Map([
 
 /** The signature is over the whole, undamaged bytes, unless the signature is what is damaged. */
 export function messageOf(materials: Materials, fault: FaultKind | undefined): Message {
-  const { host, body: original, privateKey, signatureHeader } = materials;
+  const { host, body: original, key, signatureHeader } = materials;
   const declared =
     fault === 'tamper_body' ? tampered(original) : fault === 'reserialize_body' ? again(original) : original;
-  const signature = sign(original, fault === 'wrong_key' ? WRONG_KEY : privateKey);
+  const signature = signWith(original, fault === 'wrong_key' ? WRONG_KEY : key);
   const headers: HeaderPair[] = [
     ['Host', host],
     ['Content-Type', 'application/json'],

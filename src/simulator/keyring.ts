@@ -1,5 +1,5 @@
 // The accounts of the simulated service, and which private keys and tokens are theirs now.
-
+import { type SigningKey, signingKey } from '../signature.js';
 import { DEVELOPER, type Scope, type SeededAccount, type SeededToken, seeds } from './seeds.js';
 import { simulatorKey } from './settings.js';
 
@@ -18,6 +18,7 @@ export interface KeyPair {
 export class Keyring {
   readonly #first: KeyPair;
   #current: KeyPair;
+  readonly #signingKeys = new Map<string, SigningKey>();
 
   constructor(keys: KeyPair) {
     this.#first = { privateKey: keys.privateKey, sandboxKey: keys.sandboxKey };
@@ -39,6 +40,14 @@ export class Keyring {
       privateKey: simulatorKey('privateKey', privateKey),
       sandboxKey: simulatorKey('sandboxKey', sandboxKey),
     };
+  }
+
+  /** What signs events: the private key, or on request the sandbox key. */
+  signingKey(sandbox: boolean): SigningKey {
+    const text = sandbox ? this.#current.sandboxKey : this.#current.privateKey;
+    const key = this.#signingKeys.get(text) ?? signingKey(text);
+    this.#signingKeys.set(text, key);
+    return key;
   }
 
   reset(): void {

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Message } from './damage.js';
 import type { Answered, HeaderPair } from './delivery.js';
 import { after, cancel, elapsed, type Timer } from './real-time.js';
-import type { Target, Targets } from './target.js';
+import { type Target, TargetRefused } from './target.js';
 
 /** How an attempt ended: with an answer, or without one. */
 export interface Outcome {
@@ -21,7 +21,6 @@ export interface Parcel extends Message {
 
 /** What is the same for every request of one simulator. */
 export interface Wire {
-  readonly targets: Targets;
   readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
   readonly timeout: number;
   /** Requests under way, so that closing can end them. */
@@ -33,10 +32,9 @@ const SLOW_PIECES = 10;
 const RESET_AFTER_MS = 50;
 
 /** Idle connections are kept only briefly: an endpoint that is restarted must not meet a request on an old one. */
-export function makeWire(targets: Targets, timeout: number): Wire {
+export function makeWire(timeout: number): Wire {
   const options = { keepAlive: true, timeout: 1_500, maxFreeSockets: 256 };
   return {
-    targets,
     timeout,
     agents: { http: new http.Agent(options), https: new https.Agent(options) },
     open: new Set(),
@@ -99,13 +97,13 @@ class Exchange {
   }
 }
 
-function open({ targets, agents }: Wire, target: Target, { headers }: Message): ClientRequest {
-  targets.check(target);
-  const { secure, hostname, port, path } = target;
+function open({ agents }: Wire, target: Target, { headers }: Message): ClientRequest {
+  if (target.refusal) throw new TargetRefused(target.refusal);
+  const { secure, hostname, port, path, lookup } = target;
   return (secure ? https : http).request({
     ...{ method: 'POST', hostname, port, path },
     agent: secure ? agents.https : agents.http,
-    lookup: targets.lookup(port),
+    lookup,
     // As a list, so that exactly these go out, in this order.
     headers: headers.flat(),
   });
@@ -116,7 +114,8 @@ function write(request: ClientRequest, { manner, body, slowMs }: Parcel): void {
   else if (manner === 'truncated') request.write(body, () => request.socket?.end());
   // First let the half arrive: an endpoint that gets both at once may take the RST for an orderly end.
   else if (manner === 'reset') request.write(body, () => after(RESET_AFTER_MS, () => reset(request.socket)));
-  else request.end(body);
+  // One write instead of two: Node puts text, of which each character is a byte here, behind the head.
+  else request.end(body.toString('latin1'), 'latin1');
 }
 
 function reset(socket: Socket | null): void {

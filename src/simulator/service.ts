@@ -16,7 +16,7 @@ import { restoreState, takeState } from './state.js';
 import type { State } from './state-file.js';
 import { Targets } from './target.js';
 import { ManualTimetable, RealTimetable } from './timetable.js';
-import { composeEvent, type Trigger } from './trigger.js';
+import { composeEvents, type Trigger } from './trigger.js';
 
 /** Events that happened, and the deliveries that they led to. */
 export interface Happened {
@@ -69,7 +69,7 @@ export class Service {
 
   /** Records the events and their deliveries; nothing is sent yet. */
   happen(trigger: Trigger): Happened {
-    const events = Array.from({ length: trigger.count }, () => composeEvent(trigger, this.randomness.uuid()));
+    const events = composeEvents(trigger, () => this.randomness.uuid());
     return { events, deliveries: events.flatMap((event) => this.courier.accept(event, trigger.fault)) };
   }
 

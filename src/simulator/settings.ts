@@ -2,9 +2,9 @@
 import { validateHeaderName } from 'node:http';
 import { ConfigurationError } from '../errors.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
-import { didYouMean } from '../nearest-name.js';
 import { show } from '../option-checks.js';
 import { keyFault } from '../signature.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { type RetrySchedule, retryPauses } from './retry-schedule.js';
 import { seeds } from './seeds.js';
 
@@ -61,7 +61,7 @@ export interface Settings {
 }
 
 // A mapped type, so that the compiler insists that every option is in the list.
-const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } = {
+export const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } = {
   port: 'a port number from 0 to 65535',
   host: 'a host name or address to listen on',
   privateKey: 'a key that begins with "pri_sim_"',
@@ -81,11 +81,7 @@ const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } =
 
 /** @throws {ConfigurationError} naming the option, what it got and what it takes */
 export function resolveSettings(options: SimulatorOptions = {}): Settings {
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(OPTIONS, name)) {
-      throw new ConfigurationError(`Unknown option "${name}".${didYouMean(name, Object.keys(OPTIONS))}`);
-    }
-  }
+  refuseUnknownOptions(options, Object.keys(OPTIONS));
   const { port = 4747, host = '127.0.0.1', timeout = 10_000, clock = 'manual', seed, state } = options;
   const { sandboxSigning = 'private-key', signatureHeader = 'X-SERVICE-SIGNATURE' } = options;
   const { allowTargets = [], debugHeaders = false, allowProduction = false } = options;

@@ -10,7 +10,12 @@ export interface Target {
   readonly hostname: string;
   readonly port: number;
   readonly path: string;
+  /** Name and port, as the Host header has them. */
   readonly host: string;
+  /** Why no connection is made; for an address that is written out, because no look-up will come by to check it. */
+  readonly refusal: string | undefined;
+  /** The look-up of a connection; it checks what a name resolves to. */
+  readonly lookup: LookupFunction;
 }
 
 /** A connection that was refused by this side: the address is none that the simulator talks to. */
@@ -21,20 +26,7 @@ export class TargetRefused extends Error {
 // Longer, and a resolver that does not answer would hold up a registration; the connection is checked anyway.
 const RESOLVE_MS = 2_000;
 const LONGEST_URL = 2_048;
-const MOST_CHECKED = 1_000;
-
-/** @throws {TypeError} for what is no URL: ask {@link urlFault} first */
-export function targetOf(url: string): Target {
-  const { protocol, hostname, port, pathname, search, host } = new URL(url);
-  const secure = protocol === 'https:';
-  return {
-    secure,
-    hostname: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? (secure ? 443 : 80) : Number(port),
-    path: `${pathname}${search}`,
-    host,
-  };
-}
+const MOST_KNOWN = 1_000;
 
 /** What is wrong with the text of a webhook's URL; undefined when nothing is. */
 export function urlFault(url: unknown): string | undefined {
@@ -53,8 +45,8 @@ export function urlFault(url: unknown): string | undefined {
 /** Decides which targets are allowed: at registration, and again when a connection is made. */
 export class Targets {
   readonly #allowed: ReadonlySet<string>;
-  // Addresses that are written out never change what they are, and are checked before every attempt.
-  readonly #checked = new Set<string>();
+  // A URL is taken apart once, and not for each of its deliveries.
+  readonly #known = new Map<string, Target>();
   /** The simulator's own port: it must not deliver to itself. */
   ownPort = 0;
 
@@ -64,26 +56,37 @@ export class Targets {
 
   /** Why a webhook may not point there; a name that does not resolve now may do so later. */
   async refusal(url: string): Promise<string | undefined> {
-    const { hostname, port } = targetOf(url);
-    if (isIP(hostname)) return this.#refusalOf(hostname, hostname, port);
+    const { hostname, port, refusal } = this.of(url);
+    if (isIP(hostname)) return refusal;
     const addresses = await Promise.race([resolve(hostname), pause(RESOLVE_MS).then(() => [])]);
     return this.#firstRefusal(hostname, addresses, port);
   }
 
-  /** @throws {TargetRefused} for an address that is written out: no look-up will come by to check it */
-  check({ host, hostname, port }: Target): void {
-    if (this.#checked.has(host) || !isIP(hostname)) return;
-    const refusal = this.#refusalOf(hostname, hostname, port);
-    if (refusal) throw new TargetRefused(refusal);
-    if (this.#checked.size >= MOST_CHECKED) this.#checked.clear();
-    this.#checked.add(host);
+  /** @throws {TypeError} for what is no URL: ask {@link urlFault} first */
+  of(url: string): Target {
+    const known = this.#known.get(url);
+    if (known) return known;
+    const { protocol, port: written, pathname, search, host, hostname: bracketed } = new URL(url);
+    const secure = protocol === 'https:';
+    const hostname = bracketed.replace(/^\[|\]$/g, '');
+    const port = written === '' ? (secure ? 443 : 80) : Number(written);
+    const refusal = isIP(hostname) ? this.#refusalOf(hostname, hostname, port) : undefined;
+    const target = {
+      secure,
+      hostname,
+      port,
+      path: pathname + search,
+      host,
+      refusal,
+      lookup: this.#lookup(port),
+    };
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(url, target);
+    return target;
   }
 
-  /**
-   * The look-up of a connection. It hands on only addresses that it has checked itself, so an answer that
-   * differs from the one at registration gains nothing.
-   */
-  lookup(port: number): LookupFunction {
+  /** Hands on only addresses that it has checked itself: an answer that differs from the one at registration gains nothing. */
+  #lookup(port: number): LookupFunction {
     return (hostname, options, callback) => {
       dns.lookup(hostname, { ...options, all: true }, (error, addresses) => {
         const refusal = error ? undefined : this.#firstRefusal(hostname, addresses, port);

@@ -52,25 +52,31 @@ export function readTrigger(fields: { readonly [field: string]: unknown }): Trig
 }
 
 /**
- * One event, with its bytes. They are made here and never again.
+ * The events of a trigger, which differ in their ids alone. Their bytes are made here and never again.
  *
+ * @param newId where the trigger gives none
  * @throws {Refusal} when the result would be no event object
  */
-export function composeEvent({ name, overrides, payload }: Trigger, id: string): HappenedEvent {
+export function composeEvents(trigger: Trigger, newId: () => string): HappenedEvent[] {
+  const given: { id?: unknown } = trigger.overrides;
+  const event = eventOf(trigger);
+  const result = envelope.safeParse(event);
+  if (!result.success) {
+    const { path, message } = result.error.issues[0] ?? { path: [], message: '' };
+    throw Refusal.invalid({ overrides: [`The event's ${path.join('.')} does not fit: ${message}.`] });
+  }
+  const { event_name: name, sandbox } = result.data;
+  return Array.from({ length: trigger.count }, () => {
+    const id = given.id === undefined ? newId() : result.data.id;
+    return { id, name, sandbox, body: Buffer.from(JSON.stringify({ ...event, id }), 'utf8') };
+  });
+}
+
+function eventOf({ name, payload, overrides }: Trigger): object {
   try {
-    const sample = payload ?? samplePayload(name) ?? {};
-    const event = fixtures.event(name, sample, overrides);
-    const given: { id?: unknown } = overrides;
-    const result = envelope.safeParse({ ...event, id: given.id ?? id });
-    if (!result.success) {
-      const { path, message } = result.error.issues[0] ?? { path: [], message: '' };
-      throw Refusal.invalid({ overrides: [`The event's ${path.join('.')} does not fit: ${message}.`] });
-    }
-    const body = Buffer.from(JSON.stringify({ ...event, id: result.data.id }), 'utf8');
-    return { id: result.data.id, name: result.data.event_name, sandbox: result.data.sandbox, body };
+    return fixtures.event(name, payload ?? samplePayload(name) ?? {}, overrides);
   } catch (error) {
-    if (ConfigurationError.is(error)) throw Refusal.invalid({ event_name: [error.message] });
-    throw error;
+    throw ConfigurationError.is(error) ? Refusal.invalid({ event_name: [error.message] }) : error;
   }
 }
 

@@ -1,6 +1,7 @@
 // Remembers event ids in this process: bounded, and the default.
 import { ConfigurationError, StoreError } from '../errors.js';
 import { Linked, LinkedList } from '../linked-list.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import {
   type Claim,
   type ClaimRequest,
@@ -54,7 +55,9 @@ class MemoryStore implements IdempotencyStore {
   readonly #released = new LinkedList<Entry>();
   readonly #completed = new LinkedList<Entry>();
 
-  constructor({ maxEntries = 100_000, retention, now = () => performance.now() }: MemoryStoreOptions) {
+  constructor(options: MemoryStoreOptions) {
+    const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
+    refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
     if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
       throw new ConfigurationError(`maxEntries is ${String(maxEntries)}; give a whole number above 0.`);
     }

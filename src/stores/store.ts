@@ -61,12 +61,16 @@ export interface Claim<Extra extends object = {}> {
 /** Default time for which ids are remembered. It is the replay window: the service signs no timestamp. */
 export const DEFAULT_RETENTION = '30d';
 
-/** @throws {ConfigurationError} for what is no duration of at least a millisecond */
+/** Databases count time in fewer bits than JavaScript does. */
+const LONGEST_RETENTION_MS = 36_500 * 86_400_000;
+
+/** @throws {ConfigurationError} for what is no duration of at least a millisecond and at most a century */
 export function retentionMs(retention: number | string = DEFAULT_RETENTION): number {
   const ms = parseDuration(retention);
-  if (ms === undefined || ms < 1) {
+  if (ms === undefined || ms < 1 || ms > LONGEST_RETENTION_MS) {
     throw new ConfigurationError(
-      `retention is ${JSON.stringify(retention)}; give milliseconds, or text like "30d" or "12h".`,
+      `retention is ${typeof retention === 'string' ? JSON.stringify(retention) : String(retention)}; ` +
+        'give milliseconds, or text like "12h" or "30d", up to "36500d".',
     );
   }
   return ms;

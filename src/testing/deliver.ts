@@ -10,12 +10,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { ConfigurationError } from '../errors.js';
-import {
-  refuseUnknownOptions,
-  type SignedDelivery,
-  type SigningOptions,
-  signedDelivery,
-} from './sign-delivery.js';
+import { checkOptions, type SignedDelivery, type SigningOptions, signedDelivery } from './sign-delivery.js';
 
 /** An Express app, a `receiver()`, any other request listener, or a server of `node:http`. */
 export type DeliverableApp = ((request: IncomingMessage, response: ServerResponse) => unknown) | Server;
@@ -46,7 +41,7 @@ export async function deliver(
   event: object | string,
   options: DeliverOptions,
 ): Promise<DeliveryAnswer> {
-  refuseUnknownOptions(options, ['privateKey', 'signatureHeader', 'path']);
+  checkOptions(options, ['privateKey', 'signatureHeader', 'path']);
   const { path = '/hooks', ...signing } = options;
   if (typeof path !== 'string' || !/^\/[!-~]*$/.test(path)) {
     throw new ConfigurationError(`path is ${JSON.stringify(path)}; give a path like "/hooks".`);

@@ -1,8 +1,8 @@
 // A delivery as the service would send it: serialised once, and signed over exactly those bytes.
 import { validateHeaderName } from 'node:http';
 import { ConfigurationError } from '../errors.js';
-import { didYouMean } from '../nearest-name.js';
 import { type PrivateKey, sign } from '../signature.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 
 export interface SigningOptions {
   /** The key that the receiver under test was given. */
@@ -36,7 +36,7 @@ export interface SuperagentRequest {
  * await fetch(url, { method: 'POST', headers, body });
  */
 export function signedDelivery(event: object | string, options: SigningOptions): SignedDelivery {
-  refuseUnknownOptions(options, ['privateKey', 'signatureHeader']);
+  checkOptions(options, ['privateKey', 'signatureHeader']);
   const header = signatureHeaderName(options);
   const body = typeof event === 'string' ? event : serialise(event);
   const rawBody = Buffer.from(body, 'utf8');
@@ -63,14 +63,11 @@ export function signed(
 }
 
 /** @throws {ConfigurationError} naming what is unknown, and what was probably meant */
-export function refuseUnknownOptions(options: object, known: readonly string[]): void {
+export function checkOptions(options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new ConfigurationError('The options are missing: give at least { privateKey }.');
   }
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new ConfigurationError(`Unknown option "${unknown}".${didYouMean(unknown, known)}`);
-  }
+  refuseUnknownOptions(options, known);
 }
 
 /** Name of the header that carries the signature, in lower case, as Node spells header names. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { deliver, fixtures } from 'payment-webhooks/testing';
+import { fixtures } from 'payment-webhooks/testing';
+import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT } from '../setup/shell.js';
@@ -13,13 +14,17 @@ const paidOrders = import('../../examples/existing-app/handlers.js').then((modul
 describe.each(['above', 'keeping', 'sparing'])('the placement %s', (placement) => {
   test('receives deliveries', async () => {
     const event = fixtures.transactionPaid({ payload: { transaction: { order_id: placement } } });
-    const answer = await deliver(await app, event, { privateKey, path: `/${placement}/hooks` });
+    const answer = await deliverQuietly(await app, event, { privateKey, path: `/${placement}/hooks` });
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect([...(await paidOrders)]).toContain(placement);
   });
 
   test('leaves the other routes their JSON', async () => {
-    const answer = await deliver(await app, { item: 'lamp' }, { privateKey, path: `/${placement}/orders` });
+    const answer = await deliverQuietly(
+      await app,
+      { item: 'lamp' },
+      { privateKey, path: `/${placement}/orders` },
+    );
     expect(answer).toMatchObject({ status: 201, body: { ordered: 'lamp' } });
   });
 });
@@ -38,6 +43,7 @@ describe('the wrong placement, as its README shows it', () => {
   test('is answered at once, and the log says which line to change', async () => {
     const [{ script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
+    await session.app.printed('BODY_CONSUMED');
     const lines = session.app
       .output()
       .split('\n')

@@ -2,7 +2,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { deliver, fixtures } from 'payment-webhooks/testing';
+import { fixtures } from 'payment-webhooks/testing';
+import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT, shell, tsx } from '../setup/shell.js';
 
@@ -16,7 +17,7 @@ describe('the app', () => {
     const { orders } = await import('../../examples/minimal/orders.js');
     const event = fixtures.transactionPaid({ payload: { transaction: { order_id: 'order-7' } } });
     expect(await orders.isPaid('order-7')).toBe(false);
-    const answer = await deliver(app, event, { privateKey });
+    const answer = await deliverQuietly(app, event, { privateKey });
     expect(answer).toMatchObject({ status: 200, body: { received: true, outcome: 'processed' } });
     expect(await orders.isPaid('order-7')).toBe(true);
   });
@@ -35,7 +36,7 @@ describe('the commands of its README', () => {
     const [{ script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
     expect(await session.type(script)).toBe('{"received":true,"outcome":"duplicate"}');
-    expect(session.app.output()).toContain('"order_id":"order-1042"');
+    await session.app.printed('"order_id":"order-1042"');
   });
 
   test('are answered 401 once a byte has changed after signing', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { deliver, fixtures, signedDelivery } from 'payment-webhooks/testing';
+import { fixtures, signedDelivery } from 'payment-webhooks/testing';
+import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
 const privateKey = 'pri_bare';
@@ -14,18 +15,18 @@ describe('the server of node:http', () => {
   test.each(['/hooks', '/hooks/by-hand'])('takes deliveries at %s', async (path) => {
     const { app } = await import('../../examples/without-express/app.js');
     const event = paymentFor(path);
-    expect(await deliver(app, event, { privateKey, path })).toMatchObject({
+    expect(await deliverQuietly(app, event, { privateKey, path })).toMatchObject({
       status: 200,
       headers: { 'content-type': 'application/json; charset=utf-8' },
       body: { outcome: 'processed' },
     });
     expect([...(await paidOrders)]).toContain(path);
-    expect((await deliver(app, event, { privateKey: 'pri_other', path })).status).toBe(401);
+    expect((await deliverQuietly(app, event, { privateKey: 'pri_other', path })).status).toBe(401);
   });
 
   test('answers 404 elsewhere', async () => {
     const { app } = await import('../../examples/without-express/app.js');
-    expect((await deliver(app, paymentFor('x'), { privateKey, path: '/' })).status).toBe(404);
+    expect((await deliverQuietly(app, paymentFor('x'), { privateKey, path: '/' })).status).toBe(404);
   });
 });
 

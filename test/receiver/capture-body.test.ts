@@ -1,10 +1,13 @@
 import { EventEmitter, once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { keepRawBody } from 'payment-webhooks';
+import { Deadlines } from '../../src/deadlines.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureBody } from '../../src/receiver/capture-body.js';
 import { delivery, hmac, type SentDelivery } from '../setup/delivery.js';
 import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
 import { head, openSocket, wire } from '../setup/raw-socket.js';
@@ -151,6 +154,28 @@ describe.each(frameworks)('a body cut short, on %s', (framework) => {
     await until(() => endpoint.hooks.inFlight === 1);
     sender.socket.resetAndDestroy();
     expect(await endpoint.post()).toMatchObject(PROCESSED);
+  });
+});
+
+describe('a request that is a stream of another make', () => {
+  const limits = { limit: 1_000, deadlines: { body: new Deadlines(5_000) } };
+  const capture = (stream: PassThrough, headers = {}) =>
+    captureBody(stream as never, headers, limits as never);
+
+  test.each([
+    ['is destroyed', (stream: PassThrough) => stream.destroy()],
+    ['fails', (stream: PassThrough) => stream.destroy(new Error('of the stream'))],
+  ])('settles when it %s', async (_, damage) => {
+    const stream = new PassThrough();
+    const captured = capture(stream);
+    stream.write('half');
+    damage(stream);
+    expect(await captured).toMatchObject({ code: 'BODY_ABORTED' });
+  });
+
+  test.each(['3', '5'])('is refused when its length is not the declared %s', async (length) => {
+    const captured = capture(new PassThrough().end('four'), { 'content-length': length });
+    expect(await captured).toMatchObject({ code: 'BODY_MALFORMED' });
   });
 });
 

@@ -169,6 +169,12 @@ describe('several keys', () => {
     expect(endpoint.log.lines).toMatchObject([{ outcome: 'processed', keyIndex }]);
   });
 
+  test('of a key that is there twice the first place counts', async () => {
+    const endpoint = await startEndpoint({ privateKey: ['pri_other', KEY, KEY] });
+    await endpoint.post();
+    expect(endpoint.records).toMatchObject([{ keyIndex: 1 }]);
+  });
+
   test('a key that is none of them is refused', async () => {
     const endpoint = await startEndpoint({ privateKey: ['pri_new', 'pri_old'] });
     const reply = await endpoint.post(delivery(undefined, 'pri_older'));

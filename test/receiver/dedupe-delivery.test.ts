@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { type Handler, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
 import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
@@ -253,6 +254,46 @@ describe('an event whose handler failed', () => {
     });
   });
 
+  test('a name is not mistaken for that of a function', async () => {
+    const ran: string[] = [];
+    const endpoint = await startEndpoint({ handlers: {} });
+    endpoint.hooks.on('*', function book() {
+      ran.push('the function');
+    });
+    endpoint.hooks.on('*', () => ran.push('the name') === 2 && Promise.reject(new Error('down')), {
+      name: 'book',
+    });
+    endpoint.hooks.on('*', () => ran.push('another') < 7 && Promise.reject(new Error('down')));
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual([
+      ...['the function', 'the name', 'another'],
+      ...['the function', 'the name', 'another'],
+      ...['the function', 'another'],
+    ]);
+  });
+
+  test('an app that comes to accept the payload between two attempts runs its handler, whatever its name', async () => {
+    const store = memoryStore();
+    const ran: string[] = [];
+    const old = await startEndpoint({ store, handlers: {} });
+    for (const register of [old.hooks.onInvalid, old.hooks.onUnknown]) {
+      register(() => ran.push('keep'), { name: 'archive' });
+      register(() => Promise.reject(new Error('down')));
+    }
+    const events = { 'transaction.paid': z.looseObject({}), 'payout.sent': z.looseObject({}) };
+    const deployed = await startEndpoint({ store, events, handlers: {} });
+    deployed.hooks.on('*', () => ran.push('archive'), { name: 'archive' });
+    const misfit = { ...fixtures.transactionPaid(), payload: {} };
+    for (const event of [misfit, fixtures.event('payout.sent', {})]) {
+      expect(await old.post(delivery(event))).toMatchObject(failed);
+      expect(await deployed.post(delivery(event))).toMatchObject(processed);
+    }
+    expect(ran).toEqual(['keep', 'archive', 'keep', 'archive']);
+  });
+
   test('a handler without a name runs on every attempt, though its function is named', async () => {
     let runs = 0;
     const endpoint = await startEndpoint({ handlers: {} });
@@ -497,6 +538,12 @@ describe('a store whose reply is lost or late', () => {
     expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
     expect(await endpoint.post(sent)).toMatchObject(duplicate);
     expect(endpoint.runs).toEqual([1]);
+  });
+
+  test('a commit may take longer than one of several tries to complete', async () => {
+    const store = faultyStore({ complete: repliesAfter(700) }, { more: { transactional: true } });
+    const endpoint = await endpointOf(() => {}, { store });
+    expect(await endpoint.post()).toMatchObject(processed);
   });
 
   test('a commit that was refused fails the delivery', async () => {

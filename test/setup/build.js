@@ -1,6 +1,6 @@
 // Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively; and the page once.
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildDashboard } from './build-dashboard.js';
 
@@ -9,8 +9,13 @@ const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', impor
 
 rmSync(`${root}dist`, { recursive: true, force: true });
 for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
-  execFileSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+  // Declarations keep their comments, which editors show; the code is a third smaller without them.
+  for (const part of [['--declaration', 'false', '--removeComments'], ['--emitDeclarationOnly']]) {
+    execFileSync(process.execPath, [tsc, '-p', project, ...part], { cwd: root, stdio: 'inherit' });
+  }
 }
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
 buildDashboard(`${root}dist/dashboard`);
+// The simulator serves it.
+copyFileSync(`${root}docs/openapi.json`, `${root}dist/openapi.json`);

@@ -34,7 +34,8 @@ export async function followReadme(example: string): Promise<Session> {
   const [startIt, ...commands] = commandsOf(join(ROOT, 'examples', example, 'README.md'));
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), `${example}-`));
-  const app = await start(startIt?.script ?? '', 'http://localhost:', { PORT: String(port) });
+  const app = start(startIt?.script ?? '', { PORT: String(port) });
+  await app.printed('http://localhost:');
   return {
     commands,
     app,

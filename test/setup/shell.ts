@@ -34,28 +34,42 @@ export function tsx(args: readonly string[], surroundings: Surroundings = {}): P
 export interface Running {
   /** What it has printed so far. */
   readonly output: () => string;
-  stop(): Promise<void>;
+  /** Waits until it has printed the text. */
+  printed(text: string): Promise<void>;
+  /** Resolves when it has ended. @param signal SIGTERM, unless told otherwise */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Starts a command that does not end by itself, and waits until it has printed the text. */
-export async function start(script: string, ready: string, env: Surroundings['env'] = {}): Promise<Running> {
+export async function startUntil(text: string, script: string, env?: Surroundings['env']): Promise<Running> {
+  const running = start(script, env);
+  await running.printed(text);
+  return running;
+}
+
+/** Starts a command that does not end by itself. */
+export function start(script: string, env: Surroundings['env'] = {}): Running {
   // A process group of its own, so that stopping it reaches what `npx` started.
   const child = spawn('bash', ['-c', script], { cwd: ROOT, env: clean(env), detached: true });
   let output = '';
+  const take = (chunk: Buffer) => {
+    output += chunk.toString();
+    child.emit('printed');
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  await new Promise<void>((resolve, reject) => {
-    const take = (chunk: Buffer) => {
-      output += chunk.toString();
-      if (output.includes(ready)) resolve();
-    };
-    child.stdout.on('data', take);
-    child.stderr.on('data', take);
-    child.once('close', () => reject(new Error(`"${script}" ended early:\n${output}`)));
-  });
   return {
     output: () => output,
-    stop: () => {
-      killGroup(child);
+    printed: (text) =>
+      new Promise((resolve, reject) => {
+        const look = () => output.includes(text) && resolve();
+        child.on('printed', look);
+        closed.then(() => reject(new Error(`"${script}" ended without printing "${text}":\n${output}`)));
+        look();
+      }),
+    stop: (signal = 'SIGTERM') => {
+      killGroup(child, signal);
       return closed;
     },
   };
@@ -96,10 +110,10 @@ function clean(env: Surroundings['env'] = {}): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-function killGroup({ pid }: ChildProcess): void {
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, 'SIGTERM');
+    process.kill(-pid, signal);
   } catch {
     // It has ended by itself.
   }

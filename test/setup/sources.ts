@@ -34,8 +34,10 @@ export function readSources(root: string): Source[] {
 /** Exported so that the reader itself can be tested on a text. */
 export function readSource(name: string, text: string): Source {
   // An empty statement in front: its offset is that of the file, whatever comments the file begins with.
-  const module = parseSync(`;${text}`, { syntax: 'typescript', tsx: name.endsWith('x'), target: 'es2023' });
-  const bytes = Buffer.from(`;${text}`);
+  // A line for the shell (#!) would have to be the very first, so it becomes a comment of the same length.
+  const code = `;${text.replace(/^#!/, '//')}`;
+  const module = parseSync(code, { syntax: 'typescript', tsx: name.endsWith('x'), target: 'es2023' });
+  const bytes = Buffer.from(code);
   const lineAt = (offset: number) =>
     bytes
       .subarray(0, offset - module.span.start)

@@ -1,0 +1,86 @@
+// Help texts, made from the table of commands.
+import type { Command, Option, Row } from './command.js';
+
+const WIDTH = 78;
+
+/** The overview: every command (or those of one group) with its summary. */
+export function overview(rows: readonly Row[]): string {
+  return `Receive, try and manage the signed webhooks of a payment service.
+
+Usage: payment-webhooks <command> [options]
+
+Commands
+${columns(rows.map(({ name, summary }) => [name, summary]))}
+
+Examples
+  printf %s '{"a":1}' | payment-webhooks sign
+  payment-webhooks doctor http://localhost:3000/hooks
+  payment-webhooks webhooks ensure https://shop.example/hooks --live
+
+The private key comes from SERVICE_PRIVATE_KEY or --key-file, never from the
+command line, where every user of the machine could read it.
+
+Exit codes
+  0  all is well
+  1  the delivery or check failed, or the service answered an error
+  2  wrong usage, a missing key, or a refusal
+  3  nothing listens there
+  4  timed out
+
+\`payment-webhooks <command> --help\` shows the options of a command.
+`;
+}
+
+/** Everything about one command. */
+export function commandHelp({ name }: Row, command: Command): string {
+  const sections = [
+    `Usage: ${usage(name, command)}`,
+    wrap(command.about, ''),
+    ...(command.arguments.length === 0
+      ? []
+      : [`Arguments\n${columns(command.arguments.map((argument) => [argument.name, argument.about]))}`]),
+    `Options\n${columns(optionRows(command))}`,
+    `Examples\n${command.examples.map(([line, purpose]) => `  # ${purpose}\n  ${line}`).join('\n')}`,
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+export function usage(name: string, command: Command): string {
+  const positionals = command.arguments.map((argument) =>
+    argument.optional ? `[${argument.name}]` : argument.name,
+  );
+  return ['payment-webhooks', name, ...positionals, '[options]'].join(' ');
+}
+
+/** Each option as it is typed, and what it does. */
+export function optionRows(command: Command): [string, string][] {
+  const rows = Object.entries(command.options).map(([name, option]): [string, string] => [
+    optionUsage(name, option),
+    option.about,
+  ]);
+  return [...rows, ['-h, --help', 'Show this help.']];
+}
+
+function optionUsage(name: string, option: Option): string {
+  const value = option.type === 'string' ? ` ${option.value ?? 'TEXT'}` : '';
+  return `--${name}${value}${option.multiple ? ' …' : ''}`;
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const left = Math.max(...rows.map(([name]) => name.length)) + 4;
+  return rows.map(([name, about]) => `  ${name.padEnd(left - 2)}${wrap(about, ' '.repeat(left))}`).join('\n');
+}
+
+/** Breaks a text between words; every line but the first is indented. */
+function wrap(text: string, indent: string): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && indent.length + line.length + word.length >= WIDTH) {
+      lines.push(line);
+      line = '';
+    }
+    line += line === '' ? word : ` ${word}`;
+  }
+  return [...lines, line].join(`\n${indent}`);
+}

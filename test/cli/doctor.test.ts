@@ -1,0 +1,306 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import express from 'express';
+import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { runCli, type Setting } from './run-cli.js';
+
+const KEY = 'pri_doctor_test';
+const setting: Setting = { env: { SERVICE_PRIVATE_KEY: KEY } };
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
+}
+
+interface Line {
+  check: string;
+  passed: boolean;
+  got: string;
+  cure?: string;
+}
+
+async function examine(listener: RequestListener, ...args: string[]) {
+  const url = await serve(listener);
+  const { code, stdout, stderr } = await runCli(
+    ['doctor', url, '--json', '--timeout', '1500ms', ...args],
+    setting,
+  );
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const end = lines.pop() as { passed: number; failed: number };
+  const failed = (lines as Line[]).filter(({ passed }) => !passed);
+  return {
+    code,
+    stderr,
+    lines: lines as Line[],
+    failed,
+    end,
+    cureOf: (part: string) => failed.find(({ check }) => check.includes(part))?.cure,
+  };
+}
+
+const hooks = (options: ReceiverOptions = {}) =>
+  receiver({ privateKey: KEY, logger: false, bodyTimeout: 300, ...options });
+const mounted = (handler: RequestListener) => {
+  const app = express();
+  app.post('/hooks', handler as express.RequestHandler);
+  return app;
+};
+const digest = (body: string | Buffer) => createHmac('sha256', KEY).update(body).digest('hex');
+const header = 'x-service-signature';
+
+describe('an app with receiver()', () => {
+  test('passes every check, exit code 0, and its handlers see recognisable sandbox events only', async () => {
+    const seen: unknown[] = [];
+    const handlers: ReceiverOptions['handlers'] = {
+      'transaction.paid': ({ sandbox, payload }) => {
+        seen.push([sandbox, payload.transaction.order_id, payload.metadata.type]);
+      },
+    };
+    const { code, failed, end, lines } = await examine(mounted(hooks({ handlers })));
+    expect(failed).toEqual([]);
+    expect({ code, end }).toEqual({ code: 0, end: { passed: lines.length, failed: 0 } });
+    for (const name of [
+      'a valid delivery',
+      'the same delivery again',
+      'tampered',
+      'no signature',
+      'another key',
+      'upper case',
+      'serialised again',
+      '300 KB',
+      'GET',
+      'never ends',
+      'after all that',
+    ]) {
+      expect(lines.map(({ check }) => check).join('\n')).toContain(name);
+    }
+    expect(seen).toEqual(Array(3).fill([true, 'doctor-test', 'doctor-test']));
+  });
+
+  test('passes whatever its policy for sandbox events is', async () => {
+    for (const sandbox of ['ignore', 'only'] as const) {
+      expect((await examine(mounted(hooks({ sandbox })))).code).toBe(0);
+    }
+  });
+
+  test('passes with another name of the header, if that is given', async () => {
+    const app = mounted(hooks({ signatureHeader: 'X-Pay-Signature' }));
+    expect((await examine(app, '--header', 'X-Pay-Signature')).code).toBe(0);
+    const { code, cureOf } = await examine(app);
+    expect(code).toBe(1);
+    expect(cureOf('a valid delivery')).toContain('--header');
+  });
+
+  test('prints a checklist for a person, with what came back', async () => {
+    const url = await serve(mounted(hooks({ handlers: { '*': () => {} } })));
+    const { code, stdout, stderr } = await runCli(['doctor', url], setting);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url};`);
+    expect(stdout).toMatch(/^pass {2}a valid delivery +200$/m);
+    expect(stdout).toMatch(/^pass {2}a body that never ends +408$/m);
+    expect(stdout).toMatch(/\n\d+ passed, 0 failed\. All is well\.\n$/);
+    expect(stderr).toBe('');
+  });
+
+  test('shows progress on a terminal while it runs, and wipes it away', async () => {
+    const url = await serve(mounted(hooks()));
+    const { stderr } = await runCli(['doctor', url], { ...setting, tty: true });
+    expect(stderr).toMatch(/… \d+ of \d+/);
+    expect(stderr).toContain('waiting for the endpoint to give up');
+    expect(stderr.endsWith('\r\u001b[K')).toBe(true);
+  });
+});
+
+describe('an app with a mistake is told the cause and the cure, exit code 1', () => {
+  test('express.json() before receiver(): the line to change', async () => {
+    const app = express();
+    app.use(express.json());
+    app.post('/hooks', hooks() as express.RequestHandler);
+    const { code, cureOf } = await examine(app);
+    expect(code).toBe(1);
+    expect(cureOf('a valid delivery')).toContain('express.json() runs before receiver()');
+    expect(cureOf('a valid delivery')).toContain('app.use(express.json({ verify: keepRawBody }))');
+    const { stdout } = await runCli(['doctor', await serve(app), '--timeout', '1500ms'], setting);
+    expect(stdout.split('express.json() runs before receiver()')).toHaveLength(2);
+    expect(stdout).toContain('as above');
+  });
+
+  test('express.json() before a hand-written check of req.body', async () => {
+    const app = express();
+    app.use(express.json());
+    app.post('/hooks', (request, response) => {
+      if (request.get(header) !== digest(request.body)) response.sendStatus(401);
+      else response.json({ ok: true });
+    });
+    const { cureOf } = await examine(app);
+    expect(cureOf('a valid delivery')).toContain('Move app.post(…, receiver()) above');
+  });
+
+  test('a check of JSON.stringify(req.body)', async () => {
+    const app = express();
+    app.use(express.json());
+    app.post('/hooks', (request, response) => {
+      if (request.get(header) !== digest(JSON.stringify(request.body))) response.sendStatus(401);
+      else response.json({ ok: true });
+    });
+    const { code, cureOf, failed } = await examine(app);
+    expect(code).toBe(1);
+    expect(failed.map(({ check }) => check)).not.toContain('a valid delivery');
+    for (const check of ['other spacing', 'serialised again']) {
+      expect(cureOf(check)).toContain('JSON.stringify(req.body)');
+    }
+  });
+
+  test('no check at all', async () => {
+    const { code, cureOf, failed } = await examine(mounted((_, response) => void response.end('{}')));
+    expect(code).toBe(1);
+    expect(cureOf('no signature')).toContain('FORGED');
+    expect(failed.length).toBeGreaterThan(10);
+  });
+
+  test('a check that stops at the first bad digit', async () => {
+    const app = mounted(async (request, response) => {
+      const chunks = await (request as unknown as { toArray(): Promise<Buffer[]> }).toArray();
+      const given = Buffer.from(String(request.headers[header]), 'hex');
+      response.statusCode = given.toString('hex') === digest(Buffer.concat(chunks)) ? 200 : 401;
+      response.end();
+    });
+    const { failed } = await examine(app);
+    expect(failed.map(({ check }) => check)).toEqual([
+      'a signature in upper case',
+      'a signature with a digit too many',
+      'a signature with rubbish behind it',
+      'a body that never ends',
+    ]);
+  });
+
+  test('a handler that runs twice for the same event', async () => {
+    const handlers = { '*': () => {} };
+    const { failed, cureOf } = await examine(mounted(hooks({ store: false, handlers })));
+    expect(failed.map(({ check }) => check)).toEqual(['the same delivery again']);
+    expect(cureOf('again')).toContain('handled twice');
+  });
+
+  test('another key', async () => {
+    const { cureOf } = await examine(mounted(hooks({ privateKey: 'pri_other' })));
+    expect(cureOf('a valid delivery')).toContain('another key in the app');
+  });
+
+  test('a handler that fails', async () => {
+    const handlers = {
+      '*': () => {
+        throw new Error('no such order');
+      },
+    };
+    const { cureOf } = await examine(mounted(hooks({ handlers })));
+    expect(cureOf('a valid delivery')).toContain('its log says why');
+  });
+
+  test.each<[string, RequestListener, string]>([
+    ['another path', express(), 'There is no such route'],
+    ['a redirect', (_, response) => void response.writeHead(308, { location: '/x' }).end(), 'redirects'],
+    ['a sign-in before it', (_, response) => void response.writeHead(403).end(), 'CSRF'],
+    ['a connection that is cut', (request) => void request.socket.destroy(), 'needs an answer'],
+    ['another answer', (_, response) => void response.writeHead(418).end('{"code":"TEAPOT"}'), 'TEAPOT'],
+  ])('%s', async (_, listener, cure) => {
+    const { code, cureOf } = await examine(listener);
+    expect(code).toBe(1);
+    expect(cureOf('a valid delivery')).toContain(cure);
+  });
+
+  test('no limit to the time or the size of a body', async () => {
+    const app = mounted(async (request, response) => {
+      const chunks = await (request as unknown as { toArray(): Promise<Buffer[]> }).toArray();
+      const body = Buffer.concat(chunks);
+      if (request.headers[header] === digest(body) && body.length < 100_000) response.end('{}');
+      else if (body.length >= 100_000) request.socket.destroy();
+      else response.writeHead(401).end();
+    });
+    const { cureOf } = await examine(app);
+    expect(cureOf('never ends')).toContain('bodyTimeout');
+    expect(cureOf('300 KB')).toContain('send 413');
+  });
+
+  test('no answer at all', async () => {
+    const url = await serve(() => {});
+    const { code, stdout } = await runCli(['doctor', url, '--timeout', '30ms'], setting);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/FAIL {2}a valid delivery +no answer within 0.03 s\n +Answer within the time/);
+  });
+});
+
+describe('the examples', () => {
+  beforeAll(() => {
+    process.env.SERVICE_PRIVATE_KEY = KEY;
+  });
+
+  test('minimal passes everything, exit code 0', async () => {
+    const { app } = await import('../../examples/minimal/app.js');
+    const { code, stdout } = await runCli(['doctor', await serve(app)], setting);
+    expect(stdout).not.toContain('FAIL');
+    expect(stdout).toMatch(/\d\d passed, 0 failed\. All is well\.\n$/);
+    expect(code).toBe(0);
+  }, 30_000);
+
+  test('the wrong one of existing-app is told the line to change, exit code 1', async () => {
+    const { app } = await import('../../examples/existing-app/wrong.js');
+    const url = await serve(app);
+    const { code, stdout } = await runCli(['doctor', url, '--timeout', '1s'], setting);
+    expect(stdout).toContain('or change that line to app.use(express.json({ verify: keepRawBody }))');
+    expect(code).toBe(1);
+  }, 30_000);
+});
+
+describe('what doctor refuses', () => {
+  test('nobody listening: exit code 3, and nothing else is tried', async () => {
+    const url = await serve(() => {});
+    for (const server of servers) server.close();
+    const { code, stderr } = await runCli(['doctor', url], setting);
+    expect(code).toBe(3);
+    expect(stderr).toContain('Nothing listens at http://127.0.0.1:');
+  });
+
+  test('another machine, unless somebody agrees: exit code 2', async () => {
+    const url = 'http://doctor.invalid/hooks';
+    const unasked = await runCli(['doctor', url], setting);
+    expect(unasked).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('doctor.invalid is not this machine'),
+    });
+    expect(unasked.stderr).toContain('order_id "doctor-test"');
+    expect((await runCli(['doctor', url], { ...setting, tty: true, stdin: 'n\n' })).code).toBe(2);
+    for (const agreed of [
+      await runCli(['doctor', url, '--yes'], setting),
+      await runCli(['doctor', url], { ...setting, tty: true, stdin: 'y\n' }),
+    ]) {
+      expect(agreed).toMatchObject({ code: 3, stderr: expect.stringContaining('Nothing listens') });
+    }
+  });
+
+  test.each<[string, string[], Record<string, string>, string]>([
+    ['no key', ['http://localhost:1'], {}, 'SERVICE_PRIVATE_KEY'],
+    ['no address', ['shop.example'], { SERVICE_PRIVATE_KEY: KEY }, 'URL is no address'],
+    ['no time', ['http://localhost:1', '--timeout', 'soon'], { SERVICE_PRIVATE_KEY: KEY }, '--timeout'],
+    ['no header name', ['http://localhost:1', '--header', 'a b'], { SERVICE_PRIVATE_KEY: KEY }, 'header'],
+  ])('%s: exit code 2', async (_, args, env, message) => {
+    const { code, stderr } = await runCli(['doctor', ...args], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});

@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { runCli } from './run-cli.js';
+
+const KEY = 'pri_x';
+const env = { SERVICE_PRIVATE_KEY: KEY };
+const openssl = (body: string | Buffer, key = KEY) =>
+  execFileSync('openssl', ['dgst', '-sha256', '-hmac', key], { input: body })
+    .toString()
+    .split('= ')[1]
+    ?.trim();
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sign-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+const file = (name: string, content: string | Buffer) => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+
+describe('sign', () => {
+  test.each<[string, string | Buffer]>([
+    ['JSON', '{"a":1}'],
+    ['nothing', ''],
+    ['a line break', '{"a":1}\n'],
+    ['bytes that are no text', Buffer.from([0, 0xff, 0xfe, 0x80, 10, 13])],
+    ['letters beyond ASCII', '{"name":"Zoë 支払い"}'],
+    ['a megabyte', 'x'.repeat(1_048_576)],
+  ])('prints what openssl prints for %s', async (_, body) => {
+    const expected = openssl(body);
+    expect(await runCli(['sign'], { env, stdin: body })).toEqual({
+      code: 0,
+      stdout: `${expected}\n`,
+      stderr: '',
+    });
+    const path = file('body', body);
+    expect((await runCli(['sign', '--body', `@${path}`], { env })).stdout).toBe(`${expected}\n`);
+  });
+
+  test('takes a body as text, too, and standard input as @-', async () => {
+    expect((await runCli(['sign', '--body', '{"a":1}'], { env })).stdout).toBe(`${openssl('{"a":1}')}\n`);
+    expect((await runCli(['sign', '--body', '@-'], { env, stdin: 'x' })).stdout).toBe(`${openssl('x')}\n`);
+  });
+
+  test('says so when a body as text is the name of a file', async () => {
+    const path = file('event.json', '{}');
+    const { code, stdout, stderr } = await runCli(['sign', '--body', path], { env });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${openssl(path)}\n` });
+    expect(stderr).toContain(`the file would be @${path}`);
+  });
+
+  test('prints one JSON object with --json', async () => {
+    const { stdout } = await runCli(['sign', '--json'], { env, stdin: 'x' });
+    expect(stdout.split('\n')).toHaveLength(2);
+    expect(JSON.parse(stdout)).toEqual({ signature: openssl('x') });
+  });
+
+  test.each(['pri_y', 'pri_y\n', 'pri_y\r\n', '\ufeffpri_y\n'])(
+    'takes the key of a file before that of the environment, without the line break at its end',
+    async (content) => {
+      const { stdout } = await runCli(['sign', '--key-file', file('key', content)], { env, stdin: 'x' });
+      expect(stdout).toBe(`${openssl('x', 'pri_y')}\n`);
+    },
+  );
+
+  test.each<[string, string[], Record<string, string>, string]>([
+    ['without a key', [], {}, 'set SERVICE_PRIVATE_KEY'],
+    ['with an empty key', [], { SERVICE_PRIVATE_KEY: '' }, 'SERVICE_PRIVATE_KEY is empty'],
+    ['with a key that has spaces', [], { SERVICE_PRIVATE_KEY: ' pri_c4nary' }, 'white space'],
+    ['with a key file that is not there', ['--key-file', '/nowhere/c4nary'], env, 'cannot be read (ENOENT)'],
+    ['with a body file that is not there', ['--body', '@/nowhere'], env, 'cannot be read (ENOENT)'],
+  ])('is refused %s, with exit code 2', async (_, args, environment, message) => {
+    const { code, stdout, stderr } = await runCli(['sign', ...args], { env: environment, stdin: 'x' });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('c4nary');
+  });
+
+  test('is refused with a key file that is empty, or that holds several keys', async () => {
+    for (const [content, message] of [
+      ['', 'is empty'],
+      ['pri_c4nary\npri_other\n', 'holds 2 lines'],
+      ['pri_c4nary \n', 'white space'],
+    ] as const) {
+      const { code, stderr } = await runCli(['sign', '--key-file', file('key', content)], { stdin: 'x' });
+      expect(code).toBe(2);
+      expect(stderr).toContain(message);
+      expect(stderr).not.toContain('c4nary');
+    }
+  });
+
+  test('tells a person at a terminal that it waits for the body', async () => {
+    const { stdout, stderr } = await runCli(['sign'], { env, stdin: 'x', tty: true });
+    expect(stderr).toContain('Ctrl-D');
+    expect(stdout).toBe(`${openssl('x')}\n`);
+  });
+});

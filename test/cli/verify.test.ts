@@ -1,0 +1,180 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { fixtures } from 'payment-webhooks/testing';
+import { runCli } from './run-cli.js';
+
+const KEY = 'pri_8Zt';
+const env = { SERVICE_PRIVATE_KEY: KEY };
+const hmac = (body: string | Buffer, key = KEY) => createHmac('sha256', key).update(body).digest('hex');
+const event = fixtures.transactionPaid({
+  payload: { customer: { name: 'Zoë 支払い' }, metadata: { url: 'https://x.example/<a>&b' } },
+});
+const body = JSON.stringify(event);
+const BOM = '\ufeff';
+
+async function verdict(received: string | Buffer, signature: string, args: string[] = []) {
+  const { code, stdout, stderr } = await runCli(['verify', '--signature', signature, '--json', ...args], {
+    env,
+    stdin: received,
+  });
+  expect(stderr).toBe('');
+  return { code, ...JSON.parse(stdout) };
+}
+
+describe('verify', () => {
+  test('says that a signature belongs to a body, exit code 0', async () => {
+    expect(await verdict(body, hmac(body))).toEqual({ code: 0, valid: true, keyIndex: 0 });
+    const { stdout } = await runCli(['verify', '--signature', hmac(body), '--body', body], { env });
+    expect(stdout).toBe('Valid: the signature belongs to this body.\n');
+  });
+
+  const php = body
+    .replaceAll('/', '\\/')
+    .replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const python = '{"id": "x", "list": [1, 2, {"a": null}], "empty": {}, "text": "a,\\nb: {"}';
+
+  test.each<[string, string, string | Buffer, string | Buffer, (signature: string) => string, string]>([
+    ['upper case', 'upper_case', body, body, (s) => s.toUpperCase(), 'in upper case'],
+    ['mixed case', 'upper_case', body, body, (s) => s.slice(0, 32) + s.slice(32).toUpperCase(), 'upper case'],
+    [
+      'a signature cut short',
+      'truncated',
+      body,
+      body,
+      (s) => s.slice(0, 40),
+      '40 of 64 digits, and those are right',
+    ],
+    ['another signature cut short', 'truncated', body, body, () => 'abc', '3 of 64 digits.'],
+    ['a body cut short', 'truncated', body, body.slice(0, 300), (s) => s, 'breaks off after'],
+    ['a body cut inside a text', 'truncated', '{"a":"bc"}', '{"a":"b', (s) => s, 'breaks off after 7 bytes'],
+    ['a BOM that came', 'bom', body, BOM + body, (s) => s, 'without a byte-order mark'],
+    ['a BOM that went', 'bom', BOM + body, body, (s) => s, 'with a byte-order mark'],
+    ['a newline that came', 'trailing_newline', body, `${body}\n`, (s) => s, 'without its trailing newline'],
+    [
+      'newlines that came',
+      'trailing_newline',
+      body,
+      `${body}\r\n\n`,
+      (s) => s,
+      'without its trailing newline',
+    ],
+    ['a newline that went', 'trailing_newline', `${body}\n`, body, (s) => s, 'with another trailing newline'],
+    ['a newline that changed', 'trailing_newline', `${body}\r\n`, `${body}\n`, (s) => s, 'trailing newline'],
+    ['JSON spread out', 'reserialised', body, JSON.stringify(event, null, 2), (s) => s, 'without spaces'],
+    [
+      'JSON spread out, and a newline',
+      'reserialised',
+      body,
+      `${JSON.stringify(event, null, '\t')}\n`,
+      (s) => s,
+      'without',
+    ],
+    [
+      'JSON pressed together',
+      'reserialised',
+      JSON.stringify(event, null, 4),
+      body,
+      (s) => s,
+      'by four spaces',
+    ],
+    [
+      'JSON from a file of tabs',
+      'reserialised',
+      `${JSON.stringify(event, null, '\t')}\n`,
+      body,
+      (s) => s,
+      'by tabs',
+    ],
+    ['JSON of PHP', 'reserialised', php, body, (s) => s, 'as PHP writes it'],
+    [
+      'JSON of Python',
+      'reserialised',
+      python,
+      JSON.stringify(JSON.parse(python)),
+      (s) => s,
+      'as Python writes it',
+    ],
+    [
+      'JSON of Go',
+      'reserialised',
+      '{"a":"\\u003cb\\u003e\\u0026"}',
+      '{"a":"<b>&"}',
+      (s) => s,
+      'as Go writes it',
+    ],
+    ['a prefix', 'signature_form', body, body, (s) => `sha256=${s}`, 'though the right ones are in it'],
+    ['white space', 'signature_form', body, body, (s) => ` ${s}`, 'though the right ones are in it'],
+    ['rubbish behind it', 'signature_form', body, body, (s) => `${s}zz`, 'though the right ones are in it'],
+    ['base64', 'signature_form', body, body, (s) => Buffer.from(s, 'hex').toString('base64'), 'in base64'],
+    ['something else', 'signature_form', body, body, () => 'hello', 'not exactly 64 hexadecimal digits.'],
+    ['nothing', 'signature_missing', body, body, () => '', 'no signature'],
+    ['another body', 'wrong_key', body, body.replace('149.90', '1.00'), (s) => s, 'Wrong key: this key'],
+    ['a body that is no JSON', 'wrong_key', body, 'id=1&name=2', (s) => s, 'Wrong key'],
+    ['no body', 'wrong_key', body, '', (s) => s, 'Wrong key'],
+  ])('names %s: %s', async (_, difference, signed, received, change, message) => {
+    const found = await verdict(received, change(hmac(signed)));
+    expect(found).toMatchObject({ code: 1, valid: false, difference });
+    expect(found.message).toContain(message);
+    expect(found.cure.length).toBeGreaterThan(20);
+  });
+
+  test.each([
+    ['another key', 'pri_other', 'this key made no'],
+    ['the key with a line break', `${KEY}\n`, 'with a line break at its end'],
+    ['the key with a colon', `${KEY}:`, 'with a colon at its end'],
+    ['the key in quotes', `"${KEY}"`, 'in quotes'],
+  ])('names %s: wrong_key', async (name, key, message) => {
+    const found = await verdict(body, hmac(body, key));
+    expect(found).toMatchObject({ code: 1, valid: false, difference: 'wrong_key' });
+    expect(found.message).toContain(name === 'another key' ? 'Wrong key: this key' : message);
+    expect(JSON.stringify(found)).not.toContain(KEY);
+  });
+
+  test('prints the difference and its cure for a person', async () => {
+    const { code, stdout } = await runCli(['verify', '--signature', hmac(body).toUpperCase()], {
+      env,
+      stdin: body,
+    });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^Not valid: The digits are right, but in upper case\.\n.+\n$/);
+  });
+
+  test('survives a document so deep that nothing can write it', async () => {
+    const deep = '['.repeat(20_000) + ']'.repeat(20_000);
+    expect(await verdict(deep, hmac('other'))).toMatchObject({ code: 1, difference: 'wrong_key' });
+  });
+
+  describe('with several keys in a file', () => {
+    let folder: string;
+    let keys: string;
+    beforeAll(() => {
+      folder = mkdtempSync(join(tmpdir(), 'verify-'));
+      keys = join(folder, 'keys');
+      writeFileSync(keys, 'pri_new\npri_old\n');
+    });
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    test('says which of them it was', async () => {
+      const args = ['verify', '--signature', hmac(body, 'pri_old'), '--key-file', keys];
+      const { code, stdout } = await runCli(args, { stdin: body });
+      expect({ code, stdout }).toEqual({
+        code: 0,
+        stdout: 'Valid: the signature belongs to this body. It was made with key 2 of 2.\n',
+      });
+    });
+
+    test('says that it was none of them', async () => {
+      const found = await verdict(body, hmac(body), ['--key-file', keys]);
+      expect(found.message).toContain('none of these keys');
+    });
+  });
+
+  test('is refused without a key, with exit code 2', async () => {
+    const { code, stderr } = await runCli(['verify', '--signature', 'x'], { stdin: body });
+    expect(code).toBe(2);
+    expect(stderr).toContain('SERVICE_PRIVATE_KEY');
+  });
+});

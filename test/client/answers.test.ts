@@ -1,0 +1,259 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { ServiceClient, type ServiceClientOptions, type ServiceError } from 'payment-webhooks/client';
+import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
+
+let server: SpecServer;
+beforeAll(async () => {
+  server = await startSpecServer();
+});
+beforeEach(() => server.reset());
+afterAll(() => server.close());
+
+const clientOf = (options: ServiceClientOptions = {}) =>
+  new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY, ...options });
+
+const failure = (promise: Promise<unknown>): Promise<ServiceError> =>
+  promise.then(
+    () => {
+      throw new Error('it should have failed');
+    },
+    (error) => error,
+  );
+
+const MIB = 1_048_576;
+
+describe('an answer that is not what it should be', () => {
+  test('200 with HTML is no JSON, and the message asks after the address', async () => {
+    server.once((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hi'));
+    const error = await failure(clientOf().account.me());
+    expect(error).toMatchObject({ name: 'ConnectionError', code: 'RESPONSE_NOT_JSON' });
+    expect(error.message).toContain('GET /api/v2/account/me: answered 200 with text/html');
+    expect(error.message).toContain('baseUrl');
+    expect(error).not.toHaveProperty('status');
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['white space', ' \n'],
+    ['half a document', '{"data":['],
+  ])('200 with %s is no JSON', async (_, body) => {
+    server.once((_, response) => response.writeHead(200).end(body));
+    await expect(clientOf().webhooks.list()).rejects.toMatchObject({ code: 'RESPONSE_NOT_JSON' });
+  });
+
+  test('a deletion needs no body, and passes over one that is there', async () => {
+    for (const body of ['', 'gone', '{"data":null}']) {
+      server.once((_, response) => response.writeHead(200).end(body));
+      await expect(clientOf().webhooks.delete('w1')).resolves.toBeUndefined();
+    }
+  });
+
+  test('10 MB of JSON are not read', async () => {
+    server.once((_, response) => json(response, 200, { data: 'x'.repeat(10 * MIB) }));
+    const error = await failure(clientOf().account.me());
+    expect(error).toMatchObject({ name: 'ConnectionError', code: 'RESPONSE_TOO_LARGE' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['without a length', false],
+    ['with a length', true],
+  ])('the cap is exact, %s', async (_, declared) => {
+    const answer = (bytes: number) =>
+      server.once((_, response) => {
+        const body = JSON.stringify({ x: 'x'.repeat(bytes - 8) });
+        response.writeHead(200, declared ? { 'content-length': bytes } : {});
+        if (!declared) response.write(body.slice(0, 3));
+        response.end(declared ? body : body.slice(3));
+      });
+    const client = clientOf({ maxResponseBytes: 5_000 });
+    answer(5_000);
+    await expect(client.account.me()).resolves.toBeDefined();
+    answer(5_001);
+    await expect(client.account.me()).rejects.toMatchObject({ code: 'RESPONSE_TOO_LARGE' });
+  });
+
+  test('a compressed answer counts as what it unpacks to', async () => {
+    server.once((_, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50 * MIB, 32))),
+    );
+    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'RESPONSE_TOO_LARGE' });
+  });
+
+  test('a body that never ends is left at the cap, and its sender stopped', async () => {
+    let written = 0;
+    const stopped = new Promise<void>((resolve) => {
+      server.once((_, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        const more = () => {
+          while (!response.destroyed && response.write(' '.repeat(65_536))) written += 65_536;
+        };
+        response.on('drain', more);
+        response.on('close', resolve);
+        more();
+      });
+    });
+    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'RESPONSE_TOO_LARGE' });
+    await stopped;
+    expect(written).toBeLessThan(20 * MIB);
+  });
+
+  test('a body that trickles for ever ends with the timeout', async () => {
+    server.once((_, response) => {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write(' '), 20);
+      response.on('close', () => clearInterval(timer));
+    });
+    const running = clientOf({ timeout: 200, retries: 0 }).account.me();
+    await expect(running).rejects.toMatchObject({ code: 'TIMED_OUT' });
+  });
+
+  test('what is no HTTP at all is a network fault', async () => {
+    const tcp = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
+    await once(tcp.listen(0, '127.0.0.1'), 'listening');
+    const { port } = tcp.address() as { port: number };
+    const client = clientOf({ baseUrl: `http://127.0.0.1:${port}`, retries: 0 });
+    await expect(client.account.me()).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
+    tcp.close();
+  });
+
+  test('nobody listening is a network fault that says so', async () => {
+    const tcp = createTcpServer();
+    await once(tcp.listen(0, '127.0.0.1'), 'listening');
+    const { port } = tcp.address() as { port: number };
+    await new Promise((resolve) => tcp.close(resolve));
+    const error = await failure(clientOf({ baseUrl: `http://127.0.0.1:${port}`, retries: 0 }).account.me());
+    expect(error).toMatchObject({ code: 'NETWORK_FAILED', cause: { code: 'ECONNREFUSED' } });
+    expect(error.message).toContain('nothing listens there');
+  });
+
+  test('JSON of another shape is an error that names the codec', async () => {
+    for (const body of [
+      { data: {} },
+      { data: [{ url: 'x' }] },
+      [],
+      5,
+      null,
+      { data: [{ id: 1, url: 'x' }] },
+    ]) {
+      server.once((_, response) => json(response, 200, body));
+      const call = Array.isArray(body) ? clientOf().account.me() : clientOf().webhooks.list();
+      const error = await failure(call);
+      expect(error).toMatchObject({ name: 'ServiceError', code: 'RESPONSE_UNEXPECTED', status: 200, body });
+      expect(error.message).toContain('codec');
+    }
+  });
+
+  test.each([
+    ['objects', '{"a":', '1', '}'],
+    ['lists', '[', '', ']'],
+  ])('%s 50,000 levels deep are an error and no crash', async (_, open, middle, close) => {
+    const body = open.repeat(50_000) + middle + close.repeat(50_000);
+    for (const status of [200, 400]) {
+      server.once((_, response) => response.writeHead(status).end(body));
+      await expect(clientOf().webhooks.list()).rejects.toMatchObject({ status });
+    }
+  });
+});
+
+describe('redirects', () => {
+  const redirect = (status: number, location: string | undefined) =>
+    server.once((_, response) =>
+      response.writeHead(status, location === undefined ? {} : { location }).end(),
+    );
+
+  test.each([301, 302, 303, 307, 308])(
+    'to another origin (%i) is refused, and no credential follows',
+    async (status) => {
+      const stranger = await startSpecServer();
+      redirect(status, `${stranger.baseUrl}/api/v2/account/me`);
+      const error = await failure(clientOf().account.me());
+      expect(error).toMatchObject({ name: 'ServiceError', code: 'REDIRECT_REFUSED', status });
+      expect(error.message).toContain(stranger.baseUrl);
+      expect(stranger.requests).toHaveLength(0);
+      await stranger.close();
+    },
+  );
+
+  test.each([
+    'https://evil.example/',
+    '//evil.example/',
+    'http://127.0.0.1:1/',
+    'javascript:1',
+    'http://u:p@X',
+  ])('to %s is refused', async (location) => {
+    redirect(302, location.replace('X', new URL(server.baseUrl).host));
+    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'REDIRECT_REFUSED' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('to the same origin is followed, with the method and body of a write where the status keeps them', async () => {
+    redirect(302, '/api/v2/account/me');
+    await expect(clientOf().account.me()).resolves.toMatchObject({ id: 'acc_1' });
+    redirect(307, `${server.baseUrl}/api/v2/webhooks`);
+    await expect(clientOf().webhooks.create({ url: 'https://a.example' })).resolves.toBeDefined();
+    expect(server.webhooks.size).toBe(1);
+    redirect(302, '/api/v2/webhooks');
+    await expect(clientOf().webhooks.create({ url: 'https://a.example' })).rejects.toMatchObject({
+      code: 'REDIRECT_REFUSED',
+    });
+    expect(server.webhooks.size).toBe(1);
+  });
+
+  test('in a circle is refused', async () => {
+    server.always((_, response) => void response.writeHead(302, { location: '/api/v2/account/me' }).end());
+    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'REDIRECT_REFUSED' });
+    expect(server.requests).toHaveLength(4);
+  });
+
+  test('without an address is refused', async () => {
+    redirect(302, undefined);
+    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'REDIRECT_REFUSED' });
+  });
+});
+
+describe('TLS', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'tls-'));
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+    const make = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+    execFileSync('openssl', [...make, '-days', '2', '-keyout', key, '-out', cert, ...subject], {
+      stdio: 'pipe',
+    });
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('a self-signed certificate is refused with the reason, and nothing is sent', async () => {
+    let requests = 0;
+    const https = createTlsServer(
+      { key: readFileSync(join(folder, 'key.pem')), cert: readFileSync(join(folder, 'cert.pem')) },
+      (_, response) => {
+        requests += 1;
+        response.end('{}');
+      },
+    );
+    await once(https.listen(0, '127.0.0.1'), 'listening');
+    const { port } = https.address() as { port: number };
+    const error = await failure(clientOf({ baseUrl: `https://localhost:${port}` }).account.me());
+    expect(error).toMatchObject({
+      name: 'ConnectionError',
+      code: 'TLS_FAILED',
+      cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    });
+    expect(error.message).toContain('self-signed certificate');
+    expect(error.message).toContain('NODE_EXTRA_CA_CERTS');
+    expect(requests).toBe(0);
+    https.close();
+  });
+});

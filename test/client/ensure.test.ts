@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { ServiceClient } from 'payment-webhooks/client';
+import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
+
+let server: SpecServer;
+let client: ServiceClient;
+beforeAll(async () => {
+  server = await startSpecServer();
+  client = new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY });
+});
+beforeEach(() => server.reset());
+afterAll(() => server.close());
+
+const url = 'https://shop.example/hooks';
+const register = (id: string, at = url, events = ['*']) => server.webhooks.set(id, { id, url: at, events });
+const writes = () => server.requests.filter(({ method }) => method !== 'GET');
+
+describe('ensure, alone', () => {
+  test('creates what is not there, and finds it unchanged the next time', async () => {
+    const first = await client.webhooks.ensure({ url, events: ['transaction.paid'] });
+    expect(first).toMatchObject({ action: 'created', webhook: { url, events: ['transaction.paid'] } });
+    const second = await client.webhooks.ensure({ url, events: ['transaction.paid'] });
+    expect(second).toEqual({ action: 'unchanged', webhook: first.webhook });
+    expect(writes()).toHaveLength(1);
+  });
+
+  test('updates the events and sends nothing else', async () => {
+    register('w1');
+    const { action, webhook } = await client.webhooks.ensure({ url, events: ['transaction.paid'] });
+    expect({ action, webhook }).toMatchObject({
+      action: 'updated',
+      webhook: { id: 'w1', url, events: ['transaction.paid'] },
+    });
+    expect(writes()).toEqual([expect.objectContaining({ method: 'PUT', path: '/api/v2/webhooks/w1' })]);
+    expect(JSON.parse(writes()[0]?.body ?? '')).toEqual({ events: ['transaction.paid'] });
+  });
+
+  test('without events it asks for all of them', async () => {
+    register('w1', url, ['transaction.paid']);
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'updated',
+      webhook: { events: ['*'] },
+    });
+  });
+
+  test.each([
+    [
+      ['b.c', 'a.b'],
+      ['a.b', 'b.c'],
+    ],
+    [['a.b', 'a.b'], ['a.b']],
+    [['*', 'a.b'], ['*']],
+  ])('the events %j are the same as %j', async (registered, events) => {
+    register('w1', url, registered);
+    await expect(client.webhooks.ensure({ url, events })).resolves.toMatchObject({ action: 'unchanged' });
+  });
+
+  test.each([
+    'https://SHOP.example/hooks',
+    'https://shop.example:443/hooks',
+    'https://shop.example/hooks#top',
+    'https://shop.example/a/../hooks',
+  ])('the registered address %s is the same', async (registered) => {
+    register('w1', registered);
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'unchanged' });
+    expect(writes()).toHaveLength(0);
+  });
+
+  test.each([
+    'https://shop.example/hooks/',
+    'https://shop.example/Hooks',
+    'https://shop.example/hooks?a=1',
+    'http://shop.example/hooks',
+    'https://other.example/hooks',
+    'no address at all',
+  ])('the webhook at %s is somebody else and stays as it is', async (other) => {
+    register('other', other, ['refund.succeeded']);
+    const before = structuredClone(server.webhooks.get('other'));
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'created' });
+    expect(server.webhooks.get('other')).toEqual(before);
+    expect(server.webhooks.size).toBe(2);
+  });
+
+  test('of two that are there already it takes the one that fits, else the first by id, and deletes none', async () => {
+    register('b', url, ['transaction.paid']);
+    register('a', url, ['refund.succeeded']);
+    await expect(client.webhooks.ensure({ url, events: ['transaction.paid'] })).resolves.toMatchObject({
+      action: 'unchanged',
+      webhook: { id: 'b' },
+    });
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'updated',
+      webhook: { id: 'a' },
+    });
+    expect(server.webhooks.size).toBe(2);
+  });
+
+  test('a bare list does as well as one under data', async () => {
+    server.wrap = (value) => value;
+    register('w1');
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'unchanged' });
+  });
+});
+
+describe('ensure, by two deploys at once', () => {
+  test('whatever the order of events, one webhook is left, and every deploy is told of one', async () => {
+    server.always((_, __, next) => setTimeout(next, Math.random() * 60));
+    const urls = Array.from({ length: 12 }, (_, index) => `https://shop.example/hooks/${index}`);
+    const told = await Promise.all(
+      urls.flatMap((url) =>
+        [0, 20, 40].map(async (wait) => {
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * wait));
+          return client.webhooks.ensure({ url, events: ['transaction.paid'] });
+        }),
+      ),
+    );
+    expect([...server.webhooks.values()].map((webhook) => webhook.url).sort()).toEqual(urls.sort());
+    expect(told.every(({ webhook }) => webhook.events.join() === 'transaction.paid')).toBe(true);
+  }, 20_000);
+
+  test('the later id yields to the earlier one that appeared meanwhile', async () => {
+    server.makeId = () => 'b';
+    server.once((_, __, next) => {
+      next();
+      register('a');
+    });
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'unchanged',
+      webhook: { id: 'a' },
+    });
+    expect([...server.webhooks.keys()]).toEqual(['a']);
+    expect(writes().map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /api/v2/webhooks',
+      'DELETE /api/v2/webhooks/b',
+    ]);
+  });
+
+  test('the earlier id waits for the later one to yield', async () => {
+    server.makeId = () => 'a';
+    server.once((_, __, next) => {
+      next();
+      register('b');
+      setTimeout(() => server.webhooks.delete('b'), 300);
+    });
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'created',
+      webhook: { id: 'a' },
+    });
+    expect([...server.webhooks.keys()]).toEqual(['a']);
+  });
+
+  test('a later id whose deploy is long done is taken over, with the wanted events', async () => {
+    server.makeId = () => 'a';
+    server.once((_, __, next) => {
+      next();
+      register('b');
+    });
+    await expect(client.webhooks.ensure({ url, events: ['transaction.paid'] })).resolves.toMatchObject({
+      action: 'updated',
+      webhook: { id: 'b', events: ['transaction.paid'] },
+    });
+    expect([...server.webhooks.keys()]).toEqual(['b']);
+  });
+
+  test('when the rival vanished after ours was withdrawn, it registers again: never none', async () => {
+    const ids = ['b', 'c'];
+    server.makeId = () => ids.shift() ?? 'd';
+    server.once((_, __, next) => {
+      next();
+      register('a');
+    });
+    server.once((_, __, next) => next());
+    server.once((_, __, next) => {
+      next();
+      server.webhooks.delete('a');
+    });
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'created',
+      webhook: { id: 'c' },
+    });
+    expect([...server.webhooks.keys()]).toEqual(['c']);
+  });
+
+  test('a webhook that is deleted before its update is registered anew', async () => {
+    register('w1', url, ['refund.succeeded']);
+    server.once((_, __, next) => {
+      next();
+      server.webhooks.delete('w1');
+    });
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'created' });
+    expect(server.webhooks.size).toBe(1);
+  });
+
+  test('rivals that come back without end do not keep it for ever: one too many is better than none', async () => {
+    const ids = ['x', 'y', 'z'];
+    server.makeId = () => ids.shift() ?? 'never';
+    // Each listing that should find ours alone shows a rival, each listing that looks for others shows none.
+    server.always((request, response, next) => {
+      if (request.method !== 'GET') return next();
+      const data =
+        server.webhooks.size === 0 ? [] : [...server.webhooks.values(), { id: 'a', url, events: ['*'] }];
+      json(response, 200, { data });
+    });
+    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'created',
+      webhook: { id: 'z' },
+    });
+    expect([...server.webhooks.keys()]).toEqual(['z']);
+  });
+
+  test('the signal of the caller ends the wait for a rival', async () => {
+    server.makeId = () => 'a';
+    server.once((_, __, next) => {
+      next();
+      register('b');
+    });
+    const signal = AbortSignal.timeout(150);
+    const error = await client.webhooks.ensure({ url }, { signal }).catch((error) => error);
+    expect(error).toBe(signal.reason);
+  });
+});

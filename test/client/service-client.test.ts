@@ -1,0 +1,359 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import {
+  AuthenticationError,
+  ConfigurationError,
+  ConnectionError,
+  NotFoundError,
+  PermissionError,
+  RateLimitError,
+  ServiceClient,
+  type ServiceClientOptions,
+  ServiceError,
+  ValidationError,
+} from 'payment-webhooks/client';
+import {
+  INACTIVE_KEY,
+  json,
+  NO_SCOPE_TOKEN,
+  PRIVATE_KEY,
+  READ_TOKEN,
+  type SpecServer,
+  startSpecServer,
+  TOKEN,
+  UNVERIFIED_KEY,
+} from './spec-server.js';
+
+let server: SpecServer;
+beforeAll(async () => {
+  server = await startSpecServer();
+});
+beforeEach(() => server.reset());
+afterAll(() => server.close());
+
+const clientOf = (options: ServiceClientOptions = { privateKey: PRIVATE_KEY }) =>
+  new ServiceClient({ baseUrl: server.baseUrl, retries: 0, ...options });
+
+const failure = (promise: Promise<unknown>): Promise<ServiceError> =>
+  promise.then(
+    () => {
+      throw new Error('it should have failed');
+    },
+    (error) => error,
+  );
+
+describe.each([
+  [
+    'a private key',
+    { privateKey: PRIVATE_KEY },
+    `Basic ${Buffer.from(`${PRIVATE_KEY}:`).toString('base64')}`,
+  ],
+  ['an access token', { accessToken: TOKEN }, `Bearer ${TOKEN}`],
+  ['a function that gives a token', { accessToken: async () => TOKEN }, `Bearer ${TOKEN}`],
+])('with %s', (_, credential, header) => {
+  const url = 'https://shop.example/hooks';
+
+  test('the account is read', async () => {
+    await expect(clientOf(credential).account.me()).resolves.toEqual({ id: 'acc_1', active: true });
+    const [request] = server.requests;
+    expect(request).toMatchObject({ method: 'GET', path: '/api/v2/account/me', body: '' });
+    expect(request?.headers).toMatchObject({ authorization: header, accept: 'application/json' });
+    expect(request?.headers).not.toHaveProperty('content-type');
+  });
+
+  test('a webhook is registered, listed, changed and deleted', async () => {
+    const { webhooks } = clientOf(credential);
+    const created = await webhooks.create({ url, events: ['transaction.paid'] });
+    expect(created).toMatchObject({ url, events: ['transaction.paid'], created_at: 'now' });
+    expect(await webhooks.list()).toEqual([created]);
+    const changed = await webhooks.update(created.id, { events: ['*'] });
+    expect(changed).toEqual({ ...created, events: ['*'] });
+    await expect(webhooks.delete(created.id)).resolves.toBeUndefined();
+    expect(await webhooks.list()).toEqual([]);
+    expect(server.requests.every(({ headers }) => headers.authorization === header)).toBe(true);
+  });
+
+  test('ensure registers a webhook', async () => {
+    await expect(clientOf(credential).webhooks.ensure({ url })).resolves.toMatchObject({
+      action: 'created',
+      webhook: { url, events: ['*'] },
+    });
+  });
+});
+
+describe('what is sent', () => {
+  const url = 'https://shop.example/hooks';
+
+  test('a new webhook without events asks for all of them', async () => {
+    await clientOf().webhooks.create({ url });
+    expect(server.requests[0]).toMatchObject({ method: 'POST', path: '/api/v2/webhooks' });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ url, events: ['*'] });
+    expect(server.requests[0]?.headers['content-type']).toBe('application/json');
+  });
+
+  test('a change sends only the fields that are given', async () => {
+    server.webhooks.set('w1', { id: 'w1', url, events: ['*'] });
+    await clientOf().webhooks.update('w1', { url: new URL('https://shop.example/other') });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ url: 'https://shop.example/other' });
+    await clientOf().webhooks.update('w1', { url: undefined, events: ['transaction.paid'] } as never);
+    expect(JSON.parse(server.requests[1]?.body ?? '')).toEqual({ events: ['transaction.paid'] });
+  });
+
+  test.each(['a/b', 'ä?x=1#y', '../account/me', '%2e%2e', 'x y'])(
+    'the id %j stays one segment',
+    async (id) => {
+      server.webhooks.set(id, { id, url, events: ['*'] });
+      await clientOf().webhooks.delete(id);
+      expect(server.requests[0]?.path).toBe(`/api/v2/webhooks/${encodeURIComponent(id)}`);
+      expect(server.webhooks.size).toBe(0);
+    },
+  );
+
+  test.each(['', '.', '..', '\ud800', undefined, 7])('the id %j is refused before a request', async (id) => {
+    for (const call of [
+      () => clientOf().webhooks.delete(id as string),
+      () => clientOf().webhooks.update(id as string, { url }),
+    ]) {
+      await expect(call()).rejects.toBeInstanceOf(ConfigurationError);
+    }
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test.each([
+    [{}, 'url is missing'],
+    [{ url: 'shop.example/hooks' }, 'no absolute address'],
+    [{ url: 'ftp://shop.example/hooks' }, 'no absolute address'],
+    [{ url, events: [] }, 'events is an empty list'],
+    [{ url, events: 'transaction.paid' }, 'events is no list of names'],
+    [{ url, event: ['*'] }, 'Unknown option "event". Did you mean "events"?'],
+    [undefined, 'Give an object'],
+  ])('the webhook %j is refused before a request', async (input, message) => {
+    await expect(clientOf().webhooks.create(input as never)).rejects.toThrow(message);
+    await expect(clientOf().webhooks.ensure(input as never)).rejects.toBeInstanceOf(ConfigurationError);
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('a change of nothing is refused before a request', async () => {
+    await expect(clientOf().webhooks.update('w1', {})).rejects.toThrow('nothing to change');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('an address that is not https draws a warning, unless it is this machine', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    await clientOf().webhooks.create({ url: 'http://localhost:3000/hooks' });
+    await clientOf().webhooks.create({ url: 'http://shop.example/hooks?token=canary' });
+    const warned = warn.mock.calls.map(([text, options]) => ({ text, options }));
+    warn.mockRestore();
+    expect(warned).toHaveLength(1);
+    expect(warned[0]?.options).toMatchObject({ code: 'WEBHOOK_URL_NOT_HTTPS' });
+    expect(warned[0]?.text).toContain('shop.example');
+    expect(warned[0]?.text).not.toContain('canary');
+    expect(server.webhooks.size).toBe(2);
+  });
+});
+
+describe('refusals of the service', () => {
+  const cases = [
+    ['a wrong key', { privateKey: 'pri_other' }, AuthenticationError, 'UNAUTHENTICATED', 401],
+    ['a wrong token', { accessToken: 'nobody' }, AuthenticationError, 'UNAUTHENTICATED', 401],
+    ['an inactive account', { privateKey: INACTIVE_KEY }, PermissionError, 'FORBIDDEN', 403],
+    ['an unverified identity', { privateKey: UNVERIFIED_KEY }, PermissionError, 'FORBIDDEN', 403],
+    ['a token without the scope', { accessToken: NO_SCOPE_TOKEN }, PermissionError, 'FORBIDDEN', 403],
+  ] as const;
+  const calls = [
+    ['account.me', (client: ServiceClient) => client.account.me()],
+    ['webhooks.list', (client: ServiceClient) => client.webhooks.list()],
+    ['webhooks.create', (client: ServiceClient) => client.webhooks.create({ url: 'https://a.example' })],
+    ['webhooks.update', (client: ServiceClient) => client.webhooks.update('w1', { events: ['*'] })],
+    ['webhooks.delete', (client: ServiceClient) => client.webhooks.delete('w1')],
+    ['webhooks.ensure', (client: ServiceClient) => client.webhooks.ensure({ url: 'https://a.example' })],
+  ] as const;
+
+  describe.each(cases)('%s', (_, credential, Class, code, status) => {
+    test.each(calls)(`fails %s with ${code}`, async (_name, call) => {
+      const error = await failure(call(clientOf(credential)));
+      expect(error).toBeInstanceOf(Class);
+      expect(error).toMatchObject({ code, status, name: Class.name });
+      if (status === 401) expect(error.body).toEqual({ message: 'Unauthenticated.' });
+    });
+  });
+
+  test('a token may read and yet not write', async () => {
+    const client = clientOf({ accessToken: READ_TOKEN });
+    await expect(client.webhooks.list()).resolves.toEqual([]);
+    await expect(client.webhooks.create({ url: 'https://a.example' })).rejects.toBeInstanceOf(
+      PermissionError,
+    );
+  });
+
+  test('an unknown id is a NotFoundError', async () => {
+    await expect(clientOf().webhooks.delete('nobody')).rejects.toBeInstanceOf(NotFoundError);
+    await expect(clientOf().webhooks.update('nobody', { events: ['*'] })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      status: 404,
+    });
+  });
+
+  test('422 is a ValidationError with the issues', async () => {
+    const error = await failure(clientOf().webhooks.create({ url: 'https://refused.example' }));
+    expect(error).toBeInstanceOf(ValidationError);
+    expect(error).toMatchObject({ code: 'VALIDATION_FAILED', status: 422 });
+    expect((error as ValidationError).issues).toEqual([{ path: 'url', message: 'The url is not public.' }]);
+    expect(error.message).toContain('The url was refused. url: The url is not public.');
+  });
+
+  test('429 is a RateLimitError that says how long to wait, also for POST, which is not repeated', async () => {
+    server.once((_, response) => json(response, 429, { message: 'Slow down.' }, { 'retry-after': '7' }));
+    const error = await failure(
+      clientOf({ privateKey: PRIVATE_KEY, retries: 2 }).webhooks.create({ url: 'https://a.example' }),
+    );
+    expect(error).toBeInstanceOf(RateLimitError);
+    expect(error).toMatchObject({ code: 'RATE_LIMITED', status: 429, retryAfterMs: 7_000 });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test.each([
+    [400, 'REQUEST_REFUSED'],
+    [409, 'REQUEST_REFUSED'],
+    [304, 'REQUEST_REFUSED'],
+    [500, 'SERVICE_FAILED'],
+    [503, 'SERVICE_FAILED'],
+  ])('%i is a ServiceError of no special kind', async (status, code) => {
+    server.once((_, response) => json(response, status, status === 304 ? undefined : { message: 'No.' }));
+    const error = await failure(clientOf().account.me());
+    expect(error).toMatchObject({ name: 'ServiceError', code, status });
+  });
+
+  test('an error page that is not JSON keeps its status, and its text', async () => {
+    server.once((_, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'));
+    const error = await failure(clientOf().account.me());
+    expect(error).toMatchObject({ code: 'SERVICE_FAILED', status: 502, body: '<h1>Bad gateway</h1>' });
+  });
+
+  test('what the service says becomes one line without control characters', async () => {
+    server.once((_, response) => json(response, 400, { message: `a\u001b[31m\nb\u2028${'c'.repeat(999)}` }));
+    const { message } = await failure(clientOf().account.me());
+    expect(message).toMatch(/a \[31m b c{190,}…$/);
+    expect(message.length).toBeLessThan(300);
+  });
+});
+
+describe('ServiceError.is', () => {
+  test('knows its kinds, and its base knows all of them', async () => {
+    const error = await failure(clientOf({ privateKey: 'pri_other' }).account.me());
+    expect(ServiceError.is(error)).toBe(true);
+    expect(AuthenticationError.is(error)).toBe(true);
+    expect(PermissionError.is(error)).toBe(false);
+    expect(ConnectionError.is(error)).toBe(false);
+    expect(ServiceError.is(new Error('other'))).toBe(false);
+    expect(ServiceError.is({ name: 'ServiceError' })).toBe(false);
+    expect(ServiceError.is(null)).toBe(false);
+  });
+
+  test('knows the errors of another copy of the package', async () => {
+    await jest.isolateModulesAsync(async () => {
+      const copy = await import('payment-webhooks/client');
+      expect(copy.ServiceError).not.toBe(ServiceError);
+      const error = await failure(clientOf({ privateKey: 'pri_other' }).account.me());
+      expect(error).not.toBeInstanceOf(copy.ServiceError);
+      expect(copy.ServiceError.is(error)).toBe(true);
+      expect(copy.AuthenticationError.is(error)).toBe(true);
+      expect(copy.NotFoundError.is(error)).toBe(false);
+    });
+  });
+});
+
+describe('the constructor', () => {
+  const saved = { ...process.env };
+  beforeEach(() => {
+    process.env.SERVICE_API_URL = server.baseUrl;
+    process.env.SERVICE_PRIVATE_KEY = PRIVATE_KEY;
+  });
+  afterEach(() => {
+    process.env = { ...saved };
+  });
+
+  test.each([[undefined], [{}], [Object.create(null)], [{ privateKey: undefined, baseUrl: undefined }]])(
+    'takes address and key from the environment when given %j',
+    async (options) => {
+      await expect(new ServiceClient(options).account.me()).resolves.toMatchObject({ id: 'acc_1' });
+    },
+  );
+
+  test('takes an explicit access token before the key in the environment', async () => {
+    await new ServiceClient({ accessToken: TOKEN }).account.me();
+    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
+  });
+
+  test('takes an explicit key before the one in the environment', async () => {
+    process.env.SERVICE_PRIVATE_KEY = 'pri_other';
+    await expect(new ServiceClient({ privateKey: PRIVATE_KEY }).account.me()).resolves.toBeDefined();
+  });
+
+  test('keeps a path of the address, and takes another apiPath', async () => {
+    server.always((_, response) => json(response, 200, {}));
+    await new ServiceClient({ baseUrl: `${server.baseUrl}/pay/` }).account.me();
+    await new ServiceClient({ apiPath: '/sandbox/api/v2/', privateKey: 'pri_sandbox_x' }).account.me();
+    expect(server.requests.map(({ path }) => path)).toEqual([
+      '/pay/api/v2/account/me',
+      '/sandbox/api/v2/account/me',
+    ]);
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['two credentials', { privateKey: 'pri_a', accessToken: 'b' }, 'Both privateKey and accessToken'],
+    ['an empty key', { privateKey: '' }, 'privateKey is empty'],
+    ['a key with a newline', { privateKey: 'pri_canary\n' }, 'privateKey has a line break'],
+    ['a key with a colon', { privateKey: 'pri_canary:' }, 'privateKey has a colon'],
+    ['a key of another type', { privateKey: 5 }, 'privateKey is of type number'],
+    ['a sandbox key for v2', { privateKey: 'pri_sandbox_canary' }, 'is a sandbox key, which API v2 refuses'],
+    ['an empty token', { accessToken: '' }, 'accessToken is empty'],
+    ['a token with its scheme', { accessToken: 'Bearer canary' }, 'without "Bearer"'],
+    ['a token of another type', { accessToken: null }, 'accessToken is null'],
+    ['an address that is none', { baseUrl: 'pri_canary' }, 'baseUrl is not an absolute https: address'],
+    ['an address of another scheme', { baseUrl: 'ftp://x.example' }, 'baseUrl is not an absolute https:'],
+    ['http to another machine', { baseUrl: 'http://api.example.com' }, 'baseUrl is http: to another machine'],
+    ['http to a lookalike', { baseUrl: 'http://127.0.0.1.example.com' }, 'baseUrl is http: to another'],
+    ['an address with a password', { baseUrl: 'https://u:canary@x.example' }, 'has a user name'],
+    ['an address with a query', { baseUrl: 'https://x.example?canary' }, 'a query'],
+    ['an address that holds the path', { baseUrl: 'https://x.example/api/v2/' }, 'ends in /api/v2'],
+    ['an apiPath that leads elsewhere', { apiPath: '/../x' }, 'apiPath is no path'],
+    ['an apiPath without a slash', { apiPath: 'api/v2' }, 'apiPath is no path'],
+    ['a negative timeout', { timeout: -1 }, 'timeout is -1'],
+    ['a timeout that no timer can wait', { timeout: 1e12 }, 'timeout is 1000000000000'],
+    ['retries that are no number', { retries: Number.NaN }, 'retries is NaN'],
+    ['half a retry', { retries: 0.5 }, 'retries is 0.5'],
+    ['no answer at all', { maxResponseBytes: 0 }, 'maxResponseBytes is 0'],
+    ['a fetch that is no function', { fetch: {} }, 'fetch is of type object'],
+    ['a codec with a slip', { codec: { webhok: () => {} } }, 'Did you mean "webhook"?'],
+    ['a codec part that is no function', { codec: { webhook: 'x' } }, 'codec.webhook is of type string'],
+    [
+      'an unknown option',
+      { baseURL: 'https://x.example' },
+      'Unknown option "baseURL". Did you mean "baseUrl"?',
+    ],
+  ])('refuses %s, in words without a secret', (_, options, message) => {
+    const construct = () => new ServiceClient(options as ServiceClientOptions);
+    expect(construct).toThrow(ConfigurationError);
+    expect(construct).toThrow(message);
+    expect(construct).not.toThrow('canary');
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('refuses to guess what neither options nor environment say, naming the variables', () => {
+    delete process.env.SERVICE_PRIVATE_KEY;
+    expect(() => new ServiceClient()).toThrow('set SERVICE_PRIVATE_KEY');
+    delete process.env.SERVICE_API_URL;
+    expect(() => new ServiceClient()).toThrow('set SERVICE_API_URL');
+    process.env.SERVICE_PRIVATE_KEY = 'pri_sandbox_x';
+    expect(() => new ServiceClient({ baseUrl: server.baseUrl })).toThrow(
+      'SERVICE_PRIVATE_KEY is a sandbox key',
+    );
+  });
+
+  test.each(['http://localhost:1', 'http://127.8.0.1:1', 'http://[::1]:1', 'https://api.example.com'])(
+    'accepts the address %s',
+    (baseUrl) => {
+      expect(() => new ServiceClient({ baseUrl })).not.toThrow();
+    },
+  );
+});

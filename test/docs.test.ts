@@ -1,0 +1,185 @@
+// Runs what the docs show, and holds their tables and links to the code. docs/contributing.md has the conventions.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { OPTIONS } from '../src/client/options.js';
+import { FAULTS } from '../src/errors.js';
+import { DEFAULTS } from '../src/options.js';
+import { type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
+import { node, ROOT, tsx } from './setup/shell.js';
+
+const DOCS = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(ROOT, 'examples')).map((name) => `examples/${name}/README.md`),
+].filter((name) => name.endsWith('.md'));
+
+const read = (doc: string) => readFileSync(join(ROOT, doc), 'utf8');
+const snippets = writeSnippets(DOCS);
+const marked = (mark: string) =>
+  snippets
+    .filter((snippet) => snippet.mark === mark)
+    .map((snippet) => [`${snippet.doc}:${snippet.line}`, snippet] as const);
+
+describe('the TypeScript of the docs', () => {
+  beforeAll(writeTsconfig);
+
+  test('compiles, every block of it', async () => {
+    expect(snippets.length).toBeGreaterThan(10);
+    const { stdout } = await node([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', TSCONFIG]);
+    expect(stdout).toBe('');
+  }, 60_000);
+
+  test('has no mark but those that mean something', () => {
+    const marks = new Set(snippets.map(({ mark }) => mark));
+    expect([...marks].filter((mark) => !['', 'fragment', 'run'].includes(mark))).toEqual([]);
+  });
+
+  test.each(marked('run'))(
+    'prints what the doc shows: %s',
+    async (_where, { file, shown }: Snippet) => {
+      const { code, stdout, stderr } = await tsx([file]);
+      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: shown, stderr: '' });
+    },
+    30_000,
+  );
+
+  test('passes where it is a suite for Jest', async () => {
+    const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
+    const files = suitesOf('@jest/globals').map(({ file }) => file);
+    const args = [...files, '--testMatch=**/.scratch/docs/**/*.test.ts', '--reporters=default'];
+    const { code, stderr } = await node([jest, ...args]);
+    expect(stderr).toContain(`Test Suites: ${files.length} passed`);
+    expect(code).toBe(0);
+  }, 60_000);
+
+  test('passes where it is a suite for node:test', async () => {
+    for (const { file } of suitesOf('node:test')) expect(await tsx([file])).toMatchObject({ code: 0 });
+  }, 60_000);
+});
+
+function suitesOf(runner: string): Snippet[] {
+  return snippets.filter(({ file, text }) => file.endsWith('.test.ts') && text.includes(`'${runner}'`));
+}
+
+describe('docs/errors.md', () => {
+  const sections = read('docs/errors.md')
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => section.split('\n').filter(Boolean));
+
+  test('has one heading for each code, in the order of the table', () => {
+    expect(sections.map(([heading]) => heading)).toEqual(Object.keys(FAULTS));
+  });
+
+  test.each(Object.entries(FAULTS))('says of %s what is answered', (code, { status, message }) => {
+    const [, line] = sections.find(([heading]) => heading === code) ?? [];
+    const sent = code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID';
+    if (sent) expect(line).toBe(`${status} "${message}"`);
+    else expect(line).toMatch(/^Never sent: /);
+  });
+});
+
+/** The rows of the table below a heading, cell by cell, without the row of column names. */
+function tableBelow(doc: string, heading: string): string[][] {
+  const [, section = ''] = read(doc).split(`\n${heading}\n`);
+  const [before = ''] = section.split(/^#/m);
+  return before
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+function codesIn(cell = ''): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+}
+
+describe('README.md', () => {
+  test('has at most 200 lines', () => {
+    expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(200);
+  });
+
+  test('has a row for each option, with its default', () => {
+    const rows = tableBelow('README.md', '## Options').map(([name, value]) => [
+      codesIn(name)[0],
+      codesIn(value)[0],
+    ]);
+    expect(rows.map(([name]) => name)).toEqual(Object.keys(DEFAULTS));
+    for (const [name, fallback] of Object.entries(DEFAULTS)) {
+      if (fallback === undefined) continue;
+      const shown = new Map(rows as [string, string][]).get(name);
+      expect([name, shown]).toEqual([
+        name,
+        typeof fallback === 'string' ? `'${fallback}'` : withUnderscores(fallback),
+      ]);
+    }
+  });
+
+  test('has every code that is sent in its table of answers, with its status', () => {
+    const rows = tableBelow('README.md', '## Answers').flatMap(([status, , codes]) =>
+      codesIn(codes).map((code) => [code, Number(status)]),
+    );
+    const sent = Object.entries(FAULTS).filter(
+      ([code]) => code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID',
+    );
+    const shown = rows.filter(([code]) => /^[A-Z_]+$/.test(String(code)));
+    expect(new Map(shown as [string, number][])).toEqual(
+      new Map(sent.map(([code, { status }]) => [code, status])),
+    );
+  });
+});
+
+function withUnderscores(value: number): string {
+  return value.toLocaleString('en').replaceAll(',', '_');
+}
+
+describe('docs/what-is-documented.md', () => {
+  const rows = tableBelow('docs/what-is-documented.md', '## Open, and chosen here');
+
+  test('names a home in the code for each choice', () => {
+    const homes = rows.map(([, , home]) => codesIn(home)[0] ?? '');
+    expect(homes.length).toBeGreaterThan(20);
+    expect(homes.filter((home) => !existsSync(join(ROOT, home)) || !home.startsWith('src/'))).toEqual([]);
+  });
+
+  test('names options that exist', () => {
+    const options = rows.flatMap(([, , , option]) => codesIn(option)).filter((name) => !name.includes('('));
+    const known = [...Object.keys(DEFAULTS), ...Object.keys(OPTIONS), 'retention'];
+    expect(options.filter((option) => !known.includes(option))).toEqual([]);
+  });
+});
+
+describe('links between the docs', () => {
+  const links = DOCS.flatMap((doc) => {
+    const text = read(doc).replace(/^```.*?^```$/gms, '');
+    return [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)].map(
+      ([, path = '', anchor]) => [doc, path, anchor] as const,
+    );
+  });
+
+  test('lead to files and headings that exist', () => {
+    expect(links.length).toBeGreaterThan(10);
+    const broken = links.filter(([doc, path, anchor]) => {
+      const target = path === '' ? doc : join(dirname(doc), path);
+      if (!existsSync(join(ROOT, target))) return true;
+      return anchor !== undefined && !anchorsOf(target).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+/** As GitHub makes them of headings. */
+function anchorsOf(doc: string): string[] {
+  return [...read(doc).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}

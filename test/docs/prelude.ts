@@ -1,0 +1,32 @@
+// The names that a block marked `fragment` may use without saying where they come from. Only compiled, never run.
+import type { Express } from 'express';
+import type { EventOf, Receiver } from 'payment-webhooks';
+import type { Simulator } from 'payment-webhooks/simulator';
+
+export { expect, test } from '@jest/globals';
+export { default as express } from 'express';
+export { keepRawBody, receiver } from 'payment-webhooks';
+export { default as request } from 'supertest';
+
+/** Your app. */
+export declare const app: Express;
+/** A receiver of yours. */
+export declare const hooks: Receiver;
+export declare const privateKey: string;
+/** The simulated service. */
+export declare const service: Simulator;
+
+/** Your database of orders. */
+export declare const orders: {
+  markPaid(id: string, more?: object): Promise<void>;
+  isPaid(id: string): Promise<boolean>;
+};
+/** Sends a mail. */
+export declare function sendReceipt(event: EventOf<'transaction.paid'>): Promise<void>;
+/** Keeps bytes under a name. */
+export declare const archive: { put(name: string, bytes: Uint8Array): Promise<void> };
+/** Counts and measures. */
+export declare const metrics: {
+  increment(name: string, labels: Readonly<Record<string, string>>): void;
+  timing(name: string, ms: number): void;
+};

@@ -1,0 +1,124 @@
+// One campaign: workers, a store behind a bad wire, a sender and a nemesis; and what came of it.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildSync } from 'esbuild';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { Pool } from 'pg';
+import { type Service, startPostgres, startRedis } from '../setup/services.js';
+import { checkHistory, type Verdict } from './check-history.js';
+import { LEASE_MS, LEDGER, type LedgerRow, type Mode } from './merchant.js';
+import { Nemesis, type Plan } from './nemesis.js';
+import { Sender } from './sender.js';
+import { startWire } from './wire.js';
+import { Workers } from './workers.js';
+
+export interface CampaignOptions {
+  readonly mode: Mode;
+  /** At the least; the sender goes on while the nemesis does. */
+  readonly events: number;
+  /** Deliveries of each event at the same time. */
+  readonly copies: number;
+  readonly concurrency: number;
+  readonly workers: number;
+  readonly plan: Plan;
+  readonly progress: (line: string) => void;
+}
+
+export type Campaign = Verdict & { readonly seconds: number; readonly deeds: number };
+
+export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
+  const began = performance.now();
+  const script = bundleWorker();
+  const postgres = await startPostgres(['fsync=off']);
+  const redis = await startRedis();
+  const pool = new Pool({ connectionString: postgres.url, max: 4 });
+  pool.on('error', () => {});
+  try {
+    await pool.query(LEDGER);
+    await postgresStore({ pool }).migrate();
+    const verdict = await wage(options, { postgres, redis, pool, script });
+    return { ...verdict, seconds: Math.round((performance.now() - began) / 1_000) };
+  } finally {
+    await pool.end();
+    await Promise.all([postgres.stop(), redis.stop()]);
+    rmSync(dirname(script), { recursive: true, force: true });
+  }
+}
+
+interface Field {
+  readonly postgres: Service;
+  readonly redis: Service;
+  readonly pool: Pool;
+  readonly script: string;
+}
+
+async function wage(options: CampaignOptions, { postgres, redis, pool, script }: Field) {
+  const { mode, copies, concurrency, plan, progress } = options;
+  const wire = await startWire((mode === 'redis' ? redis : postgres).port);
+  const env = { MODE: mode, STORE_PORT: String(wire.port), LEDGER_URL: postgres.url };
+  const workers = await Workers.start(script, options.workers, env);
+  const sender = new Sender(workers.port, copies);
+  const nemesis = new Nemesis({
+    workers,
+    wire,
+    crashPostgres: () => postgres.crash(),
+    crashRedis: () => redis.crash(),
+  });
+  try {
+    let over = false;
+    const load = sender.deliver(concurrency, (events) => over && events >= options.events);
+    await nemesis.carryOut(plan, (done, of) =>
+      progress(`${mode}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
+    );
+    over = true;
+    sender.calm = true;
+    // The claims of the last victims keep their leases for as long.
+    const calmSince = Date.now() + LEASE_MS;
+    await load;
+    const rows = await readLedger(pool);
+    const replayed = await sender.replay(concurrency);
+    const rowsAfterReplay = (await readLedger(pool)).length;
+    const { deeds } = nemesis;
+    const { history: sent } = sender;
+    const unexplainedExits = workers.unexplained;
+    const verdict = checkHistory({
+      mode,
+      sent,
+      replayed,
+      rows,
+      rowsAfterReplay,
+      deeds,
+      calmSince,
+      unexplainedExits,
+    });
+    return { ...verdict, deeds: deeds.length };
+  } finally {
+    await workers.close();
+    await wire.close();
+  }
+}
+
+async function readLedger(pool: Pool): Promise<LedgerRow[]> {
+  const { rows } = await pool.query<LedgerRow>(
+    'SELECT event_id, worker, attempt, (extract(epoch FROM at) * 1000)::float8 AS at FROM ledger',
+  );
+  return rows;
+}
+
+/** One file that Node starts in a moment: hundreds of workers are hired in a campaign. */
+function bundleWorker(): string {
+  const folder = fileURLToPath(new URL('../../.scratch/', import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  const outfile = join(mkdtempSync(join(folder, 'faults-')), 'worker.mjs');
+  const entry = fileURLToPath(new URL('./worker.ts', import.meta.url));
+  buildSync({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+  });
+  return outfile;
+}

@@ -1,0 +1,99 @@
+// `npm run test:faults [-- --long] [-- --mode postgres]`: fault campaigns against real stores, and their figures.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type Campaign, runCampaign } from './campaign.js';
+import type { Mode } from './merchant.js';
+import type { Plan } from './nemesis.js';
+
+interface Size {
+  readonly events: number;
+  readonly kills: number;
+  readonly restarts: number;
+  /** Of each kind of fault on the wire, and of each other way to lose a worker for a while. */
+  readonly others: number;
+}
+
+const SHORT: Size = { events: 60, kills: 6, restarts: 2, others: 1 };
+const LONG: Size = { events: 2_000, kills: 200, restarts: 20, others: 20 };
+const MODES: readonly Mode[] = ['transactional', 'postgres', 'redis'];
+
+interface Row extends Campaign {
+  readonly name: string;
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { long: { type: 'boolean' }, mode: { type: 'string' } } });
+  const size = values.long ? LONG : SHORT;
+  const rows: Row[] = [];
+  for (const mode of MODES.filter((one) => values.mode === undefined || values.mode === one)) {
+    for (const [name, plan] of Object.entries(plansFor(mode, size))) {
+      const campaign = await runCampaign({
+        mode,
+        events: size.events,
+        copies: 2,
+        concurrency: 16,
+        workers: 4,
+        plan,
+        progress,
+      });
+      rows.push({ name: `${mode}: ${name}`, ...campaign });
+      report(rows.at(-1) as Row);
+    }
+  }
+  if (values.long && values.mode === undefined) record(rows);
+  const broken = rows.filter(({ violations }) => violations.length > 0);
+  process.stdout.write(`${rows.length - broken.length} passed, ${broken.length} failed\n`);
+  return broken.length === 0 ? 0 : 1;
+}
+
+/** Kills by themselves, so that nothing else can explain what ran twice. */
+function plansFor(mode: Mode, { kills, restarts, others }: Size): Record<string, Plan> {
+  const stores: Plan = {
+    'restart postgres': restarts,
+    ...(mode === 'redis' && { 'restart redis': restarts }),
+  };
+  return {
+    'kill -9': { kill: kills },
+    'servers restarted': stores,
+    'wire cut, silent, replies dropped': { cut: others, 'black hole': others, 'no replies': others },
+    'workers stopped and terminated': { 'stop for two leases': Math.ceil(others / 2), terminate: others },
+  };
+}
+
+function progress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
+}
+
+function report({ name, violations, ...figures }: Row): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  const { events, attempts, deeds, lost, forged, doubled, unexplained, seconds } = figures;
+  process.stdout.write(
+    `${name}: ${deeds} faults, ${events} events, ${attempts} attempts in ${seconds} s: ` +
+      `${lost} lost, ${forged} forged, ${doubled} ran twice (${unexplained} unexplained)\n`,
+  );
+  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
+}
+
+const BEGIN = '<!-- figures: begin -->';
+const END = '<!-- figures: end -->';
+
+/** Replaces the table of figures in docs/reliability.md. */
+function record(rows: readonly Row[]): void {
+  const page = new URL('../../docs/reliability.md', import.meta.url);
+  const lines = rows.map(
+    ({ name, deeds, events, attempts, lost, forged, doubled, unexplained, seconds }) =>
+      `| ${name} | ${deeds} | ${events} | ${attempts} | ${lost} | ${forged} | ${doubled} | ${unexplained} | ${seconds} |`,
+  );
+  const table = [
+    `Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.`,
+    '',
+    '| campaign | faults | events | attempts | lost | forged | ran twice | of these unexplained | seconds |',
+    '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
+    ...lines,
+  ].join('\n');
+  const [before = ''] = readFileSync(page, 'utf8').split(BEGIN);
+  const [, after = '\n'] = readFileSync(page, 'utf8').split(END);
+  writeFileSync(page, `${before}${BEGIN}\n${table}\n${END}${after}`);
+}
+
+process.exitCode = await main();

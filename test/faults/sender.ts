@@ -1,0 +1,111 @@
+// Delivers like the service: signed, again and again until a 2xx, duplicates and forgeries among them.
+import { createHmac, randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fixtures } from 'payment-webhooks/testing';
+import { LEASE_MS, PRIVATE_KEY } from './merchant.js';
+
+export interface Attempt {
+  readonly at: number;
+  /** Undefined when the connection broke. */
+  readonly status: number | undefined;
+  readonly body: string;
+}
+
+export interface Sent {
+  readonly id: string;
+  readonly genuine: boolean;
+  readonly attempts: Attempt[];
+}
+
+/** Longer than a lease, as the gaps of a real schedule are. */
+const RETRY_MS = LEASE_MS * 1.2;
+const ANSWER_MS = 6_000;
+/** Whoever needs more than this is lost. */
+const MOST_ATTEMPTS = 400;
+
+export class Sender {
+  readonly history: Sent[] = [];
+  readonly #port: number;
+  readonly #copies: number;
+  /** While the weather is bad: short pauses, so that many attempts meet many faults. */
+  calm = false;
+
+  constructor(port: number, copies: number) {
+    this.#port = port;
+    this.#copies = copies;
+  }
+
+  /** Delivers event after event in so many lanes, until `enough`; every tenth is accompanied by a forgery. */
+  async deliver(lanes: number, enough: (events: number) => boolean): Promise<void> {
+    let events = 0;
+    const lane = async () => {
+      while (!enough(events)) {
+        events += 1;
+        await this.#event(events % 10 === 0);
+      }
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+  }
+
+  async #event(withForgery: boolean): Promise<void> {
+    const event = fixtures.transactionPaid();
+    const body = JSON.stringify(event);
+    const copies = Array.from({ length: this.#copies }, () => this.#untilTaken(event.id, body));
+    await Promise.all(withForgery ? [...copies, this.#forge()] : copies);
+  }
+
+  /** One more delivery of everything that was delivered: nothing of it may run again. */
+  async replay(concurrency: number): Promise<Sent[]> {
+    const known = [...new Set(this.history.filter(({ genuine }) => genuine).map(({ id }) => id))];
+    const from = this.history.length;
+    const lane = async () => {
+      for (let id = known.pop(); id !== undefined; id = known.pop()) {
+        await this.#untilTaken(id, JSON.stringify(fixtures.transactionPaid({ id })));
+      }
+    };
+    await Promise.all(Array.from({ length: concurrency }, lane));
+    return this.history.splice(from);
+  }
+
+  async #untilTaken(id: string, body: string): Promise<void> {
+    const sent: Sent = { id, genuine: true, attempts: [] };
+    this.history.push(sent);
+    const signature = createHmac('sha256', PRIVATE_KEY).update(body).digest('hex');
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+      const answer = await this.#post(body, signature);
+      sent.attempts.push(answer);
+      if (answer.status !== undefined && answer.status < 300) return;
+      await pause(this.calm ? RETRY_MS : 50 + Math.random() * 150);
+    }
+  }
+
+  async #forge(): Promise<void> {
+    const event = fixtures.transactionPaid({ id: `forged-${randomUUID()}` });
+    const body = JSON.stringify(event);
+    const signature = createHmac('sha256', 'pri_guessed').update(body).digest('hex');
+    this.history.push({ id: event.id, genuine: false, attempts: [await this.#post(body, signature)] });
+  }
+
+  #post(body: string, signature: string): Promise<Attempt> {
+    const at = Date.now();
+    const headers = { 'content-type': 'application/json', 'x-service-signature': signature };
+    return new Promise((resolve) => {
+      const broken = () => resolve({ at, status: undefined, body: '' });
+      const req = request(
+        { port: this.#port, host: '127.0.0.1', method: 'POST', headers, agent: false },
+        (res) => {
+          let text = '';
+          res.on('data', (chunk) => {
+            text += chunk;
+          });
+          res.on('end', () => resolve({ at, status: res.statusCode, body: text }));
+          res.on('error', broken).on('aborted', broken);
+        },
+      );
+      req.setTimeout(ANSWER_MS, () => req.destroy());
+      req.on('error', broken).on('close', broken);
+      req.end(body);
+    });
+  }
+}

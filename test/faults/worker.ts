@@ -1,0 +1,69 @@
+// One process of the merchant: a receiver, and a handler whose effect is a row in the ledger.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { type HandlerContext, type IdempotencyStore, receiver, type TransactionPaid } from 'payment-webhooks';
+import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
+import { redisStore } from 'payment-webhooks/stores/redis';
+import { Pool } from 'pg';
+import { HANDLER_TEXT, INSERT, LEASE_MS, type Mode, PRIVATE_KEY } from './merchant.js';
+
+const { MODE, STORE_PORT, LEDGER_URL } = process.env as {
+  MODE: Mode;
+  STORE_PORT: string;
+  LEDGER_URL: string;
+};
+const noListener = () => {};
+
+// A campaign fails when it sees this exit code.
+for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+  process.on(event, (error) => {
+    console.error(event, error);
+    process.exit(99);
+  });
+}
+
+const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2_000 });
+ledger.on('error', noListener);
+
+function makeStore(): IdempotencyStore<{ transaction?: PostgresClient }> {
+  if (MODE === 'redis') {
+    const client = new Redis({ port: Number(STORE_PORT), host: '127.0.0.1', retryStrategy: () => 100 });
+    client.on('error', noListener);
+    return redisStore({ sendCommand: (...args) => client.call(...args) });
+  }
+  const connectionString = `postgres://postgres@127.0.0.1:${STORE_PORT}/postgres`;
+  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000 });
+  return MODE === 'transactional' ? postgresStore({ pool, transactional: true }) : postgresStore({ pool });
+}
+
+async function pay(event: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
+  const row = [event.id, process.pid, context.attempt];
+  await pause(Math.random() * 20);
+  // Before the effect, so that a failure by itself never explains a second row.
+  if (Math.random() < 0.03) throw new Error(HANDLER_TEXT);
+  if (context.transaction) await context.transaction.query({ text: INSERT, values: row });
+  else await ledger.query(INSERT, row);
+  // The window between effect and completion, wide enough for a kill to fall into.
+  await pause(Math.random() * 20);
+}
+
+const hooks = receiver({
+  privateKey: PRIVATE_KEY,
+  store: makeStore(),
+  lease: LEASE_MS,
+  storeTimeout: 700,
+  timeout: 3_000,
+  logger: false,
+  handlers: { 'transaction.paid': pay },
+});
+const server = createServer(hooks).listen(0, '127.0.0.1', () => {
+  process.send?.((server.address() as AddressInfo).port);
+});
+
+process.on('SIGTERM', async () => {
+  await hooks.close();
+  server.close(() => process.exit(0));
+  server.closeIdleConnections();
+});

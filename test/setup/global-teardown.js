@@ -1,0 +1,4 @@
+// Stops what the global setup has started.
+export default function globalTeardown() {
+  return globalThis.stopServices?.();
+}

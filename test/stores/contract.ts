@@ -1,0 +1,53 @@
+// Holds a store against its contract: the suite that users get, and walks that fast-check chooses and shrinks.
+import { describe, test } from '@jest/globals';
+import fc from 'fast-check';
+import { storeContract } from '../../src/testing/store-contract.js';
+import { ALIVE_MS, BRIEF_MS, type StoreContractOptions, Trial } from '../../src/testing/store-trial.js';
+import { type Step, walk } from '../../src/testing/store-walk.js';
+
+export function keepsTheContract(options: StoreContractOptions): void {
+  test.each(storeContract(options))('$name', ({ run }) => run());
+}
+
+const claim = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(30) });
+const finished = fc.subarray(['mail', 'audit', 'ledger']);
+
+/** Steps with leases of any of these lengths. */
+export function stepsWith(leaseMs: fc.Arbitrary<number>): fc.Arbitrary<Step> {
+  return fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        verb: fc.constant('claim' as const),
+        key: fc.nat(2),
+        bytes: fc.nat(1),
+        leaseMs,
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ verb: fc.constant('renew' as const), claim, leaseMs }) },
+    { weight: 1, arbitrary: fc.record({ verb: fc.constant('complete' as const), claim }) },
+    { weight: 2, arbitrary: fc.record({ verb: fc.constant('release' as const), claim, finished }) },
+  );
+}
+
+/** For a store with a clock that runs by itself: a brief lease is waited for at once, a long one never ends. */
+export function walksAsPromised(options: StoreContractOptions): void {
+  describe('and on any walk', () => {
+    const steps = fc.array(stepsWith(fc.constantFrom(ALIVE_MS, ALIVE_MS, ALIVE_MS, BRIEF_MS)), {
+      maxLength: 40,
+    });
+    test('answers as the model does', async () => {
+      const store = await options.create({ retention: undefined });
+      const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+      const run = async (walked: Step[]) => {
+        const waited = walked.flatMap((step): Step[] =>
+          'leaseMs' in step && step.leaseMs === BRIEF_MS
+            ? [step, { verb: 'wait', ms: 2 * BRIEF_MS }]
+            : [step],
+        );
+        await walk(new Trial(store, sleep), waited);
+      };
+      await fc.assert(fc.asyncProperty(steps, run), { numRuns: 25, interruptAfterTimeLimit: 20_000 });
+    }, 30_000);
+  });
+}

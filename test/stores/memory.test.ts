@@ -1,0 +1,166 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { ConfigurationError, StoreError } from '../../src/errors.js';
+import { memoryStore } from '../../src/stores/memory.js';
+import { Trial } from '../../src/testing/store-trial.js';
+import { type Step, walk } from '../../src/testing/store-walk.js';
+import { keepsTheContract, stepsWith } from './contract.js';
+
+/** A store whose clock moves only when it is told to. */
+function stopped(options: { maxEntries?: number; retention?: number } = {}) {
+  let time = 0;
+  const sleep = async (ms: number) => {
+    time += ms;
+  };
+  return { store: memoryStore({ ...options, now: () => time }), sleep };
+}
+
+function claim(store: ReturnType<typeof memoryStore>, key: string, leaseMs = 1_000) {
+  return store.claim(key, { leaseMs, fingerprint: 'f' });
+}
+
+async function granted(store: ReturnType<typeof memoryStore>, key: string, leaseMs = 1_000) {
+  const result = await claim(store, key, leaseMs);
+  if (result.status !== 'claimed') throw new Error(`not granted: ${result.status}`);
+  return result.claim;
+}
+
+describe('the memory store', () => {
+  describe('keeps the contract by the clock of the process', () => {
+    keepsTheContract({
+      create: ({ retention }) => memoryStore(retention === undefined ? {} : { retention }),
+    });
+  });
+
+  test('answers any walk as the model does, to the millisecond, with leases and retention running out', async () => {
+    const steps = fc.oneof(
+      { weight: 3, arbitrary: stepsWith(fc.nat(60)) },
+      { weight: 1, arbitrary: fc.record({ verb: fc.constant('wait' as const), ms: fc.nat(70) }) },
+    );
+    const run = (walked: Step[]) => {
+      const { store, sleep } = stopped({ retention: 50 });
+      return walk(new Trial(store, sleep), walked, 50);
+    };
+    await fc.assert(fc.asyncProperty(fc.array(steps, { maxLength: 60 }), run), { numRuns: 1_500 });
+  });
+
+  describe('when it is full', () => {
+    test('forgets the completed id that is oldest by its completion', async () => {
+      const { store } = stopped({ maxEntries: 3 });
+      const [a, b] = [await granted(store, 'a'), await granted(store, 'b')];
+      await granted(store, 'running');
+      await b.complete();
+      await a.complete();
+      await granted(store, 'new');
+      expect((await claim(store, 'a')).status).toBe('completed');
+      expect((await claim(store, 'running')).status).toBe('in_progress');
+      expect((await granted(store, 'b')).attempt).toBe(1);
+    });
+
+    test('forgets a completed id before one that was released, and that before it refuses', async () => {
+      const { store } = stopped({ maxEntries: 2 });
+      await (await granted(store, 'released')).release(['mail']);
+      await (await granted(store, 'completed')).complete();
+      await granted(store, 'x');
+      expect((await granted(store, 'released')).finished).toEqual(['mail']);
+      await (await granted(stopped().store, 'unrelated')).release([]);
+    });
+
+    test('forgets the oldest released id when none is completed', async () => {
+      const { store } = stopped({ maxEntries: 3 });
+      await (await granted(store, 'first')).release(['mail']);
+      await (await granted(store, 'second')).release(['mail']);
+      await granted(store, 'running');
+      await granted(store, 'new');
+      await (await granted(store, 'second')).release(['kept']);
+      expect((await granted(store, 'second')).finished).toEqual(['kept']);
+      expect((await claim(store, 'running')).status).toBe('in_progress');
+    });
+
+    test('forgets a lapsed claim when nothing else may go, and its owner is refused from then on', async () => {
+      const { store, sleep } = stopped({ maxEntries: 2 });
+      const lapsed = await granted(store, 'lapsed', 10);
+      await granted(store, 'running');
+      await sleep(20);
+      await granted(store, 'new');
+      expect([await lapsed.renew(10), await lapsed.complete(), await lapsed.release([])]).toEqual([
+        false,
+        false,
+        false,
+      ]);
+      expect((await claim(store, 'running')).status).toBe('in_progress');
+      expect((await claim(store, 'new')).status).toBe('in_progress');
+    });
+
+    test('refuses a new id with StoreError rather than forget one that is worked on', async () => {
+      const { store } = stopped({ maxEntries: 2 });
+      const running = await granted(store, 'a');
+      await granted(store, 'b');
+      await expect(claim(store, 'c')).rejects.toThrow(StoreError);
+      await expect(claim(store, 'c')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', status: 503 });
+      expect((await claim(store, 'a')).status).toBe('in_progress');
+      expect(await running.complete()).toBe(true);
+      expect((await granted(store, 'c')).attempt).toBe(1);
+    });
+
+    test('still claims again an id that it has, without forgetting another', async () => {
+      const { store } = stopped({ maxEntries: 2 });
+      await (await granted(store, 'a')).release([]);
+      await (await granted(store, 'b')).complete();
+      expect((await granted(store, 'a')).attempt).toBe(2);
+      expect((await claim(store, 'b')).status).toBe('completed');
+    });
+
+    test('makes room of ids whose retention is over', async () => {
+      const { store, sleep } = stopped({ maxEntries: 1, retention: 100 });
+      await (await granted(store, 'a')).complete();
+      await sleep(200);
+      expect((await granted(store, 'b')).attempt).toBe(1);
+    });
+  });
+
+  test('gives memory back as retention ends, without a claim having to pay for all of it', async () => {
+    const { store, sleep } = stopped({ maxEntries: 10, retention: 100 });
+    for (const key of ['a', 'b', 'c', 'd']) await (await granted(store, key, 1)).complete();
+    await sleep(100);
+    const held = [];
+    for (let index = 0; index < 10; index += 1) held.push(await granted(store, `new ${index}`));
+    expect(held).toHaveLength(10);
+    await expect(claim(store, 'one more')).rejects.toThrow('All 10 entries');
+  });
+
+  test('does not keep the list that a release was given', async () => {
+    const { store } = stopped();
+    const list = ['mail'];
+    await (await granted(store, 'a')).release(list);
+    list.push('audit');
+    expect((await granted(store, 'a')).finished).toEqual(['mail']);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '10' as unknown as number])(
+    'refuses maxEntries %p at construction',
+    (maxEntries) => {
+      expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
+    },
+  );
+
+  test.each([
+    0,
+    -1,
+    0.5,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    '',
+    'soon',
+    '-1d',
+    '101 years',
+    36_501 * 86_400_000,
+  ])('refuses a retention of %p at construction', (retention) => {
+    expect(() => memoryStore({ retention })).toThrow(ConfigurationError);
+  });
+
+  test('refuses an option that it does not know, with the name that was meant', () => {
+    const options = { maxEntrys: 5 } as object;
+    expect(() => memoryStore(options)).toThrow('Unknown option "maxEntrys". Did you mean "maxEntries"?');
+  });
+});

@@ -1,0 +1,271 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createCluster } from 'redis';
+import { ConfigurationError, StoreError } from '../../src/errors.js';
+import { redisStore, type SendCommand } from '../../src/stores/redis.js';
+import { startRedisCluster } from '../setup/services.js';
+import { keepsTheContract, walksAsPromised } from './contract.js';
+
+const url = process.env.TEST_REDIS_URL ?? '';
+const withRedis = url ? describe : describe.skip;
+/** Every run has keys of its own, also on a server that others use. */
+const prefix = `test:${randomBytes(6).toString('hex')}:`;
+const bytes = { leaseMs: 60_000, fingerprint: 'a'.repeat(64) };
+const DAY_MS = 86_400_000;
+
+withRedis('the Redis store', () => {
+  const node = createClient({ url });
+  const io = new Redis(url, { lazyConnect: true });
+  const clients: Record<string, SendCommand> = {
+    redis: (...args) => node.sendCommand(args),
+    ioredis: (...args) => io.call(...args),
+    'ioredis, with Buffers for replies': (...args) => io.callBuffer(...args),
+  };
+  beforeAll(() => Promise.all([node.connect(), io.connect()]));
+  afterAll(async () => {
+    const left = await io.keys(`${prefix}*`);
+    if (left.length > 0) await io.del(left);
+    await Promise.all([node.close(), io.quit()]);
+  });
+
+  const create =
+    (sendCommand: SendCommand) =>
+    ({ retention }: { retention: number | undefined }) =>
+      redisStore({ sendCommand, prefix, retention });
+
+  describe.each(['redis', 'ioredis'])('through %s keeps the contract', (name) => {
+    const sendCommand: SendCommand = (...args) => (clients[name] as SendCommand)(...args);
+    keepsTheContract({ create: create(sendCommand) });
+    walksAsPromised({ create: create(sendCommand) });
+  });
+
+  test.each(Object.keys(clients))('through %s reads every answer', async (name) => {
+    const store = create(clients[name] as SendCommand)({ retention: undefined });
+    const key = `default:live:${name}`;
+    const first = await store.claim(key, bytes);
+    if (first.status !== 'claimed') throw new Error(first.status);
+    expect(await store.claim(key, bytes)).toEqual({
+      status: 'in_progress',
+      retryAfterMs: expect.any(Number),
+    });
+    expect([await first.claim.renew(1_000), await first.claim.release(['mail'])]).toEqual([true, true]);
+    const second = await store.claim(key, bytes);
+    expect(second).toMatchObject({ status: 'claimed', claim: { attempt: 2, finished: ['mail'] } });
+    if (second.status === 'claimed') expect(await second.claim.complete()).toBe(true);
+    expect(await store.claim(key, bytes)).toEqual({ status: 'completed', fingerprint: bytes.fingerprint });
+  });
+
+  test('survives a server that has forgotten the scripts, at every step', async () => {
+    const store = create((...args) => node.sendCommand(args))({ retention: undefined });
+    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    const first = await store.claim('flushed', bytes);
+    if (first.status !== 'claimed') throw new Error(first.status);
+    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    expect(await first.claim.renew(1_000)).toBe(true);
+    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    expect(await first.claim.release([])).toBe(true);
+    const second = await store.claim('flushed', bytes);
+    if (second.status !== 'claimed') throw new Error(second.status);
+    expect(second.claim.attempt).toBe(2);
+    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    expect(await second.claim.complete()).toBe(true);
+  });
+
+  test('sends the text of a script once, and only its digest from then on', async () => {
+    const sent: string[] = [];
+    const store = create((...args) => {
+      sent.push(args[0]);
+      return io.call(...args);
+    })({ retention: undefined });
+    await io.call('SCRIPT', 'FLUSH');
+    for (let index = 0; index < 3; index += 1) await store.claim(`digest ${index}`, bytes);
+    expect(sent).toEqual(['EVALSHA', 'EVAL', 'EVALSHA', 'EVALSHA']);
+  });
+
+  test('leaves no key without a time to live, never shorter than the lease', async () => {
+    const store = redisStore({
+      sendCommand: (...args) => io.call(...args),
+      prefix: `${prefix}ttl:`,
+      retention: '1d',
+    });
+    const ttl = () => io.pttl(`${prefix}ttl:key`);
+    const first = await store.claim('key', { ...bytes, leaseMs: 3 * DAY_MS });
+    if (first.status !== 'claimed') throw new Error(first.status);
+    expect(await ttl()).toBeGreaterThan(2 * DAY_MS);
+    await first.claim.renew(1_000);
+    expect(await ttl()).toBeLessThanOrEqual(DAY_MS);
+    await first.claim.renew(2 * DAY_MS);
+    expect(await ttl()).toBeGreaterThan(DAY_MS);
+    await first.claim.release([]);
+    expect(await ttl()).toBeLessThanOrEqual(DAY_MS);
+    await io.persist(`${prefix}ttl:key`);
+    const second = await store.claim('key', bytes);
+    if (second.status !== 'claimed') throw new Error(second.status);
+    expect(await ttl()).toBeGreaterThan(0);
+    await io.persist(`${prefix}ttl:key`);
+    await second.claim.complete();
+    expect(await ttl()).toBeGreaterThan(DAY_MS - 60_000);
+    expect(await io.keys(`${prefix}ttl:*`)).toEqual([`${prefix}ttl:key`]);
+  });
+
+  test('keeps what is remembered of a completed event small and legible', async () => {
+    const store = create((...args) => io.call(...args))({ retention: undefined });
+    const claimed = await store.claim('legible', bytes);
+    if (claimed.status === 'claimed') await claimed.claim.complete();
+    expect(await io.hgetall(`${prefix}legible`)).toEqual({
+      lease: 'completed',
+      attempt: '1',
+      fingerprint: bytes.fingerprint,
+      token: expect.stringMatching(/^[\w-]{22}$/),
+    });
+  });
+
+  test('rejects, and claims nothing, when the key holds something else', async () => {
+    await io.set(`${prefix}taken`, 'by another program');
+    const store = create((...args) => io.call(...args))({ retention: undefined });
+    await expect(store.claim('taken', bytes)).rejects.toThrow('WRONGTYPE');
+    expect(await io.get(`${prefix}taken`)).toBe('by another program');
+  });
+
+  test('passes on what the client rejects with', async () => {
+    const store = redisStore({ sendCommand: () => Promise.reject(new Error('Connection is closed.')) });
+    await expect(store.claim('a', bytes)).rejects.toThrow('Connection is closed.');
+  });
+
+  test.each([
+    ['nothing', undefined],
+    ['null', null],
+    ['OK', 'OK'],
+    ['zero', 0],
+    ['an empty list', []],
+    ['a list of something else', ['fine', 1]],
+    ['a claim without attempt', ['claimed', 'x', '[]']],
+    ['a claim with attempt zero', ['claimed', 0, '[]']],
+    ['a claim whose finished handlers are no list', ['claimed', 1, '{}']],
+    ['a claim whose finished handlers are no names', ['claimed', 1, '[1]']],
+    ['a claim whose finished handlers are no JSON', ['claimed', 1, '[']],
+    ['a lease without an end', ['in_progress']],
+    ['a completed event without fingerprint', ['completed', null]],
+    ['an object', { status: 'claimed' }],
+  ])('rejects a claim with StoreError when the answer is %s', async (_name, reply) => {
+    const store = redisStore({ sendCommand: async () => reply });
+    await expect(store.claim('a', bytes)).rejects.toThrow(StoreError);
+  });
+
+  test.each([undefined, null, 'OK', 2, [], true])(
+    'rejects with StoreError when a claim is answered with %p',
+    async (reply) => {
+      let next: unknown = ['claimed', 1, '[]'];
+      const store = redisStore({ sendCommand: async () => next });
+      const claimed = await store.claim('a', bytes);
+      if (claimed.status !== 'claimed') throw new Error(claimed.status);
+      next = reply;
+      for (const ask of [claimed.claim.complete(), claimed.claim.renew(1), claimed.claim.release([])])
+        await expect(ask).rejects.toThrow(StoreError);
+    },
+  );
+});
+
+withRedis('the Redis store on a cluster of three nodes', () => {
+  let nodes: Awaited<ReturnType<typeof startRedisCluster>>;
+  let io: Cluster;
+  let node: ReturnType<typeof createCluster>;
+  const send: Record<string, SendCommand> = {
+    redis: (...args) => node.sendCommand(args[3], false, args),
+    ioredis: (...args) => io.call(...args),
+  };
+  beforeAll(async () => {
+    nodes = await startRedisCluster();
+    const hosts = nodes.ports.map((port) => ({ host: '127.0.0.1', port }));
+    io = new Cluster(hosts);
+    node = createCluster({ rootNodes: nodes.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) });
+    await node.connect();
+  }, 20_000);
+  afterAll(async () => {
+    io?.disconnect();
+    node?.destroy();
+    await nodes?.stop();
+  });
+
+  test.each(['redis', 'ioredis'])('through %s finds each key on its node, at every step', async (name) => {
+    const store = redisStore({
+      sendCommand: (...args) => (send[name] as SendCommand)(...args),
+      prefix: `{${name}}:`,
+    });
+    const spread = redisStore({
+      sendCommand: (...args) => (send[name] as SendCommand)(...args),
+      prefix: `${name}:`,
+    });
+    for (const each of [store, spread]) {
+      await Promise.all(
+        Array.from({ length: 60 }, async (_, index) => {
+          const key = `default:live:{event-${index}`;
+          const first = await each.claim(key, bytes);
+          if (first.status !== 'claimed') throw new Error(first.status);
+          expect((await each.claim(key, bytes)).status).toBe('in_progress');
+          expect([await first.claim.renew(1_000), await first.claim.release(['mail'])]).toEqual([true, true]);
+          const second = await each.claim(key, bytes);
+          if (second.status !== 'claimed') throw new Error(second.status);
+          expect([second.claim.attempt, await second.claim.complete()]).toEqual([2, true]);
+        }),
+      );
+    }
+    const sizes = await Promise.all(io.nodes('master').map((master) => master.dbsize()));
+    expect(sizes).toHaveLength(3);
+    expect(Math.min(...sizes)).toBeGreaterThan(0);
+  });
+});
+
+describe('the options of the Redis store', () => {
+  const sendCommand: SendCommand = async () => undefined;
+
+  test.each([undefined, null, 'redis://localhost', {}, 5])(
+    'refuse a sendCommand of %p, with the line to write',
+    (given) => {
+      const options = { sendCommand: given } as unknown as Parameters<typeof redisStore>[0];
+      expect(() => redisStore(options)).toThrow(ConfigurationError);
+      expect(() => redisStore(options)).toThrow('(...args) => client.sendCommand(args)');
+      expect(() => redisStore(options)).toThrow('(...args) => client.call(...args)');
+    },
+  );
+
+  test('refuse none at all, and a client in their place', () => {
+    const wrong = redisStore as (options?: unknown) => unknown;
+    expect(() => wrong()).toThrow(ConfigurationError);
+    expect(() => wrong({ client: {} })).toThrow('sendCommand is no function');
+  });
+
+  test('refuse a name that is none, a prefix that is no text and a retention that is no duration', () => {
+    const wrong = redisStore as (options: unknown) => unknown;
+    expect(() => wrong({ sendCommand, prefx: 'a' })).toThrow(
+      'Unknown option "prefx". Did you mean "prefix"?',
+    );
+    expect(() => wrong({ sendCommand, prefix: 5 })).toThrow(
+      'prefix is of type number; give text, like "webhook:".',
+    );
+    expect(() => wrong({ sendCommand, retention: 'a while' })).toThrow('retention is "a while"');
+  });
+
+  test('may be undefined for their defaults', async () => {
+    const sent: string[] = [];
+    const store = redisStore({
+      sendCommand: async (...args) => {
+        sent.push(...args);
+        return ['claimed', 1, '[]'];
+      },
+      prefix: undefined,
+      retention: undefined,
+    });
+    await store.claim('default:live:1', { leaseMs: 30_000.5, fingerprint: 'f' });
+    expect(sent.slice(2)).toEqual([
+      '1',
+      'webhook:default:live:1',
+      expect.any(String),
+      '30001',
+      String(30 * DAY_MS),
+      'f',
+    ]);
+    expect(store.scope).toBe('shared');
+  });
+});

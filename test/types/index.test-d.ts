@@ -1,0 +1,355 @@
+// What a user's compiler knows of the main door. Compiled by `npm run typecheck`, never run.
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import express, { type RequestHandler } from 'express';
+import express4, { type RequestHandler as RequestHandler4 } from 'express4';
+import {
+  type Answer,
+  BodyError,
+  type Claim,
+  ConfigurationError,
+  constructEvent,
+  type DeliveryRecord,
+  type ErrorCode,
+  EventError,
+  type EventName,
+  type EventOf,
+  type Handler,
+  HandlerError,
+  type IdempotencyStore,
+  type Issue,
+  isKnown,
+  keepRawBody,
+  type Logger,
+  memoryStore,
+  type Observer,
+  type Receiver,
+  type ReceiverOptions,
+  receiver,
+  SignatureError,
+  StoreError,
+  type TransactionPaid,
+  type transactionPaidPayload,
+  type UnknownEvent,
+  verifySignature,
+  WebhookError,
+  type WebhookEvent,
+} from 'payment-webhooks';
+import { pino } from 'pino';
+import * as v from 'valibot';
+import { z } from 'zod';
+
+/** Whether two types are the same: neither wider, narrower nor `any`. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(_: Same<A, B>): void {}
+
+const events = {
+  'refund.succeeded': z.looseObject({ refund: z.looseObject({ id: z.string() }) }),
+  'transaction.failed': v.looseObject({ reason: v.string() }),
+  'payout.sent': z.object({ amount: z.string().transform(Number) }),
+};
+type Events = typeof events;
+
+// Events: the union, and what belongs to each name.
+
+same<EventName, 'transaction.paid'>(true);
+same<EventName<Events>, 'transaction.paid' | keyof Events>(true);
+same<WebhookEvent, TransactionPaid>(true);
+same<EventOf<'transaction.paid'>, TransactionPaid>(true);
+same<EventOf<'payout.sent', Events>['payload'], { amount: number }>(true);
+same<TransactionPaid['event_name'], 'transaction.paid'>(true);
+same<TransactionPaid['payload']['transaction']['status'], number>(true);
+same<TransactionPaid['payload']['transaction']['amount'], string>(true);
+same<TransactionPaid['payload']['transaction']['base_amount'], string | null>(true);
+same<TransactionPaid['payload']['customer']['id'], string>(true);
+same<TransactionPaid['payload']['customer']['email'], string | null>(true);
+same<TransactionPaid['payload']['payment_method']['card']['is_3d_secure'], boolean>(true);
+
+// @ts-expect-error: a name that is not declared
+export type Undeclared = EventOf<'refund.succeeded'>;
+
+export function exhaustive(event: WebhookEvent<Events>): string {
+  switch (event.event_name) {
+    case 'transaction.paid':
+      return event.payload.transaction.order_id;
+    case 'refund.succeeded':
+      return event.payload.refund.id;
+    case 'transaction.failed':
+      return event.payload.reason;
+    case 'payout.sent':
+      return event.payload.amount.toFixed(2);
+    default:
+      same<typeof event, never>(true);
+      return event;
+  }
+}
+
+export function incomplete(event: WebhookEvent<Events>): string {
+  switch (event.event_name) {
+    case 'transaction.paid':
+    case 'refund.succeeded':
+      return event.id;
+    default:
+      // @ts-expect-error: two events are left, so a switch that forgets one does not compile
+      return event satisfies never;
+  }
+}
+
+// on(): the pattern decides what the handler is given.
+
+const hooks = receiver({ events });
+same<typeof hooks, Receiver<Events>>(true);
+hooks
+  .on('transaction.paid', (event, context) => {
+    same<typeof event, TransactionPaid>(true);
+    same<typeof context.signal, AbortSignal>(true);
+    same<typeof context.log, Logger>(true);
+    same<typeof context.rawBody, Buffer>(true);
+    same<typeof context.headers, IncomingHttpHeaders>(true);
+    same<typeof context.attempt, number>(true);
+    same<typeof context.keyIndex, number>(true);
+    // @ts-expect-error: the memory store adds nothing to the context
+    context.transaction;
+    // @ts-expect-error: what belongs to the delivery cannot be replaced
+    context.attempt = 2;
+  })
+  .on('transaction.*', (event) => {
+    same<typeof event.event_name, 'transaction.paid' | 'transaction.failed'>(true);
+    // @ts-expect-error: not every event of the resource has it, so its name must be asked first
+    event.payload.reason;
+  })
+  .on('*', (event) => {
+    same<typeof event, WebhookEvent<Events>>(true);
+  })
+  .on('refund.succeeded', async () => 'anything may be returned', { name: 'receipt' })
+  .onUnknown((event) => {
+    same<typeof event, UnknownEvent>(true);
+    same<typeof event.payload, { [key: string]: unknown }>(true);
+  })
+  .onInvalid((error, { rawBody }) => {
+    same<typeof error, EventError>(true);
+    same<typeof error.issues, readonly Issue[]>(true);
+    same<typeof rawBody, Buffer>(true);
+  });
+
+// @ts-expect-error: nobody declared an event of this name
+hooks.on('refund.failed', () => {});
+// @ts-expect-error: no declared event is of this resource
+hooks.on('invoice.*', () => {});
+// @ts-expect-error: an action cannot be a pattern
+hooks.on('*.paid', () => {});
+// @ts-expect-error: a slip in the name
+hooks.on('transaction.payed', () => {});
+// @ts-expect-error: without the events option only the built-in ones are declared
+receiver().on('refund.succeeded', () => {});
+// @ts-expect-error: no handler
+hooks.on('transaction.paid');
+// @ts-expect-error: text is no handler
+hooks.on('transaction.paid', 'save');
+// @ts-expect-error: a handler has no such option
+hooks.on('transaction.paid', () => {}, { nmae: 'receipt' });
+// @ts-expect-error: the payload has no such field
+hooks.on('transaction.paid', (event) => event.payload.order_id);
+// @ts-expect-error: the payload of this event is a number after its schema
+hooks.on('payout.sent', (event) => event.payload.amount.trim());
+
+// handlers: the same patterns, and the same errors.
+
+receiver({
+  events,
+  handlers: {
+    'transaction.paid': (event) => same<typeof event, TransactionPaid>(true),
+    'transaction.*': (event) =>
+      same<typeof event.event_name, 'transaction.paid' | 'transaction.failed'>(true),
+    'refund.*': (event) => event.payload.refund.id,
+    '*': (event, { signal }) => signal.throwIfAborted() ?? event.id,
+  },
+});
+receiver({ handlers: { '*': (event) => same<typeof event, TransactionPaid>(true) } });
+// @ts-expect-error: a slip in the name
+receiver({ handlers: { 'transaction.payed': () => {} } });
+// @ts-expect-error: nobody declared it, though it is given a handler
+receiver({ events, handlers: { 'refund.failed': () => {} } });
+// @ts-expect-error: no declared event is of this resource
+receiver({ handlers: { 'refund.*': () => {} } });
+// @ts-expect-error: no handler
+receiver({ handlers: { 'transaction.paid': 'save' } });
+
+// A built-in event whose schema is replaced.
+
+receiver({ events: { 'transaction.paid': z.object({ only: z.string() }) } }).on(
+  'transaction.paid',
+  (event) => {
+    same<typeof event.payload, { only: string }>(true);
+  },
+);
+
+// Options: usable without type arguments, and every one may be left out or undefined.
+
+const options: ReceiverOptions = {
+  privateKey: 'pri_x',
+  sandbox: 'only',
+  lease: 1_000,
+  limit: '1mb',
+  logger: false,
+};
+receiver(options).on('transaction.paid', (event) => same<typeof event, TransactionPaid>(true));
+receiver();
+receiver({});
+receiver({
+  privateKey: undefined,
+  handlers: undefined,
+  events: undefined,
+  store: undefined,
+  logger: undefined,
+});
+receiver({ privateKey: ['pri_a', 'pri_b'] as const });
+receiver({ privateKey: ({ headers }) => [`pri_${headers.host}`] });
+receiver({ privateKey: async () => 'pri_x' });
+receiver({ logger: pino() });
+receiver({ logger: console });
+receiver({ store: false });
+receiver({ store: memoryStore({ retention: '7d', maxEntries: 10 }) });
+// @ts-expect-error: an option that is unknown
+receiver({ limits: '1mb' });
+// @ts-expect-error: milliseconds, not text
+receiver({ lease: '30s' });
+// @ts-expect-error: no such policy
+receiver({ sandbox: 'deny' });
+// @ts-expect-error: a schema is missing
+receiver({ events: { 'refund.succeeded': (payload: unknown) => payload } });
+// @ts-expect-error: a logger has more than one level
+receiver({ logger: { info() {} } });
+// @ts-expect-error: true is no store
+receiver({ store: true });
+// @ts-expect-error: options are read once, so they cannot be changed
+options.lease = 5;
+
+// What a store adds to the context reaches every handler, and no other store's handlers.
+
+interface Client {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+}
+declare const transactional: IdempotencyStore<{ transaction: Client }>;
+receiver({
+  store: transactional,
+  events,
+  handlers: { 'transaction.paid': (_event, { transaction }) => same<typeof transaction, Client>(true) },
+})
+  .on('*', (event, { transaction, attempt }) => transaction.query('insert …', [event.id, attempt]))
+  .onUnknown((event, { transaction }) => transaction.query('insert …', [event.id]))
+  .onInvalid((error, { transaction, rawBody }) => transaction.query(error.code, [rawBody]));
+export const pay: Handler<'transaction.paid', { transaction: Client }> = (event, { transaction }) =>
+  transaction.query('update …', [event.payload.transaction.order_id]);
+receiver({ store: transactional }).on('transaction.paid', pay);
+// @ts-expect-error: without that store there is no transaction
+receiver().on('transaction.paid', pay);
+// @ts-expect-error: the same in handlers
+receiver({ handlers: { 'transaction.paid': pay } });
+
+// The receiver is a request handler of everything that speaks node:http.
+
+export const for5: RequestHandler = receiver();
+export const for4: RequestHandler4 = receiver();
+express().post('/hooks', receiver({ events }));
+express4().post('/hooks', receiver({ events }));
+express().use('/hooks', receiver({ store: transactional }));
+express.Router().post('/', express.raw(), receiver());
+createServer(receiver());
+createServer(receiver({ events, store: transactional })).close();
+express().use(express.json({ verify: keepRawBody }));
+express4().use(express4.json({ verify: keepRawBody }));
+export const bare: (req: IncomingMessage, res: ServerResponse) => void = receiver();
+
+same<ReturnType<Receiver['receive']>, Promise<Answer>>(true);
+same<ReturnType<Receiver['close']>, Promise<void>>(true);
+same<Receiver['inFlight'], number>(true);
+same<Receiver['eventNames'], string[]>(true);
+receiver().receive({ rawBody: new Uint8Array(), headers: new Headers() });
+receiver().receive({ rawBody: 'text', headers: { 'X-Service-Signature': ['one'] } });
+export async function fetchStyle(request: Request): Promise<Response> {
+  const { status, headers, body } = await hooks.receive({
+    rawBody: await request.arrayBuffer(),
+    headers: request.headers,
+  });
+  return new Response(body, { status, headers });
+}
+// @ts-expect-error: the headers are missing
+receiver().receive({ rawBody: '' });
+// @ts-expect-error: how many are in flight is only told
+receiver().inFlight = 0;
+
+// Without the middleware.
+
+const built = constructEvent({
+  rawBody: '',
+  signature: undefined,
+  privateKey: ['a', Buffer.from('b')],
+  events,
+});
+same<typeof built, WebhookEvent<Events> | UnknownEvent>(true);
+if (isKnown(built)) same<typeof built, WebhookEvent<Events>>(true);
+else same<typeof built, UnknownEvent>(true);
+same<ReturnType<typeof verifySignature>, boolean>(true);
+verifySignature(new Uint8Array(), ['not', 'text'], 'pri_x');
+// @ts-expect-error: a parsed body is not what was signed
+verifySignature({ id: '1' }, 'x', 'pri_x');
+// @ts-expect-error: the key is missing
+constructEvent({ rawBody: '', signature: '' });
+same<z.infer<typeof transactionPaidPayload>['transaction']['order_id'], string>(true);
+
+// Errors: told apart by class or by code.
+
+export function told(error: unknown): ErrorCode | undefined {
+  if (SignatureError.is(error)) {
+    same<
+      typeof error.code,
+      'SIGNATURE_MISSING' | 'SIGNATURE_MALFORMED' | 'SIGNATURE_MISMATCH' | 'KEY_MODE_MISMATCH'
+    >(true);
+    // @ts-expect-error: it is never about a body
+    return error.code === 'BODY_MALFORMED' ? error.code : error.code;
+  }
+  if (EventError.is(error)) return error.issues.length > 0 ? error.code : undefined;
+  if (BodyError.is(error) || HandlerError.is(error) || StoreError.is(error)) return error.code;
+  if (ConfigurationError.is(error)) same<typeof error.code, 'CONFIGURATION_INVALID'>(true);
+  if (WebhookError.is(error)) {
+    same<typeof error.status, number>(true);
+    same<typeof error.expose, boolean>(true);
+    return error.code;
+  }
+  return undefined;
+}
+
+// Stores and observers of one's own.
+
+export class OwnStore implements IdempotencyStore {
+  async claim(key: string, { leaseMs, fingerprint }: { leaseMs: number; fingerprint: string }) {
+    const claim: Claim = {
+      attempt: key.length + leaseMs,
+      finished: [fingerprint],
+      renew: async () => true,
+      complete: async () => true,
+      release: async (finished) => finished.length > 0,
+    };
+    return { status: 'claimed', claim } as const;
+  }
+}
+receiver({ store: new OwnStore() });
+
+const observer: Observer = {
+  around: ({ headers }, work) => (headers.traceparent ? work() : work()),
+  handler: ({ event, name, attempt }, work) =>
+    event.id + event.event_name + name + attempt ? work() : work(),
+  settled(record) {
+    same<typeof record, DeliveryRecord>(true);
+    same<typeof record.outcome, 'processed' | 'duplicate' | 'ignored' | undefined>(true);
+    same<typeof record.code, ErrorCode | undefined>(true);
+    for (const { status } of record.handlers)
+      same<typeof status, 'fulfilled' | 'rejected' | 'skipped' | 'running'>(true);
+    // @ts-expect-error: nothing of the body is in a record
+    record.event;
+  },
+};
+receiver({ observer });
+receiver({ observer: { settled: ({ storeMs = 0, conflict }) => console.log(storeMs, conflict) } });
+// @ts-expect-error: it must return what the work returns
+receiver({ observer: { around: () => 'done' } });
