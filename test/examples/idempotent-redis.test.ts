@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
-import { withRedis } from '../setup/queue-trial.js';
+import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { followReadme, type Session } from '../setup/readme.js';
-import { type Service, startRedis } from '../setup/services.js';
+
 import { freePort, type Running, startUntil } from '../setup/shell.js';
 
 import { until } from '../setup/waiting.js';
@@ -14,20 +13,7 @@ const privateKey = 'pri_idempotent';
 const START = 'npx tsx examples/idempotent-redis/app.ts';
 
 withRedis('the example idempotent-redis', () => {
-  let redis: Service;
-  let client: Redis;
-
-  beforeAll(async () => {
-    redis = await startRedis();
-    client = new Redis(redis.url).on('error', () => {});
-    process.env.REDIS_URL = redis.url;
-    process.env.SERVICE_PRIVATE_KEY = privateKey;
-  }, 30_000);
-
-  afterAll(async () => {
-    client?.disconnect();
-    await redis?.stop();
-  });
+  const redis = ownRedis(privateKey);
 
   test('as an app writes one line for an event, however often and however fast it comes', async () => {
     const { app, client: own } = await import('../../examples/idempotent-redis/app.js');
@@ -39,7 +25,7 @@ withRedis('the example idempotent-redis', () => {
     expect(answers.filter(({ body }) => (body as { outcome?: string }).outcome === 'processed')).toHaveLength(
       1,
     );
-    expect(await client.lrange('ledger', 0, -1)).toEqual([expect.stringMatching(/^order-7 paid by /)]);
+    expect(await redis.client.lrange('ledger', 0, -1)).toEqual([expect.stringMatching(/^order-7 paid by /)]);
     await own.close();
   });
 
@@ -82,7 +68,7 @@ withRedis('the example idempotent-redis', () => {
     test('is answered as it shows, and 503 while Redis is away', async () => {
       const [{ script = '', shown = '' } = {}] = session.commands;
       expect(await session.type(script)).toBe(shown);
-      await redis.stop();
+      await redis.server.stop();
       expect(await session.type(script)).toMatch(/^(\{.*"STORE_UNAVAILABLE"\}\s*){3}$/);
     });
   });

@@ -1,12 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
+import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
-import { withRedis } from '../setup/queue-trial.js';
 import { commandsOf, followReadme, type Session } from '../setup/readme.js';
-import { type Service, startRedis } from '../setup/services.js';
+
 import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
 
 const privateKey = 'pri_example';
@@ -18,23 +17,10 @@ function paymentOf(order_id: string) {
 }
 
 withRedis('the example queue-bullmq', () => {
-  let redis: Service;
-  let client: Redis;
-
-  beforeAll(async () => {
-    redis = await startRedis();
-    client = new Redis(redis.url);
-    process.env.REDIS_URL = redis.url;
-    process.env.SERVICE_PRIVATE_KEY = privateKey;
-  }, 30_000);
-
-  afterAll(async () => {
-    client?.disconnect();
-    await redis?.stop();
-  });
+  const redis = ownRedis(privateKey);
 
   const ordersInLedger = async () =>
-    (await client.lrange('ledger', 0, -1)).map((line) => line.slice(0, line.indexOf(' ')));
+    (await redis.client.lrange('ledger', 0, -1)).map((line) => line.slice(0, line.indexOf(' ')));
 
   test('exports an app for the tests of users, which answers 200 once the event is in the queue', async () => {
     const { app, queue } = await import('../../examples/queue-bullmq/app.js');
@@ -67,7 +53,7 @@ withRedis('the example queue-bullmq', () => {
       worker = await startUntil('Working on the events', work?.script ?? '');
       while ((await ordersInLedger()).length === 0) await pause(20);
       const shown = await session.type(
-        (look?.script ?? '').replace('redis-cli', `redis-cli -p ${redis.port}`),
+        (look?.script ?? '').replace('redis-cli', `redis-cli -p ${redis.server.port}`),
       );
       expect(shown).toBe('order-1042 paid by txn-1');
     }, 30_000);

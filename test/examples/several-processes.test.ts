@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
+import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { concurrently, deliverUntilAccepted } from '../setup/persistent-sender.js';
-import { withRedis } from '../setup/queue-trial.js';
 import { followReadme, type Session } from '../setup/readme.js';
-import { type Service, startRedis } from '../setup/services.js';
+
 import { freePort, type Running, shell, startUntil } from '../setup/shell.js';
+
 import { until } from '../setup/waiting.js';
 
 const privateKey = 'pri_example';
@@ -18,29 +18,20 @@ function paymentOf(order_id: string) {
 }
 
 withRedis('the example several-processes', () => {
-  let redis: Service;
-  let client: Redis;
+  const redis = ownRedis(privateKey);
   let app: Running;
   let port: number;
 
   beforeAll(async () => {
-    redis = await startRedis();
-    client = new Redis(redis.url);
-    process.env.REDIS_URL = redis.url;
-    process.env.SERVICE_PRIVATE_KEY = privateKey;
     port = await freePort();
     const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
     app = await startUntil('processes take deliveries', START, env);
   }, 60_000);
 
-  afterAll(async () => {
-    await app?.stop();
-    client?.disconnect();
-    await redis?.stop();
-  });
+  afterAll(() => app?.stop());
 
   const ledger = async () =>
-    (await client.lrange('ledger', 0, -1)).map((line) => {
+    (await redis.client.lrange('ledger', 0, -1)).map((line) => {
       const [order = '', pid = ''] = line.split(' paid in process ');
       return { order, pid: Number(pid) };
     });

@@ -8,8 +8,9 @@ import { redisStore } from 'payment-webhooks/stores/redis';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
+import { withRedis } from '../setup/own-redis.js';
 import { concurrently } from '../setup/persistent-sender.js';
-import { redisUrl, startTrial, withRedis } from '../setup/queue-trial.js';
+import { contextOf, redisUrl, startTrial } from '../setup/queue-trial.js';
 import { startRedis } from '../setup/services.js';
 import { tsx } from '../setup/shell.js';
 import { gate, until } from '../setup/waiting.js';
@@ -180,11 +181,6 @@ withRedis('while Redis is away', () => {
     30_000,
   );
 });
-
-function contextOf(event: unknown) {
-  const rawBody = Buffer.from(JSON.stringify(event));
-  return { rawBody, headers: {}, keyIndex: 0, log: { info() {}, warn() {}, error() {} } };
-}
 
 describe('the door', () => {
   test('exports what other programs are written against', async () => {

@@ -1,19 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import type { JobsOptions } from 'bullmq';
-import type { HandlerContext } from 'payment-webhooks';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { startTrial, withRedis } from '../setup/queue-trial.js';
+import { withRedis } from '../setup/own-redis.js';
+import { contextOf, type QueueTrial, startTrial } from '../setup/queue-trial.js';
 import { until } from '../setup/waiting.js';
-
-/** The parts of a context that `enqueue` passes on. */
-function contextOf(event: unknown, more: Partial<HandlerContext> = {}) {
-  const rawBody = Buffer.from(JSON.stringify(event));
-  return { rawBody, headers: {}, keyIndex: 0, log: captureLog().logger, ...more };
-}
 
 const paid = fixtures.transactionPaid;
 
@@ -129,17 +123,22 @@ withRedis('a job that exists already', () => {
   const event = paid({ id: 'evt-1' });
   const failing = async () => Promise.reject(new Error('no'));
 
-  test('is revived by the next delivery once it has failed for good, with all its attempts and the latest bytes', async () => {
-    const { queue, job, work, settled, finished } = startTrial();
-    const log = captureLog();
-    const pass = enqueue(queue, { jobOptions: { attempts: 1 } });
-    await pass(event, contextOf(event));
-    const worker = work(failing);
-    await settled();
+  /** The job of the event, after a worker has failed it for good. */
+  async function failForGood(): Promise<QueueTrial> {
+    const trial = startTrial();
+    await enqueue(trial.queue, { jobOptions: { attempts: 1 } })(event, contextOf(event));
+    const worker = trial.work(failing);
+    await trial.settled();
     await worker.close();
-    expect(await (await job('live-evt-1')).getState()).toBe('failed');
+    expect(await (await trial.job('live-evt-1')).getState()).toBe('failed');
+    return trial;
+  }
+
+  test('is revived by the next delivery once it has failed for good, with all its attempts and the latest bytes', async () => {
+    const { queue, job, work, finished } = await failForGood();
+    const log = captureLog();
     const rendered = paid({ id: 'evt-1', payload: { metadata: { rendered: 'again' } } });
-    await pass(rendered, contextOf(rendered, { log: log.logger }));
+    await enqueue(queue)(rendered, contextOf(rendered, { log: log.logger }));
     const revived = await job('live-evt-1');
     expect([await revived.getState(), revived.attemptsMade]).toEqual(['waiting', 0]);
     expect(JSON.parse(revived.data.rawBody)).toEqual(rendered);
@@ -149,24 +148,15 @@ withRedis('a job that exists already', () => {
   });
 
   test('is revived once by deliveries that come at the same time', async () => {
-    const { queue, work, settled, job } = startTrial();
-    const pass = enqueue(queue, { jobOptions: { attempts: 1 } });
-    await pass(event, contextOf(event));
-    const worker = work(failing);
-    await settled();
-    await worker.close();
+    const { queue, job } = await failForGood();
+    const pass = enqueue(queue);
     await Promise.all(Array.from({ length: 10 }, () => pass(event, contextOf(event))));
     expect(await queue.getJobCounts('waiting', 'failed')).toEqual({ waiting: 1, failed: 0 });
     expect((await job('live-evt-1')).attemptsStarted).toBe(1);
   });
 
   test('is made anew when somebody removes it while it is being revived', async () => {
-    const { queue, work, settled, job } = startTrial();
-    const pass = enqueue(queue, { jobOptions: { attempts: 1 } });
-    await pass(event, contextOf(event));
-    const worker = work(failing);
-    await settled();
-    await worker.close();
+    const { queue, job } = await failForGood();
     let removed = false;
     const add = async (...job: Parameters<typeof queue.add>) => {
       const added = await queue.add(...job);
@@ -184,10 +174,7 @@ withRedis('a job that exists already', () => {
   });
 
   test('fails the delivery when it cannot be revived', async () => {
-    const { queue, work, settled, job } = startTrial();
-    await enqueue(queue, { jobOptions: { attempts: 1 } })(event, contextOf(event));
-    work(failing);
-    await settled();
+    const { queue, job } = await failForGood();
     const add = async (...job: Parameters<typeof queue.add>) =>
       Object.assign(await queue.add(...job), { retry: () => Promise.reject(new Error('no script')) });
     await expect(enqueue({ add })(event, contextOf(event))).rejects.toThrow('no script');
@@ -198,14 +185,14 @@ withRedis('a job that exists already', () => {
     ['waits', async () => {}],
     [
       'is delayed until its next attempt',
-      async ({ work, settled }: ReturnType<typeof startTrial>) => {
+      async ({ work, settled }: QueueTrial) => {
         work(failing);
         await settled();
       },
     ],
     [
       'has completed',
-      async ({ work, settled }: ReturnType<typeof startTrial>) => {
+      async ({ work, settled }: QueueTrial) => {
         work(async () => {});
         await settled();
       },

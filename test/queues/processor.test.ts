@@ -7,7 +7,8 @@ import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
 import { captureLog } from '../setup/captured-log.js';
 import { faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
-import { type QueueTrial, startTrial, withRedis } from '../setup/queue-trial.js';
+import { withRedis } from '../setup/own-redis.js';
+import { type QueueTrial, startTrial } from '../setup/queue-trial.js';
 import { gate, until } from '../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;

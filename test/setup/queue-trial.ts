@@ -1,11 +1,12 @@
 // A queue of its own on the Redis of the run, with the workers of one test; all of it is gone when the test is over.
 import { randomBytes } from 'node:crypto';
-import { afterEach, describe } from '@jest/globals';
+import { afterEach } from '@jest/globals';
 import { type Job, type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
+import type { HandlerContext } from 'payment-webhooks';
+import { captureLog } from './captured-log.js';
 import { until } from './waiting.js';
 
 export const redisUrl = process.env.TEST_REDIS_URL ?? '';
-export const withRedis = redisUrl ? describe : describe.skip;
 
 export interface Finished {
   readonly id: string;
@@ -62,4 +63,10 @@ export function startTrial(options: Partial<QueueOptions> = {}): QueueTrial {
       return finished[count - 1] as Finished;
     },
   };
+}
+
+/** The parts of a context that `enqueue` passes on. */
+export function contextOf(event: unknown, more: Partial<HandlerContext> = {}) {
+  const rawBody = Buffer.from(JSON.stringify(event));
+  return { rawBody, headers: {}, keyIndex: 0, log: captureLog().logger, ...more };
 }
