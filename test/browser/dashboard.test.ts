@@ -67,7 +67,7 @@ describeInChromium('an endpoint that is down', () => {
     );
 
     await endpoint.start();
-    await button(page, /^Retry transaction.paid/).click();
+    await button(page, /^Retry now: transaction.paid/).click();
     await row(page, 'Delivered').waitFor();
     expect(await rows(page)).toEqual([expect.stringMatching(/^Delivered .* 200 /)]);
     expect(service.deliveries().map(({ attempts }) => attempts.length)).toEqual([2]);
