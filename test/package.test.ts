@@ -93,6 +93,19 @@ const DOORS: Readonly<Record<string, Door>> = {
     values: ['redisStore'],
     types: ['RedisStoreOptions', 'SendCommand'],
   },
+  './queues/bullmq': {
+    values: ['enqueue', 'processor'],
+    types: [
+      'Enqueue',
+      'EnqueueOptions',
+      'EventProcessor',
+      'JobQueue',
+      'ProcessedJob',
+      'ProcessorOptions',
+      'QueuedDelivery',
+    ],
+    brings: ['bullmq'],
+  },
   './testing': {
     values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery', 'storeContract'],
     types: [
@@ -218,16 +231,18 @@ async function pack(copy: string): Promise<string> {
 
 describe('the package', () => {
   test('has the doors that are held to a list here, and no other', () => {
-    expect(Object.keys(DECLARED).filter((door) => door !== './package.json')).toEqual(Object.keys(DOORS));
+    const declared = Object.keys(DECLARED).filter((door) => door !== './package.json');
+    expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 400 KB on disk for what receives, and less than 1.5 MB in all, without its dependencies', () => {
+  test('takes less than 400 KB on disk for its main door, and less than 1.5 MB in all, without its dependencies', () => {
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
       .map((path) => ({ path, stat: statSync(join(installed, path)) }))
       .filter(({ stat }) => stat.isFile());
     const bytesOf = (list: typeof files) => list.reduce((sum, { stat }) => sum + stat.size, 0);
-    const tools = /^dist\/(?:dashboard|\w+\/(?:cli|client|simulator))\b/;
-    expect(bytesOf(files.filter(({ path }) => !tools.test(path)))).toBeLessThan(400_000);
+    const others =
+      /^dist\/(?:dashboard|openapi|\w+\/(?:cli|client|simulator|testing|fixtures|queues|stores\/(?:redis|postgres)))\b/;
+    expect(bytesOf(files.filter(({ path }) => !others.test(path)))).toBeLessThan(400_000);
     expect(bytesOf(files)).toBeLessThan(1_500_000);
   });
 

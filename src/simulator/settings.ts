@@ -61,7 +61,7 @@ export interface Settings {
 }
 
 // A mapped type, so that the compiler insists that every option is in the list.
-const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } = {
+export const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: string } = {
   port: 'a port number from 0 to 65535',
   host: 'a host name or address to listen on',
   privateKey: 'a key that begins with "pri_sim_"',

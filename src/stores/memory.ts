@@ -12,11 +12,11 @@ import {
 
 export interface MemoryStoreOptions {
   /** Ids remembered at most. Full: the oldest completed one is forgotten. @default 100_000 */
-  readonly maxEntries?: number;
+  readonly maxEntries?: number | undefined;
   /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
-  readonly retention?: number | string;
+  readonly retention?: number | string | undefined;
   /** Milliseconds of a clock that never goes back, for tests. @default performance.now */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 class Entry extends Linked<Entry> {

@@ -138,9 +138,9 @@ describe('Retry-After', () => {
     const error = await clientOf()
       .account.me()
       .catch((error) => error);
-    expect(performance.now() - start).toBeLessThan(500);
+    expect(performance.now() - start).toBeLessThan(5_000);
     expect(server.requests).toHaveLength(1);
-    expect(error.retryAfterMs).toBeGreaterThan(ms - 5_000);
+    expect(error.retryAfterMs).toBeGreaterThan(ms * 0.9);
     expect(error.retryAfterMs).toBeLessThanOrEqual(ms + 1_000);
   });
 

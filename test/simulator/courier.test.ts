@@ -278,7 +278,7 @@ describe('retries', () => {
 describe('resend', () => {
   test('is a new attempt on the same delivery', async () => {
     const service = await simulator({ retry: 'off' });
-    const { url } = await endpoint(500, 200, 500);
+    const { url } = await endpoint(500, 200, 500, 200);
     await service.webhooks.create({ url });
     const [failed] = await service.trigger('transaction.paid');
     const again = await service.resend(String(failed?.id));
@@ -287,10 +287,13 @@ describe('resend', () => {
       [1, 'automatic'],
       [2, 'manual'],
     ]);
-    expect(await service.resend(again.id)).toMatchObject({
-      status: 'delivered',
-      delivered_at: again.delivered_at,
-    });
+    await service.advance('1m');
+    // Once delivered, it stays delivered, at the time when it was.
+    for (const succeeded of [false, true]) {
+      const later = await service.resend(again.id);
+      expect(later).toMatchObject({ status: 'delivered', delivered_at: again.delivered_at });
+      expect(later.attempts.at(-1)?.succeeded).toBe(succeeded);
+    }
   });
 
   test('that fails leaves the pending retry where it was', async () => {

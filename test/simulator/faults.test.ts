@@ -99,23 +99,27 @@ describe('what arrives', () => {
     expect(signatureOf(request)).toBe(opensslHmac(request.body, service.privateKey).toUpperCase());
   });
 
-  test('truncate_body: half of the bytes under the whole declared length, then the end', async () => {
-    const service = await simulator();
-    const { url, seen } = await rawEndpoint();
-    await service.webhooks.create({ url });
-    service.faults.once('truncate_body');
-    const [delivery] = await service.trigger('transaction.paid', {
-      payload: { customer: { name: '東京'.repeat(400) } },
-    });
-    const { text, how } = await seen;
-    const body = text.slice(text.indexOf('\r\n\r\n') + 4);
-    const declared = Number(/content-length: (\d+)/i.exec(text)?.[1]);
-    expect(how).toBe('FIN');
-    expect(Buffer.byteLength(body)).toBeLessThan(declared);
-    expect(declared - 2 * Buffer.byteLength(body)).toBeLessThan(8);
-    expect(delivery?.attempts[0]).toMatchObject({ succeeded: false, request: { body } });
-    expect(delivery?.status).toBe('retrying');
-  });
+  test.each(['', 'ab', 'abcd'])(
+    'truncate_body: half of the bytes (%j) under the whole declared length, then the end',
+    async (start) => {
+      const service = await simulator();
+      const { url, seen } = await rawEndpoint();
+      await service.webhooks.create({ url });
+      service.faults.once('truncate_body');
+      // Wherever the half falls, it is cut between two characters of three bytes each.
+      const name = start + '東京'.repeat(400);
+      const [delivery] = await service.trigger('transaction.paid', { payload: { customer: { name } } });
+      const { text, how } = await seen;
+      const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+      const declared = Number(/content-length: (\d+)/i.exec(text)?.[1]);
+      expect(how).toBe('FIN');
+      expect(Buffer.byteLength(body)).toBeLessThan(declared);
+      expect(declared - 2 * Buffer.byteLength(body)).toBeLessThan(8);
+      expect(body).not.toContain('\ufffd');
+      expect(delivery?.attempts[0]).toMatchObject({ succeeded: false, request: { body } });
+      expect(delivery?.status).toBe('retrying');
+    },
+  );
 
   test('reset_connection: RST in the middle of the body', async () => {
     const service = await simulator();

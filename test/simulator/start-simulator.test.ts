@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import { type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
-import { afterwards, call, endpoint, simulator } from './world.js';
+import { afterwards, call, endpoint, simulator, until } from './world.js';
 
 const environment = process.env.NODE_ENV;
 afterEach(() => {
@@ -108,7 +108,7 @@ describe('close()', () => {
     const hanging = await endpoint(() => {});
     await service.webhooks.create({ url: hanging.url });
     const triggered = service.trigger('transaction.paid');
-    while (hanging.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => hanging.received.length > 0);
     await Promise.all([service.close(), service.close()]);
     expect((await triggered)[0]?.attempts).toEqual([]);
     await expect(fetch(service.baseUrl)).rejects.toThrow();
@@ -230,7 +230,7 @@ describe('from a program', () => {
     const hanging = await endpoint(() => {});
     await service.webhooks.create({ url: hanging.url });
     const triggered = service.trigger('transaction.paid');
-    while (hanging.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => hanging.received.length > 0);
     await service.reset();
     await triggered;
     expect(service.deliveries()).toEqual([]);

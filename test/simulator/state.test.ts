@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { startSimulator } from 'payment-webhooks/simulator';
-import { afterwards, call, endpoint, simulator } from './world.js';
+import { afterwards, basic, call, endpoint, simulator, until } from './world.js';
 
 function stateFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
@@ -65,7 +65,7 @@ describe('a restart', () => {
     const first = await startSimulator({ port: 0, state });
     await first.webhooks.create({ url: target.url });
     void first.trigger('transaction.paid');
-    while (target.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => target.received.length > 0);
     await first.close();
     const second = await simulator({ state });
     await second.settled();
@@ -84,6 +84,19 @@ describe('a restart', () => {
     expect(second.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ fault: 'delay' }] }]);
   });
 
+  test('without the allowance of before connects to no public address', async () => {
+    const state = stateFile();
+    // An address for documentation: nothing answers there, and nothing is sent while the webhook is paused.
+    const first = await startSimulator({ port: 0, state, allowTargets: ['203.0.113.9'] });
+    const { id } = await first.webhooks.create({ url: 'http://203.0.113.9/' });
+    await first.webhooks.update(id, { paused: true });
+    await first.close();
+    const second = await simulator({ state, retry: 'off' });
+    await second.webhooks.update(id, { paused: false });
+    const [delivery] = await second.trigger('transaction.paid');
+    expect(delivery?.attempts[0]?.error?.code).toBe('TARGET_REFUSED');
+  });
+
   test('after a reset has nothing to bring back', async () => {
     const state = stateFile();
     const first = await startSimulator({ port: 0, state });
@@ -92,6 +105,25 @@ describe('a restart', () => {
     await first.close();
     expect((await simulator({ state })).webhooks.list()).toEqual([]);
   });
+});
+
+test('what an answer promises is on disk before the answer', async () => {
+  const state = stateFile();
+  const service = await simulator({ state });
+  const target = await endpoint();
+  const onDisk = () => readFileSync(state, 'utf8');
+  const headers = basic(service.privateKey);
+  const created = await call(`${service.baseUrl}/api/v2/webhooks`, {
+    method: 'POST',
+    body: { url: target.url },
+    headers,
+  });
+  expect(onDisk()).toContain(created.json.data.id);
+  const body = { event_name: 'transaction.paid', fault: { kind: 'delay', delayMs: 1_000 } };
+  const triggered = await call(`${service.baseUrl}/_sim/events`, { method: 'POST', body });
+  expect(onDisk()).toContain(triggered.json.data.events[0].id);
+  const fault = await call(`${service.baseUrl}/_sim/faults`, { method: 'POST', body: { kind: 'drop' } });
+  expect(onDisk()).toContain(fault.json.data.id);
 });
 
 describe('a file that cannot be used is left as it is', () => {
@@ -207,11 +239,9 @@ describe('kill -9', () => {
     answer = 200;
     const arrived = () => new Set(target.received.map(({ body }) => String(JSON.parse(String(body)).id)));
     const before = target.received.length;
-    const deadline = Date.now() + 20_000;
     const pending = async () =>
       (await call(`${baseUrl}/_sim/deliveries?status=pending,in_flight,retrying`)).json.total;
-    while ((await pending()) > 0 && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(async () => (await pending()) === 0, 30_000);
     const { json } = await call(`${baseUrl}/_sim/deliveries?status=delivered`);
     const delivered = new Set(json.data.map(({ event_id }: { event_id: string }) => event_id));
     expect([...accepted].filter((id) => !delivered.has(id))).toEqual([]);

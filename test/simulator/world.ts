@@ -32,6 +32,18 @@ export async function simulator(options: SimulatorOptions = {}): Promise<Simulat
   return service;
 }
 
+/** Waits for what is bound to happen soon; a test that waits for ever would keep the whole run from ending. */
+export async function until(
+  happened: () => boolean | Promise<boolean>,
+  milliseconds = 10_000,
+): Promise<void> {
+  const deadline = performance.now() + milliseconds;
+  while (!(await happened())) {
+    if (performance.now() > deadline) throw new Error(`Nothing happened within ${milliseconds} ms.`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 /** An endpoint that records what it gets. `answers` are used in turn, the last one for ever. */
 export async function endpoint(...answers: Answer[]) {
   const received: Received[] = [];

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { ConfigurationError } from '../../src/errors.js';
+import { sqlFor } from '../../src/stores/postgres/sql.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import type { ClaimResult } from '../../src/stores/store.js';
+import { codeBlocks } from '../setup/markdown.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -80,6 +83,21 @@ withPostgres('the Postgres store, in lease mode', () => {
       granted(await reserved.claim('a', bytes));
       const { rows } = await pool.query(`SELECT key FROM ${schema}."Order"`);
       expect(rows).toEqual([{ key: 'a' }]);
+    });
+
+    test('by the SQL that the docs show, so that another role can run it', async () => {
+      const [migration, overview] = codeBlocks(join(__dirname, '../../docs/stores.md'))
+        .filter(({ language }) => language === 'sql')
+        .map(({ text }) => text);
+      expect(sqlFor('webhook_event').migrate.trim()).toBe(migration?.trim());
+      const client = await pool.connect();
+      await client.query(`CREATE SCHEMA ${schema}_docs; SET search_path TO ${schema}_docs`);
+      await client.query(migration ?? '');
+      expect((await client.query(overview ?? '')).rows).toEqual([
+        { completed: '0', at_work: '0', waiting_for_a_delivery: '0' },
+      ]);
+      await client.query(`DROP SCHEMA ${schema}_docs CASCADE`);
+      client.release(true);
     });
 
     test('keeps what the table already remembers', async () => {

@@ -1,0 +1,41 @@
+// docs/what-is-documented.md: the simulator's choices have a home, and what is documented has a test of that name.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { OPTIONS } from '../../src/simulator/settings.js';
+
+const ROOT = join(__dirname, '../..');
+const page = readFileSync(join(ROOT, 'docs/what-is-documented.md'), 'utf8');
+
+/** The rows of the table below a heading, each cell as the code in it. */
+function codeBelow(heading: string): string[][][] {
+  const [, section = ''] = page.split(`\n## ${heading}\n`);
+  const rows = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| '));
+  return rows.slice(2).map((row) =>
+    row
+      .split(' | ')
+      .slice(0, 4)
+      .map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)),
+  );
+}
+
+test('each choice of the simulator has a home in the code, and options that exist', () => {
+  const rows = codeBelow('Open, and chosen by the simulator');
+  expect(rows.length).toBeGreaterThan(20);
+  for (const [, , home = [], options = []] of rows) {
+    expect(home.map((file) => [file, existsSync(join(ROOT, file))])).toEqual([[home[0], true]]);
+    expect(options.filter((option) => !(option in OPTIONS))).toEqual([]);
+  }
+});
+
+test('each documented row has a test of the name that it gives', () => {
+  const tests = readdirSync(__dirname)
+    .filter((name) => name.endsWith('.test.ts') && name !== 'documented.test.ts')
+    .map((name) => readFileSync(join(__dirname, name), 'utf8'))
+    .join('\n');
+  const names = codeBelow('Where the simulator is held to what is documented').flatMap(
+    ([, named = []]) => named,
+  );
+  expect(names.length).toBeGreaterThan(15);
+  expect(names.filter((name) => !tests.includes(`'${name}'`))).toEqual([]);
+});
