@@ -15,18 +15,26 @@ async function check(): Promise<number> {
       overrides: { payload: { transaction: { order_id } } },
     }),
   });
-  const { data, message } = await triggered.json();
-  const [delivery] = data.deliveries;
-  if (!delivery) return say(1, message);
+  if (!triggered.ok) return say(1, await triggered.text());
+  const { deliveries } = await dataOf<{ deliveries: Delivery[] }>(triggered);
+  const [delivery] = deliveries;
+  if (!delivery) return say(1, 'No webhook subscribes to transaction.paid.');
 
   const waited = await fetch(`${simulator}/_sim/wait?id=${delivery.id}&timeout=20s`);
   if (waited.status === 408) return say(4, 'The payment was not delivered within 20 s.');
-  const { status, attempts }: Delivery = (await waited.json()).data;
+  const { status, attempts } = await dataOf<Delivery>(waited);
   if (status !== 'delivered') return say(1, `The payment was not delivered. ${attempts.at(-1)?.diagnosis}`);
 
-  const order = await (await fetch(`${app}/orders/${order_id}`)).json();
+  const answer = await fetch(`${app}/orders/${order_id}`);
+  const order = (await answer.json()) as { paid: boolean };
   if (!order.paid) return say(1, 'The payment was delivered, and its order is not paid.');
   return say(0, `The payment was delivered (attempts: ${attempts.length}), and its order is paid.`);
+}
+
+/** Answers of the simulator stand under `data`. */
+async function dataOf<Data>(response: Response): Promise<Data> {
+  const { data } = (await response.json()) as { data: Data };
+  return data;
 }
 
 function say(code: number, text: string): number {
