@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -16,29 +16,7 @@ afterAll(async () => {
   await server.close();
 });
 
-interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(
-  args: string[],
-  { env = {}, input = '' }: { env?: object; input?: string } = {},
-): Promise<Finished> {
-  const child = spawn(process.execPath, [built.cli, ...args], {
-    env: { PATH: process.env.PATH, SERVICE_PRIVATE_KEY: 'pri_x', ...env },
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (bytes) => {
-    stdout += bytes;
-  });
-  child.stderr.on('data', (bytes) => {
-    stderr += bytes;
-  });
-  child.stdin.on('error', () => {}).end(input);
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
-}
+const run: Built['run'] = (...typed) => built.run(...typed);
 
 describe('the program', () => {
   test('signs what is piped in, as openssl does', async () => {

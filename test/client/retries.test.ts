@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions, ServiceError } from 'payment-webhooks/client';
 import { nextTry } from '../../src/client/retry.js';
 import { json, PRIVATE_KEY, type SpecServer, startSpecServer, TOKEN } from './spec-server.js';
@@ -338,9 +338,14 @@ describe('bounds of a call', () => {
 });
 
 describe('through a proxy', () => {
+  let proxy: ReturnType<typeof createServer>;
+  afterEach(() => {
+    proxy.close();
+  });
+
   test('an answer that is cut in the middle of its body is an error, and GET recovers on the next try', async () => {
     let cuts = 0;
-    const proxy = createServer((near) => {
+    proxy = createServer((near) => {
       const far = connect(server.port, '127.0.0.1');
       near.pipe(far);
       let sent = 0;
@@ -371,6 +376,5 @@ describe('through a proxy', () => {
     cuts = 1;
     await expect(client.webhooks.create({ url })).rejects.toMatchObject({ code: 'RESPONSE_CUT' });
     expect(server.requests).toHaveLength(6);
-    proxy.close();
   });
 });

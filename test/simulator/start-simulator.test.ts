@@ -318,6 +318,18 @@ describe('from a program', () => {
     }
   });
 
+  test('a logger that throws costs no delivery', async () => {
+    const broken = () => {
+      throw new Error('The disk is full.');
+    };
+    const service = await simulator({ logger: { info: broken, warn: broken, error: broken } });
+    const { url } = await endpoint(500, 200);
+    await service.webhooks.create({ url });
+    expect((await service.trigger('transaction.paid'))[0]?.status).toBe('retrying');
+    await service.advance('2s');
+    expect(service.deliveries()[0]?.status).toBe('delivered');
+  });
+
   test('a host that others can reach is warned about', async () => {
     const warnings: string[] = [];
     const logger = {
