@@ -1,6 +1,8 @@
 // Jest in CommonJS mode: swc compiles, and the doors resolve to the sources.
 export default {
   testEnvironment: 'node',
+  // In processes of their own, also on two cores: what one file leaves running can keep no other from ending.
+  maxWorkers: 2,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   transform: {
     '\\.[tj]sx?$': [
