@@ -351,6 +351,25 @@ describe('in a Jest without configuration', () => {
   }, 60_000);
 });
 
+describe('the program', () => {
+  test('simulates the service, with its page, and delivers', async () => {
+    const program = join(folder, 'node_modules/.bin/payment-webhooks');
+    const running = start(`exec ${program} simulate --demo --port 0`);
+    try {
+      await running.printed('sim_token_none');
+      const [, page = ''] = /^page +(\S+)$/m.exec(running.output()) ?? [];
+      const html = await (await fetch(page)).text();
+      const assets = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, path = '']) => path);
+      expect(assets.sort()).toEqual(['dashboard.css', 'dashboard.js']);
+      for (const asset of assets) expect((await fetch(page + asset)).status).toBe(200);
+      const trigger = `${program} trigger transaction.paid --wait --url ${page}`;
+      expect(await shell(trigger)).toMatchObject({ code: 0, stdout: expect.stringContaining('delivered') });
+    } finally {
+      await running.stop();
+    }
+  }, 60_000);
+});
+
 describe('the commands of the README', () => {
   const readme = codeBlocks(join(ROOT, 'README.md'));
   const [, startIt = '', sendIt = ''] = textsOf('sh');

@@ -17,7 +17,7 @@ export interface Simulated {
   close(): Promise<void>;
 }
 
-const PAUSE_MS = 1_000;
+const PAUSE_MS = 500;
 
 export async function simulate({ url, privateKey, port }: Where): Promise<Simulated> {
   const options = { privateKey, clock: 'real', retry: [PAUSE_MS, '5s', '15s', '60s'] } as const;

@@ -67,7 +67,7 @@ async function deliverOn(service: Simulator): Promise<number> {
   return middle(rates);
 }
 
-/** In turns, so that what else the machine does disturbs both; the middle round of each counts. */
+/** In turns; of each the round counts that was least disturbed by what else the machine does. */
 async function compareRates(service: Simulator): Promise<boolean> {
   const first = await deliver(service);
   const rates: { ours: number[]; theirs: number[] } = { ours: [], theirs: [] };
@@ -75,7 +75,7 @@ async function compareRates(service: Simulator): Promise<boolean> {
     rates.ours.push(await deliverOn(service));
     rates.theirs.push(await autocannon(service.deliveries()[0] as Delivery));
   }
-  const [ours, theirs] = [middle(rates.ours), middle(rates.theirs)];
+  const [ours, theirs] = [Math.max(...rates.ours), Math.max(...rates.theirs)];
   console.log(
     `${EVENTS} events to one endpoint: ${whole(ours)} deliveries/s (the first time ${whole(first)}), ` +
       `autocannon ${whole(theirs)} requests/s: ${(ours / theirs).toFixed(2)} of its rate`,

@@ -1,11 +1,13 @@
 // `simulate` as it is shipped, and the other commands against it: real processes, real ports.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { until } from '../setup/waiting.js';
-import { call, endpoint, opensslHmac } from '../simulator/world.js';
+import { afterwards, call, endpoint, opensslHmac } from '../simulator/world.js';
 import { type Built, build } from './built.js';
 import { type SimulateProgram, startSimulate } from './simulate-program.js';
 
@@ -81,6 +83,30 @@ describe('simulate', () => {
       expect.stringMatching(/ {2}delivered {2}.* {2}200 {2}\d+ ms {2}attempt 2$/),
       '',
     ]);
+  });
+
+  test('delivers over HTTPS, to an endpoint whose certificate it is told to trust', async () => {
+    const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const request =
+      'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=endpoint';
+    const words = [...request.split(' '), '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key];
+    expect(spawnSync('openssl', [...words, '-out', certificate]).status).toBe(0);
+    const paths: (string | undefined)[] = [];
+    const options = { key: readFileSync(key), cert: readFileSync(certificate) };
+    const server = createServer(options, (request, response) => {
+      paths.push(request.url);
+      request.resume().on('end', () => response.end());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterwards(() => new Promise((resolve) => server.close(resolve)));
+    const { port } = server.address() as AddressInfo;
+    const url = `https://127.0.0.1:${port}/hooks`;
+    const program = await start(['--forward', url], { NODE_EXTRA_CA_CERTS: certificate });
+    const { code, stdout } = await ask(program, 'trigger', 'transaction.paid', '--wait');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(url) });
+    expect(paths).toEqual(['/hooks']);
+    program.child.kill('SIGTERM');
+    await program.ended;
   });
 
   test('prints one JSON object a line with --json', async () => {
