@@ -22,6 +22,7 @@ const all: readonly Contestant[] = [
   { name: 'floor-http-zod', what: 'node:http by hand, zod', ...spoken('ours') },
   { name: 'floor-express4', what: 'Express 4 by hand, zod', ...spoken('ours') },
   { name: REFERENCE, what: 'Express 5 by hand, zod', ...spoken('ours') },
+  { name: 'floor-record', what: 'Express 5 by hand, z.record for metadata', ...spoken('ours') },
   { name: OURS, what: 'payment-webhooks, Express 5', ...spoken('ours') },
   { name: 'ours-express4', what: 'payment-webhooks, Express 4', ...spoken('ours') },
   { name: 'ours-http', what: 'payment-webhooks, node:http', ...spoken('ours') },

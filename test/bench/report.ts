@@ -25,7 +25,7 @@ export function tableOf(results: Results, circumstances: Circumstances): string 
   );
   const judged = judge(results).map(({ what, value, gate, aim }) => [what, value.toFixed(2), gate, aim]);
   return [
-    surroundings(circumstances),
+    surroundings(circumstances, results),
     table(head, rows),
     ...dropped,
     table(['ratio', 'measured', 'gate', 'aim'], judged),
@@ -39,16 +39,22 @@ export function missedGates(results: Results): Judged[] {
   return judge(results).filter(({ missed }) => missed);
 }
 
-function surroundings({ version, quick }: Circumstances): string {
+function surroundings({ version, quick }: Circumstances, { measurements }: Results): string {
   const [cpu] = cpus();
   const machine = `${cpus().length} × ${cpu?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, Linux ${release()}`;
   const date = new Date().toISOString().slice(0, 10);
   const versions = SHOWN.map((name) => `${name} ${versionOf(name)}`).join(', ');
   const notes = [
     quick && 'A quick run: one epoch, so take it for a sketch.',
+    measurements.some(isDisturbed) &&
+      'The machine had other work: what has no undisturbed window says little.',
     !busyPoll && 'Without a C compiler wrk slept between answers, which makes every contestant slower.',
   ].filter((note) => note !== false);
   return [`Node ${version}, ${machine}, ${date}. ${versions}.`, ...notes].join('\n');
+}
+
+function isDisturbed({ figures }: Measurement): boolean {
+  return [...figures.values()].some(({ windows, disturbed }) => disturbed === windows);
 }
 
 function versionOf(name: string): string {

@@ -1,4 +1,5 @@
 // By hand on node:http alone.
+import { schemas } from './by-hand.js';
 import { onHttp } from './on-http.js';
 
-export default onHttp({ validate: true });
+export default onHttp(schemas);

@@ -1,7 +1,7 @@
 // Receives by hand on node:http, the body collected by hand too.
 import { LIMIT, receive, send, UNREADABLE } from './by-hand.js';
 
-export function onHttp({ validate }) {
+export function onHttp(schemas) {
   return (req, res) => {
     if (req.method !== 'POST' || req.url !== '/hooks') {
       res.writeHead(404).end();
@@ -17,7 +17,7 @@ export function onHttp({ validate }) {
     req.on('error', () => send(res, UNREADABLE));
     req.on('end', () => {
       const bytes = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, length);
-      receive(bytes, req.headers['x-service-signature'], validate).then((answer) => send(res, answer));
+      receive(bytes, req.headers['x-service-signature'], schemas).then((answer) => send(res, answer));
     });
   };
 }
