@@ -221,7 +221,10 @@ async function pack(copy: string): Promise<string> {
   ]);
   cpSync(ROOT, copy, {
     recursive: true,
-    filter: (path) => !skipped.has(relative(ROOT, path).split('/')[0] ?? ''),
+    filter: (path) =>
+      !relative(ROOT, path)
+        .split('/')
+        .some((part) => skipped.has(part)),
   });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const { code, stdout, stderr } = await shell('npm pack --silent', { cwd: copy });
