@@ -113,9 +113,7 @@ describe('Retry-After', () => {
   };
 
   test('seconds are waited for', async () => {
-    const took = await timed({ 'retry-after': '1' });
-    expect(took).toBeGreaterThan(980);
-    expect(took).toBeLessThan(1_800);
+    expect(await timed({ 'retry-after': '1' })).toBeGreaterThan(980);
   });
 
   test('a date is waited for, by the clock of the service', async () => {
@@ -125,7 +123,6 @@ describe('Retry-After', () => {
       'retry-after': new Date(then + 1_000).toUTCString(),
     });
     expect(took).toBeGreaterThan(980);
-    expect(took).toBeLessThan(1_800);
   });
 
   test.each([
@@ -154,7 +151,13 @@ describe('Retry-After', () => {
   });
 
   test('a date that is over means at once', async () => {
-    expect(await timed({ 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' })).toBeLessThan(500);
+    const headers = { 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' };
+    server.once((_, response) => json(response, 503, {}, headers));
+    const failure = await clientOf({ retries: 0 })
+      .account.me()
+      .catch((error) => error);
+    expect(failure.retryAfterMs).toBe(0);
+    expect(nextTry(failure, { method: 'GET', tried: 0 }, () => 1)).toBe(0);
   });
 });
 
