@@ -7,16 +7,12 @@ import { readFileSync } from 'node:fs';
 export const MUTATED = {
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
   'src/stores/memory.ts': ['stores/memory'],
-  'src/receiver/capture-body.ts': ['receiver/capture-body', 'receiver/memory'],
-  'src/receiver/check-signature.ts': ['receiver/check-signature'],
-  'src/receiver/decode-event.ts': ['receiver/decode-event'],
-  'src/receiver/dedupe-delivery.ts': [
-    'receiver/dedupe-delivery',
-    'receiver/dedupe-delivery.property',
-    'lease',
-  ],
-  'src/receiver/dispatch-event.ts': ['receiver/dispatch-event'],
-  'src/receiver/respond.ts': ['receiver/respond'],
+  'src/receiver/capture-body.ts': ['receiver/capture-body', 'hints'],
+  'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
+  'src/receiver/decode-event.ts': ['receiver/decode-event', 'hints', 'construct-event'],
+  'src/receiver/dedupe-delivery.ts': ['receiver/dedupe-delivery', 'lease'],
+  'src/receiver/dispatch-event.ts': ['receiver/dispatch-event', 'handlers', 'observer'],
+  'src/receiver/respond.ts': ['receiver/respond', 'receiver', 'receiver/capture-body'],
 };
 
 const REPORT = 'reports/mutation.json';
