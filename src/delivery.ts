@@ -90,12 +90,17 @@ export class Delivery {
   }
 
   /** What telemetry is told: numbers and names only. */
-  record(result: Result, status: number): DeliveryRecord {
+  record(result: Result, status: number, declared: ReadonlyMap<string, unknown>): DeliveryRecord {
     const { event, attempt, keyIndex, storeMs } = this;
     return {
       status,
       ...(result instanceof Fault ? { code: result.code } : { outcome: result }),
-      ...(event && { eventId: event.id, eventName: event.event_name, sandbox: event.sandbox }),
+      ...(event && {
+        eventId: event.id,
+        eventName: event.event_name,
+        declared: declared.has(event.event_name),
+        sandbox: event.sandbox,
+      }),
       ...(attempt !== undefined && { attempt }),
       ...(keyIndex !== undefined && { keyIndex }),
       ...(this.conflict && { conflict: true }),

@@ -20,6 +20,8 @@ export interface DeliveryRecord {
   readonly code?: ErrorCode;
   readonly eventId?: string;
   readonly eventName?: string;
+  /** Whether the name is a declared one; of the others there may be any number. */
+  readonly declared?: boolean;
   readonly sandbox?: boolean;
   readonly attempt?: number;
   /** Which of the configured keys signed it, counted from 0. */

@@ -159,7 +159,7 @@ class Conductor {
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     tell(
       this.#c.observer,
-      () => delivery.record(result, status),
+      () => delivery.record(result, status, this.#c.events),
       (error) => delivery.observerFailed(error),
     );
   }

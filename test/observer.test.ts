@@ -56,6 +56,7 @@ describe('settled', () => {
         outcome: 'processed',
         eventId: event.id,
         eventName: 'transaction.paid',
+        declared: true,
         sandbox: true,
         attempt: 1,
         keyIndex: 0,

@@ -106,6 +106,11 @@ const DOORS: Readonly<Record<string, Door>> = {
     ],
     brings: ['bullmq'],
   },
+  './opentelemetry': {
+    values: ['openTelemetry'],
+    types: ['OpenTelemetryOptions'],
+    brings: ['@opentelemetry/api'],
+  },
   './testing': {
     values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery', 'storeContract'],
     types: [
@@ -244,7 +249,7 @@ describe('the package', () => {
       .filter(({ stat }) => stat.isFile());
     const bytesOf = (list: typeof files) => list.reduce((sum, { stat }) => sum + stat.size, 0);
     const others =
-      /^dist\/(?:dashboard|openapi|\w+\/(?:cli|client|simulator|testing|fixtures|queues|stores\/(?:redis|postgres)))\b/;
+      /^dist\/(?:dashboard|openapi|\w+\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|stores\/(?:redis|postgres)))\b/;
     expect(bytesOf(files.filter(({ path }) => !others.test(path)))).toBeLessThan(400_000);
     expect(bytesOf(files)).toBeLessThan(1_500_000);
   });

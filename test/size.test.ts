@@ -10,6 +10,7 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 const MOST: Readonly<Record<string, number>> = {
   '.': 42_000,
   './client': 23_000,
+  './opentelemetry': 10_000,
   './queues/bullmq': 32_000,
   './simulator': 72_000,
   './stores/postgres': 14_000,

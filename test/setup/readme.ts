@@ -29,18 +29,30 @@ export function commandsOf(readme: string): Command[] {
   });
 }
 
-/** Every `localhost:3000` of the commands becomes a free port. */
-export async function followReadme(example: string): Promise<Session> {
+/**
+ * Every port that the commands name becomes a free one.
+ *
+ * @param ports what the README calls them, by the variable that sets them
+ */
+export async function followReadme(
+  example: string,
+  ports: Readonly<Record<string, number>> = { PORT: 3000 },
+): Promise<Session> {
   const [startIt, ...commands] = commandsOf(join(ROOT, 'examples', example, 'README.md'));
-  const port = await freePort();
+  const free = new Map<string, string>();
+  for (const variable of Object.keys(ports)) free.set(variable, String(await freePort()));
   const folder = mkdtempSync(join(tmpdir(), `${example}-`));
-  const app = start(startIt?.script ?? '', { PORT: String(port) });
+  const app = start(startIt?.script ?? '', Object.fromEntries(free));
   await app.printed('http://localhost:');
   return {
     commands,
     app,
     async type(script) {
-      const { stdout } = await shell(script.replaceAll(':3000', `:${port}`), { cwd: folder });
+      const withFreePorts = Object.entries(ports).reduce(
+        (text, [variable, port]) => text.replaceAll(`:${port}`, `:${free.get(variable)}`),
+        script,
+      );
+      const { stdout } = await shell(withFreePorts, { cwd: folder });
       return stdout.trim();
     },
     async end() {

@@ -1,0 +1,3 @@
+// What the spans and metrics are filed under.
+
+export const SCOPE = 'payment-webhooks';

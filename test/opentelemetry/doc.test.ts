@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { openTelemetry } from 'payment-webhooks/opentelemetry';
+import { fixtures } from 'payment-webhooks/testing';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { ROOT } from '../setup/shell.js';
+import { registerMetrics, registerTraces } from '../setup/telemetry.js';
+import { until } from '../setup/waiting.js';
+
+const doc = readFileSync(join(ROOT, 'docs/observability.md'), 'utf8');
+
+/** The rows below a heading whose first cell is a name in backticks. */
+function rowsBelow(heading: string): string[][] {
+  const [, section = ''] = doc.split(`\n## ${heading}\n`);
+  const [before = ''] = section.split('\n## ');
+  return before
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+const codesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code);
+
+test('docs/observability.md has a row for each metric and each attribute, and no other', async () => {
+  const traces = registerTraces();
+  const measured = registerMetrics();
+  let runs = 0;
+  const handler = () => {
+    runs += 1;
+    if (runs === 1) throw new Error('down');
+  };
+  const { post } = await startEndpoint({ observer: openTelemetry(), handlers: { '*': handler } });
+  const event = fixtures.transactionPaid();
+  await post(delivery(event));
+  await post(delivery(event));
+  await post(delivery(JSON.stringify(event, null, 1)));
+  await until(() => traces.spans.length === 5);
+
+  const on = new Map<string, Set<string>>();
+  for (const { name, attributes } of traces.spans)
+    for (const attribute of Object.keys(attributes))
+      on.set(attribute, (on.get(attribute) ?? new Set()).add(name.split(' ')[1] ?? ''));
+  const kinds = [...on].map(([attribute, spans]) => [attribute, spans.size === 2 ? 'both' : [...spans][0]]);
+  expect(
+    rowsBelow('Spans')
+      .map(([name, where]) => [codesIn(name)[0], where])
+      .sort(),
+  ).toEqual(kinds.sort());
+
+  const exported = (await measured.all()).map(({ descriptor: { name, unit }, dataPoints }) => {
+    const labels = dataPoints.flatMap(({ attributes }) => Object.keys(attributes));
+    return [name, unit === 's' ? ['s'] : [], [...new Set(labels)].sort()];
+  });
+  let above: (string | undefined)[] = [];
+  const documented = rowsBelow('Metrics').map(([name, kind, labels]) => {
+    if (labels !== 'the same') above = codesIn(labels).sort();
+    return [codesIn(name)[0], codesIn(kind), above];
+  });
+  expect(documented.sort()).toEqual(exported.sort());
+});
