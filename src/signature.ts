@@ -100,10 +100,12 @@ export function signingKeys(
   privateKey: PrivateKey | readonly PrivateKey[],
   option = 'privateKey',
 ): SigningKey[] {
-  const list = typeof privateKey === 'string' || privateKey instanceof Uint8Array ? [privateKey] : privateKey;
-  if (!Array.isArray(list)) return [signingKey(privateKey as PrivateKey, option)];
-  if (list.length === 0) throw new ConfigurationError(`${option} is an empty list: give at least one key.`);
-  return list.map((key, index) => signingKey(key, list.length > 1 ? `${option}[${index}]` : option));
+  if (!Array.isArray(privateKey)) return [signingKey(privateKey as PrivateKey, option)];
+  if (privateKey.length === 0)
+    throw new ConfigurationError(`${option} is an empty list: give at least one key.`);
+  return privateKey.map((key, index) =>
+    signingKey(key, privateKey.length > 1 ? `${option}[${index}]` : option),
+  );
 }
 
 function digest(bytes: Uint8Array, key: SigningKey): Buffer {

@@ -45,7 +45,7 @@ describe('Deadlines', () => {
     }
     for (const waited of await Promise.all(waits)) {
       expect(waited).toBeGreaterThanOrEqual(30);
-      expect(waited).toBeLessThan(1_000);
+      expect(waited).toBeLessThan(10_000);
     }
   });
 
@@ -146,7 +146,7 @@ describe('Deadlines', () => {
     const both = Promise.all([expiry(deadlines), expiry(deadlines)]);
     const until = performance.now() + 50;
     while (performance.now() < until);
-    for (const waited of await both) expect(waited).toBeLessThan(1_000);
+    for (const waited of await both) expect(waited).toBeLessThan(10_000);
   });
 });
 

@@ -226,7 +226,10 @@ async function pack(copy: string): Promise<string> {
   ]);
   cpSync(ROOT, copy, {
     recursive: true,
-    filter: (path) => !skipped.has(relative(ROOT, path).split('/')[0] ?? ''),
+    filter: (path) =>
+      !relative(ROOT, path)
+        .split('/')
+        .some((part) => skipped.has(part)),
   });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const { code, stdout, stderr } = await shell('npm pack --silent', { cwd: copy });
@@ -353,6 +356,25 @@ describe('in a Jest without configuration', () => {
     });
     expect(stderr).toContain('Tests:       4 passed, 4 total');
     expect(code).toBe(0);
+  }, 60_000);
+});
+
+describe('the program', () => {
+  test('simulates the service, with its page, and delivers', async () => {
+    const program = join(folder, 'node_modules/.bin/payment-webhooks');
+    const running = start(`exec ${program} simulate --demo --port 0`);
+    try {
+      await running.printed('sim_token_none');
+      const [, page = ''] = /^page +(\S+)$/m.exec(running.output()) ?? [];
+      const html = await (await fetch(page)).text();
+      const assets = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, path = '']) => path);
+      expect(assets.sort()).toEqual(['dashboard.css', 'dashboard.js']);
+      for (const asset of assets) expect((await fetch(page + asset)).status).toBe(200);
+      const trigger = `${program} trigger transaction.paid --wait --url ${page}`;
+      expect(await shell(trigger)).toMatchObject({ code: 0, stdout: expect.stringContaining('delivered') });
+    } finally {
+      await running.stop();
+    }
   }, 60_000);
 });
 

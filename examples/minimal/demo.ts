@@ -1,4 +1,5 @@
-// Sends five deliveries to the app beside it, as the service would, and shows what became of each.
+// Sends five deliveries to the app beside it, as the service would, and shows what became of each; then has the
+// simulator send some, with its own retries. `-- --stay` leaves everything running.
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -7,11 +8,12 @@ import { styleText } from 'node:util';
 import type { Logger } from 'payment-webhooks';
 import { fixtures } from 'payment-webhooks/testing';
 
-const KEY = 'pri_demo_key';
+const KEY = 'pri_sim_demo';
 process.env.SERVICE_PRIVATE_KEY = KEY;
 // Only now: the receiver looks for its key when the app is loaded.
 const { app } = await import('./app.js');
 const { orders } = await import('./orders.js');
+const { simulate } = await import('./simulate.js');
 
 type HandlerRun = 'succeeded' | 'failed' | 'did not run';
 
@@ -156,10 +158,22 @@ for (const [index, step] of steps.entries()) {
   orders.online = index !== 3;
   if (await run(url, step, index + 1)) right += 1;
 }
-server.close();
 console.log(
   right === steps.length
-    ? styleText('green', `All ${right} went as they should.`)
-    : styleText('red', `${steps.length - right} of ${steps.length} did not go as they should.`),
+    ? styleText('green', `All ${right} went as they should.\n`)
+    : styleText('red', `${steps.length - right} of ${steps.length} did not go as they should.\n`),
 );
-process.exitCode = right === steps.length ? 0 : 1;
+
+const stay = process.argv.includes('--stay');
+const simulated = await simulate({ url, privateKey: KEY, port: stay ? 4747 : 0 });
+process.exitCode = right === steps.length && simulated.asExpected ? 0 : 1;
+
+if (stay) {
+  console.log(`\nThe page: ${simulated.page}\nThe app: ${url}\nCtrl-C ends both.`);
+  await new Promise<void>((resolve) => {
+    process.once('SIGINT', resolve).once('SIGTERM', resolve);
+  });
+}
+await simulated.close();
+server.close();
+server.closeAllConnections();

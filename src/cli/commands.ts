@@ -3,6 +3,36 @@ import type { Row } from './command.js';
 
 export const commands: readonly Row[] = [
   {
+    name: 'simulate',
+    summary: 'Start the service on this machine, with its page',
+    load: async () => (await import('./simulate.js')).simulate,
+  },
+  {
+    name: 'trigger',
+    summary: 'Have an event happen in the simulator',
+    load: async () => (await import('./trigger.js')).trigger,
+  },
+  {
+    name: 'deliveries list',
+    summary: 'List what the simulator has delivered, or tried to',
+    load: async () => (await import('./deliveries.js')).list,
+  },
+  {
+    name: 'deliveries show',
+    summary: 'Show one delivery: what was sent, how it was answered, and why it failed',
+    load: async () => (await import('./deliveries.js')).show,
+  },
+  {
+    name: 'deliveries resend',
+    summary: 'Send the same event again',
+    load: async () => (await import('./deliveries.js')).resend,
+  },
+  {
+    name: 'deliveries curl',
+    summary: 'Print a delivery as a curl command',
+    load: async () => (await import('./deliveries.js')).curl,
+  },
+  {
     name: 'webhooks list',
     summary: 'List the webhooks on the account',
     load: async () => (await import('./webhooks.js')).list,

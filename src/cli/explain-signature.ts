@@ -138,7 +138,7 @@ function keyFinding(body: Buffer, signature: string, privateKeys: readonly strin
   }
   return {
     difference: 'wrong_key',
-    message: `Wrong key: ${privateKeys.length > 1 ? 'none of these keys' : 'this key'} signed these bytes, or any that they usually become on their way.`,
+    message: `Wrong key: these bytes, or what they were before a usual accident, were not signed with ${privateKeys.length > 1 ? 'any of these keys' : 'this key'}.`,
     cure: 'Compare the key with the dashboard (live or sandbox? rotated?). If it is right, the content of the body was changed.',
   };
 }

@@ -13,6 +13,8 @@ Commands
 ${columns(rows.map(({ name, summary }) => [name, summary]))}
 
 Examples
+  payment-webhooks simulate --forward 3000/hooks
+  payment-webhooks trigger transaction.paid
   printf %s '{"a":1}' | payment-webhooks sign
   payment-webhooks doctor http://localhost:3000/hooks
   payment-webhooks webhooks ensure https://shop.example/hooks --live

@@ -4,17 +4,13 @@ import { ConnectionError } from '../client/errors.js';
 import { ServiceClient } from '../client.js';
 import { CommandError, EXIT, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
 import { readKey } from './private-key.js';
+import { nobodyAt, simulatorUrl, simulatorUrlOption } from './simulator-address.js';
 
-const SIMULATOR = 'http://127.0.0.1:4747';
 /** The published key of the simulator. */
 const SIMULATOR_KEY = 'pri_sim_dev';
 
 export const serviceOptions = {
-  url: {
-    type: 'string',
-    value: 'URL',
-    about: `Address of the simulator. Left out, SERVICE_SIM_URL or ${SIMULATOR}.`,
-  },
+  url: simulatorUrlOption,
   live: {
     type: 'boolean',
     about: 'Talk to the service at SERVICE_API_URL, with the key of SERVICE_PRIVATE_KEY or --key-file.',
@@ -36,7 +32,7 @@ export async function withService<Result>(
   work: (client: ServiceClient) => Promise<Result>,
 ): Promise<Result> {
   if (choice.live) return work(await live(choice, terminal));
-  const baseUrl = choice.url ?? (terminal.env.SERVICE_SIM_URL || SIMULATOR);
+  const baseUrl = simulatorUrl(choice.url, terminal);
   const privateKey = await simulatorKey(choice['key-file'], terminal);
   const apiPath = privateKey.startsWith('pri_sandbox_') ? '/sandbox/api/v2' : '/api/v2';
   const client = new ServiceClient({ baseUrl, privateKey, apiPath, retries: 0 });
@@ -44,7 +40,7 @@ export async function withService<Result>(
     const { code } = ((error as Error).cause ?? {}) as { code?: string };
     if (!(error instanceof ConnectionError) || code !== 'ECONNREFUSED') throw error;
     throw new CommandError(
-      `No simulator listens at ${new URL(baseUrl).origin}. Start one with \`payment-webhooks simulate\`, or give --live for the service itself.`,
+      `${nobodyAt(baseUrl)}, or give --live for the service itself.`,
       EXIT.nobody,
       error.code,
     );

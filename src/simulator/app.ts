@@ -7,7 +7,7 @@ import { time } from './delivery.js';
 import { guard } from './guard.js';
 import { openApiDocument } from './openapi.js';
 import { pageRouter } from './page.js';
-import { answerRefusal, Refusal } from './refusal.js';
+import { answerRefusals, Refusal } from './refusal.js';
 import { webhookView } from './registrations.js';
 import { rowOf } from './row.js';
 import { DEVELOPER } from './seeds.js';
@@ -46,6 +46,6 @@ export function simulatorApp(service: Service, baseUrl: () => string): { app: Ex
   );
   app.use(pageRouter());
   app.use((_request, _response, next) => next(new Refusal(404, 'Not found.')));
-  app.use(answerRefusal);
+  app.use(answerRefusals(settings.logger));
   return { app, stream };
 }

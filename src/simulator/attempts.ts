@@ -1,6 +1,7 @@
 // Makes one attempt: signs, posts, records how it went and decides whether another one follows.
+import { type Logger, silentLogger, writeLog } from '../logger.js';
 import { messageOf } from './damage.js';
-import type { AttemptEntry, DeliveryEntry, PlannedFault } from './delivery.js';
+import { type AttemptEntry, type DeliveryEntry, type PlannedFault, time } from './delivery.js';
 import { diagnose } from './diagnose.js';
 import type { FaultKind } from './fault-kinds.js';
 import type { Keyring } from './keyring.js';
@@ -88,16 +89,23 @@ export class Attempts {
     const message = this.#message(delivery, target.host, fault?.kind);
     const slowMs = fault?.delayMs ?? SLOW_MS;
     const outcome =
-      message.manner === 'dropped' ? DROPPED : await post(this.#wire, target, { ...message, slowMs });
+      message.manner === 'dropped' ? DROPPED : await post(this.#wire, target, { message, slowMs });
     const { response, error, durationMs } = outcome;
     const succeeded = response !== null && response.status >= 200 && response.status < 300;
-    const settled = { fault: fault?.kind ?? null, response, error, succeeded };
+    const kind = fault?.kind ?? null;
     return {
-      ...settled,
-      ...{ startedAt, durationMs, url: delivery.url, headers: message.headers, body: message.body },
       number: delivery.nextNumber,
       trigger: cause === 'resend' || cause === 'retry-now' ? 'manual' : 'automatic',
-      diagnosis: diagnose(settled, settings.timeout),
+      startedAt,
+      durationMs,
+      succeeded,
+      fault: kind,
+      diagnosis: diagnose({ fault: kind, response, error, succeeded }, settings.timeout),
+      url: delivery.url,
+      headers: message.headers,
+      body: message.body,
+      response,
+      error,
       nextAttemptAt: null,
     };
   }
@@ -125,15 +133,7 @@ export class Attempts {
     delivery.add(attempt);
     delivery.status = statusOf(delivery);
     ledger.saveDelivery(delivery);
-    const { id, event, status } = delivery;
-    const { number, durationMs, response, error, fault, diagnosis } = attempt;
-    settings.logger.info(
-      {
-        ...{ delivery: id, event: event.id, eventName: event.name, attempt: number, status },
-        ...{ answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
-      },
-      'attempt settled',
-    );
+    log(settings.logger, delivery, attempt);
   }
 
   #scheduleRetry(delivery: DeliveryEntry): void {
@@ -142,6 +142,18 @@ export class Attempts {
     delivery.retries += 1;
     this.#tools.timetable.wait(delivery, pause);
   }
+}
+
+function log(logger: Logger, { id, event, status }: DeliveryEntry, attempt: AttemptEntry): void {
+  // Thousands of fields that nobody reads would cost a tenth of the time.
+  if (logger === silentLogger) return;
+  const { number, durationMs, url, response, error, fault, diagnosis } = attempt;
+  const fields = {
+    ...{ delivery: id, event: event.id, eventName: event.name, url },
+    ...{ attempt: number, status, answer: response?.status ?? error?.code, durationMs, fault, diagnosis },
+    nextAttemptAt: time(attempt.nextAttemptAt),
+  };
+  writeLog(logger, 'info', fields, 'attempt settled');
 }
 
 function statusOf(delivery: DeliveryEntry): DeliveryEntry['status'] {

@@ -1,4 +1,5 @@
 // Carries deliveries to their webhooks, in their order and at their time.
+import { describeError, writeLog } from '../logger.js';
 import { Attempts, type AttemptTools, type Cause } from './attempts.js';
 import { DeliveryEntry, type HappenedEvent, type PlannedFault } from './delivery.js';
 import type { FaultKind } from './fault-kinds.js';
@@ -87,7 +88,8 @@ export class Courier {
     const carry = () => this.#carry(delivery, cause);
     const flight = (delivery.flight ? delivery.flight.then(carry) : carry())
       .catch((error: unknown) => {
-        this.#tools.settings.logger.error({ err: error, delivery: delivery.id }, 'attempt broke off');
+        const fields = { delivery: delivery.id, error: describeError(error) };
+        writeLog(this.#tools.settings.logger, 'error', fields, 'attempt broke off');
       })
       .finally(() => {
         if (delivery.flight === flight) delivery.flight = undefined;

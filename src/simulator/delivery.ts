@@ -1,5 +1,5 @@
 // An event on its way to one webhook, with every attempt to get it there.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Linked } from '../linked-list.js';
 import type { FaultKind } from './fault-kinds.js';
 
@@ -173,7 +173,7 @@ function attemptRecord(attempt: AttemptEntry): Attempt {
       url: attempt.url,
       headers: attempt.headers.map(([name, value]) => [name, value]),
       body: attempt.body.toString('utf8'),
-      body_sha256: createHash('sha256').update(attempt.body).digest('hex'),
+      body_sha256: hash('sha256', attempt.body),
     },
     response: attempt.response && {
       ...attempt.response,

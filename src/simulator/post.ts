@@ -15,7 +15,8 @@ export interface Outcome {
 }
 
 /** What goes over the wire, and how slowly where a fault wants it slow. */
-export interface Parcel extends Message {
+export interface Parcel {
+  readonly message: Message;
   readonly slowMs: number;
 }
 
@@ -68,7 +69,7 @@ class Exchange {
   begin(target: Target, parcel: Parcel): void {
     const fail = (error: NodeJS.ErrnoException) => this.#settle(error.code, error.message);
     try {
-      const request = open(this.#wire, target, parcel);
+      const request = open(this.#wire, target, parcel.message);
       this.#request = request;
       this.#wire.open.add(request);
       request.on('error', fail);
@@ -105,11 +106,18 @@ function open({ agents }: Wire, target: Target, { headers }: Message): ClientReq
     agent: secure ? agents.https : agents.http,
     lookup,
     // As a list, so that exactly these go out, in this order.
-    headers: headers.flat(),
+    headers: flat(headers),
   });
 }
 
-function write(request: ClientRequest, { manner, body, slowMs }: Parcel): void {
+/** `Array.prototype.flat` takes ten times as long. */
+function flat(headers: readonly HeaderPair[]): string[] {
+  const list: string[] = [];
+  for (const [name, value] of headers) list.push(name, value);
+  return list;
+}
+
+function write(request: ClientRequest, { message: { manner, body }, slowMs }: Parcel): void {
   if (manner === 'slow') void writeSlowly(request, body, slowMs);
   else if (manner === 'truncated') request.write(body, () => request.socket?.end());
   // First let the half arrive: an endpoint that gets both at once may take the RST for an orderly end.

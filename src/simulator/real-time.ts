@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import timers from 'node:timers';
 
 // From the modules, not the globals: fake timers replace globals, and may do so before this file is loaded.
-const { setTimeout, clearTimeout } = timers;
+const { setTimeout, clearTimeout, setImmediate } = timers;
 const monotonic = performance.now.bind(performance);
 const origin = performance.timeOrigin;
 
@@ -22,6 +22,11 @@ export function epoch(): number {
 /** Calls back once. The timer alone keeps no process alive: the simulator's port does. */
 export function after(ms: number, callback: () => void): Timer {
   return setTimeout(callback, ms).unref();
+}
+
+/** Calls back once what has arrived by now is dealt with. */
+export function soon(callback: () => void): void {
+  setImmediate(callback);
 }
 
 export function cancel(timer: Timer | undefined): void {

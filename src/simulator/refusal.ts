@@ -1,6 +1,7 @@
 // A request that cannot be granted, with the status that says so over HTTP.
 import type { ErrorRequestHandler } from 'express';
 import { ConfigurationError } from '../errors.js';
+import { describeError, type Logger, writeLog } from '../logger.js';
 import type { FieldErrors } from './faults.js';
 
 export class Refusal extends Error {
@@ -31,20 +32,23 @@ const PARSER_MESSAGES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The last handler: turns what was thrown into an answer, and never shows a stack. */
-export const answerRefusal: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
+export function answerRefusals(logger: Logger): ErrorRequestHandler {
+  return (error: unknown, _request, response, _next) => {
+    const { status, ...body } = answerTo(error);
+    if (status >= 500) writeLog(logger, 'error', { error: describeError(error) }, 'a request failed');
+    response.status(status).json(body);
+  };
+}
+
+function answerTo(error: unknown): { status: number; message: string; errors?: FieldErrors } {
   if (error instanceof Refusal) {
     const { status, message, errors } = error;
-    response.status(status).json({ message, ...(errors ? { errors } : {}) });
-    return;
+    return { status, message, ...(errors ? { errors } : {}) };
   }
   // A program would be thrown it; a request gets its words.
-  if (ConfigurationError.is(error)) {
-    response.status(422).json({ message: error.message });
-    return;
-  }
-  const { status = 500, type = '' } = error as { status?: number; type?: string };
-  const client = Number.isInteger(status) && status >= 400 && status < 500;
-  const message =
-    PARSER_MESSAGES.get(type) ?? (client ? 'The request is malformed.' : 'The simulator failed.');
-  response.status(client ? status : 500).json({ message });
-};
+  if (ConfigurationError.is(error)) return { status: 422, message: error.message };
+  const { status, type = '' } = error as { status?: number; type?: string };
+  if (status === undefined || status < 400 || status >= 500)
+    return { status: 500, message: 'The simulator failed.' };
+  return { status, message: PARSER_MESSAGES.get(type) ?? 'The request is malformed.' };
+}

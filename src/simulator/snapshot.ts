@@ -1,6 +1,6 @@
 // Keeps the state file up to date: soon after every change, and before an answer that promises something.
 import { ConfigurationError } from '../errors.js';
-import type { Logger } from '../logger.js';
+import { type Logger, writeLog } from '../logger.js';
 import type { Ledger } from './ledger.js';
 import { after, cancel, elapsed, type Timer } from './real-time.js';
 import { codeOf, type State, writeState } from './state-file.js';
@@ -79,7 +79,7 @@ export class Snapshot {
       this.error = null;
     } catch (error) {
       this.error = codeOf(error);
-      logger.error({ state: path, err: error }, 'the state file could not be written');
+      writeLog(logger, 'error', { state: path, code: this.error }, 'the state file could not be written');
     }
     this.#lastMs = elapsed() - started;
   }

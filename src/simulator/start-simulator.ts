@@ -1,4 +1,5 @@
 // Starts everything on one port, and stops it again.
+import { writeLog } from '../logger.js';
 import { simulatorApp } from './app.js';
 import { Simulator } from './handle.js';
 import { closeServer, listen, urlHost } from './listen.js';
@@ -36,7 +37,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     throw error;
   }
   if (!/^(127\.|::1$|localhost$)/.test(settings.host)) {
-    settings.logger.warn({ host: settings.host }, 'the simulator can be reached from other machines');
+    const { logger, host } = settings;
+    writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');
   }
   return new Simulator(service, { baseUrl, close });
 }

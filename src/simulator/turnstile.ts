@@ -1,4 +1,6 @@
 // Lets only so many through at once, first come, first served.
+import { soon } from './real-time.js';
+
 export class Turnstile {
   readonly #most: number;
   #inside = 0;
@@ -35,6 +37,7 @@ export class Turnstile {
       this.#queue = [];
       this.#head = 0;
     }
-    next();
+    // Whoever was let in during one turn of the event loop sends together: an endpoint that has to wake up does so once.
+    soon(next);
   }
 }

@@ -1,7 +1,7 @@
 // What a claim costs in each store, beside one bare round trip of the same client in the same run.
 // npm run bench:stores [-- --seconds 2 --only postgres] starts its own Redis and Postgres.
 import { randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
@@ -11,29 +11,14 @@ import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore, type SendCommand } from '../../src/stores/redis.js';
 import type { IdempotencyStore } from '../../src/stores/store.js';
 import { startPostgres, startRedis } from '../setup/services.js';
+import { CONCURRENCY, compare as compareUnder, type Subject } from './compare.js';
 
-const CONCURRENCY = 64;
-const ROUNDS = 5;
 const REMEMBERED = 100_000;
 const { seconds, only } = parseArgs({
   options: { seconds: { type: 'string', default: '1' }, only: { type: 'string', default: '' } },
 }).values;
 const windowMs = Number(seconds) * 1_000;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
-
-interface Contestant {
-  readonly name: string;
-  readonly work: () => Promise<unknown>;
-}
-/** Microseconds for one operation. */
-interface Figure {
-  /** From one finished operation to the next, all 64 callers together: what else runs on the machine counts too. */
-  readonly wall: number;
-  /** CPU of this process. */
-  readonly client: number;
-  /** CPU of the server and its children, read from /proc; 0 without a server or without /proc. */
-  readonly server: number;
-}
 
 /** Flat, as text that was parsed is: what randomUUID gives is a tree of pieces, five times as large. */
 const key = () => Buffer.from(`default:live:${randomUUID()}`).toString('latin1');
@@ -49,76 +34,8 @@ const once = (store: IdempotencyStore<object>) => async () => {
   if (!(await (await claim(store)).complete())) throw new Error('not completed');
 };
 
-async function measure(work: Contestant['work'], ms: number): Promise<Figure> {
-  let done = 0;
-  const [startedAt, client, server] = [performance.now(), process.cpuUsage(), serverCpu()];
-  const end = startedAt + ms;
-  const caller = async () => {
-    while (performance.now() < end) {
-      await work();
-      done += 1;
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, caller));
-  const { user, system } = process.cpuUsage(client);
-  return {
-    wall: ((performance.now() - startedAt) * 1_000) / done,
-    client: (user + system) / done,
-    server: (serverCpu() - server) / done,
-  };
-}
-
-/** The server under test; undefined where CPU cannot be read. */
 let serverPid: number | undefined;
-
-/** Microseconds of CPU that the server and its children have used so far. */
-function serverCpu(): number {
-  if (serverPid === undefined) return 0;
-  let ticks = 0;
-  for (const pid of readdirSync('/proc').map(Number)) {
-    // A process may end while the list is read.
-    const stat = pid > 0 && readStat(pid);
-    if (stat && (pid === serverPid || Number(stat[1]) === serverPid))
-      ticks += Number(stat[11]) + Number(stat[12]);
-  }
-  return ticks * 10_000;
-}
-
-function readStat(pid: number): string[] | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ');
-  } catch {
-    return undefined;
-  }
-}
-
-/** In turns, in another order each round; of each contestant the least disturbed window counts. */
-async function compare(contestants: readonly Contestant[]): Promise<void> {
-  const windows = new Map<Contestant, Figure[]>(contestants.map((contestant) => [contestant, []]));
-  for (const { work } of contestants) await measure(work, windowMs);
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [{ work }, figures] of [...windows].toSorted(() => Math.random() - 0.5))
-      figures.push(await measure(work, windowMs));
-  }
-  let bare: Figure | undefined;
-  for (const [{ name }, figures] of windows) {
-    const best = (part: keyof Figure) => Math.min(...figures.map((figure) => figure[part]));
-    const figure = { wall: best('wall'), client: best('client'), server: best('server') };
-    bare ??= figure;
-    console.log(row(name, figure, bare));
-  }
-}
-
-function row(name: string, { wall, client, server }: Figure, bare: Figure): string {
-  const cpu = (client + server) / (bare.client + bare.server);
-  return [
-    name.padEnd(46),
-    `${Math.round(1e6 / wall).toLocaleString('en')}/s`.padStart(10),
-    `CPU ${client.toFixed(1).padStart(5)} + ${server.toFixed(1).padStart(5)} µs`,
-    `${(wall / bare.wall).toFixed(2)} x time`,
-    `${cpu.toFixed(2)} x CPU`,
-  ].join('  ');
-}
+const compare = (subjects: readonly Subject[]) => compareUnder(subjects, { windowMs, serverPid });
 
 async function redisClients(url: string): Promise<void> {
   const node = await createClient({ url }).connect();

@@ -1,24 +1,12 @@
 // The page of a running simulator in real Chromium; whatever a test does, nothing may leave the page's origin.
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { node } from '../setup/shell.js';
 import { afterwards } from '../simulator/world.js';
-
-const executablePath = (process.env.PATH ?? '')
-  .split(delimiter)
-  .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
-  .find(existsSync);
+import { buildPage, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
 
 // Above the patience of a single step, so that the step that hangs is the one that is named.
 jest.setTimeout(40_000);
-
-const FLAGS = [
-  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-];
 
 /** Like `describe`. Without Chromium the tests are skipped, which would hide something in CI, so there they fail. */
 export const describeInChromium = executablePath || process.env.CI === 'true' ? describe : describe.skip;
@@ -31,8 +19,7 @@ let browser: Browser | undefined;
 
 beforeAll(async () => {
   if (!executablePath) return;
-  const { code, stderr } = await node(['test/setup/build-dashboard.js']);
-  if (code !== 0) throw new Error(`The page could not be built:\n${stderr}`);
+  buildPage();
   browser = await chromium.launch({ executablePath, args: FLAGS });
 }, 60_000);
 
@@ -50,7 +37,7 @@ export async function openPage(
   path = '',
   options: BrowserContextOptions = {},
 ): Promise<Opened> {
-  if (!browser) throw new Error('Chromium is missing. On Debian: apt-get install chromium');
+  if (!browser) throw new Error(CHROMIUM_IS_MISSING);
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(8_000);

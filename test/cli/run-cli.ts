@@ -1,5 +1,6 @@
 // Runs a command line in this process, with streams of its own.
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { main } from '../../src/cli/main.js';
 
 export interface Run {
@@ -22,6 +23,7 @@ export async function runCli(argv: readonly string[], setting: Setting = {}): Pr
   const [input, stdout, stderr] = [stream(), stream(), stream()];
   input.end(stdin);
   const code = await main(argv, { stdin: input, stdout, stderr, env });
-  const [out, err] = [stdout, stderr].map((stream) => String(stream.read() ?? ''));
-  return { code, stdout: out ?? '', stderr: err ?? '' };
+  stdout.end();
+  stderr.end();
+  return { code, stdout: await text(stdout), stderr: await text(stderr) };
 }

@@ -111,7 +111,14 @@ describe('verify', () => {
     ['base64', 'signature_form', body, body, (s) => Buffer.from(s, 'hex').toString('base64'), 'in base64'],
     ['something else', 'signature_form', body, body, () => 'hello', 'not exactly 64 hexadecimal digits.'],
     ['nothing', 'signature_missing', body, body, () => '', 'no signature'],
-    ['another body', 'wrong_key', body, body.replace('149.90', '1.00'), (s) => s, 'Wrong key: this key'],
+    [
+      'another body',
+      'wrong_key',
+      body,
+      body.replace('149.90', '1.00'),
+      (s) => s,
+      'were not signed with this key',
+    ],
     ['a body that is no JSON', 'wrong_key', body, 'id=1&name=2', (s) => s, 'Wrong key'],
     ['no body', 'wrong_key', body, '', (s) => s, 'Wrong key'],
   ])('names %s: %s', async (_, difference, signed, received, change, message) => {
@@ -129,7 +136,7 @@ describe('verify', () => {
   ])('names %s: wrong_key', async (name, key, message) => {
     const found = await verdict(body, hmac(body, key));
     expect(found).toMatchObject({ code: 1, valid: false, difference: 'wrong_key' });
-    expect(found.message).toContain(name === 'another key' ? 'Wrong key: this key' : message);
+    expect(found.message).toContain(name === 'another key' ? 'were not signed with this key' : message);
     expect(JSON.stringify(found)).not.toContain(KEY);
   });
 
@@ -168,7 +175,7 @@ describe('verify', () => {
 
     test('says that it was none of them', async () => {
       const found = await verdict(body, hmac(body), ['--key-file', keys]);
-      expect(found.message).toContain('none of these keys');
+      expect(found.message).toContain('were not signed with any of these keys');
     });
   });
 

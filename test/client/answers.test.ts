@@ -6,7 +6,7 @@ import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions, type ServiceError } from 'payment-webhooks/client';
 import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
 
@@ -16,6 +16,16 @@ beforeAll(async () => {
 });
 beforeEach(() => server.reset());
 afterAll(() => server.close());
+
+/** What a test has opened besides the service. */
+const opened: { close(): unknown }[] = [];
+const closing = <Closable extends { close(): unknown }>(closable: Closable): Closable => {
+  opened.push(closable);
+  return closable;
+};
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((each) => each.close()));
+});
 
 const clientOf = (options: ServiceClientOptions = {}) =>
   new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY, ...options });
@@ -118,12 +128,11 @@ describe('an answer that is not what it should be', () => {
   });
 
   test('what is no HTTP at all is a network fault', async () => {
-    const tcp = createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'));
+    const tcp = closing(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')));
     await once(tcp.listen(0, '127.0.0.1'), 'listening');
     const { port } = tcp.address() as { port: number };
     const client = clientOf({ baseUrl: `http://127.0.0.1:${port}`, retries: 0 });
     await expect(client.account.me()).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
-    tcp.close();
   });
 
   test('nobody listening is a network fault that says so', async () => {
@@ -174,13 +183,12 @@ describe('redirects', () => {
   test.each([301, 302, 303, 307, 308])(
     'to another origin (%i) is refused, and no credential follows',
     async (status) => {
-      const stranger = await startSpecServer();
+      const stranger = closing(await startSpecServer());
       redirect(status, `${stranger.baseUrl}/api/v2/account/me`);
       const error = await failure(clientOf().account.me());
       expect(error).toMatchObject({ name: 'ServiceError', code: 'REDIRECT_REFUSED', status });
       expect(error.message).toContain(stranger.baseUrl);
       expect(stranger.requests).toHaveLength(0);
-      await stranger.close();
     },
   );
 
@@ -236,12 +244,14 @@ describe('TLS', () => {
 
   test('a self-signed certificate is refused with the reason, and nothing is sent', async () => {
     let requests = 0;
-    const https = createTlsServer(
-      { key: readFileSync(join(folder, 'key.pem')), cert: readFileSync(join(folder, 'cert.pem')) },
-      (_, response) => {
-        requests += 1;
-        response.end('{}');
-      },
+    const https = closing(
+      createTlsServer(
+        { key: readFileSync(join(folder, 'key.pem')), cert: readFileSync(join(folder, 'cert.pem')) },
+        (_, response) => {
+          requests += 1;
+          response.end('{}');
+        },
+      ),
     );
     await once(https.listen(0, '127.0.0.1'), 'listening');
     const { port } = https.address() as { port: number };
@@ -254,6 +264,5 @@ describe('TLS', () => {
     expect(error.message).toContain('self-signed certificate');
     expect(error.message).toContain('NODE_EXTRA_CA_CERTS');
     expect(requests).toBe(0);
-    https.close();
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { followReadme, type Session } from '../setup/readme.js';
-import { ROOT, shell, tsx } from '../setup/shell.js';
+import { ROOT, shell, startUntil, tsx } from '../setup/shell.js';
 
 const EXAMPLE = join(ROOT, 'examples/minimal');
 const privateKey = 'pri_minimal';
@@ -82,14 +82,38 @@ describe('npm run demo', () => {
       'succeeded on attempt 2: order-1043 is paid',
     ]);
     expect(stdout).toContain('All 5 went as they should.');
+    expect(stdout).toMatch(/^Signed by the openssl program \(\w+ \d/m);
+    const simulated = [...stdout.matchAll(/^✓ ([^\d].*)$/gm)].map(([, title]) => title);
+    expect(simulated).toEqual([
+      'A payment is delivered',
+      'Somebody changes one on the way',
+      'A payment arrives while the database is away',
+    ]);
+    const attempts = [...stdout.matchAll(/^ +attempt (\d) {2}(\d+) /gm)].map(([, number, status]) => [
+      number,
+      status,
+    ]);
+    expect(attempts).toEqual([
+      ['1', '200'],
+      ['1', '401'],
+      ['2', '200'],
+      ['1', '500'],
+      ['2', '200'],
+    ]);
+    expect(stdout).toContain('Each was delivered in the end.');
     expect(stdout).not.toContain('"level":');
     expect(stripVTControlCharacters(stdout)).toBe(stdout);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   }, 30_000);
 
-  test('is signed by the openssl program, and says so', async () => {
-    const { stdout } = await tsx(['examples/minimal/demo.ts']);
-    expect(stdout).toMatch(/^Signed by the openssl program \(\w+ \d/m);
+  test('stays when asked to, says where the page is, and ends with 0', async () => {
+    const demo = await startUntil('Ctrl-C ends both.', 'exec npm run -s demo -- --stay');
+    const [, page = ''] = /^The page: (http:\S+)$/m.exec(demo.output()) ?? [];
+    const settings = await (await fetch(`${page}_sim/deliveries`)).json();
+    expect(settings).toMatchObject({ total: 3 });
+    expect((await fetch(page)).headers.get('content-type')).toContain('text/html');
+    await demo.stop();
+    await expect(fetch(page)).rejects.toThrow('fetch failed');
   }, 30_000);
 
   test('signs with node:crypto where there is no openssl, and says so', async () => {

@@ -17,10 +17,10 @@ export interface CampaignOptions {
   readonly mode: Mode;
   /** At the least; the sender goes on while the nemesis does. */
   readonly events: number;
-  /** Deliveries of each event at the same time. */
   readonly copies: number;
   readonly concurrency: number;
   readonly workers: number;
+  /** Without harm the copies of all events are delivered in random order; else those of one event at the same time. */
   readonly plan: Plan;
   readonly progress: (line: string) => void;
 }
@@ -66,8 +66,10 @@ async function wage(options: CampaignOptions, { postgres, redis, pool, script }:
     crashRedis: () => redis.crash(),
   });
   try {
-    let over = false;
-    const load = sender.deliver(concurrency, (events) => over && events >= options.events);
+    let over = Object.keys(plan).length === 0;
+    const load = over
+      ? sender.deliverShuffled(concurrency, options.events)
+      : sender.deliver(concurrency, (events) => over && events >= options.events);
     await nemesis.carryOut(plan, (done, of) =>
       progress(`${mode}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
     );
@@ -78,7 +80,7 @@ async function wage(options: CampaignOptions, { postgres, redis, pool, script }:
     await load;
     const rows = await readLedger(pool);
     const replayed = await sender.replay(concurrency);
-    const rowsAfterReplay = (await readLedger(pool)).length;
+    const rowsAfterReplay = await readLedger(pool);
     const { deeds } = nemesis;
     const { history: sent } = sender;
     const unexplainedExits = workers.unexplained;

@@ -1,6 +1,7 @@
 // Does harm: to workers, to the servers of the store, and to the wire between them. It writes down when and to whom.
 import { setTimeout as pause } from 'node:timers/promises';
 import { LEASE_MS } from './merchant.js';
+import { shuffled } from './shuffled.js';
 import type { Weather, Wire } from './wire.js';
 import type { Workers } from './workers.js';
 
@@ -85,11 +86,4 @@ export class Nemesis {
     worker?.process.kill('SIGCONT');
     return worker?.process.pid;
   }
-}
-
-function shuffled<Item>(items: readonly Item[]): Item[] {
-  return items
-    .map((item) => ({ item, at: Math.random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ item }) => item);
 }

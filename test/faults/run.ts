@@ -7,15 +7,19 @@ import type { Plan } from './nemesis.js';
 
 interface Size {
   readonly events: number;
+  /** How many are delivered in random order, three times each, without any fault. */
+  readonly crowd: number;
   readonly kills: number;
   readonly restarts: number;
   /** Of each kind of fault on the wire, and of each other way to lose a worker for a while. */
   readonly others: number;
 }
 
-const SHORT: Size = { events: 60, kills: 6, restarts: 2, others: 1 };
-const LONG: Size = { events: 2_000, kills: 200, restarts: 20, others: 20 };
+const SHORT: Size = { events: 60, crowd: 200, kills: 6, restarts: 2, others: 1 };
+const LONG: Size = { events: 2_000, crowd: 10_000, kills: 200, restarts: 20, others: 20 };
 const MODES: readonly Mode[] = ['transactional', 'postgres', 'redis'];
+
+const CROWD = 'three copies of each in random order';
 
 interface Row extends Campaign {
   readonly name: string;
@@ -27,17 +31,16 @@ async function main(): Promise<number> {
   const rows: Row[] = [];
   for (const mode of MODES.filter((one) => values.mode === undefined || values.mode === one)) {
     for (const [name, plan] of Object.entries(plansFor(mode, size))) {
-      const campaign = await runCampaign({
-        mode,
-        events: size.events,
-        copies: 2,
-        concurrency: 16,
-        workers: 4,
-        plan,
-        progress,
-      });
-      rows.push({ name: `${mode}: ${name}`, ...campaign });
-      report(rows.at(-1) as Row);
+      const load =
+        name === CROWD
+          ? { events: size.crowd, copies: 3, concurrency: 200 }
+          : { events: size.events, copies: 2, concurrency: 16 };
+      const row = {
+        name: `${mode}: ${name}`,
+        ...(await runCampaign({ mode, ...load, workers: 4, plan, progress })),
+      };
+      rows.push(row);
+      report(row);
     }
   }
   if (values.long && values.mode === undefined) record(rows);
@@ -53,6 +56,7 @@ function plansFor(mode: Mode, { kills, restarts, others }: Size): Record<string,
     ...(mode === 'redis' && { 'restart redis': restarts }),
   };
   return {
+    [CROWD]: {},
     'kill -9': { kill: kills },
     'servers restarted': stores,
     'wire cut, silent, replies dropped': { cut: others, 'black hole': others, 'no replies': others },

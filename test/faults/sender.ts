@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fixtures } from 'payment-webhooks/testing';
 import { LEASE_MS, PRIVATE_KEY } from './merchant.js';
+import { shuffled } from './shuffled.js';
 
 export interface Attempt {
   readonly at: number;
@@ -53,6 +54,21 @@ export class Sender {
     const body = JSON.stringify(event);
     const copies = Array.from({ length: this.#copies }, () => this.#untilTaken(event.id, body));
     await Promise.all(withForgery ? [...copies, this.#forge()] : copies);
+  }
+
+  /** Copies of so many events in random order: duplicates race far apart as well as at the same moment. */
+  async deliverShuffled(lanes: number, events: number): Promise<void> {
+    const queue = shuffled(
+      Array.from({ length: events }, () => fixtures.transactionPaid()).flatMap((event) =>
+        Array.from({ length: this.#copies }, () => event),
+      ),
+    );
+    const lane = async () => {
+      for (let event = queue.pop(); event !== undefined; event = queue.pop()) {
+        await this.#untilTaken(event.id, JSON.stringify(event));
+      }
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
   }
 
   /** One more delivery of everything that was delivered: nothing of it may run again. */

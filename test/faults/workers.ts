@@ -15,6 +15,8 @@ export class Workers {
   readonly unexplained: string[] = [];
   readonly #script: string;
   readonly #env: NodeJS.ProcessEnv;
+  /** From their start, as opposed to `#living`, who take deliveries. */
+  readonly #started = new Set<ChildProcess>();
   readonly #living = new Set<Worker>();
   readonly #front = createServer((near) => {
     const worker = this.any();
@@ -60,16 +62,16 @@ export class Workers {
 
   async close(): Promise<void> {
     this.#closing = true;
-    await Promise.all(
-      [...this.#living].map(({ process }) => process.kill('SIGKILL') && once(process, 'exit')),
-    );
+    await Promise.all([...this.#started].map((process) => process.kill('SIGKILL') && once(process, 'exit')));
     await new Promise((closed) => this.#front.close(closed));
   }
 
   async #hire(): Promise<void> {
     if (this.#closing) return;
     const child = fork(this.#script, { env: this.#env, execArgv: [] });
+    this.#started.add(child);
     child.once('exit', (code, signal) => {
+      this.#started.delete(child);
       if (signal === null && code !== 0) this.unexplained.push(`a worker ended with exit code ${code}`);
     });
     const [port] = await once(child, 'message');

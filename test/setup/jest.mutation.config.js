@@ -1,17 +1,13 @@
-// Jest for `npm run mutate`: the tests of what is mutated, on one framework. Others read files, or start programs that
-// the mutants do not reach.
+// Jest for `npm run mutate`: the tests of the file that is mutated, on one framework and without servers beside them.
 import config from '../../jest.config.js';
+import { MUTATED } from './mutate.js';
 
 process.env.ONE_FRAMEWORK = '1';
+const { globalSetup: _, globalTeardown: __, ...rest } = config;
 
 export default {
-  ...config,
+  ...rest,
   rootDir: '../..',
   reporters: [],
-  testMatch: [
-    '<rootDir>/test/signature.test.ts',
-    '<rootDir>/test/construct-event.test.ts',
-    '<rootDir>/test/receiver/*.test.ts',
-    '<rootDir>/test/stores/memory.test.ts',
-  ],
+  testMatch: MUTATED[process.env.MUTATED].map((test) => `<rootDir>/test/${test}.test.ts`),
 };

@@ -370,6 +370,20 @@ describe('every webhook of the account', () => {
     expect(all.received[0]?.body).toEqual(paid.received[0]?.body);
   });
 
+  test('that is given another URL and other events is notified of those there', async () => {
+    const service = await simulator();
+    const [before, after] = [await endpoint(), await endpoint()];
+    const { id } = await service.webhooks.create({ url: before.url, events: ['transaction.paid'] });
+    await call(`${service.baseUrl}/api/v2/webhooks/${id}`, {
+      method: 'PUT',
+      body: { url: after.url, events: ['refund.succeeded'] },
+      headers: basic(service.privateKey),
+    });
+    expect(await service.trigger('transaction.paid')).toEqual([]);
+    await service.trigger('refund.succeeded');
+    expect([before.received.length, after.received.length]).toEqual([0, 1]);
+  });
+
   test('none: nothing is delivered', async () => {
     const service = await simulator();
     expect(await service.trigger('transaction.paid')).toEqual([]);

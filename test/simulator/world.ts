@@ -18,7 +18,10 @@ export type Answer = number | ((received: Received, response: ServerResponse) =>
 const closers: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
+  const failures: unknown[] = [];
+  // Every one, also after one that failed: what stays open keeps Jest from ending.
+  for (const close of closers.splice(0).reverse()) await close().catch((error) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
 });
 
 /** Runs after the test. */

@@ -32,14 +32,16 @@ export function Columns({ state }: { state: State }) {
     <div class={selected ? 'columns with-detail' : 'columns'}>
       <Sidebar webhooks={webhooks} faults={faults} samples={samples} settings={settings} />
       <main class="main" id="main" tabIndex={-1}>
-        <FaultBanner faults={faults} webhooks={webhooks} />
-        {rows.length === 0 && !selected ? (
-          <Onboarding webhooks={webhooks} samples={samples} />
-        ) : (
-          <Deliveries rows={rows} place={place} go={go} open={open} />
-        )}
+        <div class="list">
+          <FaultBanner faults={faults} webhooks={webhooks} />
+          {rows.length === 0 && !selected ? (
+            <Onboarding webhooks={webhooks} samples={samples} />
+          ) : (
+            <Deliveries rows={rows} place={place} go={go} open={open} />
+          )}
+        </div>
+        {selected && <Detail key={selected} id={selected} row={row} settings={settings} close={close} />}
       </main>
-      {selected && <Detail key={selected} id={selected} row={row} settings={settings} close={close} />}
     </div>
   );
 }

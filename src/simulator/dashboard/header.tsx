@@ -20,13 +20,13 @@ export const Header = pure(({ link, stateError, show }: HeaderProps) => {
   const [theme, nextTheme] = useTheme();
   return (
     <header class="page-head">
-      <p class="brand">
+      <h1 class="brand">
         <svg class="brand-mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
           <rect width="32" height="32" rx="8" />
           <path d="M8 16h10m-4-5 5 5-5 5M23 9v14" />
         </svg>
         Webhook simulator
-      </p>
+      </h1>
       <p class={`link-state link-${link}`} role="status">
         {LINK_WORDS[link]}
       </p>

@@ -32,7 +32,9 @@ export const Deliveries = pure(({ rows, place, go, open }: DeliveriesProps) => {
   return (
     <section class="deliveries-part" aria-labelledby="deliveries-title">
       <header class="deliveries-head">
-        <h1 id="deliveries-title">Deliveries</h1>
+        <h2 id="deliveries-title" class="part-title">
+          Deliveries
+        </h2>
         <button type="button" class="button quiet" aria-pressed={paused} onClick={toggle}>
           <Icon name={paused ? 'play' : 'pause'} />
           {paused ? `Paused, ${waiting} new` : 'Pause'}

@@ -7,6 +7,7 @@ import { useAction } from '../parts/notice.js';
 import { pure } from '../parts/pure.js';
 import { RetryCountdown } from '../parts/retry-countdown.js';
 import { Status } from './status.js';
+import { ROLES } from './table-roles.js';
 
 interface DeliveryRowProps {
   readonly row: Row;
@@ -15,11 +16,11 @@ interface DeliveryRowProps {
 }
 
 export const DeliveryRow = pure(({ row, selected, open }: DeliveryRowProps) => (
-  <tr class={selected ? 'row selected' : 'row'} aria-current={selected}>
-    <td class="cell-status">
+  <tr class={selected ? 'row selected' : 'row'} aria-current={selected} {...ROLES.row}>
+    <td class="cell-status" {...ROLES.cell}>
       <Status status={row.status} />
     </td>
-    <th scope="row" class="cell-event">
+    <th class="cell-event" {...ROLES.rowHeader}>
       <div class="event">
         {/* The stylesheet stretches this button over its row. */}
         <button type="button" class="row-button" data-delivery={row.id} onClick={() => open(row.id)}>
@@ -28,7 +29,7 @@ export const DeliveryRow = pure(({ row, selected, open }: DeliveryRowProps) => (
         {row.sandbox && <span class="tag">sandbox</span>}
       </div>
     </th>
-    <td class="cell-target" title={`${row.id} to ${row.url}`}>
+    <td class="cell-target" title={`${row.id} to ${row.url}`} {...ROLES.cell}>
       <span class="mono">{shortId(row.id)}</span>
       <span class="arrow" aria-hidden="true">
         {' → '}
@@ -36,22 +37,30 @@ export const DeliveryRow = pure(({ row, selected, open }: DeliveryRowProps) => (
       <span class="visually-hidden"> to </span>
       <span class="mono muted">{shortUrl(row.url)}</span>
     </td>
-    <td class="cell-code mono">{row.last?.status ?? row.last?.error ?? '–'}</td>
-    <td class="cell-ms number">{row.last ? formatDuration(row.last.duration_ms) : '–'}</td>
-    <td class="cell-attempts number">
-      {row.last?.fault && (
-        <span class="tag tag-fault" title={`Damaged on purpose: ${row.last.fault}`}>
-          <Icon name="fault" />
-          <span class="visually-hidden">damaged on purpose: {row.last.fault}</span>
-        </span>
-      )}
+    <td class="cell-code mono" {...ROLES.cell}>
+      {row.last?.status ?? row.last?.error ?? '–'}
+    </td>
+    <td class="cell-ms number" {...ROLES.cell}>
+      {row.last ? formatDuration(row.last.duration_ms) : '–'}
+    </td>
+    <td class="cell-attempts number" {...ROLES.cell}>
+      {row.last?.fault && <Damaged by={row.last.fault} />}
       {row.attempts}/{Math.max(row.attempts, row.max_attempts)}
     </td>
-    <td class="cell-when">
+    <td class="cell-when" {...ROLES.cell}>
       {row.next_attempt_at ? <Waiting row={row} at={row.next_attempt_at} /> : formatTime(row.created_at)}
     </td>
   </tr>
 ));
+
+function Damaged({ by }: { by: string }) {
+  return (
+    <span class="tag tag-fault" title={`Damaged on purpose: ${by}`}>
+      <Icon name="fault" />
+      <span class="visually-hidden">damaged on purpose: {by}</span>
+    </span>
+  );
+}
 
 function Waiting({ row, at }: { row: Row; at: string }) {
   const retry = useAction(api.retryNow);
@@ -61,7 +70,7 @@ function Waiting({ row, at }: { row: Row; at: string }) {
       <button
         type="button"
         class="button small"
-        aria-label={`Retry ${row.event_name} ${shortId(row.id)} now`}
+        aria-label={`Retry now: ${row.event_name} ${shortId(row.id)}`}
         onClick={(event) => {
           // This button goes away with the retry; its row's own stays.
           event.currentTarget.closest('tr')?.querySelector<HTMLElement>('.row-button')?.focus();

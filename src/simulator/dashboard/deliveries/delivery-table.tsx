@@ -2,6 +2,8 @@
 import type { Row } from '../live/wire.js';
 import { pure } from '../parts/pure.js';
 import { DeliveryRow } from './delivery-row.js';
+import { ROLES } from './table-roles.js';
+import { useGradually } from './use-gradually.js';
 
 interface DeliveryTableProps {
   readonly rows: readonly Row[];
@@ -9,36 +11,30 @@ interface DeliveryTableProps {
   readonly open: (id: string) => void;
 }
 
+const COLUMNS = [
+  ['status', 'Status'],
+  ['event', 'Event'],
+  ['target', 'Delivery → webhook'],
+  ['code', 'Code'],
+  ['ms', 'Time'],
+  ['attempts', 'Attempts'],
+  ['when', 'Created, or next retry'],
+] as const;
+
 export const DeliveryTable = pure(({ rows, selected, open }: DeliveryTableProps) => (
-  <table class="deliveries">
+  <table class="deliveries" {...ROLES.table}>
     <caption class="visually-hidden">Deliveries, newest first</caption>
-    <thead>
-      <tr>
-        <th scope="col" class="cell-status">
-          Status
-        </th>
-        <th scope="col" class="cell-event">
-          Event
-        </th>
-        <th scope="col" class="cell-target">
-          Delivery → webhook
-        </th>
-        <th scope="col" class="cell-code">
-          Code
-        </th>
-        <th scope="col" class="cell-ms number">
-          Time
-        </th>
-        <th scope="col" class="cell-attempts number">
-          Attempts
-        </th>
-        <th scope="col" class="cell-when">
-          Created, or next retry
-        </th>
+    <thead {...ROLES.group}>
+      <tr class="columns-row" {...ROLES.row}>
+        {COLUMNS.map(([name, words]) => (
+          <th key={name} class={`cell-${name}`} {...ROLES.columnHeader}>
+            {words}
+          </th>
+        ))}
       </tr>
     </thead>
-    <tbody>
-      {rows.map((row) => (
+    <tbody {...ROLES.group}>
+      {useGradually(rows).map((row) => (
         <DeliveryRow key={row.id} row={row} selected={row.id === selected} open={open} />
       ))}
     </tbody>

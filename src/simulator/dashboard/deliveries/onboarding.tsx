@@ -25,7 +25,9 @@ app.listen(3000);`;
 export function Onboarding({ webhooks: [webhook], samples: [sample] }: OnboardingProps) {
   return (
     <section class="onboarding" aria-labelledby="onboarding-title">
-      <h1 id="onboarding-title">Nothing has been delivered yet</h1>
+      <h2 id="onboarding-title" class="part-title">
+        Nothing has been delivered yet
+      </h2>
       <p class="lead">Three steps to your first signed webhook. Nothing leaves this machine.</p>
       <ol class="walk">
         <Step number={1} title="Start your endpoint">
@@ -66,10 +68,10 @@ function Step({ number, title, done = false, children }: StepProps) {
         {done ? <Icon name="delivered" /> : number}
       </span>
       <div>
-        <h2>
+        <h3>
           {title}
           {done && <span class="visually-hidden"> (done)</span>}
-        </h2>
+        </h3>
         {children}
       </div>
     </li>

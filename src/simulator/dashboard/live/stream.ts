@@ -28,22 +28,27 @@ export function listen(dispatch: (message: Message) => void): () => void {
 function connection(dispatch: (message: Message) => void, lose: () => void): () => void {
   const source = new EventSource('/_sim/stream');
   let over = false;
-  // What arrives while the lists are on their way is newer than they are, so it waits for them.
-  let held: Message[] | undefined = [];
+  let loaded = false;
+  // Changes wait for the lists, which are older than they are, and for each other: a burst is drawn once.
+  let waiting: Message[] = [];
+  const flush = () => {
+    if (!loaded || over) return;
+    waiting.forEach(dispatch);
+    waiting = [];
+  };
   source.addEventListener('hello', async (event) => {
     dispatch({ type: 'hello', data: JSON.parse(event.data), at: Date.now() });
     const lists = await load().catch(() => undefined);
     if (over) return;
     if (!lists) return lose();
     dispatch(lists);
-    held?.forEach(dispatch);
-    held = undefined;
+    loaded = true;
+    flush();
   });
   for (const type of STREAMED) {
     source.addEventListener(type, (event) => {
-      const message = { type, data: JSON.parse(event.data) } as Message;
-      if (held) held.push(message);
-      else dispatch(message);
+      if (waiting.length === 0) setTimeout(flush);
+      waiting.push({ type, data: JSON.parse(event.data) } as Message);
     });
   }
   source.onerror = lose;

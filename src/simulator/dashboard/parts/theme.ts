@@ -1,5 +1,6 @@
 // Light, dark, or as the system has it; the choice is remembered.
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { remember, remembered } from './remembered.js';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -8,11 +9,12 @@ const SETTING = 'theme';
 
 export function useTheme(): [Theme, () => void] {
   const [theme, setTheme] = useState<Theme>(
-    () => THEMES.find((name) => name === localStorage.getItem(SETTING)) ?? 'auto',
+    () => THEMES.find((name) => name === remembered(SETTING)) ?? 'auto',
   );
-  useEffect(() => {
+  // Before the next frame, so that no other theme flashes up.
+  useLayoutEffect(() => {
     document.documentElement.dataset.theme = theme;
-    localStorage.setItem(SETTING, theme);
+    remember(SETTING, theme);
   }, [theme]);
   const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto');
   return [theme, next];

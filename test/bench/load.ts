@@ -1,0 +1,114 @@
+// The load: wrk on CPU 1 with 32 connections that are kept alive, awake all the time.
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Contestant } from './contestants.js';
+import { bodyOf, ID } from './events.js';
+import { headersOf, type Letter, messageOf, SECRET, signatureOf } from './schemes.js';
+
+const CONNECTIONS = 32;
+const run = promisify(execFile);
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Where the library of {@link wakeful} and the letters of each load are. */
+const folder = mkdtempSync(join(tmpdir(), 'payment-webhooks-bench-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+/** wrk sleeps between answers. Where there is a compiler it is made not to; `undefined` where there is none. */
+function wakeful(): string | undefined {
+  const library = join(folder, 'busy-poll.so');
+  const { status } = spawnSync('cc', ['-O2', '-shared', '-fPIC', here('busy-poll.c'), '-o', library, '-ldl']);
+  return status === 0 ? library : undefined;
+}
+
+export const busyPoll = wakeful();
+
+export interface Window {
+  readonly requests: number;
+  /** Microseconds that wrk measured. */
+  readonly us: number;
+  /** Answers above 399. */
+  readonly refused: number;
+  /** Connections and answers that failed. */
+  readonly broken: number;
+}
+
+export interface Load {
+  /** Delivers for so many seconds, each time with other ids. */
+  deliver(port: number, seconds: number): Promise<Window>;
+}
+
+// Across all loads, so that no process ever sees an id twice.
+let lastId = 0;
+const IDS_A_SECOND = 1_000_000;
+
+/** What is sent to this contestant; with `forged` one digit of each signature is wrong. */
+export function loadFor(contestant: Contestant, size: number, forged: boolean): Load {
+  const job = mkdtempSync(join(folder, `${contestant.name}-`));
+  writeJob(job, contestant, { size, forged });
+  return {
+    async deliver(port, seconds) {
+      const args = [
+        '-t1',
+        `-c${CONNECTIONS}`,
+        `-d${seconds}s`,
+        '--timeout',
+        '10s',
+        '-s',
+        here('deliver.lua'),
+      ];
+      const to = [`http://127.0.0.1:${port}/hooks`, '--', job, String(lastId)];
+      lastId += seconds * IDS_A_SECOND;
+      const env = { ...process.env, ...(busyPoll && { LD_PRELOAD: busyPoll }) };
+      const { stdout } = await run('wrk', [...args, ...to], { env });
+      const summary = stdout.split('\n').find((line) => line.startsWith('{'));
+      if (!summary) throw new Error(`wrk gave no summary:\n${stdout}`);
+      return JSON.parse(summary) as Window;
+    },
+  };
+}
+
+/** Written with marks in the places that change; `deliver.lua` is told where these are. */
+function writeJob(
+  job: string,
+  contestant: Contestant,
+  { size, forged }: { size: number; forged: boolean },
+): void {
+  const { scheme, event } = contestant;
+  const letter: Letter = { id: ID, time: '1234567890', body: bodyOf(event, size) };
+  const mark = signatureOf(scheme, letter);
+  const headers = {
+    Host: '127.0.0.1',
+    ...headersOf(scheme, letter, mark),
+    'Content-Length': String(letter.body.length),
+  };
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const request = `POST /hooks HTTP/1.1\r\n${head.join('')}\r\n${letter.body}`;
+  const message = messageOf(scheme, letter);
+  writeFileSync(join(job, 'request'), request);
+  writeFileSync(join(job, 'message'), message);
+  const ends = (text: string) => placesOf(text, ID).map((place) => place + ID.length);
+  const fields = {
+    key: JSON.stringify(SECRET.SERVICE_PRIVATE_KEY),
+    base64: String(scheme.encoding === 'base64'),
+    forged: String(forged),
+    signature: String(request.indexOf(mark)),
+    request_ids: list(ends(request)),
+    message_ids: list(ends(message)),
+    request_times: list(placesOf(request, letter.time)),
+    message_times: list(placesOf(message, letter.time)),
+  };
+  const assignments = Object.entries(fields).map(([name, value]) => `${name} = ${value}`);
+  writeFileSync(join(job, 'job.lua'), `return { ${assignments.join(', ')} }\n`);
+}
+
+function placesOf(text: string, wanted: string): number[] {
+  return [...text.matchAll(new RegExp(wanted, 'g'))].map(({ index }) => index);
+}
+
+function list(places: readonly number[]): string {
+  return `{ ${places.join(', ')} }`;
+}

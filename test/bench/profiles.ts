@@ -1,0 +1,56 @@
+// What is measured: who receives what, of which size, with a right signature or a wrong one.
+import { OURS, PEERS, REFERENCE } from './contestants.js';
+
+export interface Profile {
+  readonly name: string;
+  readonly title: string;
+  /** Bytes of the body. */
+  readonly size: number;
+  /** The signature has one wrong digit. */
+  readonly forged: boolean;
+  readonly contestants: readonly string[];
+}
+
+const KB = 1_024;
+const both = [REFERENCE, OURS];
+const large = [...both, 'floor-record'];
+
+export const profiles: readonly Profile[] = [
+  {
+    name: 'accept',
+    title: 'Accepting 1 KB',
+    size: KB,
+    forged: false,
+    contestants: [
+      'floor-http',
+      'floor-http-zod',
+      'floor-express4',
+      REFERENCE,
+      OURS,
+      'ours-express4',
+      'ours-http',
+      'ours-no-store',
+      'ours-logging',
+      'ours-otel',
+      'ours-redis',
+    ],
+  },
+  {
+    name: 'peers',
+    title: 'Accepting 1 KB, beside its peers',
+    size: KB,
+    forged: false,
+    contestants: [...both, ...PEERS],
+  },
+  { name: 'accept-16k', title: 'Accepting 16 KB', size: 16 * KB, forged: false, contestants: large },
+  { name: 'accept-256k', title: 'Accepting 256 KB', size: 256 * KB, forged: false, contestants: large },
+  {
+    name: 'reject',
+    title: 'Rejecting 1 KB with a wrong signature',
+    size: KB,
+    forged: true,
+    contestants: [...both, 'line', 'octokit'],
+  },
+  { name: 'reject-16k', title: 'Rejecting 16 KB', size: 16 * KB, forged: true, contestants: both },
+  { name: 'reject-256k', title: 'Rejecting 256 KB', size: 256 * KB, forged: true, contestants: both },
+];

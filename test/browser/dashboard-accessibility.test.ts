@@ -1,0 +1,90 @@
+// What axe-core finds in five states of the page, light and dark; and zoomed to 200 %.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { simulator } from '../simulator/world.js';
+import { describeInChromium, openPage } from './chromium.js';
+import { scene } from './scene.js';
+
+const axe = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe-core finds, as one line each. Run from outside, so that the page's policy does not have to let it in. */
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() =>
+    (
+      globalThis as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+      }
+    ).axe.run(),
+  );
+  return violations.map(
+    ({ id, impact, nodes }) => `${impact} ${id}: ${nodes.map(({ html }) => html).join(' | ')}`,
+  );
+}
+
+const button = (page: Page, name: string) => page.getByRole('button', { name });
+
+const STATES: readonly [name: string, show: (page: Page) => Promise<unknown>][] = [
+  ['a busy list', async (page) => page.getByLabel('Search deliveries').fill('foo:bar')],
+  [
+    'a failed delivery',
+    async (page) => {
+      await page.locator('.count.tone-failed').click();
+      await page.locator('.row-button').first().click();
+      await page.getByRole('tab', { name: 'Response' }).click();
+    },
+  ],
+  [
+    'a damaged delivery and its signature',
+    async (page) => {
+      await page.locator('tr.row').filter({ hasText: 'damaged' }).locator('.row-button').first().click();
+      await page.getByRole('tab', { name: 'Signature' }).click();
+    },
+  ],
+  [
+    'every form open',
+    async (page) => {
+      await button(page, 'Register a webhook').click();
+      await page.getByLabel('Only these').check();
+      await button(page, 'Add a fault').click();
+      await page.getByLabel('Payload').fill('{');
+    },
+  ],
+  ['About', async (page) => button(page, 'About').click()],
+];
+
+describeInChromium.each(['light', 'dark'] as const)(
+  'in the %s theme axe-core finds nothing in',
+  (colorScheme) => {
+    test('the empty list', async () => {
+      const { page } = await openPage(await simulator(), '', { colorScheme });
+      expect(await findings(page)).toEqual([]);
+    });
+
+    test.each(STATES)('%s', async (_name, show) => {
+      const { page } = await openPage(await scene(), '', { colorScheme });
+      await show(page);
+      expect(await findings(page)).toEqual([]);
+    });
+  },
+);
+
+describeInChromium('zoomed to 200 %', () => {
+  const viewport = { width: 720, height: 450 };
+
+  test('nothing has to be scrolled sideways, and everything can be reached', async () => {
+    const { page } = await openPage(await scene(), '', { viewport });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(await overflow()).toBe(0);
+    await page.locator('#trigger > summary').click();
+    await button(page, 'Send event').click();
+    await page.getByText('on the way').waitFor();
+    await page.locator('.row-button').first().click();
+    await page.getByRole('tab', { name: 'Signature' }).click();
+    expect(await overflow()).toBe(0);
+    expect(await findings(page)).toEqual([]);
+  });
+});

@@ -1,0 +1,297 @@
+// What can be set and done on the page, by mouse and by keyboard, and that its address leads back.
+import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { endpoint, opensslHmac, simulator } from '../simulator/world.js';
+import { describeInChromium, openPage } from './chromium.js';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter({ hasText: text });
+const searchOf = (page: Page) => new URL(page.url()).search;
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.outerHTML ?? '');
+
+/** A simulator with an endpoint that answers with these, and events that have happened. */
+async function world(answers: number[], ...events: string[]) {
+  const service = await simulator();
+  const hooks = await endpoint(...answers);
+  await service.webhooks.create({ url: hooks.url });
+  for (const event of events) await service.trigger(event, { payload: {} });
+  return { service, hooks };
+}
+
+describeInChromium('webhooks', () => {
+  test('are registered for chosen events, edited, paused and deleted', async () => {
+    const { service } = await world([200], 'transaction.paid');
+    const { page } = await openPage(service);
+    await button(page, 'Register a webhook').click();
+    expect(await focused(page)).toMatch(/^<input .*type="url"/);
+    await page.keyboard.type('http://localhost:9/other');
+    await page.getByLabel('Only these').check();
+    await page.getByLabel('Others, separated by commas').fill('refund.*');
+    await button(page, 'Register').and(page.locator('.primary')).click();
+    await page.getByText('transaction.paid, refund.*').waitFor();
+    expect(await focused(page)).toContain('Register a webhook');
+
+    await button(page, 'Edit http://localhost:9/other').click();
+    await page.getByLabel('transaction.paid').uncheck();
+    await button(page, 'Save').click();
+    await page.getByText('refund.*', { exact: true }).waitFor();
+    await button(page, 'Pause http://localhost:9/other').click();
+    await button(page, 'Resume http://localhost:9/other').waitFor();
+    expect(service.webhooks.list()[1]).toMatchObject({ events: ['refund.*'], paused: true });
+
+    await button(page, 'Delete http://localhost:9/other').click();
+    await button(page, 'Keep').click();
+    await button(page, 'Delete http://localhost:9/other').click();
+    await button(page, 'Delete http://localhost:9/other for good').click();
+    await page.getByText('localhost:9/other').waitFor({ state: 'detached' });
+    expect(service.webhooks.list()).toHaveLength(1);
+  });
+});
+
+describeInChromium('the trigger', () => {
+  test('checks the payload on every key, and sends what is in it', async () => {
+    const { service, hooks } = await world([200]);
+    const { page } = await openPage(service);
+    const payload = page.getByLabel('Payload');
+    await payload.fill('{\n  "refund": {,}\n}');
+    await page.getByText('Not JSON: look at line 2, column 14.').waitFor();
+    expect(await button(page, 'Send event').isDisabled()).toBe(true);
+    await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
+    await payload.fill('{ "refund": { "amount": "12.50" } }');
+    await page.getByText('Valid JSON, 35 bytes').waitFor();
+    await page.getByLabel('As a sandbox event').check();
+    await page.getByLabel('Count').fill('3');
+    await button(page, 'Send 3 events').click();
+    await page.getByText('3 events on the way: 3 deliveries.').waitFor();
+    await row(page, 'Delivered').nth(2).waitFor();
+    expect(hooks.received.map(({ body }) => JSON.parse(body.toString()))).toEqual(
+      Array(3).fill({
+        ...{ id: expect.any(String), event_name: 'refund.succeeded', sandbox: true },
+        payload: { refund: { amount: '12.50' } },
+      }),
+    );
+  });
+
+  test('says how the payload differs from the sample, and goes back to it', async () => {
+    const { service } = await world([200]);
+    const { page } = await openPage(service);
+    await page.getByLabel('Payload').fill('{}');
+    await page.getByText('Unlike the sample: no token, no customer, no metadata, …').waitFor();
+    await button(page, 'Back to the sample').click();
+    expect(await page.getByLabel('Payload').inputValue()).toContain('"order_id": "order-1042"');
+  });
+
+  test('refuses what is no event name, and says so when nobody listens', async () => {
+    const service = await simulator();
+    const { page, complaints } = await openPage(service);
+    await page.getByLabel('Event', { exact: true }).fill('paid');
+    await button(page, 'Send event').click();
+    await page.getByText('an event name is <resource>.<action>').waitFor();
+    await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
+    await button(page, 'Send event').click();
+    await page.getByText('No webhook subscribes to refund.succeeded').waitFor();
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
+  });
+
+  test('sends with a fault, and the attempt bears its name', async () => {
+    const { service } = await world([401]);
+    const { page } = await openPage(service);
+    await page.locator('#trigger').getByLabel('Fault').selectOption('wrong_key');
+    await page.getByText('Signed with another key.').waitFor();
+    await button(page, 'Send event').click();
+    await row(page, 'damaged on purpose: wrong_key').waitFor();
+  });
+});
+
+describeInChromium('standing faults', () => {
+  test('are announced by a banner as long as one is on', async () => {
+    const { service } = await world([200], 'transaction.paid');
+    const { page } = await openPage(service);
+    await button(page, 'Add a fault').click();
+    await page.locator('#faults').getByLabel('Fault').selectOption('tamper_body');
+    await page.locator('#faults').getByLabel('Events').fill('transaction.*');
+    await page.getByLabel('How often').selectOption('always');
+    await page.getByLabel('Likely, %').fill('50');
+    await button(page, 'Turn on').click();
+    const banner = page.locator('.fault-banner');
+    await banner.getByText('tamper_body on transaction.*, 50 % of the attempts, until removed').waitFor();
+    expect(service.faults.list()).toMatchObject([
+      { kind: 'tamper_body', event: 'transaction.*', times: 'always', probability: 0.5 },
+    ]);
+    await button(page, 'Turn all faults off').click();
+    await banner.waitFor({ state: 'detached' });
+    expect(service.faults.list()).toEqual([]);
+  });
+
+  test('are taken away one by one', async () => {
+    const { service } = await world([200], 'transaction.paid');
+    service.faults.always('drop');
+    service.faults.always('delay');
+    const { page } = await openPage(service);
+    await page.getByText('drop, until removed, and 1 more').waitFor();
+    await button(page, 'Remove drop').click();
+    await page.locator('.fault-banner').getByText('delay, until removed.').waitFor();
+  });
+});
+
+describeInChromium('the list', () => {
+  test('is searched by tokens, and the address remembers the search', async () => {
+    const { service } = await world([200, 500, 200], 'a.one', 'b.two', 'a.three');
+    const { page } = await openPage(service);
+    const names = () => page.locator('.row-button').allInnerTexts();
+    expect(await names()).toEqual(['a.three', 'b.two', 'a.one']);
+    await page.getByLabel('Search deliveries').fill('event:a.* status:delivered');
+    await row(page, 'b.two').waitFor({ state: 'detached' });
+    expect(await names()).toEqual(['a.three', 'a.one']);
+    expect(searchOf(page)).toBe('?q=event:a.*+status:delivered');
+    await button(page, 'Retrying 1').click();
+    await page.getByText('No delivery matches this search.').waitFor();
+    await page.getByLabel('Search deliveries').fill('state:failed');
+    await page.getByText('There is no filter “state:”. Did you mean "status"?').waitFor();
+    await page.getByLabel('Search deliveries').fill('status:retrying');
+    await page.reload();
+    await row(page, 'b.two').waitFor();
+    expect(await names()).toEqual(['b.two']);
+    expect(await page.getByLabel('Search deliveries').inputValue()).toBe('status:retrying');
+  });
+
+  test('can be held still: what is new waits, what is listed goes on changing', async () => {
+    const { service } = await world([500, 200], 'a.one');
+    const { page } = await openPage(service);
+    await button(page, 'Pause').first().focus();
+    await page.locator('.deliveries-head').getByRole('button').click();
+    await service.trigger('b.two', { payload: {} });
+    await button(page, 'Paused, 1 new').waitFor();
+    await service.advance('2s');
+    await row(page, 'Delivered').waitFor();
+    expect(await page.locator('.row-button').allInnerTexts()).toEqual(['a.one']);
+    await button(page, 'Paused, 1 new').click();
+    await row(page, 'b.two').waitFor();
+  });
+
+  test('of a manual clock counts down only when the program advances it', async () => {
+    const { service } = await world([500], 'a.one');
+    const { page } = await openPage(service);
+    await page.getByText('next retry in 2 s').waitFor();
+    await service.advance('500ms');
+    await service.advance('500ms');
+    await page.getByText('next retry in 1 s').waitFor();
+  });
+});
+
+describeInChromium('the keyboard', () => {
+  test('goes through the deliveries, opens one, closes it, and comes back to its row', async () => {
+    const { service } = await world([200], 'a.one', 'b.two', 'c.three');
+    const { page } = await openPage(service);
+    const heading = page.getByRole('heading', { level: 2 }).and(page.locator('#detail-title'));
+    await page.keyboard.press('j');
+    expect(await focused(page)).toContain('c.three');
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    expect(await focused(page)).toContain('b.two');
+    await page.keyboard.press('Enter');
+    await heading.getByText('b.two').waitFor();
+    await page.waitForFunction(() => document.activeElement?.id === 'detail-title');
+    await page.keyboard.press('j');
+    await heading.getByText('a.one').waitFor();
+    await page.keyboard.press('Escape');
+    await heading.waitFor({ state: 'detached' });
+    await page.waitForFunction(() => document.activeElement?.textContent === 'a.one');
+    await page.goBack();
+    expect(searchOf(page)).toBe('');
+  });
+
+  test('sends again, searches, triggers, pauses and explains itself', async () => {
+    const { service, hooks } = await world([200], 'a.one');
+    const { page } = await openPage(service);
+    await page.keyboard.press('j');
+    await page.keyboard.press('r');
+    await row(page, '2/5').waitFor();
+    expect(hooks.received).toHaveLength(2);
+    await page.keyboard.press('/');
+    await page.keyboard.type('j?');
+    expect(await page.getByLabel('Search deliveries').inputValue()).toBe('j?');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.press('Delete');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('n');
+    expect(await focused(page)).toContain('list="event-names"');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('1 event on the way').waitFor();
+    await row(page, 'Delivered').nth(1).waitFor();
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+    await page.keyboard.press('p');
+    await button(page, 'Paused, 0 new').waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+    await page.getByLabel('Single keys act on the page').uncheck();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('p');
+    await button(page, 'Paused, 0 new').waitFor();
+  });
+});
+
+describeInChromium('the detail', () => {
+  test('is reached by its address, and shows how the signature was computed', async () => {
+    const { service, hooks } = await world([200], 'a.one');
+    const [delivery] = service.deliveries();
+    const { page } = await openPage(service, `?q=event:a.*&delivery=${delivery?.id}`);
+    await page.getByRole('tab', { name: 'Request' }).focus();
+    await page.keyboard.press('ArrowLeft');
+    const digests = page.getByRole('tabpanel').locator('.digest');
+    const sent = hooks.received[0]?.body ?? Buffer.of();
+    expect(await digests.nth(1).innerText()).toBe(opensslHmac(sent, service.privateKey));
+    expect(await digests.nth(0).innerText()).toBe(delivery?.attempts[0]?.request.body_sha256);
+    await page.keyboard.press('ArrowLeft');
+    await page.getByRole('tabpanel', { name: 'Response' }).getByText('200').first().waitFor();
+  });
+
+  test('of a delivery that is no longer kept says so', async () => {
+    const { service } = await world([200], 'a.one');
+    const { page, complaints } = await openPage(service, '?delivery=gone');
+    await page.getByText('no longer keeps this delivery').waitFor();
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('404')]);
+  });
+
+  test('shows any attempt, and follows the latest as long as none was chosen', async () => {
+    const { service } = await world([500, 503, 200], 'a.one');
+    const [delivery] = service.deliveries();
+    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
+    const chosen = page.locator('.timeline-entry[aria-current]');
+    await chosen.getByText('500').waitFor();
+    await service.advance('2s');
+    await chosen.getByText('503').waitFor();
+    await button(page, /Failed: attempt 1/).click();
+    await service.advance('5s');
+    await button(page, /Succeeded: attempt 3/).waitFor();
+    expect(await chosen.innerText()).toContain('500');
+  });
+});
+
+describeInChromium('the dialogs and the theme', () => {
+  test('About says what is documented and what is our choice, with the settings in force', async () => {
+    const service = await simulator({ retry: ['7s', '11m'] });
+    const { page } = await openPage(service);
+    await button(page, 'About').click();
+    const about = page.getByRole('dialog', { name: 'About this simulator' });
+    await about.getByText('Pauses after a failure: 7 s, 11 m.').waitFor();
+    await button(page, 'Close').click();
+    await about.waitFor({ state: 'detached' });
+    expect(await focused(page)).toContain('About');
+  });
+
+  test('the theme goes from the system’s to light and dark, and is remembered', async () => {
+    const service = await simulator();
+    const { page } = await openPage(service, '', { colorScheme: 'light' });
+    const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await ground();
+    await button(page, 'Theme: auto').click();
+    await button(page, 'Theme: light').click();
+    await button(page, 'Theme: dark').waitFor();
+    expect(await ground()).not.toBe(light);
+    await page.reload();
+    await button(page, 'Theme: dark').waitFor();
+  });
+});

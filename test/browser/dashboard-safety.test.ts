@@ -1,0 +1,94 @@
+// What endpoints, senders and names carry stays text, and no key reaches the page.
+import { expect, test } from '@jest/globals';
+import { type Answer, call, endpoint, simulator } from '../simulator/world.js';
+import { describeInChromium, openPage } from './chromium.js';
+
+const MARKUP = `<img src=x onerror="window.hit = 1"></pre></script><script>window.hit = 1</script>`;
+
+async function delivered(answer: Answer, event = 'a.one') {
+  const service = await simulator({ retry: 'off' });
+  const hooks = await endpoint(answer);
+  await service.webhooks.create({ url: `${hooks.url}?${encodeURIComponent('<b>')}` });
+  const [delivery] = await service.trigger(event, { payload: { note: MARKUP } });
+  const { page, complaints } = await openPage(service, `?delivery=${delivery?.id}`);
+  return { service, page, complaints, panel: page.getByRole('tabpanel') };
+}
+
+describeInChromium('a captured answer', () => {
+  test('full of markup is shown as the text that it is', async () => {
+    const { page, panel } = await delivered((_received, response) => {
+      response.writeHead(500, { 'Content-Type': 'text/html', 'X-Markup': MARKUP }).end(MARKUP);
+    });
+    expect(await panel.locator('pre').innerText()).toContain('<img src=x onerror=');
+    await page.getByRole('tab', { name: 'Response' }).click();
+    expect(await panel.locator('pre').textContent()).toBe(MARKUP);
+    expect(await panel.getByRole('row', { name: 'X-Markup' }).getByRole('cell').textContent()).toBe(MARKUP);
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    expect(await page.locator('img, iframe, body script').count()).toBe(0);
+  });
+
+  test('of 5 MB is shown as far as it was kept, and the page says so', async () => {
+    const { page, panel } = await delivered((_received, response) => {
+      response.writeHead(200).end('x'.repeat(5_000_000));
+    });
+    await page.getByRole('tab', { name: 'Response' }).click();
+    await page.getByText('The body is not complete').waitFor();
+    expect((await panel.locator('pre').textContent())?.length).toBe(65_536);
+  });
+
+  test('of bytes that are no text is shown with its control characters drawn', async () => {
+    const { page, panel } = await delivered((_received, response) => {
+      response.writeHead(200).end(Buffer.from([0x00, 0x1b, 0xff, 0xfe, 0x41, 0x07]));
+    });
+    await page.getByRole('tab', { name: 'Response' }).click();
+    expect(await panel.locator('pre').textContent()).toBe('␀␛��A␇');
+  });
+
+  test('that turns the direction of reading does not turn it', async () => {
+    const { page, panel } = await delivered((_received, response) => {
+      response.writeHead(200).end('safe\u202egnp.exe');
+    });
+    await page.getByRole('tab', { name: 'Response' }).click();
+    expect(await panel.locator('pre').textContent()).toBe('safe⟨U+202E⟩gnp.exe');
+  });
+});
+
+describeInChromium('a name', () => {
+  test('of an event may look like markup', async () => {
+    const { page } = await delivered(200, '<img/src=x/onerror=window.hit=1>.paid');
+    expect(await page.locator('.row-button').innerText()).toBe('<img/src=x/onerror=window.hit=1>.paid');
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    expect(await page.locator('img').count()).toBe(0);
+  });
+});
+
+describeInChromium('the page', () => {
+  test('is served under a policy that lets nothing in from elsewhere, and runs under it', async () => {
+    const { service, page, complaints } = await delivered(200);
+    const policy = (await call(service.dashboardUrl)).headers.get('content-security-policy');
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");
+    const blocked = await page.evaluate(() => {
+      const script = document.createElement('script');
+      script.textContent = 'window.hit = 1';
+      document.body.append(script);
+      return 'hit' in window;
+    });
+    expect(blocked).toBe(false);
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('Executing inline script violates')]);
+  });
+
+  test('never receives a key, in no file, no answer and no message', async () => {
+    const { service, page } = await delivered(401);
+    const texts: string[] = [];
+    page.on('response', async (response) => {
+      if (!response.url().endsWith('/stream')) texts.push(await response.text().catch(() => ''));
+    });
+    await page.reload();
+    for (const tab of ['Response', 'Signature', 'Request'])
+      await page.getByRole('tab', { name: tab }).click();
+    await page.getByRole('button', { name: 'About' }).click();
+    texts.push(await page.content());
+    expect(texts.length).toBeGreaterThan(7);
+    expect(texts.filter((text) => text.includes('pri_') || text.includes(service.sandboxKey))).toEqual([]);
+  });
+});

@@ -1,0 +1,22 @@
+// The Chromium of this machine, and the page built anew for it.
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Undefined where there is no Chromium. */
+export const executablePath = (process.env.PATH ?? '')
+  .split(delimiter)
+  .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
+  .find(existsSync);
+
+export const CHROMIUM_IS_MISSING = 'Chromium is missing. On Debian: apt-get install chromium';
+
+export const FLAGS = [
+  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+/** Throws with what the build said where it fails. */
+export function buildPage(): void {
+  execFileSync(process.execPath, ['test/setup/build-dashboard.js'], { stdio: 'pipe' });
+}

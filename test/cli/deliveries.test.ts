@@ -1,0 +1,98 @@
+import { describe, expect, test } from '@jest/globals';
+import { shell } from '../setup/shell.js';
+import { endpoint } from '../simulator/world.js';
+import { against } from './against.js';
+
+describe('deliveries', () => {
+  async function withTwo() {
+    const app = await endpoint((_, response) => response.writeHead(answer).end('<b>no\u001b[2J</b>'));
+    let answer = 500;
+    const ask = await against({ app, retry: 'off' });
+    await ask('trigger', 'transaction.paid', '--wait');
+    answer = 200;
+    await ask('trigger', 'refund.succeeded', '--wait');
+    const { stdout } = await ask('deliveries', 'list', '--json');
+    const records = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    return { app, ask, refund: records[0], payment: records[1] };
+  }
+
+  test('list shows the newest first, and only what is asked for', async () => {
+    const { ask, payment } = await withTwo();
+    const events = async (...args: string[]) =>
+      (await ask('deliveries', 'list', ...args)).stdout
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.split(/ {2,}/)[2]);
+    expect(await events()).toEqual(['refund.succeeded', 'transaction.paid']);
+    expect(await events('--limit', '1')).toEqual(['refund.succeeded']);
+    expect(await events('--status', 'failed,retrying')).toEqual(['transaction.paid']);
+    expect(await events('--event', 'refund.*')).toEqual(['refund.succeeded']);
+    expect(await events('--search', payment.event_id)).toEqual(['transaction.paid']);
+    const { code, stdout } = await ask('deliveries', 'list', '--status', 'cancelled');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'There are no deliveries.\n' });
+    expect(await ask('deliveries', 'list', '--status', 'lost')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The status must be one of pending'),
+    });
+  });
+
+  test('show tells everything of one, and nothing in it can steer the terminal', async () => {
+    const { ask, payment } = await withTwo();
+    const { code, stdout } = await ask('deliveries', 'show', payment.id.slice(0, 8));
+    expect(code).toBe(0);
+    expect(stdout).toContain(`delivery  ${payment.id}\n`);
+    expect(stdout).toMatch(/^attempt 1 {2}[\d:]+ {2}500 {2}\d+ ms\n {2}Your handler failed\./m);
+    expect(stdout).toContain(`  ${payment.attempts[0].request.body}\n`);
+    expect(stdout).toContain('  <b>no\\u001b[2J</b>\n');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('curl prints a command that sends the same bytes', async () => {
+    const { ask, app, payment } = await withTwo();
+    const { stdout } = await ask('deliveries', 'curl', payment.id);
+    expect((await shell(stdout)).code).toBe(0);
+    expect(app.received).toHaveLength(3);
+    expect(app.received[2]?.body).toEqual(app.received[0]?.body);
+    const signature = 'x-service-signature';
+    expect(app.received[2]?.headers[signature]).toBe(app.received[0]?.headers[signature]);
+  });
+
+  test('resend sends the same bytes and tells how it went, one or all that failed', async () => {
+    const { ask, app, payment } = await withTwo();
+    const resent = await ask('deliveries', 'resend', '--failed', '--json');
+    expect(resent.code).toBe(0);
+    expect(JSON.parse(resent.stdout)).toMatchObject({
+      id: payment.id,
+      status: 'delivered',
+      attempts: [{ number: 1 }, { number: 2, trigger: 'manual', succeeded: true }],
+    });
+    expect(app.received[2]?.body).toEqual(app.received[0]?.body);
+    const none = await ask('deliveries', 'resend', '--failed');
+    expect(none).toMatchObject({ code: 0, stdout: 'No delivery has failed.\n' });
+    await app.close();
+    expect((await ask('deliveries', 'resend', payment.id)).code).toBe(1);
+  });
+
+  test.each<[string, string[], number, string]>([
+    ['an unknown id', ['show', 'ffffffff-ffff'], 1, 'There is no delivery'],
+    ['an id that leads elsewhere', ['show', '../events'], 1, 'There is no delivery'],
+    ['an empty id', ['show', ''], 2, 'ID is empty'],
+    ['neither an id nor --failed', ['resend'], 2, 'Give an ID, or --failed.'],
+    ['an id and --failed', ['resend', 'x', '--failed'], 2, 'Give an ID, or --failed.'],
+    ['a limit that is none', ['list', '--limit', '0'], 1, 'limit'],
+  ])('fail on %s', async (_, args, code, message) => {
+    const failed = await (await against())('deliveries', ...args);
+    expect(failed).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+  });
+
+  test('fail on an attempt that was not made', async () => {
+    const { ask, payment } = await withTwo();
+    for (const word of ['show', 'curl']) {
+      const failed = await ask('deliveries', word, payment.id, '--attempt', '2');
+      expect(failed).toMatchObject({ code: 1, stderr: 'There is no attempt "2".\n' });
+    }
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from '@jest/globals';
+import { eventChanges } from '../../src/cli/event-changes.js';
+
+const changes = (sets: readonly string[], data?: string) => eventChanges('transaction.paid', data, sets);
+
+describe('--set', () => {
+  test.each<[string, object]>([
+    ['sandbox:=true', { sandbox: true }],
+    ['sandbox=true', { sandbox: 'true' }],
+    ['payload.transaction.amount=12.50', { payload: { transaction: { amount: '12.50' } } }],
+    ['payload.transaction.status:=2', { payload: { transaction: { status: 2 } } }],
+    ['payload.customer.name=', { payload: { customer: { name: '' } } }],
+    ['payload.note=a=b:=c', { payload: { note: 'a=b:=c' } }],
+    ['payload.metadata.cart\\.id=7', { payload: { metadata: { 'cart.id': '7' } } }],
+    ['payload.tags:=["a"]', { payload: { tags: ['a'] } }],
+    ['payload.customer:=null', { payload: { customer: null } }],
+  ])('%s', (text, overrides) => {
+    expect(changes([text])).toEqual({ overrides });
+  });
+
+  test('several meet in one event, also inside of JSON that was set before', () => {
+    const { overrides } = changes(['payload.a:={"b":1}', 'payload.a.c=2', 'id=evt-1']);
+    expect(overrides).toEqual({ id: 'evt-1', payload: { a: { b: 1, c: '2' } } });
+  });
+
+  test('names like __proto__ are names, and change no prototype', () => {
+    const { overrides } = changes(['payload.__proto__.polluted=yes', 'payload.constructor.prototype.x=1']);
+    expect(JSON.stringify(overrides)).toBe(
+      '{"payload":{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"x":"1"}}}}',
+    );
+    expect(({} as { polluted?: string }).polluted).toBeUndefined();
+    expect(({} as { x?: string }).x).toBeUndefined();
+  });
+
+  test.each<[string[], string]>([
+    [['payload'], 'is not like payload.transaction.amount=12.50'],
+    [['=1'], 'is not like'],
+    [['transaction.amount=1'], 'Did you mean "payload.transaction.amount"?'],
+    [['paylod.a=1'], 'Did you mean "payload"?'],
+    [['event_name=a.b'], 'id, sandbox or payload'],
+    [['payload.a:=abc'], 'For text, use --set payload.a='],
+    [['payload.a=1', 'payload.a.b=2'], 'inside of a value that is set besides'],
+  ])('%j is refused', (sets, message) => {
+    expect(() => changes(sets)).toThrow(message);
+  });
+});
+
+describe('--data', () => {
+  test('is a payload, which replaces that of the sample', () => {
+    expect(changes(['payload.b=2'], '\ufeff{"a":1}')).toEqual({
+      payload: { a: 1 },
+      overrides: { payload: { b: '2' } },
+    });
+  });
+
+  test('is a whole event when it has a name', () => {
+    const event = '{"id":"evt-1","event_name":"transaction.paid","sandbox":true,"payload":{"a":1},"more":[]}';
+    expect(changes([], event)).toEqual({
+      payload: { a: 1 },
+      overrides: { id: 'evt-1', sandbox: true, more: [] },
+    });
+  });
+
+  test.each<[string, string]>([
+    ['{', '--data is no JSON.'],
+    ['[]', '--data is no JSON object.'],
+    ['{"event_name":"refund.succeeded","payload":{}}', '--data is an event "refund.succeeded"'],
+    ['{"event_name":"transaction.paid"}', 'The payload in --data is no JSON object.'],
+  ])('%s is refused', (text, message) => {
+    expect(() => changes([], text)).toThrow(message);
+  });
+});

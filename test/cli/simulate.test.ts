@@ -1,0 +1,298 @@
+// `simulate` as it is shipped, and the other commands against it: real processes, real ports.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { until } from '../setup/waiting.js';
+import { afterwards, call, endpoint, opensslHmac } from '../simulator/world.js';
+import { type Built, build } from './built.js';
+import { type SimulateProgram, startSimulate } from './simulate-program.js';
+
+// Each test starts processes, and other test files do so at the same time.
+jest.setTimeout(30_000);
+
+let built: Built;
+let folder: string;
+beforeAll(() => {
+  built = build();
+  folder = mkdtempSync(join(tmpdir(), 'simulate-'));
+}, 60_000);
+afterAll(() => {
+  built.remove();
+  rmSync(folder, { recursive: true });
+});
+
+const start = (args: readonly string[] = [], env: Record<string, string> = {}) =>
+  startSimulate(built.cli, args, { env });
+
+/** Another command, asking this simulator. */
+const ask = ({ baseUrl }: SimulateProgram, ...args: string[]) =>
+  built.run(args, { env: { SERVICE_SIM_URL: baseUrl } });
+
+const file = (name: string, content: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+
+describe('simulate', () => {
+  test('names the page, the API, the keys and the tokens in its first lines, and ends with 0 when asked to', async () => {
+    const program = await start(['--forward', '3999/hooks']);
+    const { baseUrl } = program;
+    expect(program.stdout().split('\n').slice(0, 14)).toEqual([
+      'The service runs on this machine.',
+      '',
+      `page          ${baseUrl}/`,
+      `API base URL  ${baseUrl}`,
+      'delivers to   http://localhost:3999/hooks',
+      '',
+      'key    pri_sim_dev          everything on /api/v2; signs every delivery',
+      'key    pri_sandbox_sim_dev  everything on /sandbox/api/v2, 401 on /api/v2',
+      'key    pri_sim_inactive     403: inactive account',
+      'key    pri_sim_unverified   403: identity not verified',
+      'token  sim_token_all        everything',
+      'token  sim_token_read       403 on writes',
+      'token  sim_token_none       403 everywhere',
+      '',
+    ]);
+    program.child.kill('SIGINT');
+    expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+
+  test('forwards signed events to an app, and prints a line for each attempt with its diagnosis', async () => {
+    const app = await endpoint(500, 200);
+    const program = await start(['--forward', `${app.port}/hooks`, '--retry', '50ms']);
+    const { code, stdout } = await ask(program, 'trigger', 'transaction.paid', '--wait');
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^\w{8} {2}delivered {2}transaction\.paid {2}http:\/\/localhost:\d+\/hooks {2}200 +\d+ +2$/m,
+      ),
+    });
+    const [first] = app.received;
+    expect(first?.headers['x-service-signature']).toBe(opensslHmac(first?.body as Buffer, 'pri_sim_dev'));
+    const lines = program.stdout().split('\n').slice(14);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^\d\d:\d\d:\d\d {2}retrying {3}transaction\.paid {2}\w{8} {2}→ http:\/\/localhost:\d+\/hooks {2}500 {2}\d+ ms {2}attempt 1, next retry at \d\d:\d\d:\d\d$/,
+      ),
+      '          Your handler failed. Look for this event id in the log of your endpoint.',
+      expect.stringMatching(/ {2}delivered {2}.* {2}200 {2}\d+ ms {2}attempt 2$/),
+      '',
+    ]);
+  });
+
+  test('delivers over HTTPS, to an endpoint whose certificate it is told to trust', async () => {
+    const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const request =
+      'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=endpoint';
+    const words = [...request.split(' '), '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key];
+    expect(spawnSync('openssl', [...words, '-out', certificate]).status).toBe(0);
+    const paths: (string | undefined)[] = [];
+    const options = { key: readFileSync(key), cert: readFileSync(certificate) };
+    const server = createServer(options, (request, response) => {
+      paths.push(request.url);
+      request.resume().on('end', () => response.end());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterwards(() => new Promise((resolve) => server.close(resolve)));
+    const { port } = server.address() as AddressInfo;
+    const url = `https://127.0.0.1:${port}/hooks`;
+    const program = await start(['--forward', url], { NODE_EXTRA_CA_CERTS: certificate });
+    const { code, stdout } = await ask(program, 'trigger', 'transaction.paid', '--wait');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(url) });
+    expect(paths).toEqual(['/hooks']);
+    program.child.kill('SIGTERM');
+    await program.ended;
+  });
+
+  test('prints one JSON object a line with --json', async () => {
+    const app = await endpoint(200);
+    const program = await start(['--json', '--forward', app.url]);
+    await ask(program, 'trigger', 'transaction.paid', '--wait');
+    program.child.kill('SIGTERM');
+    const lines = (await program.ended).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toEqual([
+      expect.objectContaining({
+        ...{ type: 'ready', page: `${program.baseUrl}/`, base_url: program.baseUrl },
+        ...{ private_key: 'pri_sim_dev', forwards: [app.url], demo: null },
+      }),
+      expect.objectContaining({
+        type: 'attempt',
+        attempt: 1,
+        status: 'delivered',
+        answer: 200,
+        url: app.url,
+      }),
+    ]);
+  });
+
+  test('starts a demo endpoint that accepts what is delivered', async () => {
+    const program = await start(['--demo']);
+    expect(program.stdout()).toMatch(/^demo endpoint {2}http:\/\/127\.0\.0\.1:\d+\/hooks$/m);
+    const delivered = await ask(program, 'trigger', 'transaction.paid', '--wait');
+    expect(delivered.code).toBe(0);
+    const tampered = await ask(program, 'trigger', 'transaction.paid', '--fault', 'tamper_body');
+    expect(tampered.code).toBe(0);
+    await until(() => program.stdout().includes('fault tamper_body'));
+    expect(program.stdout()).toMatch(/retrying .* 401 .*\n +Refused, and rightly/);
+  });
+
+  test('takes the keys of a key file, and signs with them', async () => {
+    const app = await endpoint(200);
+    const keys = file('keys', 'pri_sim_mine\npri_sandbox_sim_mine\n');
+    const program = await start(['--key-file', keys, '--forward', app.url]);
+    expect(program.stdout()).toContain('key    pri_sim_mine ');
+    expect(program.stdout()).toContain('key    pri_sandbox_sim_mine ');
+    await ask(program, 'trigger', 'transaction.paid', '--wait');
+    const [first] = app.received;
+    expect(first?.headers['x-service-signature']).toBe(opensslHmac(first?.body as Buffer, 'pri_sim_mine'));
+  });
+
+  test('takes a key of the environment only when it is made for a simulator, and never shows another', async () => {
+    const own = await start([], { SERVICE_PRIVATE_KEY: 'pri_sim_env' });
+    expect(own.stdout()).toContain('key    pri_sim_env ');
+    expect(own.stderr()).toBe('');
+    const real = await start([], { SERVICE_PRIVATE_KEY: 'pri_c4nary' });
+    expect(real.stdout()).toContain('key    pri_sim_dev ');
+    expect(real.stderr()).toContain('SERVICE_PRIVATE_KEY holds no key of a simulator');
+    expect(real.stdout() + real.stderr()).not.toContain('c4nary');
+  });
+
+  test('keeps its state, also over kill -9, and registers a forward once', async () => {
+    const state = join(folder, 'state.json');
+    const app = await endpoint(500, 200);
+    const args = ['--state', state, '--forward', app.url, '--retry', '1s'];
+    const first = await start(args);
+    await ask(first, 'trigger', 'transaction.paid');
+    await until(() => first.stdout().includes('attempt 1, next retry'));
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const second = await start(args);
+    await until(() => second.stdout().includes('delivered  transaction.paid'));
+    expect(second.stdout()).toMatch(/^The service runs on this machine\.\n/);
+    const { stdout } = await ask(second, 'webhooks', 'list', '--json');
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('gives the same ids with the same --seed', async () => {
+    const ids = async () => {
+      const program = await start(['--seed', 'x', '--forward', 'http://127.0.0.1:1/']);
+      return (await ask(program, 'webhooks', 'list')).stdout;
+    };
+    expect(await ids()).toBe(await ids());
+  });
+
+  test('sends debug headers when told to, and none otherwise', async () => {
+    const app = await endpoint(200);
+    const program = await start(['--debug-headers', '--forward', app.url]);
+    await ask(program, 'trigger', 'transaction.paid', '--wait');
+    const plain = await start(['--forward', app.url]);
+    await ask(plain, 'trigger', 'transaction.paid', '--wait');
+    expect(app.received.map(({ headers }) => headers['x-sim-attempt'])).toEqual(['1', undefined]);
+  });
+
+  test('opens the page with --open, with whatever the machine opens pages with', async () => {
+    if (process.platform !== 'linux') return;
+    const opened = join(folder, 'opened');
+    const opener = file('xdg-open', `#!/bin/sh\nprintf %s "$1" > '${opened}'\n`);
+    chmodSync(opener, 0o755);
+    const program = await start(['--open'], { PATH: `${folder}:${process.env.PATH}` });
+    const content = () => spawnSync('cat', [opened]).stdout.toString();
+    await until(() => content() !== '');
+    expect(content()).toBe(`${program.baseUrl}/`);
+    rmSync(opener);
+  });
+
+  test('says where the page is when no browser can be opened', async () => {
+    const program = await start(['--open'], { PATH: '/nonexistent' });
+    await until(() => program.stderr() !== '');
+    expect(program.stderr()).toBe(`No browser could be opened: go to ${program.baseUrl}/\n`);
+  });
+
+  test.each<[string, string[], Record<string, string>, string]>([
+    ['a port that is none', ['--port', '70000'], {}, '--port "70000" is no port'],
+    ['a schedule that is none', ['--retry', 'fsat'], {}, 'retry[0] is "fsat"'],
+    ['a place that is none', ['--forward', 'a b'], {}, '--forward "a b" is no place'],
+    ['a public host', ['--forward', 'http://93.184.216.34/hooks'], {}, '--allow-target'],
+    [
+      'a metadata address',
+      ['--forward', 'http://169.254.169.254/', '--allow-target', '169.254.169.254'],
+      {},
+      '',
+    ],
+    ['production', [], { NODE_ENV: 'production' }, '--allow-production'],
+    ['an unknown option', ['--froward', '3000'], {}, 'Did you mean "--forward"?'],
+  ])('refuses %s with exit code 2, and why', async (_, args, env, message) => {
+    const { code, stdout, stderr } = await built.run(['simulate', '--port', '0', ...args], { env });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  });
+
+  test('refuses a real key and says nothing of it', async () => {
+    const key = file('real-key', 'pri_c4nary\n');
+    const { code, stderr } = await built.run(['simulate', '--port', '0', '--key-file', key]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('takes only keys made for it');
+    expect(stderr).not.toContain('c4nary');
+  });
+
+  test('starts in production when allowed to', async () => {
+    const program = await start(['--allow-production'], { NODE_ENV: 'production' });
+    expect((await call(`${program.baseUrl}/_sim/readyz`)).status).toBe(200);
+  });
+
+  test('says who has its port', async () => {
+    const { baseUrl, child } = await start();
+    const { code, stderr } = await built.run(['simulate', '--port', new URL(baseUrl).port]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`another simulator (process ${child.pid}`);
+  });
+});
+
+const hasScript = spawnSync('script', ['--version']).status === 0;
+const describeInTerminal = hasScript ? describe : describe.skip;
+
+describeInTerminal('simulate in a terminal', () => {
+  const inTerminal = (words: readonly string[]) => [
+    ...['script', '--quiet', '--flush', '--return', '--command'],
+    ...[words.map((word) => `'${word}'`).join(' '), '/dev/null'],
+  ];
+
+  test('listens to single keys: trigger, resend, stop and start the demo endpoint, quit', async () => {
+    const args = ['--demo', '--retry', '400ms,400ms,400ms,400ms,400ms,400ms'];
+    const program = await startSimulate(built.cli, args, { env: { TERM: 'xterm' }, through: inTerminal });
+    const seen = () => program.stdout();
+    const type = (key: string) => program.child.stdin.write(key);
+    await until(() => seen().includes('q  quit'));
+    expect(seen()).toContain('s  stop or start the demo endpoint');
+    type('t');
+    await until(() => /delivered.*attempt 1/.test(seen()));
+    expect(seen()).toContain('\u001b[32mdelivered');
+    type('r');
+    await until(() => /delivered.*attempt 2/.test(seen()));
+    type('s');
+    await until(() => seen().includes('The demo endpoint is stopped'));
+    type('t');
+    await until(() => /retrying.*ECONNREFUSED.*next retry at/.test(seen()));
+    expect(seen()).toContain('Nothing listens at this address.');
+    type('s');
+    await until(() => seen().includes('The demo endpoint is back.'));
+    await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);
+    type('q');
+    expect((await program.ended).code).toBe(0);
+  });
+
+  test('ends on Ctrl-C, which is no signal there', async () => {
+    const program = await startSimulate(built.cli, [], { env: { TERM: 'xterm' }, through: inTerminal });
+    await until(() => program.stdout().includes('q  quit'));
+    program.child.stdin.write('\u0003');
+    expect((await program.ended).code).toBe(0);
+  });
+});

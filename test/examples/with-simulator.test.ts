@@ -1,0 +1,2 @@
+// The example is a suite itself: this runs it as it is.
+import '../../examples/with-simulator/app.test.js';

@@ -1,0 +1,180 @@
+import { describe, expect, test } from '@jest/globals';
+import type { RequestHandler } from 'express';
+import type { ReceiverOptions } from 'payment-webhooks';
+import { Deadlines } from '../src/deadlines.js';
+import { fixtures } from '../src/fixtures/fixture.js';
+import { captureBody, inspectHeaders } from '../src/receiver/capture-body.js';
+import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from './setup/delivery.js';
+import { startEndpoint } from './setup/endpoint.js';
+
+const never = () => new Promise<never>(() => {});
+const throwing = () => {
+  throw new Error('no');
+};
+const schema = (validate: () => never | Promise<never>) =>
+  ({ '~standard': { version: 1, vendor: 'test', validate } }) as const;
+const good = delivery();
+const withHeader = (name: string, value: string): SentDelivery => ({
+  ...good,
+  headers: { ...good.headers, [name]: value },
+});
+const drained: RequestHandler = (req, _res, next) => void req.resume().once('end', next);
+const asText: RequestHandler = (req, _res, next) => {
+  req.setEncoding('utf8');
+  next();
+};
+const shortened: RequestHandler = (req, _res, next) => {
+  (req as { rawBody?: Buffer }).rawBody = good.body.subarray(1);
+  req.resume().once('end', next);
+};
+const CURE =
+  "Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(express.json()). " +
+  'Or let the parser keep the bytes: express.json({ verify: keepRawBody }).';
+
+interface Row {
+  readonly options?: ReceiverOptions;
+  readonly before?: RequestHandler;
+  readonly sent?: SentDelivery;
+  readonly code: string;
+  readonly hint: string;
+}
+
+const rows: Row[] = [
+  {
+    sent: withHeader('content-encoding', 'gzip'),
+    code: 'BODY_ENCODED',
+    hint: 'The body has a Content-Encoding; the signature is over plain bytes.',
+  },
+  {
+    sent: withHeader('content-type', 'application/json; charset=latin1'),
+    code: 'BODY_ENCODED',
+    hint: 'The Content-Type names a charset other than UTF-8.',
+  },
+  {
+    options: { limit: 100 },
+    code: 'BODY_TOO_LARGE',
+    hint: 'The body is larger than the option limit, 100 bytes.',
+  },
+  {
+    before: drained,
+    code: 'BODY_CONSUMED',
+    hint: `Something read the body before the receiver and kept no bytes, such as express.json(). ${CURE}`,
+  },
+  {
+    before: asText,
+    code: 'BODY_CONSUMED',
+    hint: `Something called req.setEncoding(), which turns the bytes into text. ${CURE}`,
+  },
+  {
+    before: shortened,
+    code: 'BODY_MALFORMED',
+    hint: 'The body has another length than its Content-Length.',
+  },
+  {
+    sent: withHeader('x-service-signature', 'abc'),
+    code: 'SIGNATURE_MALFORMED',
+    hint: 'The signature is not exactly 64 lower-case hexadecimal digits.',
+  },
+  {
+    options: { privateKey: never, storeTimeout: 50 },
+    code: 'KEY_UNAVAILABLE',
+    hint: 'The key function took too long.',
+  },
+  { options: { privateKey: throwing }, code: 'KEY_UNAVAILABLE', hint: 'The key function failed.' },
+  { sent: delivery(''), code: 'BODY_MALFORMED', hint: 'The body is empty.' },
+  { sent: delivery(Buffer.from([0xff])), code: 'BODY_MALFORMED', hint: 'The body is not UTF-8.' },
+  { sent: delivery('{'), code: 'BODY_MALFORMED', hint: 'The body is not JSON.' },
+  {
+    options: { privateKey: [KEY, SANDBOX_KEY] },
+    sent: delivery(fixtures.transactionPaid({ sandbox: false }), SANDBOX_KEY),
+    code: 'KEY_MODE_MISMATCH',
+    hint: 'A sandbox key signed an event that says it is live.',
+  },
+  {
+    options: { events: { 'transaction.paid': schema(never) }, storeTimeout: 50 },
+    code: 'HANDLER_TIMEOUT',
+    hint: 'The schema declared for this event took longer than storeTimeout.',
+  },
+  {
+    options: { events: { 'transaction.paid': schema(throwing) } },
+    code: 'HANDLER_FAILED',
+    hint: 'The schema declared for this event threw.',
+  },
+];
+
+describe('the log line of a refusal says what to look at', () => {
+  test.each(rows)('$code: $hint', async ({ options, before, sent, code, hint }) => {
+    const endpoint = await startEndpoint(
+      options as ReceiverOptions,
+      before ? { before: () => [before] } : {},
+    );
+    await endpoint.post(sent ?? good);
+    expect(endpoint.log.lines).toContainEqual(expect.objectContaining({ code, hint }));
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe('headers that rule a body out before it is read', () => {
+  test.each([
+    ['content-length', '101', 'BODY_TOO_LARGE'],
+    ['content-encoding', 'br', 'BODY_ENCODED'],
+    ['content-type', 'application/json;charset=utf-16', 'BODY_ENCODED'],
+    ['content-type', 'application/json;  charset = "utf-16"', 'BODY_ENCODED'],
+    ['content-type', 'application/json; CHARSET=UTF-16', 'BODY_ENCODED'],
+  ])('%s: %s', (name, value, code) => {
+    expect(inspectHeaders({ [name]: value }, 100)?.code).toBe(code);
+  });
+
+  test.each([
+    ['content-length', '100'],
+    ['content-length', 'many'],
+    ['content-encoding', 'identity'],
+    ['content-type', 'application/json;charset=utf-8'],
+    ['content-type', 'application/json; charset="UTF8"'],
+    ['content-type', 'application/json; charset=us-ascii'],
+    ['content-type', 'application/json; charsets=utf-16'],
+    ['content-type', 'application/json; charset='],
+    ['accept', '*/*'],
+  ])('not by %s: %s', (name, value) => {
+    expect(inspectHeaders({ [name]: value }, 100)).toBeUndefined();
+  });
+});
+
+describe('bytes that a platform hands over', () => {
+  const deadlines = { body: new Deadlines(1_000) } as Parameters<typeof captureBody>[2]['deadlines'];
+  const capture = (source: object, headers = {}) => captureBody(source, headers, { limit: 4, deadlines });
+  const bytes = Buffer.from([0xff, 0, 0x7b, 0x7d]);
+  const shared = new Uint8Array([1, ...bytes, 2]);
+
+  test.each<[string, object]>([
+    ['a Buffer', { rawBody: bytes }],
+    ['a Buffer in body', { body: bytes }],
+    ['a part of a larger array', { rawBody: shared.subarray(1, 5) }],
+    ['an ArrayBuffer', { rawBody: Uint8Array.from(bytes).buffer }],
+  ])('are taken as they are: %s', (_, source) => {
+    expect(capture(source, { 'content-length': '4' })).toEqual(bytes);
+  });
+
+  test('are not copied when they are a Buffer', () => {
+    expect(capture({ rawBody: bytes })).toBe(bytes);
+  });
+
+  test('are UTF-8 when they are text', () => {
+    expect(capture({ rawBody: 'é{}' })).toEqual(Buffer.from('é{}', 'utf8'));
+  });
+
+  test.each([
+    [undefined, 'bytes'],
+    ['4', 'bytes'],
+    ['4, 4', 'bytes'],
+    ['x4', 'bytes'],
+    ['3', 'BODY_MALFORMED'],
+  ])('with Content-Length %s are %s', (length, result) => {
+    const captured = capture({ rawBody: bytes }, length === undefined ? {} : { 'content-length': length });
+    expect(captured).toEqual(result === 'bytes' ? bytes : expect.objectContaining({ code: result }));
+  });
+
+  test('over the limit are refused', () => {
+    expect(capture({ rawBody: Buffer.alloc(5) })).toMatchObject({ code: 'BODY_TOO_LARGE' });
+  });
+});

@@ -1,0 +1,50 @@
+// `npm run mutate [-- src/signature.ts]`: how many mutants of what must never be wrong the tests kill. Long; not part of
+// CI. File by file, each against its own tests: a mutant that runs when its module is loaded is tried on all of them.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** The tests of each file that is mutated. */
+export const MUTATED = {
+  'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
+  'src/stores/memory.ts': ['stores/memory'],
+  'src/receiver/capture-body.ts': ['receiver/capture-body', 'hints'],
+  'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
+  'src/receiver/decode-event.ts': ['receiver/decode-event', 'hints', 'construct-event'],
+  'src/receiver/dedupe-delivery.ts': ['receiver/dedupe-delivery', 'lease'],
+  'src/receiver/dispatch-event.ts': ['receiver/dispatch-event', 'handlers', 'observer'],
+  'src/receiver/respond.ts': ['receiver/respond', 'receiver', 'receiver/capture-body'],
+};
+
+const REPORT = 'reports/mutation.json';
+const ENOUGH = 0.85;
+const CAUGHT = ['Killed', 'Timeout'];
+const COUNTED = [...CAUGHT, 'Survived', 'NoCoverage'];
+
+/** Mutants of one file: how many count, and those that nothing noticed. */
+function mutate(file) {
+  const { status } = spawnSync('npx', ['stryker', 'run', '--mutate', file], {
+    stdio: 'inherit',
+    env: { ...process.env, MUTATED: file },
+  });
+  if (status !== 0) throw new Error(`Stryker ended with ${status} for ${file}.`);
+  const { mutants } = JSON.parse(readFileSync(REPORT, 'utf8')).files[file];
+  const counted = mutants.filter((mutant) => COUNTED.includes(mutant.status));
+  return {
+    file,
+    all: counted.length,
+    caught: counted.filter(({ status }) => CAUGHT.includes(status)).length,
+  };
+}
+
+function show({ file, all, caught }) {
+  console.log(`${file}: ${caught} of ${all} mutants killed, ${((100 * caught) / all).toFixed(1)} %`);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const files = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(MUTATED);
+  const results = files.map(mutate);
+  const sum = (field) => results.reduce((total, result) => total + result[field], 0);
+  const total = { file: 'together', all: sum('all'), caught: sum('caught') };
+  for (const result of [...results, total]) show(result);
+  process.exitCode = total.caught / total.all >= ENOUGH ? 0 : 1;
+}

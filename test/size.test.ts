@@ -1,0 +1,46 @@
+// What each door weighs in a bundle, so that no import makes one heavier unnoticed.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { ROOT, shell } from './setup/shell.js';
+
+const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+/** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
+const MOST: Readonly<Record<string, number>> = {
+  '.': 42_000,
+  './client': 23_000,
+  './opentelemetry': 10_000,
+  './queues/bullmq': 32_000,
+  './simulator': 72_000,
+  './stores/postgres': 14_000,
+  './stores/redis': 8_500,
+  './testing': 26_000,
+};
+
+describe('a door', () => {
+  test('has a budget here, each of them', () => {
+    expect(Object.keys(MOST).sort()).toEqual(
+      Object.keys(doors)
+        .filter((door) => door !== './package.json')
+        .sort(),
+    );
+  });
+
+  test.each(Object.entries(MOST))('%s takes no more than %i bytes', async (door, most) => {
+    const bytes = await bytesOf(door === '.' ? 'index' : door.slice(2));
+    expect(bytes).toBeLessThanOrEqual(most);
+    // A budget far above what it is for notices nothing.
+    expect(bytes).toBeGreaterThan(most * 0.8);
+  });
+});
+
+/** In a process of its own: esbuild refuses the globals of Jest. */
+async function bytesOf(door: string): Promise<number> {
+  const bundle = '--bundle --minify --platform=node --format=esm --packages=external';
+  const { stdout, stderr } = await shell(
+    `node_modules/.bin/esbuild src/${door}.ts ${bundle} --log-level=warning`,
+  );
+  expect(stderr).toBe('');
+  return Buffer.byteLength(stdout);
+}
