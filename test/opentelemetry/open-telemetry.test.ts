@@ -56,6 +56,20 @@ describe('an SDK', () => {
     expect(await measured.points('webhook.deliveries')).toMatchObject([{ value: 1 }]);
   });
 
+  test('may give way to another', async () => {
+    const { post } = await startEndpoint({ observer: openTelemetry() });
+    const [earlier, former] = [registerTraces(), registerMetrics()];
+    await post();
+    trace.disable();
+    metrics.disable();
+    const [later, latter] = [registerTraces(), registerMetrics()];
+    await post();
+    await until(() => later.spans.length === 2);
+    expect(earlier.spans).toHaveLength(2);
+    for (const { points } of [former, latter])
+      expect(await points('webhook.deliveries')).toMatchObject([{ value: 1 }]);
+  });
+
   test('may be one for metrics alone, which has no context', async () => {
     const measured = registerMetrics();
     const { post } = await startEndpoint({ observer: openTelemetry() });

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
@@ -288,9 +289,36 @@ describe('the attributes', () => {
     const { hooks, post } = await startTraced();
     hooks.onUnknown(() => {}, { name: 'keep' });
     const name = `invented.${'x'.repeat(200)}`;
-    await post(delivery(fixtures.event(name, {})));
+    const id = 'i'.repeat(200);
+    await post(delivery(fixtures.event(name, {}, { id })));
     await until(() => traces.spans.length === 3);
-    expect(traces.span('webhook delivery').attributes['webhook.event.name']).toBe(`${name.slice(0, 63)}…`);
+    for (const span of ['webhook delivery', 'webhook handler keep']) {
+      expect(traces.span(span).attributes).toMatchObject({
+        'webhook.event.name': `${name.slice(0, 63)}…`,
+        'messaging.message.id': `${id.slice(0, 63)}…`,
+      });
+    }
+  });
+
+  test('have no status where nobody was left to be answered', async () => {
+    const traces = registerTraces();
+    const work = gate();
+    let gone = false;
+    const { hooks, port, server } = await startTraced();
+    hooks.on('*', () => work.opened, { name: 'book' });
+    server.once('connection', (socket) => socket.once('close', () => (gone = true)));
+    const { body, headers } = delivery();
+    const leaving = request({ port, path: '/hooks', method: 'POST', agent: false, headers });
+    leaving.on('error', () => {});
+    leaving.end(body);
+    await until(() => hooks.inFlight === 1);
+    leaving.destroy();
+    await until(() => gone);
+    work.open();
+    await until(() => traces.spans.length >= 2);
+    const { attributes } = traces.span(DELIVERY);
+    expect(attributes['webhook.outcome']).toBe('processed');
+    expect(Object.keys(attributes)).not.toContain('http.response.status_code');
   });
 
   test('mark a duplicate whose bytes are others', async () => {
