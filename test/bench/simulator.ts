@@ -15,17 +15,14 @@ const MANY = 100_000;
 const STEP = 10_000;
 const MEBIBYTE = 1024 * 1024;
 
-/** In a process of its own, which shares nothing with either side. */
-const ENDPOINT = `
-  const server = require('node:http').createServer((request, response) => {
-    request.resume().on('end', () => response.end('{"received":true}'));
-  });
-  server.listen(0, '127.0.0.1', () => console.log(server.address().port));
-  process.stdin.resume().on('end', () => process.exit());
-`;
+/** A merchant's app with the receiver. */
+const ENDPOINT = ['--import', 'tsx', 'test/bench/endpoint.ts'];
 
 async function startEndpoint(): Promise<string> {
-  const child = spawn(process.execPath, ['-e', ENDPOINT], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ENDPOINT, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  });
   const [port] = await once(createInterface(child.stdout), 'line');
   return `http://127.0.0.1:${port}/hooks`;
 }
