@@ -33,8 +33,12 @@ export class DeliveryLog {
   readonly #throttle = new Throttle();
   readonly #warned = new Set<string>();
 
-  /** Writes the line. Those that a stranger can cause come at most once in 10 s for each reason, with a count. */
-  settled(delivery: Delivery, result: Result, status: number): void {
+  /**
+   * Writes the line. Those that a stranger can cause come at most once in 10 s for each reason, with a count.
+   *
+   * @param status what was answered; a job of a queue is answered nothing
+   */
+  settled(delivery: Delivery, result: Result, status?: number): void {
     const fault = result instanceof Fault ? result : undefined;
     // Nobody would read the line, so it is not made.
     if (delivery.logger === silentLogger) return;
@@ -83,12 +87,12 @@ function causedByStranger(fault: Fault, delivery: Delivery): boolean {
 }
 
 /** Assigned one by one: spreading an object for each field that may be absent took a tenth of a delivery. */
-function lineOf(delivery: Delivery, result: Result, status: number): Record<string, unknown> {
+function lineOf(delivery: Delivery, result: Result, status?: number): Record<string, unknown> {
   const { event } = delivery;
   const line: Record<string, unknown> = {};
   if (result instanceof Fault) line.code = result.code;
   else line.outcome = result;
-  line.status = status;
+  if (status !== undefined) line.status = status;
   if (event) {
     Object.assign(line, namesOf(event));
     line.sandbox = event.sandbox;

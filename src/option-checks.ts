@@ -8,7 +8,7 @@ import type { IdempotencyStore } from './stores/store.js';
 export type SandboxPolicy = 'accept' | 'ignore' | 'only';
 
 /** The longest that a timer of Node can wait; it would take more for a millisecond. */
-const LONGEST_TIMER = 2_147_483_647;
+export const LONGEST_TIMER = 2_147_483_647;
 
 export function milliseconds(option: string, value: unknown, least: number): number {
   if (typeof value === 'number' && value >= least && value <= LONGEST_TIMER) return value;

@@ -153,7 +153,7 @@ function withDefaults(options: object): Given {
 /** One try to complete a claim: three of them and the pauses between stay under two seconds. */
 const COMPLETE_MS = 600;
 
-function deadlinesOf(given: Given): Configuration['deadlines'] {
+export function deadlinesOf(given: Given): Configuration['deadlines'] {
   const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);
   const storeTimeout = check.milliseconds('storeTimeout', given.storeTimeout, 1);
   return {
@@ -181,7 +181,10 @@ function refuseUnknown(options: object): void {
   refuseUnknownOptions(options, Object.keys(DEFAULTS));
 }
 
-function warnInProduction({ logger = defaultLogger(), store }: Configuration, sandboxUnset: boolean): void {
+export function warnInProduction(
+  { logger = defaultLogger(), store }: Pick<Configuration, 'logger' | 'store'>,
+  sandboxUnset: boolean,
+): void {
   if (sandboxUnset) {
     const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
     writeLog(logger, 'warn', { option: 'sandbox' }, `sandbox events are accepted in production: ${advice}`);

@@ -88,7 +88,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   [/^simulator\//, ['express']],
   [/^simulator\/dashboard\//, ['preact']],
-  [/^queues\/bullmq$/, ['bullmq']],
+  [/^queues\//, ['bullmq']],
   [/^opentelemetry$/, ['@opentelemetry/api']],
 ];
 

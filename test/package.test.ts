@@ -93,6 +93,18 @@ const DOORS: Readonly<Record<string, Door>> = {
     values: ['redisStore'],
     types: ['RedisStoreOptions', 'SendCommand'],
   },
+  './queues/bullmq': {
+    values: ['enqueue', 'processor'],
+    types: [
+      'Enqueue',
+      'EnqueueOptions',
+      'EventProcessor',
+      'JobQueue',
+      'ProcessedJob',
+      'ProcessorOptions',
+      'QueuedDelivery',
+    ],
+  },
   './testing': {
     values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery', 'storeContract'],
     types: [

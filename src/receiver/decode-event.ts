@@ -18,7 +18,7 @@ const MOST_ISSUES = 20;
 /** A promise only where a schema validates asynchronously. */
 export function decodeEvent(
   bytes: Buffer,
-  key: SigningKey,
+  key: Pick<SigningKey, 'sandbox'>,
   rules: DecodeRules,
 ): Decoded | Fault | Promise<Decoded | Fault> {
   const document = parseJson(bytes);

@@ -9,7 +9,10 @@ const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', impor
 
 rmSync(`${root}dist`, { recursive: true, force: true });
 for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
-  execFileSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+  // Declarations keep their comments, which editors show; the code is a third smaller without them.
+  for (const part of [['--declaration', 'false', '--removeComments'], ['--emitDeclarationOnly']]) {
+    execFileSync(process.execPath, [tsc, '-p', project, ...part], { cwd: root, stdio: 'inherit' });
+  }
 }
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');

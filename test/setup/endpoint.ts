@@ -84,7 +84,7 @@ function appOf(hooks: Receiver, { framework = 'Express 5', before }: Setup) {
 }
 
 /** One POST on a connection of its own. */
-function send(port: number, { body, headers }: SentDelivery): Promise<Reply> {
+export function send(port: number, { body, headers }: SentDelivery): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const options = { port, host: '127.0.0.1', path: '/hooks', method: 'POST', agent: false, headers };
     const outgoing = request(options, (incoming) => {

@@ -36,7 +36,15 @@ export interface Running {
   readonly output: () => string;
   /** Waits until it has printed the text. */
   printed(text: string): Promise<void>;
-  stop(): Promise<void>;
+  /** Resolves when it has ended. @param signal SIGTERM, unless told otherwise */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Starts a command that does not end by itself, and waits until it has printed the text. */
+export async function startUntil(text: string, script: string, env?: Surroundings['env']): Promise<Running> {
+  const running = start(script, env);
+  await running.printed(text);
+  return running;
 }
 
 /** Starts a command that does not end by itself. */
@@ -60,8 +68,8 @@ export function start(script: string, env: Surroundings['env'] = {}): Running {
         closed.then(() => reject(new Error(`"${script}" ended without printing "${text}":\n${output}`)));
         look();
       }),
-    stop: () => {
-      killGroup(child);
+    stop: (signal = 'SIGTERM') => {
+      killGroup(child, signal);
       return closed;
     },
   };
@@ -102,10 +110,10 @@ function clean(env: Surroundings['env'] = {}): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-function killGroup({ pid }: ChildProcess): void {
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(-pid, 'SIGTERM');
+    process.kill(-pid, signal);
   } catch {
     // It has ended by itself.
   }

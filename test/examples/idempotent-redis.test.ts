@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { deliver, fixtures } from 'payment-webhooks/testing';
+import { delivery } from '../setup/delivery.js';
+import { send } from '../setup/endpoint.js';
+import { withRedis } from '../setup/queue-trial.js';
+import { followReadme, type Session } from '../setup/readme.js';
+import { type Service, startRedis } from '../setup/services.js';
+import { freePort, type Running, startUntil } from '../setup/shell.js';
+
+import { until } from '../setup/waiting.js';
+
+const privateKey = 'pri_idempotent';
+const START = 'npx tsx examples/idempotent-redis/app.ts';
+
+withRedis('the example idempotent-redis', () => {
+  let redis: Service;
+  let client: Redis;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = new Redis(redis.url).on('error', () => {});
+    process.env.REDIS_URL = redis.url;
+    process.env.SERVICE_PRIVATE_KEY = privateKey;
+  }, 30_000);
+
+  afterAll(async () => {
+    client?.disconnect();
+    await redis?.stop();
+  });
+
+  test('as an app writes one line for an event, however often and however fast it comes', async () => {
+    const { app, client: own } = await import('../../examples/idempotent-redis/app.js');
+    await until(() => own.isReady);
+    const event = fixtures.transactionPaid({ payload: { transaction: { order_id: 'order-7' } } });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => deliver(app, event, { privateKey })));
+    const later = await deliver(app, event, { privateKey });
+    expect(later).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    expect(answers.filter(({ body }) => (body as { outcome?: string }).outcome === 'processed')).toHaveLength(
+      1,
+    );
+    expect(await client.lrange('ledger', 0, -1)).toEqual([expect.stringMatching(/^order-7 paid by /)]);
+    await own.close();
+  });
+
+  describe('in two processes', () => {
+    const running: Running[] = [];
+    const ports: number[] = [];
+
+    beforeAll(async () => {
+      for (let process = 0; process < 2; process += 1) {
+        const port = await freePort();
+        ports.push(port);
+        running.push(
+          await startUntil('http://localhost:', START, {
+            PORT: String(port),
+            SERVICE_PRIVATE_KEY: privateKey,
+          }),
+        );
+      }
+    }, 30_000);
+
+    afterAll(() => Promise.all(running.map((each) => each.stop())));
+
+    test('one takes the event, and the other knows it', async () => {
+      const sent = delivery(fixtures.transactionPaid(), privateKey);
+      const outcomes = [];
+      for (const port of ports) {
+        outcomes.push((await send(port, sent)).body);
+      }
+      expect(outcomes).toMatchObject([{ outcome: 'processed' }, { outcome: 'duplicate' }]);
+    });
+  });
+
+  describe('by its README', () => {
+    let session: Session;
+    beforeAll(async () => {
+      session = await followReadme('idempotent-redis');
+    }, 30_000);
+    afterAll(() => session?.end());
+
+    test('is answered as it shows, and 503 while Redis is away', async () => {
+      const [{ script = '', shown = '' } = {}] = session.commands;
+      expect(await session.type(script)).toBe(shown);
+      await redis.stop();
+      expect(await session.type(script)).toMatch(/^(\{.*"STORE_UNAVAILABLE"\}\s*){3}$/);
+    });
+  });
+});

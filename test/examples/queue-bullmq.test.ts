@@ -1,0 +1,116 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { deliver, fixtures } from 'payment-webhooks/testing';
+import { delivery } from '../setup/delivery.js';
+import { deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { withRedis } from '../setup/queue-trial.js';
+import { commandsOf, followReadme, type Session } from '../setup/readme.js';
+import { type Service, startRedis } from '../setup/services.js';
+import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
+
+const privateKey = 'pri_example';
+/** Half of them of the app, half of the worker. */
+const KILLS = 6;
+
+function paymentOf(order_id: string) {
+  return fixtures.transactionPaid({ payload: { transaction: { order_id } } });
+}
+
+withRedis('the example queue-bullmq', () => {
+  let redis: Service;
+  let client: Redis;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = new Redis(redis.url);
+    process.env.REDIS_URL = redis.url;
+    process.env.SERVICE_PRIVATE_KEY = privateKey;
+  }, 30_000);
+
+  afterAll(async () => {
+    client?.disconnect();
+    await redis?.stop();
+  });
+
+  const ordersInLedger = async () =>
+    (await client.lrange('ledger', 0, -1)).map((line) => line.slice(0, line.indexOf(' ')));
+
+  test('exports an app for the tests of users, which answers 200 once the event is in the queue', async () => {
+    const { app, queue } = await import('../../examples/queue-bullmq/app.js');
+    await queue.waitUntilReady();
+    const event = paymentOf('in-process');
+    for (let copy = 0; copy < 2; copy += 1) {
+      const answer = await deliver(app, event, { privateKey });
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    }
+    expect(await queue.getWaiting()).toMatchObject([{ id: `live-${event.id}` }]);
+    await queue.obliterate();
+    await queue.close();
+  }, 30_000);
+
+  describe('by its README', () => {
+    let session: Session;
+    let worker: Running | undefined;
+    beforeAll(async () => {
+      session = await followReadme('queue-bullmq');
+    }, 30_000);
+    afterAll(async () => {
+      await worker?.stop();
+      await session?.end();
+    });
+
+    test('takes an event while no worker runs, and works on it when one does', async () => {
+      const [send, work, look] = session.commands;
+      expect(await session.type(send?.script ?? '')).toBe(send?.shown);
+      expect(await ordersInLedger()).toEqual([]);
+      worker = await startUntil('Working on the events', work?.script ?? '');
+      while ((await ordersInLedger()).length === 0) await pause(20);
+      const shown = await session.type(
+        (look?.script ?? '').replace('redis-cli', `redis-cli -p ${redis.port}`),
+      );
+      expect(shown).toBe('order-1042 paid by txn-1');
+    }, 30_000);
+  });
+
+  test('loses no event when app and worker are killed with kill -9, again and again', async () => {
+    const port = await freePort();
+    const scripts = commandsOf(`${ROOT}/examples/queue-bullmq/README.md`).map(({ script }) =>
+      script.replace('npx tsx', 'exec node --import tsx'),
+    );
+    const env = { PORT: String(port), PATIENCE_MS: '400' };
+    const startApp = () => startUntil('http://localhost:', scripts[0] ?? '', env);
+    const startWorker = () => startUntil('Working on the events', scripts[2] ?? '', env);
+    const running = await Promise.all([startApp(), startWorker()]);
+    let kills = 0;
+    const orders: string[] = [];
+    const lane = async () => {
+      while (kills < KILLS) {
+        const order = `order-${orders.length}`;
+        orders.push(order);
+        await deliverUntilAccepted(port, delivery(paymentOf(order), privateKey));
+        await pause(5);
+      }
+    };
+    const sending = Promise.all(Array.from({ length: 4 }, lane));
+    for (; kills < KILLS; kills += 1) {
+      await pause(Math.random() * 400);
+      const victim = kills % 2;
+      await running[victim]?.stop('SIGKILL');
+      running[victim] = await (victim === 0 ? startApp() : startWorker());
+    }
+    await sending;
+    const missing = async () => {
+      const done = new Set(await ordersInLedger());
+      return orders.filter((order) => !done.has(order));
+    };
+    for (const giveUpAt = performance.now() + 30_000; performance.now() < giveUpAt; await pause(100)) {
+      if ((await missing()).length === 0) break;
+    }
+    expect(await missing()).toEqual([]);
+    await Promise.all(running.map((each) => each.stop()));
+    // A worker has ten jobs in hand at most, and only those can run again.
+    const written = (await ordersInLedger()).filter((order) => orders.includes(order));
+    expect(written.length - orders.length).toBeLessThanOrEqual((KILLS / 2) * 10);
+  }, 120_000);
+});

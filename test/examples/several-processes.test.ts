@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { deliver, fixtures } from 'payment-webhooks/testing';
+import { delivery } from '../setup/delivery.js';
+import { send } from '../setup/endpoint.js';
+import { concurrently, deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { withRedis } from '../setup/queue-trial.js';
+import { followReadme, type Session } from '../setup/readme.js';
+import { type Service, startRedis } from '../setup/services.js';
+import { freePort, type Running, shell, startUntil } from '../setup/shell.js';
+import { until } from '../setup/waiting.js';
+
+const privateKey = 'pri_example';
+const START = 'exec node --import tsx examples/several-processes/app.ts';
+
+function paymentOf(order_id: string) {
+  return fixtures.transactionPaid({ payload: { transaction: { order_id } } });
+}
+
+withRedis('the example several-processes', () => {
+  let redis: Service;
+  let client: Redis;
+  let app: Running;
+  let port: number;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    client = new Redis(redis.url);
+    process.env.REDIS_URL = redis.url;
+    process.env.SERVICE_PRIVATE_KEY = privateKey;
+    port = await freePort();
+    const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
+    app = await startUntil('processes take deliveries', START, env);
+  }, 60_000);
+
+  afterAll(async () => {
+    await app?.stop();
+    client?.disconnect();
+    await redis?.stop();
+  });
+
+  const ledger = async () =>
+    (await client.lrange('ledger', 0, -1)).map((line) => {
+      const [order = '', pid = ''] = line.split(' paid in process ');
+      return { order, pid: Number(pid) };
+    });
+
+  test('works once on each event, whichever processes its copies reach', async () => {
+    const orders = Array.from({ length: 200 }, (_, index) => `order-${index}`);
+    const events = orders.map((order) => delivery(paymentOf(order), privateKey));
+    await concurrently([...events, ...events.toReversed(), ...events], 12, (event) =>
+      deliverUntilAccepted(port, event),
+    );
+    const lines = await ledger();
+    expect(lines.map(({ order }) => order).sort()).toEqual(orders.sort());
+    expect(new Set(lines.map(({ pid }) => pid)).size).toBeGreaterThan(1);
+  }, 60_000);
+
+  test('goes on when a process is killed, and another one takes its place', async () => {
+    const { pid } = (await ledger())[0] ?? { pid: 0 };
+    process.kill(pid, 'SIGKILL');
+    await until(() => app.output().includes(`Process ${pid} has ended`));
+    const event = delivery(paymentOf('after'), privateKey);
+    expect((await deliverUntilAccepted(port, event)).at(-1)).toBe(200);
+    expect((await ledger()).filter(({ order }) => order === 'after')).toHaveLength(1);
+  }, 30_000);
+
+  test('loses nothing that it has answered when it is told to stop, and ends every process', async () => {
+    const pids = [...new Set((await ledger()).map(({ pid }) => pid))].filter(isAlive);
+    expect(pids).not.toEqual([]);
+    const { stdout } = await shell(`ps -o ppid= -p ${pids[0]}`);
+    const accepted: string[] = [];
+    const orders = Array.from({ length: 400 }, (_, index) => `last-${index}`);
+    const sending = concurrently(orders, 12, async (order) => {
+      const { status } = await send(port, delivery(paymentOf(order), privateKey)).catch(() => ({
+        status: 0,
+      }));
+      if (status === 200) accepted.push(order);
+    });
+    await until(() => accepted.length > 30);
+    process.kill(Number(stdout), 'SIGTERM');
+    await sending;
+    expect(accepted.length).toBeLessThan(orders.length);
+    const written = (await ledger()).map(({ order }) => order).filter((order) => order.startsWith('last-'));
+    expect(written).toEqual(expect.arrayContaining(accepted));
+    await until(() => !pids.some(isAlive));
+  }, 30_000);
+
+  test('exports an app for the tests of users', async () => {
+    const example = await import('../../examples/several-processes/app.js');
+    const answer = await deliver(example.app, paymentOf('in-process'), { privateKey });
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    example.client.disconnect();
+  });
+
+  test('answers the commands of its README as it shows', async () => {
+    let session: Session | undefined;
+    try {
+      session = await followReadme('several-processes');
+      const [{ script = '', shown = '' } = {}] = session.commands;
+      expect(await session.type(script)).toBe(shown);
+      const pids = [...session.app.output().matchAll(/"pid":(\d+)/g)].map(([, pid]) => pid);
+      expect(new Set(pids).size).toBeGreaterThan(1);
+    } finally {
+      await session?.end();
+    }
+  }, 60_000);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

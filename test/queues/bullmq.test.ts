@@ -1,0 +1,196 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { memoryStore } from 'payment-webhooks';
+import { enqueue, processor } from 'payment-webhooks/queues/bullmq';
+import { redisStore } from 'payment-webhooks/stores/redis';
+import { fixtures } from 'payment-webhooks/testing';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { concurrently } from '../setup/persistent-sender.js';
+import { redisUrl, startTrial, withRedis } from '../setup/queue-trial.js';
+import { startRedis } from '../setup/services.js';
+import { tsx } from '../setup/shell.js';
+import { gate, until } from '../setup/waiting.js';
+
+const paid = fixtures.transactionPaid;
+const silent = { logger: false } as const;
+/** A crashed or stuck worker is noticed within a second, instead of within a minute. */
+const ATTENTIVE = { lockDuration: 400, stalledInterval: 150, maxStalledCount: 10 } as const;
+
+withRedis('from the delivery to the effect', () => {
+  let client: Redis;
+  const prefix = `test:${process.pid}:${Date.now()}:`;
+
+  beforeAll(() => {
+    client = new Redis(redisUrl);
+  });
+  afterAll(async () => {
+    const left = await client.keys(`${prefix}*`);
+    if (left.length > 0) await client.del(left);
+    await client.quit();
+  });
+
+  test('1,000 events in two copies have 1,000 effects, though the queue forgets what is done', async () => {
+    const trial = startTrial({ defaultJobOptions: { removeOnComplete: true } });
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: false, logger: false });
+    hooks.on('*', enqueue(trial.queue));
+    const store = redisStore({ sendCommand: (...args) => client.call(...args), prefix });
+    const effects: string[] = [];
+    for (let worker = 0; worker < 3; worker += 1) {
+      const handlers = { 'transaction.paid': async ({ id }: { id: string }) => void effects.push(id) };
+      trial.work(processor(handlers, { store, ...silent }), { concurrency: 20 });
+    }
+    const events = Array.from({ length: 1_000 }, () => paid());
+    const statuses: number[] = [];
+    await concurrently([...events, ...events], 16, async (event) => {
+      statuses.push((await post(delivery(event))).status);
+    });
+    while ((await trial.queue.getJobCountByTypes('waiting', 'active', 'delayed')) > 0) await pause(20);
+    expect(statuses).toEqual(Array(2_000).fill(200));
+    expect(effects).toHaveLength(1_000);
+    expect(new Set(effects)).toEqual(new Set(events.map(({ id }) => id)));
+    expect(trial.finished.filter(({ error }) => error)).toEqual([]);
+  }, 60_000);
+
+  test('a worker that is killed in the middle of a job loses nothing: another one runs it', async () => {
+    const trial = startTrial();
+    const event = paid();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    hooks.on('*', enqueue(trial.queue));
+    await post(delivery(event));
+    const { code } = await tsx(['test/queues/dying-worker.ts', trial.name, redisUrl, prefix]);
+    expect(code).not.toBe(0);
+    expect(await trial.queue.getActiveCount()).toBe(1);
+    const attempts: number[] = [];
+    const handlers = { '*': (_: unknown, { attempt }: { attempt: number }) => void attempts.push(attempt) };
+    const store = redisStore({ sendCommand: (...args) => client.call(...args), prefix });
+    trial.work(processor(handlers, { store, ...silent }), ATTENTIVE);
+    expect(await trial.settled()).toMatchObject({ id: `live-${event.id}`, outcome: 'processed' });
+    // The number of the attempt that died is not used again.
+    expect(attempts).toEqual([2]);
+  }, 30_000);
+
+  test('a worker that has lost its lock is not joined by another one while it works', async () => {
+    const trial = startTrial();
+    const store = memoryStore();
+    const event = paid();
+    await enqueue(trial.queue)(event, contextOf(event));
+    const finish = gate();
+    let runs = 0;
+    const handlers = {
+      '*': async () => {
+        runs += 1;
+        await finish.opened;
+      },
+    };
+    const options = { store, lease: 5_000, ...silent };
+    trial.work(processor(handlers, options), { ...ATTENTIVE, skipLockRenewal: true, skipStalledCheck: true });
+    await until(() => runs === 1);
+    const stalled = gate<string>();
+    trial.work(processor(handlers, options), ATTENTIVE).on('stalled', stalled.open);
+    const id = await stalled.opened;
+    while (!(await (await trial.job(id)).isDelayed())) await pause(10);
+    finish.open();
+    await pause(50);
+    await (await trial.job(id)).promote();
+    await until(() => trial.finished.some(({ outcome }) => outcome === 'duplicate'));
+    expect(runs).toBe(1);
+  }, 30_000);
+
+  test('a job that crashed more workers than BullMQ forgives is kept, and revived by the next delivery', async () => {
+    const trial = startTrial();
+    const event = paid();
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
+    hooks.on('*', enqueue(trial.queue));
+    await post(delivery(event));
+    await tsx(['test/queues/dying-worker.ts', trial.name, redisUrl, prefix]);
+    const handlers = { '*': () => {} };
+    const worker = trial.work(processor(handlers, silent), { ...ATTENTIVE, maxStalledCount: 0 });
+    expect((await trial.settled()).error?.message).toContain('stalled more than allowable');
+    await worker.close();
+    expect((await post(delivery(event))).status).toBe(200);
+    trial.work(processor(handlers, silent), ATTENTIVE);
+    expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
+  }, 30_000);
+
+  test('a worker that closes finishes the job in hand and leaves the others to the next one', async () => {
+    const trial = startTrial();
+    const [first, second] = [paid(), paid()];
+    for (const event of [first, second]) await enqueue(trial.queue)(event, contextOf(event));
+    const [running, finish] = [gate(), gate()];
+    const ran: string[] = [];
+    const handlers = {
+      '*': async ({ id }: { id: string }) => {
+        running.open();
+        await finish.opened;
+        ran.push(id);
+      },
+    };
+    const worker = trial.work(processor(handlers, silent));
+    await running.opened;
+    let closed = false;
+    const closing = worker.close().then(() => {
+      closed = true;
+    });
+    await pause(50);
+    expect(closed).toBe(false);
+    finish.open();
+    await closing;
+    expect(ran).toEqual([first.id]);
+    expect(await trial.queue.getJobCounts('completed', 'waiting', 'active')).toEqual({
+      completed: 1,
+      waiting: 1,
+      active: 0,
+    });
+  });
+});
+
+withRedis('while Redis is away', () => {
+  test.each([
+    ['a queue that waits for it', {}, 503, 'HANDLER_TIMEOUT'],
+    ['a queue that fails fast', { enableOfflineQueue: false }, 500, 'HANDLER_FAILED'],
+  ])(
+    '%s lets no delivery be answered 2xx, and the retry finds one job',
+    async (_what, connection, status, code) => {
+      const redis = await startRedis();
+      const port = redis.port;
+      const queue = new Queue('webhooks', { connection: { port, retryStrategy: () => 50, ...connection } });
+      queue.on('error', () => {});
+      await queue.waitUntilReady();
+      const { hooks, post } = await startEndpoint({ handlers: {}, timeout: 300 });
+      hooks.on('*', enqueue(queue));
+      const event = delivery(paid());
+      await redis.stop();
+      expect(await post(event)).toMatchObject({ status, body: { code } });
+      const back = await startRedis(['--port', String(port)]);
+      await queue.waitUntilReady();
+      let answer = await post(event);
+      for (let tries = 0; answer.status !== 200 && tries < 50; tries += 1) {
+        expect(answer.status).toBeGreaterThanOrEqual(500);
+        await pause(50);
+        answer = await post(event);
+      }
+      expect(answer.status).toBe(200);
+      expect(await queue.getJobCounts('waiting')).toEqual({ waiting: 1 });
+      await queue.close();
+      await back.stop();
+    },
+    30_000,
+  );
+});
+
+function contextOf(event: unknown) {
+  const rawBody = Buffer.from(JSON.stringify(event));
+  return { rawBody, headers: {}, keyIndex: 0, log: { info() {}, warn() {}, error() {} } };
+}
+
+describe('the door', () => {
+  test('exports what other programs are written against', async () => {
+    expect(Object.keys(await import('payment-webhooks/queues/bullmq')).sort()).toEqual([
+      'enqueue',
+      'processor',
+    ]);
+  });
+});

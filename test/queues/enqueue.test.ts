@@ -1,0 +1,287 @@
+import { describe, expect, test } from '@jest/globals';
+import type { JobsOptions } from 'bullmq';
+import type { HandlerContext } from 'payment-webhooks';
+import { enqueue } from 'payment-webhooks/queues/bullmq';
+import { fixtures } from 'payment-webhooks/testing';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { startTrial, withRedis } from '../setup/queue-trial.js';
+import { until } from '../setup/waiting.js';
+
+/** The parts of a context that `enqueue` passes on. */
+function contextOf(event: unknown, more: Partial<HandlerContext> = {}) {
+  const rawBody = Buffer.from(JSON.stringify(event));
+  return { rawBody, headers: {}, keyIndex: 0, log: captureLog().logger, ...more };
+}
+
+const paid = fixtures.transactionPaid;
+
+withRedis('enqueue() in a receiver', () => {
+  test('has its job in Redis before the delivery is answered 200', async () => {
+    const { queue } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    hooks.on('*', enqueue(queue));
+    const event = paid();
+    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    const job = await queue.getJob(`live-${event.id}`);
+    expect(job).toMatchObject({ name: 'transaction.paid', opts: { attempts: 10 } });
+    expect(await job?.getState()).toBe('waiting');
+  });
+
+  test('keeps every byte of the body, and which key signed it', async () => {
+    const { queue, job } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: ['pri_other', KEY] });
+    hooks.on('*', enqueue(queue));
+    const event = paid({ payload: { customer: { name: 'Zoë \u{1F600} \u2028' } } });
+    const body = Buffer.from(`\uFEFF ${JSON.stringify(event, null, 1)}\r\n`);
+    await post(delivery(body));
+    const { data } = await job(`live-${event.id}`);
+    expect(Buffer.from(data.rawBody)).toEqual(body);
+    expect(data.keyIndex).toBe(1);
+  });
+
+  test('leaves signature and credentials out of Redis', async () => {
+    const { queue, job } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    hooks.on('*', enqueue(queue));
+    const event = paid();
+    const { body, headers } = delivery(event);
+    const secrets = {
+      authorization: 'Basic c2VjcmV0',
+      cookie: 'session=secret',
+      'proxy-authorization': 'secret',
+    };
+    await post({ body, headers: { ...headers, ...secrets, 'x-account': 'acme' } });
+    const { data } = await job(`live-${event.id}`);
+    expect(data.headers).toMatchObject({ 'content-type': 'application/json', 'x-account': 'acme' });
+    expect(JSON.stringify(data)).not.toMatch(new RegExp(`secret|c2VjcmV0|${headers['x-service-signature']}`));
+  });
+
+  test('takes events that nobody declared from onUnknown()', async () => {
+    const { queue, job } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    hooks.onUnknown(enqueue(queue));
+    const event = fixtures.event('refund.succeeded', { refund: { id: 'r-1' } });
+    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await job(`live-${event.id}`)).toMatchObject({ name: 'refund.succeeded' });
+  });
+
+  test('keeps the two modes apart', async () => {
+    const { queue, job } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: [KEY, SANDBOX_KEY] });
+    hooks.on('*', enqueue(queue));
+    await post(delivery(paid({ id: 'evt-1' })));
+    await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
+    expect([(await job('live-evt-1')).id, (await job('sandbox-evt-1')).id]).toHaveLength(2);
+    expect(await queue.count()).toBe(2);
+  });
+
+  test('makes one job of a delivery that comes again, and again at the same time', async () => {
+    const { queue } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
+    hooks.on('*', enqueue(queue));
+    const event = delivery(paid());
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(await queue.count()).toBe(1);
+  });
+
+  test('is answered 500 as onInvalid(), which has no event to pass on', async () => {
+    const { queue } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    // @ts-expect-error an EventError is no event
+    hooks.onInvalid(enqueue(queue));
+    const broken = { ...paid(), payload: {} };
+    expect(await post(delivery(broken))).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await queue.count()).toBe(0);
+  });
+});
+
+withRedis('the id of a job', () => {
+  test.each([
+    ['of digits alone', '4711'],
+    ['zero', '0'],
+    ['with the colons of a key of BullMQ', 'a:b:c:lock'],
+    ['named like a key of BullMQ', 'wait'],
+    ['that begins like a delay marker', '0:1'],
+    ['of every odd character', '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~'],
+    ['of 255 characters that all are encoded', ':'.repeat(255)],
+  ])('is taken by BullMQ for an event id %s, and worked on', async (_what, id) => {
+    const { queue, work, settled } = startTrial();
+    const event = paid({ id });
+    await enqueue(queue)(event, contextOf(event));
+    work(async () => {});
+    const { id: jobId } = await settled();
+    expect(jobId).toBe(`live-${encodeURIComponent(id)}`);
+    expect(decodeURIComponent(jobId.slice('live-'.length))).toBe(id);
+  });
+
+  test('differs where event ids differ only in case, or in what stands for a colon', async () => {
+    const { queue } = startTrial();
+    const pass = enqueue(queue);
+    for (const id of ['a:b', 'A:b', 'a%3Ab', 'a%3ab']) await pass(paid({ id }), contextOf(paid({ id })));
+    expect(await queue.count()).toBe(4);
+  });
+});
+
+withRedis('a job that exists already', () => {
+  const event = paid({ id: 'evt-1' });
+  const failing = async () => Promise.reject(new Error('no'));
+
+  test('is revived by the next delivery once it has failed for good, with all its attempts and the latest bytes', async () => {
+    const { queue, job, work, settled, finished } = startTrial();
+    const log = captureLog();
+    const pass = enqueue(queue, { jobOptions: { attempts: 1 } });
+    await pass(event, contextOf(event));
+    const worker = work(failing);
+    await settled();
+    await worker.close();
+    expect(await (await job('live-evt-1')).getState()).toBe('failed');
+    const rendered = paid({ id: 'evt-1', payload: { metadata: { rendered: 'again' } } });
+    await pass(rendered, contextOf(rendered, { log: log.logger }));
+    const revived = await job('live-evt-1');
+    expect([await revived.getState(), revived.attemptsMade]).toEqual(['waiting', 0]);
+    expect(JSON.parse(revived.data.rawBody)).toEqual(rendered);
+    expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('revived') }]);
+    work(async () => 'done');
+    await until(() => finished.some(({ outcome }) => outcome === 'done'));
+  });
+
+  test('is revived once by deliveries that come at the same time', async () => {
+    const { queue, work, settled, job } = startTrial();
+    const pass = enqueue(queue, { jobOptions: { attempts: 1 } });
+    await pass(event, contextOf(event));
+    const worker = work(failing);
+    await settled();
+    await worker.close();
+    await Promise.all(Array.from({ length: 10 }, () => pass(event, contextOf(event))));
+    expect(await queue.getJobCounts('waiting', 'failed')).toEqual({ waiting: 1, failed: 0 });
+    expect((await job('live-evt-1')).attemptsStarted).toBe(1);
+  });
+
+  test('is made anew when somebody removes it while it is being revived', async () => {
+    const { queue, work, settled, job } = startTrial();
+    const pass = enqueue(queue, { jobOptions: { attempts: 1 } });
+    await pass(event, contextOf(event));
+    const worker = work(failing);
+    await settled();
+    await worker.close();
+    let removed = false;
+    const add = async (...job: Parameters<typeof queue.add>) => {
+      const added = await queue.add(...job);
+      const isFailed = added.isFailed.bind(added);
+      added.isFailed = async () => {
+        const failed = await isFailed();
+        if (!removed) await added.remove();
+        removed = true;
+        return failed;
+      };
+      return added;
+    };
+    await enqueue({ add })(event, contextOf(event));
+    expect(await (await job('live-evt-1')).getState()).toBe('waiting');
+  });
+
+  test('fails the delivery when it cannot be revived', async () => {
+    const { queue, work, settled, job } = startTrial();
+    await enqueue(queue, { jobOptions: { attempts: 1 } })(event, contextOf(event));
+    work(failing);
+    await settled();
+    const add = async (...job: Parameters<typeof queue.add>) =>
+      Object.assign(await queue.add(...job), { retry: () => Promise.reject(new Error('no script')) });
+    await expect(enqueue({ add })(event, contextOf(event))).rejects.toThrow('no script');
+    expect(await (await job('live-evt-1')).getState()).toBe('failed');
+  });
+
+  test.each([
+    ['waits', async () => {}],
+    [
+      'is delayed until its next attempt',
+      async ({ work, settled }: ReturnType<typeof startTrial>) => {
+        work(failing);
+        await settled();
+      },
+    ],
+    [
+      'has completed',
+      async ({ work, settled }: ReturnType<typeof startTrial>) => {
+        work(async () => {});
+        await settled();
+      },
+    ],
+  ])('is left alone while it %s', async (_state, prepare) => {
+    const trial = startTrial();
+    const pass = enqueue(trial.queue);
+    await pass(event, contextOf(event));
+    await prepare(trial);
+    const before = await (await trial.job('live-evt-1')).getState();
+    await pass(event, contextOf(event));
+    expect(await (await trial.job('live-evt-1')).getState()).toBe(before);
+    expect(trial.finished.length).toBeLessThanOrEqual(1);
+  });
+});
+
+withRedis('the options of a job', () => {
+  const optionsOf = async (
+    queueDefaults: JobsOptions,
+    ...options: Parameters<typeof enqueue> extends [unknown, ...infer Rest] ? Rest : never
+  ) => {
+    const { queue, job } = startTrial({ defaultJobOptions: queueDefaults });
+    await enqueue(queue, ...options)(paid({ id: 'evt-1' }), contextOf(paid({ id: 'evt-1' })));
+    return job('live-evt-1');
+  };
+
+  test('are ten attempts with growing pauses, and thirty days or 100,000 jobs of memory', async () => {
+    expect((await optionsOf({})).opts).toMatchObject({
+      attempts: 10,
+      backoff: { type: 'exponential', delay: 1_000 },
+      removeOnComplete: { age: 2_592_000, count: 100_000 },
+    });
+  });
+
+  test('give way to those of the queue, and both to those of the call', async () => {
+    const job = await optionsOf(
+      { attempts: 3, removeOnComplete: true },
+      { jobOptions: { attempts: 5, delay: 60_000 } },
+    );
+    expect(job.opts).toMatchObject({
+      attempts: 5,
+      removeOnComplete: true,
+      delay: 60_000,
+      jobId: 'live-evt-1',
+    });
+    expect(job.opts.backoff).toEqual({ type: 'exponential', delay: 1_000 });
+  });
+
+  test('may name every job', async () => {
+    expect((await optionsOf({}, { name: 'webhook' })).name).toBe('webhook');
+  });
+});
+
+describe('enqueue() refuses', () => {
+  const queue = { add: () => Promise.reject(new Error('never asked')) };
+
+  test.each([
+    ['no queue', undefined, {}, 'enqueue() was given undefined; give a queue'],
+    ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks"; give a queue'],
+    [
+      'options that are none',
+      queue,
+      'fast',
+      'The second argument of enqueue() is "fast"; give an object of options.',
+    ],
+    ['an unknown option', queue, { jobOption: {} }, 'Unknown option "jobOption". Did you mean "jobOptions"?'],
+    ['a name that is none', queue, { name: '' }, 'name is ""; give the name of the jobs.'],
+    ['job options that are none', queue, { jobOptions: 3 }, 'jobOptions is 3'],
+    ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would make'],
+    [
+      'one deduplication for all events',
+      queue,
+      { jobOptions: { deduplication: { id: 'a' } } },
+      'jobOptions.deduplication would make',
+    ],
+  ])('%s', (_what, given, options, message) => {
+    expect(() => enqueue(given as never, options as never)).toThrow(message);
+  });
+});

@@ -1,0 +1,473 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { describe, expect, test } from '@jest/globals';
+import { EventError, HandlerError, memoryStore, StoreError, WebhookError } from 'payment-webhooks';
+import { enqueue, processor, type QueuedDelivery } from 'payment-webhooks/queues/bullmq';
+import { fixtures } from 'payment-webhooks/testing';
+import { z } from 'zod';
+import { captureLog } from '../setup/captured-log.js';
+import { faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
+import { type QueueTrial, startTrial, withRedis } from '../setup/queue-trial.js';
+import { gate, until } from '../setup/waiting.js';
+
+const paid = fixtures.transactionPaid;
+const silent = { logger: false } as const;
+const refund = z.object({ refund: z.object({ id: z.string(), at: z.coerce.date() }) });
+const SOON = { attempts: 3, backoff: { type: 'fixed', delay: 1 } } as const;
+
+/** Queues an event as the receiver does, and returns the id of its job. */
+async function queueUp(
+  { queue }: QueueTrial,
+  event: object,
+  more: Partial<QueuedDelivery> = {},
+): Promise<string> {
+  const { id, sandbox } = event as { id: string; sandbox: boolean };
+  const named = { event_name: 'transaction.paid', ...(event as object), id, sandbox };
+  const rawBody = Buffer.from(more.rawBody ?? JSON.stringify(event));
+  const context = { headers: {}, keyIndex: 0, log: captureLog().logger, ...more, rawBody };
+  await enqueue(queue, { jobOptions: SOON })(named, context);
+  return `${sandbox ? 'sandbox' : 'live'}-${encodeURIComponent(id)}`;
+}
+
+withRedis('a job', () => {
+  test('reaches the handlers of its event, and completes with the outcome when all have resolved', async () => {
+    const trial = startTrial();
+    const event = paid();
+    const ran: unknown[] = [];
+    const opened = gate();
+    await queueUp(trial, event);
+    const handle = async (given: unknown) => {
+      await opened.opened;
+      ran.push(given);
+    };
+    trial.work(processor({ 'transaction.paid': handle, 'transaction.*': handle, '*': handle }, silent));
+    await pause(50);
+    expect(trial.finished).toEqual([]);
+    opened.open();
+    expect(await trial.settled()).toEqual({ id: `live-${event.id}`, outcome: 'processed' });
+    expect(ran).toEqual([event, event, event]);
+  });
+
+  test('gives handlers the context that the receiver gives them', async () => {
+    const trial = startTrial();
+    const log = captureLog();
+    const event = paid();
+    const rawBody = `\uFEFF${JSON.stringify(event)}`;
+    const headers = { 'x-account': 'acme' };
+    await queueUp(trial, event, { rawBody, headers, keyIndex: 2 });
+    const seen = gate<{ signal: AbortSignal; rawBody: Buffer }>();
+    const handle = async (
+      _event: unknown,
+      context: Parameters<typeof seen.open>[0] & { log: typeof log.logger },
+    ) => {
+      context.log.info({ order: 1 }, 'paid');
+      seen.open(context);
+    };
+    trial.work(processor({ '*': handle }, { logger: log.logger }));
+    const context = await seen.opened;
+    expect(context).toMatchObject({ attempt: 1, headers, keyIndex: 2 });
+    expect(context.rawBody).toEqual(Buffer.from(rawBody));
+    expect(context.signal.aborted).toBe(false);
+    await trial.settled();
+    const [line, summary] = log.lines;
+    expect(line).toMatchObject({ msg: 'paid', order: 1, eventId: event.id, eventName: 'transaction.paid' });
+    expect(summary).toMatchObject({
+      level: 30,
+      msg: 'delivery',
+      outcome: 'processed',
+      attempt: 1,
+      sandbox: false,
+    });
+    expect(summary).not.toHaveProperty('status');
+  });
+
+  test('is validated with the schemas of the worker, whose output the handlers get', async () => {
+    const trial = startTrial();
+    const event = fixtures.event('refund.succeeded', { refund: { id: 'r-1', at: '2026-01-15T09:30:00Z' } });
+    await queueUp(trial, event);
+    const seen = gate<Date>();
+    const handlers = {
+      'refund.succeeded': (event: { payload: z.output<typeof refund> }) => seen.open(event.payload.refund.at),
+    };
+    trial.work(processor(handlers, { events: { 'refund.succeeded': refund }, ...silent }));
+    expect(await seen.opened).toEqual(new Date('2026-01-15T09:30:00Z'));
+  });
+
+  test('of the sandbox runs like any other, and is an event of its own', async () => {
+    const trial = startTrial();
+    const ran: boolean[] = [];
+    await queueUp(trial, paid({ id: 'evt-1' }));
+    await queueUp(trial, paid({ id: 'evt-1', sandbox: true }));
+    const handlers = { '*': (event: { sandbox: boolean }) => void ran.push(event.sandbox) };
+    trial.work(processor(handlers, { store: memoryStore(), ...silent }));
+    await trial.settled(2);
+    expect(ran.sort()).toEqual([false, true]);
+  });
+
+  test('without a handler for its event is ignored, and that is logged', async () => {
+    const trial = startTrial();
+    const log = captureLog();
+    const event = fixtures.event('refund.succeeded', { refund: { id: 'r-1', at: '2026-01-15' } });
+    await queueUp(trial, event);
+    const options = { events: { 'refund.succeeded': refund }, logger: log.logger };
+    trial.work(processor({ 'transaction.paid': () => {} }, options));
+    expect(await trial.settled()).toMatchObject({ outcome: 'ignored' });
+    expect(log.lines).toMatchObject([{ level: 30, outcome: 'ignored', eventId: event.id }]);
+  });
+});
+
+withRedis('a job that fails', () => {
+  test('is tried again by BullMQ, with the next number of attempt, until a handler resolves', async () => {
+    const trial = startTrial();
+    await queueUp(trial, paid());
+    const attempts: number[] = [];
+    const handle = async (_event: unknown, { attempt }: { attempt: number }) => {
+      attempts.push(attempt);
+      if (attempt < 3) throw new TypeError('the database is away');
+    };
+    trial.work(processor({ '*': handle }, silent));
+    expect(await trial.settled(3)).toMatchObject({ outcome: 'processed' });
+    expect(attempts).toEqual([1, 2, 3]);
+  });
+
+  test('says which handler failed with what and where, and nothing of what was said', async () => {
+    const trial = startTrial();
+    const id = await queueUp(trial, paid({ payload: { customer: { name: 'Secret Customer' } } }));
+    const handle = async (event: { payload: { customer: { name: string | null } } }) => {
+      throw Object.assign(new RangeError(`card of ${event.payload.customer.name}`), { code: 'ECONNREFUSED' });
+    };
+    const log = captureLog();
+    trial.work(processor({ 'transaction.paid': handle, '*': async () => {} }, { logger: log.logger }));
+    const { error } = await trial.settled(3);
+    expect(error).toBeInstanceOf(HandlerError);
+    expect(error?.message).toBe('HANDLER_FAILED: handle failed with RangeError ECONNREFUSED');
+    const stored = await trial.job(id);
+    expect(stored.failedReason).toBe(error?.message);
+    expect(stored.stacktrace).toHaveLength(3);
+    expect(stored.stacktrace?.[0]).toMatch(
+      /^HandlerError: HANDLER_FAILED: .*\n {4}at .*processor\.test\.ts:\d+:\d+/,
+    );
+    const { data: _, ...withoutBody } = stored.asJSON();
+    expect(JSON.stringify(withoutBody) + log.text.join()).not.toContain('Secret');
+    // What was thrown stays in the process of the worker, for its own `failed` listener.
+    expect(error?.cause).toMatchObject({ message: 'card of Secret Customer' });
+  });
+
+  test.each([
+    ['null', null, 'null'],
+    ['text', 'the card of a customer', 'string'],
+    [
+      'an error whose getters throw',
+      Object.defineProperty(new Error('x'), 'message', {
+        get: () => {
+          throw new Error('no');
+        },
+      }),
+      'unreadable',
+    ],
+  ])('survives a handler that throws %s', async (_what, thrown, kind) => {
+    const trial = startTrial();
+    const id = await queueUp(trial, paid());
+    trial.work(
+      processor(
+        {
+          '*': () => {
+            throw thrown;
+          },
+        },
+        silent,
+      ),
+    );
+    await trial.settled(3);
+    await until(() => trial.finished.length === 3);
+    expect((await trial.job(id)).failedReason).toMatch(
+      new RegExp(`^HANDLER_FAILED: .* failed with (${kind}|Error)$`),
+    );
+  });
+
+  test('is tried again when a schema throws', async () => {
+    const trial = startTrial();
+    const schema = z.any().transform(() => {
+      throw new Error('the rates are away');
+    });
+    await queueUp(trial, fixtures.event('refund.succeeded', {}));
+    trial.work(processor({ '*': () => {} }, { events: { 'refund.succeeded': schema }, ...silent }));
+    const { error } = await trial.settled(3);
+    expect(error?.message).toBe('HANDLER_FAILED: The schema declared for this event threw.');
+  });
+
+  test('is tried again when no schema is declared for its event: a newer worker may have one', async () => {
+    const trial = startTrial();
+    const id = await queueUp(trial, fixtures.event('refund.succeeded', {}));
+    trial.work(processor({ '*': () => {} }, silent));
+    const { error } = await trial.settled(3);
+    expect(error).toMatchObject({
+      code: 'CONFIGURATION_INVALID',
+      message: expect.stringContaining('option events'),
+    });
+    expect((await trial.job(id)).attemptsMade).toBe(3);
+  });
+});
+
+withRedis('a job that can never succeed', () => {
+  const wrong = paid({ id: 'evt-1', payload: { transaction: { status: 'Secret Status' as never } } });
+
+  test.each([
+    ['a payload that does not fit', JSON.stringify(wrong), 'EVENT_INVALID: payload.transaction.status: '],
+    ['no event', '{"id":"evt-1"}', 'EVENT_INVALID: event_name: '],
+    ['no JSON', 'Secret', 'BODY_MALFORMED: The body is not JSON.'],
+    ['nothing', '', 'BODY_MALFORMED: The body is empty.'],
+  ])('because it holds %s fails for good at once', async (_what, rawBody, reason) => {
+    const trial = startTrial();
+    const log = captureLog();
+    const id = await queueUp(trial, wrong, { rawBody });
+    trial.work(processor({ '*': () => {} }, { logger: log.logger }));
+    const { error } = await trial.settled();
+    const job = await trial.job(id);
+    expect(await job.getState()).toBe('failed');
+    expect(job).toMatchObject({ attemptsMade: 1, failedReason: expect.stringContaining(reason) });
+    expect(WebhookError.is(error?.cause)).toBe(true);
+    expect(job.failedReason + job.stacktrace + inspect(error) + log.text).not.toContain('Secret');
+  });
+
+  test('shows where the payload does not fit to a listener of the worker', async () => {
+    const trial = startTrial();
+    await queueUp(trial, wrong);
+    trial.work(processor({ '*': () => {} }, silent));
+    const { error } = await trial.settled();
+    const { cause } = error as { cause?: unknown };
+    expect(EventError.is(cause) && cause.issues).toMatchObject([{ path: 'payload.transaction.status' }]);
+  });
+
+  test.each([[{}], [{ rawBody: 1 }], [null], ['text'], [[1]]])(
+    'because somebody else made it of %j fails at once',
+    async (data) => {
+      const trial = startTrial();
+      await trial.queue.add('other', data, SOON);
+      trial.work(processor({ '*': () => {} }, silent));
+      expect((await trial.settled()).error?.message).toContain('enqueue() has not made it');
+      expect(await trial.queue.getJobCounts('failed', 'delayed', 'waiting')).toEqual({
+        failed: 1,
+        delayed: 0,
+        waiting: 0,
+      });
+    },
+  );
+});
+
+withRedis('a signal', () => {
+  test('aborts at the timeout, the job is tried again, and an event that was finished late is not run again', async () => {
+    const trial = startTrial();
+    const id = await queueUp(trial, paid());
+    const log = captureLog();
+    const store = memoryStore();
+    const finish = gate();
+    let runs = 0;
+    const handle = async (_event: unknown, { signal }: { signal: AbortSignal }) => {
+      runs += 1;
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      await finish.opened;
+    };
+    trial.work(processor({ '*': handle }, { store, timeout: 50, logger: log.logger }));
+    expect((await trial.settled()).error).toMatchObject({
+      code: 'HANDLER_TIMEOUT',
+      message: expect.stringContaining('HANDLER_TIMEOUT'),
+    });
+    await until(() => log.lines.some(({ code }) => code === 'IN_PROGRESS'));
+    finish.open();
+    await until(() => log.lines.some(({ msg }) => msg === 'handlers settled after the answer'));
+    await (await trial.job(id)).promote();
+    expect(await trial.settled(2)).toMatchObject({ outcome: 'duplicate' });
+    expect(runs).toBe(1);
+  });
+
+  test('aborts when the worker gives the job up', async () => {
+    const trial = startTrial();
+    const id = await queueUp(trial, paid());
+    const running = gate();
+    const handle = async (_event: unknown, { signal, attempt }: { signal: AbortSignal; attempt: number }) => {
+      running.open();
+      if (attempt > 1) return;
+      await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    };
+    const worker = trial.work(processor({ '*': handle }, silent));
+    await running.opened;
+    worker.cancelJob(id);
+    expect((await trial.settled()).error).toMatchObject({
+      code: 'HANDLER_FAILED',
+      cause: { code: 'CLAIM_LOST' },
+    });
+  });
+});
+
+withRedis('with a store', () => {
+  test('an event that was completed is not run again, though the queue has forgotten its job', async () => {
+    const trial = startTrial();
+    const event = paid();
+    const attempts: number[] = [];
+    const handlers = {
+      '*': (_event: unknown, { attempt }: { attempt: number }) => void attempts.push(attempt),
+    };
+    trial.work(processor(handlers, { store: memoryStore(), ...silent }));
+    const id = await queueUp(trial, event);
+    await trial.settled();
+    await (await trial.job(id)).remove();
+    await queueUp(trial, event);
+    expect(await trial.settled(2)).toMatchObject({ outcome: 'duplicate' });
+    expect(attempts).toEqual([1]);
+  });
+
+  test('an event in progress elsewhere waits for as long as the store says, and spends no attempt', async () => {
+    const trial = startTrial();
+    const event = paid();
+    const inner = memoryStore();
+    let first = true;
+    const store: typeof inner = {
+      claim: async (...asked) => {
+        if (!first) return inner.claim(...asked);
+        first = false;
+        return { status: 'in_progress', retryAfterMs: 400 };
+      },
+    };
+    const id = await queueUp(trial, event);
+    const queuedAt = performance.now();
+    trial.work(processor({ '*': () => {} }, { store, ...silent }));
+    await until(() => !first);
+    await pause(50);
+    const waiting = await trial.job(id);
+    expect([await waiting.getState(), waiting.delay, waiting.attemptsMade]).toEqual(['delayed', 400, 0]);
+    expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
+    expect(performance.now() - queuedAt).toBeGreaterThan(400);
+    expect((await trial.job(id)).attemptsMade).toBe(1);
+  });
+
+  test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 'soon', undefined])(
+    'a retry time of %p is replaced by one that BullMQ can wait',
+    async (retryAfterMs) => {
+      const trial = startTrial();
+      const store = { claim: async () => ({ status: 'in_progress', retryAfterMs }) as never };
+      const id = await queueUp(trial, paid());
+      const worker = trial.work(processor({ '*': () => {} }, { store, ...silent }));
+      while (!(await (await trial.job(id)).isDelayed())) await pause(5);
+      await worker.close();
+      const { delay } = await trial.job(id);
+      expect(delay).toBeGreaterThanOrEqual(1);
+      expect(delay).toBeLessThan(2 ** 31);
+    },
+  );
+
+  test('a store that is away spends no attempt and runs no handler', async () => {
+    const trial = startTrial();
+    const store = faultyStore({ claim: times(1, rejects) });
+    const log = captureLog();
+    const id = await queueUp(trial, paid());
+    let runs = 0;
+    const count = () => {
+      runs += 1;
+    };
+    trial.work(processor({ '*': count }, { store, logger: log.logger }));
+    await until(() => log.lines.some(({ code }) => code === 'STORE_UNAVAILABLE'));
+    await pause(50);
+    const waiting = await trial.job(id);
+    expect([await waiting.getState(), waiting.attemptsMade, runs]).toEqual(['delayed', 0, 0]);
+    await waiting.promote();
+    expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('a commit that fails spends an attempt: handlers have run', async () => {
+    const trial = startTrial();
+    const store = faultyStore({ complete: times(1, rejects) }, { more: { transactional: true } });
+    await queueUp(trial, paid());
+    let runs = 0;
+    const count = () => {
+      runs += 1;
+    };
+    trial.work(processor({ '*': count }, { store, lease: 200, ...silent }));
+    const { error } = await trial.settled();
+    expect(error).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('STORE_UNAVAILABLE'),
+    });
+    expect(StoreError.is(error)).toBe(true);
+    expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
+    expect(runs).toBe(2);
+  });
+
+  test('what the store adds is in the context, and a failure is released for the next attempt', async () => {
+    const trial = startTrial();
+    const inner = faultyStore({}, { more: { context: { transaction: 'tx' } } as object });
+    const store = inner as unknown as import('payment-webhooks').IdempotencyStore<{ transaction: string }>;
+    await queueUp(trial, paid());
+    const seen: unknown[] = [];
+    const handle = async (
+      _event: unknown,
+      { transaction, attempt }: { transaction: string; attempt: number },
+    ) => {
+      seen.push([transaction, attempt]);
+      if (attempt === 1) throw new Error('again');
+    };
+    trial.work(processor({ '*': handle }, { store, ...silent }));
+    expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
+    expect(seen).toEqual([
+      ['tx', 1],
+      ['tx', 2],
+    ]);
+    expect(inner.calls).toEqual(['claim', 'release', 'claim', 'complete']);
+  });
+
+  test('receivers, queues and namespaces that share it do not take each other’s events for done', async () => {
+    const [first, second] = [startTrial(), startTrial()];
+    const store = memoryStore();
+    const event = paid();
+    await store.claim(`default:live:${event.id}`, { leaseMs: 1, fingerprint: 'f' }).then(async (result) => {
+      if (result.status === 'claimed') await result.claim.complete();
+    });
+    for (const trial of [first, second]) {
+      await queueUp(trial, event);
+      trial.work(processor({ '*': () => {} }, { store, ...silent }));
+      expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
+    }
+    const job = await first.job(`live-${event.id}`);
+    const other = processor({ '*': () => {} }, { store, namespace: 'other', ...silent });
+    expect(await other(job, 'token')).toBe('processed');
+    const same = processor({ '*': () => {} }, { store, ...silent });
+    expect(await same(job, 'token')).toBe('duplicate');
+  });
+
+  test('a claim that is lost fails the job, which finds the event done when it comes again', async () => {
+    const trial = startTrial();
+    const event = paid();
+    const store = faultyStore({ renew: () => false, complete: repliesAfter(0) });
+    await queueUp(trial, event);
+    const handle = async (_event: unknown, { signal }: { signal: AbortSignal }) =>
+      new Promise((resolve) => signal.addEventListener('abort', resolve));
+    trial.work(processor({ '*': handle }, { store, lease: 60, ...silent }));
+    expect((await trial.settled()).error).toMatchObject({ code: 'CLAIM_LOST' });
+  });
+});
+
+describe('processor() refuses', () => {
+  const handlers = { '*': () => {} };
+
+  test.each([
+    ['no handler', {}, {}, 'processor() was given no handler.'],
+    ['handlers that are none', undefined, {}, 'processor() was given no handler.'],
+    ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
+    ['a handler that is no function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
+    ['a name that is nearly one', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
+    ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
+    ['options that are none', handlers, 'fast', 'The second argument of processor() is "fast"'],
+    ['a store that is none', handlers, { store: {} }, 'store is of type object'],
+    ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
+    ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
+    ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],
+    ['a logger that is none', handlers, { logger: {} }, 'logger is of type object'],
+    ['a schema that is none', handlers, { events: { 'a.b': {} } }, 'events["a.b"] is of type object'],
+  ])('%s', (_what, given, options, message) => {
+    expect(() => processor(given as never, options as never)).toThrow(message);
+  });
+
+  test('nothing of what is right, without a timeout and without a store', () => {
+    expect(processor(handlers, { timeout: 0, store: false, logger: false })).toHaveLength(3);
+  });
+});
