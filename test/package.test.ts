@@ -104,6 +104,7 @@ const DOORS: Readonly<Record<string, Door>> = {
       'ProcessorOptions',
       'QueuedDelivery',
     ],
+    brings: ['bullmq'],
   },
   './testing': {
     values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery', 'storeContract'],

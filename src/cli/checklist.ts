@@ -1,5 +1,5 @@
 // The checklist of `doctor`, as it grows: for people, or one JSON object a line.
-import type { Check } from './battery.js';
+import { type Check, TEST_ORDER } from './battery.js';
 import type { Terminal } from './command.js';
 import { type Judgement, judge } from './judge.js';
 import { type Paint, painter, print, printable } from './print.js';
@@ -24,7 +24,10 @@ export class Checklist {
 
   begin(url: URL): void {
     if (this.#json) return;
-    print(this.#terminal.stdout, `Sending test events to ${url.origin}${url.pathname}\n`);
+    print(
+      this.#terminal.stdout,
+      `Sending signed sandbox events with the order_id "${TEST_ORDER}" to ${url.origin}${url.pathname};\nits handlers will run for them.\n`,
+    );
   }
 
   add(check: Check, reply: Reply): void {

@@ -2,7 +2,6 @@
 import { isLoopback } from '../client/address.js';
 import { parseDuration } from '../duration.js';
 import type { Check } from './battery.js';
-import { Checklist } from './checklist.js';
 import { CommandError, command, EXIT, jsonOption, keyFileOption, UsageError } from './command.js';
 import { confirm } from './confirm.js';
 import { readKey } from './private-key.js';
@@ -40,7 +39,10 @@ export const doctor = command({
       signatureHeader: values.header ?? 'X-SERVICE-SIGNATURE',
     };
     if (!isLoopback(url.hostname) && !values.yes) await confirm(question(url), terminal);
-    const { battery } = await import('./battery.js');
+    const [{ battery }, { Checklist }] = await Promise.all([
+      import('./battery.js'),
+      import('./checklist.js'),
+    ]);
     const { first, checks, slow, last } = battery(signing);
     const checklist = new Checklist(terminal, { json: values.json === true, total: checks.length + 3 });
     const examine = async (check: Check) => checklist.add(check, await probe(url, check.delivery, timeoutMs));

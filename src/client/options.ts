@@ -1,6 +1,6 @@
 // ServiceClientOptions, their defaults, and the refusal of everything that can be wrong before a request.
 import { ConfigurationError } from '../errors.js';
-import { didYouMean } from '../nearest-name.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { resolveApiPath, resolveBaseUrl } from './address.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
@@ -81,7 +81,7 @@ const LONGEST_TIMER = 2_147_483_647;
 
 /** @throws {ConfigurationError} */
 export function resolveOptions(options: ServiceClientOptions): Settings {
-  refuseUnknown(options, Object.keys(OPTIONS), 'option');
+  refuseUnknownOptions(options, Object.keys(OPTIONS));
   const apiPath = resolveApiPath(options.apiPath ?? '/api/v2');
   return {
     root: resolveBaseUrl(options.baseUrl, apiPath) + apiPath,
@@ -92,17 +92,6 @@ export function resolveOptions(options: ServiceClientOptions): Settings {
     fetch: resolveFetch(options.fetch),
     codec: resolveCodec(options.codec ?? {}),
   };
-}
-
-/** @throws {ConfigurationError} for a name that is none of the known ones */
-export function refuseUnknown(given: object, known: readonly string[], noun: string): void {
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name)) {
-      throw new ConfigurationError(
-        `Unknown ${noun} ${JSON.stringify(name)}.${didYouMean(name, known)} It takes ${known.join(', ')}.`,
-      );
-    }
-  }
 }
 
 /** @throws {ConfigurationError} for what is no number of milliseconds that a timer can wait */
@@ -149,7 +138,7 @@ function resolveFetch(given: unknown): typeof globalThis.fetch {
 }
 
 function resolveCodec(given: Partial<Codec>): Codec {
-  refuseUnknown(given, Object.keys(codec), 'codec function');
+  refuseUnknownOptions(given, Object.keys(codec));
   for (const [name, part] of Object.entries(given)) {
     if (part !== undefined && typeof part !== 'function') {
       throw new ConfigurationError(`codec.${name} is of type ${typeof part}: give a function.`);

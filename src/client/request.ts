@@ -1,11 +1,12 @@
 // One call of the service: credentials, bounds, repetition, and errors that say what to do.
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { answerError } from './answer-error.js';
 import type { Codec } from './codec.js';
 import type { Authorization } from './credential.js';
 import { pause, withinBounds } from './deadline.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
 import { exchange } from './exchange.js';
-import { type RequestOptions, refuseUnknown, type Settings, timeoutOf } from './options.js';
+import { type RequestOptions, type Settings, timeoutOf } from './options.js';
 import { type Reading, readAnswer } from './read-answer.js';
 import { redactText, spellings } from './redact.js';
 import { nextTry } from './retry.js';
@@ -43,7 +44,7 @@ export class Requester {
    * @throws the reason of the caller's signal, when that ended the call
    */
   async send<Result>(call: Call<Result>, options: RequestOptions = {}): Promise<Result> {
-    refuseUnknown(options, ['signal', 'timeout'], 'option of a call');
+    refuseUnknownOptions(options, ['signal', 'timeout']);
     const timeout = timeoutOf(options.timeout ?? this.#settings.timeout);
     const attempts: Attempts = { timeout, signal: options.signal, refreshed: false, doubtful: false };
     for (let tried = 0; ; ) {

@@ -1,9 +1,10 @@
 // The webhooks registered on the account: list, create, update, delete, ensure.
 import { ConfigurationError } from '../errors.js';
+import { refuseUnknownOptions } from '../unknown-option.js';
 import { isLoopback } from './address.js';
 import type { Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
-import { type RequestOptions, refuseUnknown } from './options.js';
+import type { RequestOptions } from './options.js';
 import type { Requester } from './request.js';
 
 /** What `create` and `ensure` take. */
@@ -121,7 +122,7 @@ function checked(input: WebhookChanges): Partial<WebhookFields> {
   if (typeof input !== 'object' || input === null) {
     throw new ConfigurationError('Give an object like { url, events }.');
   }
-  refuseUnknown(input, FIELDS, 'field');
+  refuseUnknownOptions(input, FIELDS);
   const { url, events } = input;
   return {
     ...(url === undefined ? {} : { url: checkedUrl(url) }),

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
 import { runCli, type Setting } from './run-cli.js';
@@ -111,7 +111,7 @@ describe('an app with receiver()', () => {
     const url = await serve(mounted(hooks({ handlers: { '*': () => {} } })));
     const { code, stdout, stderr } = await runCli(['doctor', url], setting);
     expect(code).toBe(0);
-    expect(stdout).toContain(`Sending test events to ${url}\n`);
+    expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url};`);
     expect(stdout).toMatch(/^pass {2}a valid delivery +200$/m);
     expect(stdout).toMatch(/^pass {2}a body that never ends +408$/m);
     expect(stdout).toMatch(/\n\d+ passed, 0 failed\. All is well\.\n$/);
@@ -243,6 +243,28 @@ describe('an app with a mistake is told the cause and the cure, exit code 1', ()
     expect(code).toBe(1);
     expect(stdout).toMatch(/FAIL {2}a valid delivery +no answer within 0.03 s\n +Answer within the time/);
   });
+});
+
+describe('the examples', () => {
+  beforeAll(() => {
+    process.env.SERVICE_PRIVATE_KEY = KEY;
+  });
+
+  test('minimal passes everything, exit code 0', async () => {
+    const { app } = await import('../../examples/minimal/app.js');
+    const { code, stdout } = await runCli(['doctor', await serve(app)], setting);
+    expect(stdout).not.toContain('FAIL');
+    expect(stdout).toMatch(/\d\d passed, 0 failed\. All is well\.\n$/);
+    expect(code).toBe(0);
+  }, 30_000);
+
+  test('the wrong one of existing-app is told the line to change, exit code 1', async () => {
+    const { app } = await import('../../examples/existing-app/wrong.js');
+    const url = await serve(app);
+    const { code, stdout } = await runCli(['doctor', url, '--timeout', '1s'], setting);
+    expect(stdout).toContain('or change that line to app.use(express.json({ verify: keepRawBody }))');
+    expect(code).toBe(1);
+  }, 30_000);
 });
 
 describe('what doctor refuses', () => {

@@ -124,7 +124,7 @@ describe('what is sent', () => {
     [{ url: 'ftp://shop.example/hooks' }, 'no absolute address'],
     [{ url, events: [] }, 'events is an empty list'],
     [{ url, events: 'transaction.paid' }, 'events is no list of names'],
-    [{ url, event: ['*'] }, 'Unknown field "event". Did you mean "events"?'],
+    [{ url, event: ['*'] }, 'Unknown option "event". Did you mean "events"?'],
     [undefined, 'Give an object'],
   ])('the webhook %j is refused before a request', async (input, message) => {
     await expect(clientOf().webhooks.create(input as never)).rejects.toThrow(message);

@@ -1,0 +1,79 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
+import { commandsOf, followReadme, type Session } from '../setup/readme.js';
+import { ROOT, shell, tsx } from '../setup/shell.js';
+
+const FOLDER = join(ROOT, 'examples/register-on-deploy');
+
+let simulator: Simulator;
+beforeAll(async () => {
+  simulator = await startSimulator({ port: 0, allowTargets: ['shop.example'] });
+});
+afterAll(() => simulator.close());
+
+describe('the deploy', () => {
+  test('registers the app, and the next payment reaches its handler', async () => {
+    process.env.SERVICE_API_URL = simulator.baseUrl;
+    process.env.SERVICE_PRIVATE_KEY = simulator.privateKey;
+    const { app } = await import('../../examples/register-on-deploy/app.js');
+    const { paid } = await import('../../examples/register-on-deploy/hooks.js');
+    const { register } = await import('../../examples/register-on-deploy/register.js');
+    const server: Server = createServer(app);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      expect(await register(publicUrl)).toBe(`created: ${publicUrl}/hooks gets transaction.paid`);
+      expect(await register(publicUrl)).toBe(`unchanged: ${publicUrl}/hooks gets transaction.paid`);
+      await simulator.trigger('transaction.paid', { payload: { transaction: { order_id: 'order-7' } } });
+      expect([...paid]).toEqual(['order-7']);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+      await simulator.reset();
+    }
+  });
+
+  test('ends with exit code 1 and the reason, and without the key, when the service refuses', async () => {
+    const env = {
+      SERVICE_API_URL: simulator.baseUrl,
+      SERVICE_PRIVATE_KEY: 'pri_c4nary',
+      PUBLIC_URL: 'https://shop.example',
+    };
+    const { code, stdout, stderr } = await tsx([join(FOLDER, 'register.ts')], { env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('The webhook could not be registered. UNAUTHENTICATED: ');
+    expect(stderr).not.toContain('c4nary');
+  }, 30_000);
+});
+
+describe('the commands of its README', () => {
+  let session: Session;
+  const [, release, byHand] = commandsOf(join(FOLDER, 'README.md'));
+  /** The same, with a service that is there. */
+  const here = (script = '') =>
+    script.replace('https://api.example.com', simulator.baseUrl).replace('pri_example', simulator.privateKey);
+
+  beforeAll(async () => {
+    session = await followReadme('register-on-deploy');
+  }, 30_000);
+  afterAll(() => session?.end());
+
+  test('register the webhook, and leave it alone the next time', async () => {
+    expect((await shell(here(release?.script))).stdout.trim()).toBe(release?.shown);
+    expect((await shell(here(release?.script))).stdout.trim()).toBe(
+      release?.shown?.replace('created', 'unchanged'),
+    );
+    expect(simulator.webhooks.list()).toHaveLength(1);
+  }, 60_000);
+
+  test('do the same by hand', async () => {
+    const program = `"${process.execPath}" --import tsx src/cli.ts`;
+    const script = (byHand?.script ?? '').replace('npx payment-webhooks', program);
+    const env = { SERVICE_API_URL: simulator.baseUrl, SERVICE_PRIVATE_KEY: simulator.privateKey };
+    const { code, stdout } = await shell(script, { env });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^unchanged {2}/) });
+  }, 30_000);
+});
