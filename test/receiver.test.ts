@@ -49,6 +49,7 @@ describe.each(frameworks)('a delivery, on %s', (framework) => {
         outcome: 'processed',
         eventId: event.id,
         eventName: 'transaction.paid',
+        declared: true,
         sandbox: false,
         attempt: 1,
         keyIndex: 0,
