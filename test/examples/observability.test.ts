@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { FAULTS } from '../../src/errors.js';
 import { followReadme, type Session } from '../setup/readme.js';
@@ -157,7 +157,12 @@ test('each of its alerts has a row in the README', () => {
 test('it exports an app for the tests of users', async () => {
   process.env.SERVICE_PRIVATE_KEY = 'pri_example';
   const { app, hooks } = await import('../../examples/observability/app.js');
+  const { shutdown } = await import('../../examples/observability/telemetry.js');
+  const printed = jest.spyOn(console, 'dir').mockImplementation(() => {});
   const answer = await deliver(app, fixtures.transactionPaid(), { privateKey: 'pri_example' });
   expect(answer).toMatchObject({ status: 200, body: { outcome: 'processed' } });
   await hooks.close();
+  await shutdown();
+  const spans = printed.mock.calls.map(([span]) => (span as { name: string }).name);
+  expect(spans).toContain('webhook delivery transaction.paid');
 });
