@@ -57,10 +57,10 @@ function parseJson(bytes: Buffer): Document | Fault {
   // Its own message would quote the body.
   if (json === undefined) return new Fault('BODY_MALFORMED', { hint: 'The body is not JSON.' });
   if (json !== null) return { json, keysDropped: false };
-  // Null itself, or keys that could replace a prototype. Refusing those would let a customer's metadata block
-  // its own payment, so they are dropped.
+  // Keys that could replace a prototype: refusing them would let a customer's metadata block its own payment, so
+  // they are dropped. Or null itself, which is no event anyway.
   const clean: unknown = parse(text, { protoAction: 'remove', constructorAction: 'remove' });
-  return { json: clean, keysDropped: clean !== null };
+  return { json: clean, keysDropped: true };
 }
 
 /** Undefined when the payload fits; the event has the schema's output then. */
@@ -83,7 +83,7 @@ function fitPayload(
   try {
     const result = schema['~standard'].validate(event.payload);
     // Not by `instanceof`: under Jest the promises of Node's own modules are of another realm.
-    if (typeof (result as PromiseLike<unknown> | undefined)?.then !== 'function')
+    if (typeof (result as PromiseLike<unknown>).then !== 'function')
       return take(result as StandardSchemaV1.Result<unknown>);
     const fit = Promise.resolve(result).then(take, schemaFailed);
     return deadlines

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { UnknownEvent, WebhookEvent } from 'payment-webhooks';
+import type { ReceiverOptions, UnknownEvent, WebhookEvent } from 'payment-webhooks';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -481,6 +481,18 @@ describe('declared events', () => {
     expect(endpoint.handled).toEqual([]);
   });
 
+  test('are no matter for onInvalid when their schema throws: it may well fit the next time', async () => {
+    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => raise(new Error('down')) } };
+    const endpoint = await startEndpoint({ events: { 'refund.made': schema as never } });
+    let asked = false;
+    endpoint.hooks.onInvalid(() => {
+      asked = true;
+    });
+    const reply = await endpoint.post(delivery(fixtures.event('refund.made', {})));
+    expect(reply).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(asked).toBe(false);
+  });
+
   test('may replace the schema of a built-in one', async () => {
     const endpoint = await startEndpoint({ events: { 'transaction.paid': z.object({ only: z.string() }) } });
     expect(await endpoint.post(delivery(fixtures.transactionPaid()))).toMatchObject({ status: 422 });
@@ -489,6 +501,101 @@ describe('declared events', () => {
       status: 200,
       body: { outcome: 'processed' },
     });
+  });
+});
+
+describe('the issues of an event that does not fit', () => {
+  const issuesOf = async (options: ReceiverOptions, event: unknown) =>
+    ((await (await startEndpoint(options)).post(delivery(event))).body as { issues: unknown }).issues;
+  const made = (payload: object) => fixtures.event('refund.made', payload);
+  const good = fixtures.transactionPaid();
+  const { payload } = good;
+
+  test.each<[string, object, object[]]>([
+    [
+      'an id',
+      { ...good, id: 'a b' },
+      [{ path: 'id', message: 'expected 1 to 255 printable ASCII characters' }],
+    ],
+    [
+      'a name',
+      { ...good, event_name: 'paid' },
+      [{ path: 'event_name', message: 'expected <resource>.<action> in printable ASCII' }],
+    ],
+    [
+      'a status',
+      { ...good, payload: { ...payload, transaction: { ...payload.transaction, status: 1.5 } } },
+      [{ path: 'payload.transaction.status', message: 'expected integer' }],
+    ],
+  ])('say in our own words what was expected of %s', async (_, event, issues) => {
+    expect(await issuesOf({}, event)).toEqual(issues);
+  });
+
+  test('say of another schema only what it expected, at no length', async () => {
+    const currencies = Array.from({ length: 50 }, (_, i) => `C${i}`);
+    const events = { 'refund.made': v.object({ currency: v.picklist(currencies) }) };
+    const [issue] = (await issuesOf({ events }, made({ currency: 'XBT' }))) as [{ message: string }];
+    expect(issue.message).toMatch(/^expected \("C0" \| "C1" \| /);
+    expect(issue.message).toHaveLength(100);
+  });
+
+  test.each<[string, StandardSchemaV1, object, object]>([
+    [
+      'a rule of its own',
+      z.object({ amount: z.string().refine((text) => Number(text) > 0, 'the secret rule') }),
+      { amount: '-7' },
+      { path: 'payload.amount', message: 'does not fit the declared schema' },
+    ],
+    [
+      'a rule about the whole payload',
+      z.object({}).refine(() => false),
+      {},
+      { path: 'payload', message: 'does not fit the declared schema' },
+    ],
+    [
+      'an issue that has no path',
+      fails({ message: 'Ada Lovelace' }),
+      {},
+      { path: 'payload', message: 'does not fit the declared schema' },
+    ],
+    [
+      'an expectation that is no text',
+      fails({ message: 'Ada Lovelace', path: ['amount'], expected: { value: 'Ada Lovelace' } }),
+      {},
+      { path: 'payload.amount', message: 'does not fit the declared schema' },
+    ],
+  ])('say no more than that for %s', async (_, schema, given, issue) => {
+    expect(await issuesOf({ events: { 'refund.made': schema } }, made(given))).toEqual([issue]);
+  });
+
+  test.each([
+    ['amount', 'amount'],
+    ['line_2', 'line_2'],
+    ['a'.repeat(40), 'a'.repeat(40)],
+    ['a'.repeat(41), '*'],
+    ['Ada', '*'],
+    ['Ada lovelace', '*'],
+    ['of Ada', '*'],
+    ['2nd', '*'],
+    ['ada@example.com', '*'],
+    ['0', '0'],
+    ['123456', '123456'],
+    ['1234567', '*'],
+    ['4111 1111', '*'],
+    ['', '*'],
+  ])('show a key of an open map only if it looks like a field or an index: %j', async (key, shown) => {
+    const events = { 'refund.made': z.object({ notes: z.record(z.string(), z.string()) }) };
+    expect(await issuesOf({ events }, made({ notes: { [key]: 1 } }))).toEqual([
+      { path: `payload.notes.${shown}`, message: 'expected string' },
+    ]);
+  });
+
+  test('name the place in a list', async () => {
+    const events = { 'refund.made': z.object({ lines: z.array(z.string()) }) };
+    const lines = Array.from({ length: 13 }, (_, i) => (i === 12 ? 0 : 'ok'));
+    expect(await issuesOf({ events }, made({ lines }))).toEqual([
+      { path: 'payload.lines.12', message: 'expected string' },
+    ]);
   });
 });
 
@@ -534,6 +641,12 @@ function later<Schema extends v.GenericSchema>(schema: Schema) {
     v.checkAsync(async () => true),
     schema,
   );
+}
+
+/** A schema that nothing fits. */
+function fails(issue: object): StandardSchemaV1 {
+  const validate = () => ({ issues: [issue as StandardSchemaV1.Issue] });
+  return { '~standard': { version: 1, vendor: 'test', validate } };
 }
 
 function raise(error: unknown): never {
