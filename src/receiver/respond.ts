@@ -72,7 +72,7 @@ function lastWords(req: IncomingMessage, res: ServerResponse, headers: Answer['h
     if (!req.complete) linger(req);
     return headers;
   }
-  // HTTP/2 has no such header, and refuses it.
+  // HTTP/2 has no such header; Node would drop it, with a warning to the process.
   const { Connection: _, ...others } = headers;
   return others;
 }

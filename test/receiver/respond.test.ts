@@ -1,11 +1,15 @@
-import { connect, createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { connect as connectHttp2, createServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
 import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
+import { answers, faultyStore } from '../setup/faulty-store.js';
+import { head, openSocket, wire } from '../setup/raw-socket.js';
 
 interface Situation {
   readonly options?: ReceiverOptions;
@@ -17,6 +21,7 @@ interface Situation {
 
 const never = () => new Promise<never>(() => {});
 const busy = { claim: async () => ({ status: 'in_progress', retryAfterMs: 12_300 }) as const };
+const remembered = { claim: async () => ({ status: 'completed', fingerprint: 'f'.repeat(64) }) as const };
 const down = { claim: () => Promise.reject(new Error('down')) };
 const failing = { 'transaction.paid': () => Promise.reject(new Error('of the handler')) };
 const encoded = { ...delivery(), headers: { ...delivery().headers, 'content-encoding': 'gzip' } };
@@ -25,6 +30,10 @@ const fault = (code: string) => ({ message: expect.any(String), code });
 
 const situations: [string, Situation][] = [
   ['processed', { status: 200, body: { received: true, outcome: 'processed' } }],
+  [
+    'duplicate',
+    { options: { store: remembered }, status: 200, body: { received: true, outcome: 'duplicate' } },
+  ],
   ['ignored', { options: { sandbox: 'only' }, status: 200, body: { received: true, outcome: 'ignored' } }],
   ['unauthenticated', { sent: delivery('{}', 'pri_x'), status: 401, body: { message: 'Unauthenticated.' } }],
   ['BODY_MALFORMED', { sent: delivery('no JSON'), status: 400, body: fault('BODY_MALFORMED') }],
@@ -61,6 +70,15 @@ const situations: [string, Situation][] = [
   [
     'STORE_UNAVAILABLE',
     { options: { store: down }, status: 503, body: fault('STORE_UNAVAILABLE'), headers: RETRY },
+  ],
+  [
+    'CLAIM_LOST',
+    {
+      options: { store: faultyStore({ complete: answers({ value: false }) }) },
+      status: 503,
+      body: fault('CLAIM_LOST'),
+      headers: RETRY,
+    },
   ],
   [
     'KEY_UNAVAILABLE',
@@ -148,24 +166,86 @@ describe.each(expresses)('a response that a middleware has patched, on %s', (fra
   });
 });
 
+describe.each(frameworks)('the end of a connection, on %s', (framework) => {
+  // Its half stays open, so only the server can end it: at once, or when it has lingered for a second.
+  const connect = async (options: ReceiverOptions = {}) => {
+    const endpoint = await startEndpoint(options, { framework });
+    const accepted = once(endpoint.server, 'connection');
+    const sender = await openSocket(endpoint.port, true);
+    const [socket] = (await accepted) as [Socket];
+    const isClosed = (within: number) =>
+      Promise.race([once(socket, 'close').then(() => true), pause(within, false, { ref: false })]);
+    return { sender, isClosed };
+  };
+  const { body, headers } = delivery();
+  const asked = { ...headers, connection: 'close' };
+
+  test('follows a refusal at once when the sender has written all it had to', async () => {
+    const { sender, isClosed } = await connect({ privateKey: 'pri_another' });
+    const closed = isClosed(500);
+    sender.write(wire({ body, headers: asked }));
+    expect(await closed).toBe(true);
+    expect(await sender.until(/\}$/)).toMatch(/^HTTP\/1\.1 401 .*"Unauthenticated\."\}$/s);
+  });
+
+  test('waits for a body that was refused while it arrived, and for nothing after it', async () => {
+    const { sender, isClosed } = await connect({ limit: 10 });
+    const timers = countTimers();
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    await sender.until(/BODY_TOO_LARGE/);
+    expect(await isClosed(100)).toBe(false);
+    const closed = isClosed(500);
+    sender.write(body);
+    expect(await closed).toBe(true);
+    // Nothing keeps a process that has closed its server for the rest of the second.
+    await pause(200);
+    expect(countTimers()).toBeLessThanOrEqual(timers);
+  });
+
+  test('is not put off by a refusal after which the connection went on', async () => {
+    const { sender, isClosed } = await connect();
+    sender.write(head([['transfer-encoding', 'chunked']]));
+    await sender.until(/Unauthenticated/);
+    sender.write('0\r\n\r\n');
+    const closed = isClosed(500);
+    sender.write(wire({ body, headers: asked }));
+    expect(await closed).toBe(true);
+    expect(await sender.until(/"processed"\}$/)).toMatch(/^HTTP\/1\.1 401 .*HTTP\/1\.1 200 /s);
+  });
+});
+
 describe('HTTP/2', () => {
   test.each([
     ['processed', {}, 200],
     ['refused with a header that HTTP/2 has not', { limit: 10 }, 413],
   ])('is answered as well: %s', async (_, options, status) => {
     const hooks = receiver({ privateKey: KEY, logger: false, handlers: { '*': () => {} }, ...options });
-    const server = createServer(hooks as never);
+    const written: unknown[] = [];
+    const server = createServer((req, res) => {
+      const writeHead = res.writeHead.bind(res);
+      res.writeHead = (...head: unknown[]) => {
+        written.push(head[1]);
+        return writeHead(...(head as Parameters<typeof writeHead>));
+      };
+      hooks(req as never, res as never);
+    });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     try {
       const { body, headers } = delivery();
       const stream = client.request({ ':method': 'POST', ':path': '/hooks', ...headers });
       const answered = new Promise<Record<string, unknown>>((resolve) => stream.once('response', resolve));
       stream.on('error', () => {}).end(body);
       expect(await answered).toMatchObject({ ':status': status, 'cache-control': 'no-store' });
+      // Node drops it, and warns the whole process of it.
+      expect(written).toEqual([expect.not.objectContaining({ Connection: 'close' })]);
     } finally {
       client.destroy();
       server.close();
     }
   });
 });
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+}
