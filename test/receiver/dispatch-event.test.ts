@@ -2,7 +2,7 @@ import { request, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { type HandlerContext, type ReceiverOptions, WebhookError } from 'payment-webhooks';
+import { type HandlerContext, type ReceiverOptions, receiver, WebhookError } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from '../setup/delivery.js';
 import { type Endpoint, expresses, type Framework, startEndpoint } from '../setup/endpoint.js';
@@ -131,6 +131,119 @@ describe('the handlers of an event', () => {
         ],
       },
     ]);
+  });
+});
+
+describe('a handler with a name', () => {
+  const start = async () => {
+    const told: (readonly string[])[] = [];
+    const store = faultyStore();
+    let runs = 0;
+    const endpoint = await startEndpoint({
+      store: {
+        claim: async (...request) => {
+          const result = await store.claim(...request);
+          if (result.status !== 'claimed') return result;
+          const release = (finished: readonly string[]) => {
+            told.push([...finished]);
+            return result.claim.release(finished);
+          };
+          return { ...result, claim: { ...result.claim, release } };
+        },
+      },
+      handlers: {},
+    });
+    endpoint.hooks
+      .on('*', () => pause(10), { name: 'book' })
+      .on('*', function mail() {})
+      .on('*', () => {
+        runs += 1;
+        if (runs < 3) throw new Error('down');
+      });
+    return { endpoint, told };
+  };
+
+  test('is skipped on the retry once it has succeeded, and the record says so', async () => {
+    const { endpoint } = await start();
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(endpoint.records[1]).toMatchObject({
+      attempt: 2,
+      handlers: [
+        { name: 'book', status: 'skipped', durationMs: 0 },
+        { name: 'mail', status: 'fulfilled' },
+        { name: '*', status: 'rejected' },
+      ],
+    });
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+  });
+
+  test('is remembered by the store, and no other is', async () => {
+    const { endpoint, told } = await start();
+    const sent = delivery();
+    await endpoint.post(sent);
+    await endpoint.post(sent);
+    expect(told).toEqual([['book'], ['book']]);
+  });
+});
+
+describe('the time of a handler', () => {
+  test('is what it took, in the record of the delivery', async () => {
+    const endpoint = await startEndpoint({ handlers: {} });
+    endpoint.hooks.on('*', () => pause(40)).on('*', () => {});
+    await endpoint.post();
+    const [record] = endpoint.records;
+    const [slow, quick] = record?.handlers.map(({ durationMs }) => durationMs) ?? [];
+    expect(slow).toBeGreaterThanOrEqual(39);
+    expect(slow).toBeLessThanOrEqual(record?.durationMs ?? 0);
+    expect(quick).toBeLessThan(slow ?? 0);
+  });
+});
+
+describe('what a store adds to the context', () => {
+  const start = async (context: object) => {
+    const given: object[] = [];
+    const endpoint = await startEndpoint({
+      store: faultyStore({}, { more: { context } }),
+      handlers: { '*': (_event, context) => void given.push(context) },
+    });
+    const event = fixtures.transactionPaid();
+    await endpoint.post(delivery(event));
+    return { event, context: given[0] as HandlerContext & { transaction?: object } };
+  };
+
+  test('is there for the handlers, beside the rest', async () => {
+    const transaction = { query: () => {} };
+    const { event, context } = await start({ transaction });
+    expect(context.transaction).toBe(transaction);
+    expect(context).toMatchObject({ attempt: 1, keyIndex: 0 });
+    expect(JSON.parse(String(context.rawBody))).toEqual(event);
+    expect(context.signal.aborted).toBe(false);
+  });
+
+  test('replaces nothing', async () => {
+    const { context } = await start({ attempt: 7, rawBody: 'forged', signal: 'forged', log: 'forged' });
+    expect(context.attempt).toBe(1);
+    expect(context.rawBody).toBeInstanceOf(Buffer);
+    expect(context.signal).toBeInstanceOf(AbortSignal);
+    expect(context.log).toHaveProperty('info');
+  });
+});
+
+describe('without an observer and without a store', () => {
+  test('a handler runs, and fails, as it does with them', async () => {
+    let runs = 0;
+    const hooks = receiver({ privateKey: KEY, logger: false, store: false });
+    hooks.on('*', () => {
+      runs += 1;
+      if (runs === 1) throw new Error('down');
+    });
+    const { body, headers } = delivery();
+    const statuses = [];
+    for (let count = 0; count < 3; count += 1)
+      statuses.push((await hooks.receive({ rawBody: body, headers })).status);
+    expect([statuses, runs]).toEqual([[500, 200, 200], 3]);
   });
 });
 
