@@ -94,7 +94,7 @@ function declaredLength(headers: IncomingHttpHeaders, otherwise: number): number
 
 function asBuffer(value: unknown): Buffer | undefined {
   if (Buffer.isBuffer(value)) return value;
-  if (typeof value === 'string') return Buffer.from(value, 'utf8');
+  if (typeof value === 'string') return Buffer.from(value);
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   if (value instanceof ArrayBuffer) return Buffer.from(value);
   return undefined;

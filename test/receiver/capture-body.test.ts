@@ -173,9 +173,25 @@ describe('a request that is a stream of another make', () => {
     expect(await captured).toMatchObject({ code: 'BODY_ABORTED' });
   });
 
+  test('settles when it was destroyed before anybody read it', async () => {
+    expect(await capture(new PassThrough().destroy())).toMatchObject({ code: 'BODY_ABORTED' });
+  });
+
   test.each(['3', '5'])('is refused when its length is not the declared %s', async (length) => {
     const captured = capture(new PassThrough().end('four'), { 'content-length': length });
-    expect(await captured).toMatchObject({ code: 'BODY_MALFORMED' });
+    expect(await captured).toMatchObject({
+      code: 'BODY_MALFORMED',
+      hint: 'The body has another length than its Content-Length.',
+    });
+  });
+
+  test('has no listener of ours left when it was read', async () => {
+    const stream = new PassThrough();
+    const before = stream.eventNames().map((name) => [name, stream.listenerCount(name)]);
+    const captured = capture(stream);
+    stream.end('four');
+    expect(await captured).toEqual(Buffer.from('four'));
+    expect(stream.eventNames().map((name) => [name, stream.listenerCount(name)])).toEqual(before);
   });
 });
 
