@@ -42,7 +42,7 @@ export function keyFault(key: unknown): string | undefined {
 export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
   const fault = keyFault(key);
   if (fault) throw new ConfigurationError(`${option} ${fault}. Copy the private key from the dashboard.`);
-  const secret = createSecretKey(typeof key === 'string' ? Buffer.from(key, 'utf8') : Buffer.from(key));
+  const secret = createSecretKey(Buffer.from(key));
   return { secret, sandbox: typeof key === 'string' && key.startsWith(SANDBOX_PREFIX) };
 }
 
@@ -117,7 +117,7 @@ export function asBytes(rawBody: string | Uint8Array): Buffer {
   if (Buffer.isBuffer(rawBody)) return rawBody;
   if (rawBody instanceof Uint8Array)
     return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
-  if (typeof rawBody === 'string') return Buffer.from(rawBody, 'utf8');
+  if (typeof rawBody === 'string') return Buffer.from(rawBody);
   throw new ConfigurationError(
     `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}: give the bytes exactly as they were received, not the parsed body. ` +
       'Its signature cannot be checked after JSON.parse.',

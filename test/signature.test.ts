@@ -283,6 +283,11 @@ describe('the body', () => {
     expect(verifySignature(part, sign('{}', 'pri_test'), 'pri_test')).toBe(true);
   });
 
+  test('that is a Buffer already is taken as it is, without a copy', () => {
+    const body = Buffer.from('{}');
+    expect(asBytes(body)).toBe(body);
+  });
+
   test.each<[string, unknown, string]>([
     ['a parsed object', { a: 1 }, 'of type object'],
     ['null', null, 'null'],
@@ -296,7 +301,10 @@ describe('the body', () => {
     ]) {
       expect(() => use(body as string)).toThrow(ConfigurationError);
       expect(() => use(body as string)).toThrow(
-        `rawBody is ${got}: give the bytes exactly as they were received`,
+        new ConfigurationError(
+          `rawBody is ${got}: give the bytes exactly as they were received, not the parsed body. ` +
+            'Its signature cannot be checked after JSON.parse.',
+        ),
       );
     }
   });
