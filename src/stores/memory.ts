@@ -75,7 +75,7 @@ class MemoryStore implements IdempotencyStore {
       entry = undefined;
     }
     if (entry?.list === this.#completed) return { status: 'completed', fingerprint: entry.fingerprint };
-    if (entry && entry.list === this.#running && entry.leaseEnds > now) {
+    if (entry && entry.leaseEnds > now) {
       return { status: 'in_progress', retryAfterMs: entry.leaseEnds - now };
     }
     entry ??= this.#enter(key, now);
@@ -86,11 +86,10 @@ class MemoryStore implements IdempotencyStore {
     return { status: 'claimed', claim: this.#ownership(entry) };
   }
 
-  /** The attempt number is the token: it rises with every claim, and only this closure holds the entry. */
+  /** The attempt number is the token: it rises with every claim. An entry that was forgotten is in no list. */
   #ownership(entry: Entry): Claim {
     const { attempt, finished } = entry;
-    const ownsIn = (list: LinkedList<Entry>) =>
-      entry.attempt === attempt && entry.list === list && this.#entries.get(entry.key) === entry;
+    const ownsIn = (list: LinkedList<Entry>) => entry.attempt === attempt && entry.list === list;
     return {
       attempt,
       finished,
@@ -102,7 +101,6 @@ class MemoryStore implements IdempotencyStore {
       complete: async () => {
         if (ownsIn(this.#completed)) return true;
         if (!ownsIn(this.#running)) return false;
-        entry.finished = [];
         this.#completed.append(entry);
         this.#extend(entry, 0);
         return true;

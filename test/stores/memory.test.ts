@@ -81,7 +81,9 @@ describe('the memory store', () => {
       const { store, sleep } = stopped({ maxEntries: 2 });
       const lapsed = await granted(store, 'lapsed', 10);
       await granted(store, 'running');
-      await sleep(20);
+      await sleep(9);
+      await expect(claim(store, 'new')).rejects.toThrow(StoreError);
+      await sleep(1);
       await granted(store, 'new');
       expect([await lapsed.renew(10), await lapsed.complete(), await lapsed.release([])]).toEqual([
         false,
@@ -110,6 +112,28 @@ describe('the memory store', () => {
       expect((await granted(store, 'a')).attempt).toBe(2);
       expect((await claim(store, 'b')).status).toBe('completed');
     });
+
+    test.each([
+      ['completed', 100],
+      ['released', 100],
+    ] as const)(
+      'forgets a %s id whose retention is over before one that is to be remembered',
+      async (end, ms) => {
+        const { store, sleep } = stopped({ maxEntries: 2, retention: ms });
+        const [old, young] = [await granted(store, 'old', 1), await granted(store, 'young', 1)];
+        await (end === 'completed' ? old.complete() : old.release(['mail']));
+        await sleep(50);
+        await (end === 'completed' ? young.release(['mail']) : young.complete());
+        await sleep(50);
+        await granted(store, 'new');
+        const kept = await claim(store, 'young');
+        expect(kept).toMatchObject(
+          end === 'completed'
+            ? { status: 'claimed', claim: { finished: ['mail'] } }
+            : { status: 'completed' },
+        );
+      },
+    );
 
     test('makes room of ids whose retention is over', async () => {
       const { store, sleep } = stopped({ maxEntries: 1, retention: 100 });
@@ -141,6 +165,9 @@ describe('the memory store', () => {
     'refuses maxEntries %p at construction',
     (maxEntries) => {
       expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
+      expect(() => memoryStore({ maxEntries })).toThrow(
+        `maxEntries is ${maxEntries}; give a whole number above 0.`,
+      );
     },
   );
 
@@ -157,6 +184,10 @@ describe('the memory store', () => {
     36_501 * 86_400_000,
   ])('refuses a retention of %p at construction', (retention) => {
     expect(() => memoryStore({ retention })).toThrow(ConfigurationError);
+  });
+
+  test('says that other processes do not see it, so that a receiver can warn of that in production', () => {
+    expect(memoryStore().scope).toBe('process');
   });
 
   test('refuses an option that it does not know, with the name that was meant', () => {

@@ -21,7 +21,7 @@ interface Mutant {
 
 const TOKEN = 'entry.attempt === attempt && entry.list === list';
 const COMPLETE = `if (!ownsIn(this.#running)) return false;
-        entry.finished = [];`;
+        this.#completed.append(entry);`;
 const RELEASE = `entry.finished = [...now];
         this.#released.append(entry);`;
 
@@ -48,13 +48,13 @@ const MUTANTS: readonly Mutant[] = [
     name: 'ignores the token on complete',
     by: 'when a lapsed owner completes while another claims',
     find: COMPLETE,
-    replace: 'if (entry.list !== this.#running) return false; entry.finished = [];',
+    replace: 'if (entry.list !== this.#running) return false; this.#completed.append(entry);',
   },
   {
     name: 'lets a stale owner complete over what others did',
     by: 'an owner that has released or completed',
     find: COMPLETE,
-    replace: 'entry.finished = [];',
+    replace: 'this.#completed.append(entry);',
   },
   {
     name: 'keeps the old token on a takeover',
@@ -65,14 +65,14 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'takes over a live lease',
     by: 'a key whose lease runs',
-    find: 'entry.list === this.#running && entry.leaseEnds > now',
-    replace: 'entry.list === this.#running && entry.leaseEnds < now',
+    find: 'entry && entry.leaseEnds > now',
+    replace: 'entry && entry.leaseEnds < now',
   },
   {
     name: 'lets no lease lapse',
     by: 'attempt rises by one',
-    find: ' && entry.leaseEnds > now) {',
-    replace: ') {',
+    find: 'entry && entry.leaseEnds > now',
+    replace: 'entry?.list === this.#running',
   },
   {
     name: 'says that a lapsed lease is lost though nobody took it',
