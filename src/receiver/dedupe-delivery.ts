@@ -157,7 +157,7 @@ function complain(delivery: Delivery, { message, cause }: Unanswered, what: stri
 }
 
 function failed(cause: unknown): Fault {
-  return cause instanceof Fault ? cause : new Fault('HANDLER_FAILED', { cause });
+  return new Fault('HANDLER_FAILED', { cause });
 }
 
 function lost(): Fault {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { type Handler, memoryStore, type ReceiverOptions } from 'payment-webhooks';
@@ -608,14 +609,18 @@ describe('a store that answers rubbish', () => {
     expect(endpoint.runs).toEqual([]);
   });
 
-  test.each([undefined, null, NaN, -1, 0, Infinity, '5', 'soon', {}, 5n, Symbol('soon'), 1e300])(
-    'for the time until a lease ends (%p): a Retry-After all the same',
-    async (retryAfterMs) => {
-      const value = { status: 'in_progress', retryAfterMs };
-      const endpoint = await endpointOf(() => {}, { store: faultyStore({ claim: answers({ value }) }) });
-      expect(await endpoint.post()).toMatchObject(refused('IN_PROGRESS'));
-    },
-  );
+  test.each([
+    ...[undefined, null, NaN, Infinity, '5', 'soon', {}, 5n, Symbol('soon')].map((ms) => [ms, '5']),
+    [-1, '1'],
+    [0, '1'],
+    [1e300, '30'],
+  ])('for the time until a lease ends (%p): a Retry-After all the same', async (retryAfterMs, seconds) => {
+    const value = { status: 'in_progress', retryAfterMs };
+    const endpoint = await endpointOf(() => {}, { store: faultyStore({ claim: answers({ value }) }) });
+    const reply = await endpoint.post();
+    expect(reply).toMatchObject(refused('IN_PROGRESS'));
+    expect(reply.headers['retry-after']).toBe(seconds);
+  });
 
   test.each([undefined, null, 5, {}])(
     'for a fingerprint (%p): a duplicate all the same',
@@ -655,6 +660,104 @@ describe('a store that answers rubbish', () => {
     const endpoint = await startEndpoint({ store, handlers });
     expect(await endpoint.post()).toMatchObject(processed);
     expect(linesOf(endpoint, 50)).toEqual([]);
+  });
+});
+
+describe('what a store is asked', () => {
+  test.each([
+    ['live', { sandbox: false }],
+    ['sandbox', { sandbox: true }],
+  ])(
+    'is the namespace, the mode and the id, for as long as the lease, with the digest of the bytes: %s',
+    async (mode, change) => {
+      const asked: unknown[] = [];
+      const real = memoryStore();
+      const store = {
+        claim: (...request: Parameters<typeof real.claim>) => {
+          asked.push(request);
+          return real.claim(...request);
+        },
+      };
+      const endpoint = await endpointOf(() => {}, { store, namespace: 'shop', lease: 7_000 });
+      const event = fixtures.transactionPaid(change);
+      const sent = delivery(event);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+      const fingerprint = createHash('sha256').update(sent.body).digest('hex');
+      expect(asked).toEqual([[`shop:${mode}:${event.id}`, { leaseMs: 7_000, fingerprint }]]);
+    },
+  );
+});
+
+describe('a receiver without a store', () => {
+  test('runs every handler of every delivery, each time as the first attempt', async () => {
+    const ran: unknown[] = [];
+    const endpoint = await startEndpoint({ store: false, handlers: {} });
+    endpoint.hooks.on('*', (_event, { attempt }) => ran.push(attempt), { name: 'book' });
+    endpoint.hooks.on('*', () => ran.length < 2 && Promise.reject(new Error('down')));
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual([1, 1, 1]);
+    expect(lastRecord(endpoint)).not.toHaveProperty('storeMs');
+  });
+});
+
+describe('what the log says of a store', () => {
+  const told = async (
+    options: Parameters<typeof endpointOf>[1],
+    step: (run: number) => unknown = () => {},
+  ) => {
+    const endpoint = await endpointOf(step, { storeTimeout: 40, ...options });
+    const { headers } = await endpoint.post();
+    const lines = endpoint.log.lines.filter(({ level }) => level === 50);
+    return { headers, lines };
+  };
+  const down = () => Promise.reject(new Error('down'));
+
+  test.each<[string, Fault, string, object]>([
+    ['threw', throws, 'It threw.', { error: { type: 'Error' } }],
+    ['rejected', rejects, 'It threw.', { error: { type: 'Error' } }],
+    ['never answered', hangs, 'No answer within 40 ms.', {}],
+    [
+      'answered rubbish',
+      answers({ value: { status: 'granted' } }),
+      'What it answered to a claim is no answer.',
+      {},
+    ],
+  ])(
+    'that %s at the claim is why, and the sender may come back in five seconds',
+    async (_, fault, why, more) => {
+      const { headers, lines } = await told({ store: faultyStore({ claim: fault }) });
+      expect(headers).toMatchObject({ 'retry-after': '5' });
+      expect(lines).toMatchObject([
+        { msg: `the store did not answer: ${why}`, eventId: expect.any(String), ...more },
+        { msg: 'delivery', code: 'STORE_UNAVAILABLE', hint: why },
+      ]);
+      if (!('error' in more)) expect(lines[0]).not.toHaveProperty('error');
+    },
+  );
+
+  test.each<[string, Fault, string]>([
+    ['threw', throws, 'It threw.'],
+    ['never answered', hangs, 'No answer within 40 ms.'],
+    ['answered rubbish', answers({ value: 'yes' }), 'What it answered to complete is no answer.'],
+  ])('that %s at complete is that the event may run again', async (_, fault, why) => {
+    const { lines } = await told({ store: faultyStore({ complete: fault }) });
+    expect(lines).toMatchObject([{ msg: `processed, but not remembered: ${why}` }]);
+  });
+
+  test('that threw at release is that the lease will lapse', async () => {
+    const { lines } = await told({ store: faultyStore({ release: throws }) }, down);
+    expect(lines).toContainEqual(
+      expect.objectContaining({ msg: 'claim not released, so its lease will lapse: It threw.' }),
+    );
+  });
+
+  test('that took the claim away is that it was lost, and the sender may come back in five seconds', async () => {
+    const { headers, lines } = await told({ store: faultyStore({ complete: answers({ value: false }) }) });
+    expect(headers).toMatchObject({ 'retry-after': '5' });
+    expect(lines).toMatchObject([{ msg: 'delivery', code: 'CLAIM_LOST' }]);
   });
 });
 
