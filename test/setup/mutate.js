@@ -12,7 +12,12 @@ export const MUTATED = {
   'src/receiver/decode-event.ts': ['receiver/decode-event', 'hints', 'construct-event'],
   'src/receiver/dedupe-delivery.ts': ['receiver/dedupe-delivery', 'lease'],
   'src/receiver/dispatch-event.ts': ['receiver/dispatch-event', 'handlers', 'observer'],
-  'src/receiver/respond.ts': ['receiver/respond', 'receiver', 'receiver/capture-body'],
+  'src/receiver/respond.ts': [
+    'receiver/respond',
+    'receiver',
+    'receiver/capture-body',
+    'receiver/dispatch-event',
+  ],
 };
 
 const REPORT = 'reports/mutation.json';
