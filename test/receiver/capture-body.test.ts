@@ -174,7 +174,9 @@ describe('a request that is a stream of another make', () => {
   });
 
   test('settles when it was destroyed before anybody read it', async () => {
-    expect(await capture(new PassThrough().destroy())).toMatchObject({ code: 'BODY_ABORTED' });
+    const stream = new PassThrough().destroy();
+    await once(stream, 'close');
+    expect(await capture(stream)).toMatchObject({ code: 'BODY_ABORTED' });
   });
 
   test.each(['3', '5'])('is refused when its length is not the declared %s', async (length) => {
