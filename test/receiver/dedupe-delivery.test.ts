@@ -594,6 +594,7 @@ describe('a store that answers rubbish', () => {
   test.each([
     ...nothings,
     { status: 'granted' },
+    { status: 'granted', claim: { ...verbs, attempt: 1, finished: [] } },
     { status: 'claimed' },
     { status: 'claimed', claim: null },
     { status: 'claimed', claim: unreadable },
@@ -719,12 +720,14 @@ describe('what the log says of a store', () => {
     ['threw', throws, 'It threw.', { error: { type: 'Error' } }],
     ['rejected', rejects, 'It threw.', { error: { type: 'Error' } }],
     ['never answered', hangs, 'No answer within 40 ms.', {}],
-    [
-      'answered rubbish',
-      answers({ value: { status: 'granted' } }),
-      'What it answered to a claim is no answer.',
-      {},
-    ],
+    ...[undefined, { status: 'granted' }, { status: 'claimed' }].map(
+      (value): [string, Fault, string, object] => [
+        `answered ${JSON.stringify(value)}`,
+        answers({ value }),
+        'What it answered to a claim is no answer.',
+        {},
+      ],
+    ),
   ])(
     'that %s at the claim is why, and the sender may come back in five seconds',
     async (_, fault, why, more) => {
@@ -752,6 +755,11 @@ describe('what the log says of a store', () => {
     expect(lines).toContainEqual(
       expect.objectContaining({ msg: 'claim not released, so its lease will lapse: It threw.' }),
     );
+  });
+
+  test('that took the claim back is nothing', async () => {
+    const { lines } = await told({}, down);
+    expect(lines).toMatchObject([{ msg: 'a handler failed' }, { msg: 'delivery', code: 'HANDLER_FAILED' }]);
   });
 
   test('that took the claim away is that it was lost, and the sender may come back in five seconds', async () => {
