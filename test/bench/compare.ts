@@ -45,7 +45,7 @@ async function measure(work: Subject['work'], { windowMs, serverPid }: Condition
 }
 
 /** Microseconds of CPU that the server and its children have used so far. */
-function serverCpu(serverPid: number | undefined): number {
+export function serverCpu(serverPid: number | undefined): number {
   if (serverPid === undefined) return 0;
   let ticks = 0;
   for (const pid of readdirSync('/proc').map(Number)) {
