@@ -57,6 +57,12 @@ export function serverCpu(serverPid: number | undefined): number {
   return ticks * 10_000;
 }
 
+/** Microseconds of CPU that children of this process had used when they ended. */
+export function endedChildrenCpu(): number {
+  const stat = readStat(process.pid) ?? [];
+  return (Number(stat[13]) + Number(stat[14])) * 10_000;
+}
+
 function readStat(pid: number): string[] | undefined {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ');
