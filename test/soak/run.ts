@@ -16,9 +16,11 @@ const PAGE = new URL('../../docs/reliability.md', import.meta.url);
 
 const HELP = `npm run soak [-- --minutes N] [-- --record]
 
-${RATE} deliveries a second to each of ${storeNames.length} stores, for ${FULL} minutes: good ones, forged ones, duplicates, slow and aborted ones,
-handlers that are slow, late or fail. Before that, ${WARM_UP_SECONDS} seconds as fast as it goes. ${storeNames.map((store) => `${store}: ${STORES[store]}`).join(', ')} workers. The memory store holds ${MOST_IDS} ids,
-so that it is full before its heap is first looked at.
+${RATE} deliveries a second to each of ${storeNames.length} stores, for ${FULL} minutes: good ones, forged ones, duplicates, slow and
+aborted ones, handlers that are slow, late or fail. Before that, ${WARM_UP_SECONDS} seconds as fast as it goes.
+
+Workers: ${storeNames.map((store) => `${STORES[store]} ${store}`).join(', ')}. The memory store holds ${MOST_IDS} ids, so that it is
+full before its heap is first looked at. Starts its own Redis and Postgres.
 
   --minutes N   for less, or more; 1 at the least
   --record      write figures and picture into docs/ also after a run of another length
@@ -28,6 +30,8 @@ was unhandled, no answer was wrong, and the ledger holds every good event once a
 
 Example: npm run soak -- --minutes 2
 `;
+
+class Interruption extends Error {}
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -57,7 +61,7 @@ async function main(): Promise<number> {
 function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => controller.abort(new Error(`Stopped by ${signal}.`)));
+    process.once(signal, () => controller.abort(new Interruption(`Stopped by ${signal}.`)));
   return controller.signal;
 }
 
@@ -77,6 +81,6 @@ main().then(
   (code) => process.exit(code),
   (error) => {
     console.error(String(error));
-    process.exit(130);
+    process.exit(error instanceof Interruption ? 130 : 1);
   },
 );
