@@ -87,11 +87,9 @@ function rawOf({ body, headers }: ReturnType<typeof delivery>) {
 describe('the durations', () => {
   test('are in seconds, with buckets that reach from a memory store to a handler that hangs', async () => {
     const measured = registerMetrics();
-    const work = gate();
     const store = faultyStore({ claim: (real) => pause(60).then(real) });
     const { hooks, post } = await startEndpoint({ observer: openTelemetry(), handlers: {}, store });
-    hooks.on('*', () => work.opened, { name: 'book' });
-    setTimeout(work.open, 120);
+    hooks.on('*', () => pause(60), { name: 'book' });
     await post();
     const all = await measured.all();
     const durations = all.filter(({ descriptor }) => descriptor.name.endsWith('.duration'));
@@ -104,7 +102,7 @@ describe('the durations', () => {
     for (const took of [delivered, handled, stored]) {
       expect(took?.count).toBe(1);
       expect(took?.sum).toBeGreaterThan(0.04);
-      expect(took?.sum).toBeLessThan(5);
+      expect(took?.sum).toBeLessThan(40);
     }
     expect(delivered?.buckets.boundaries).toContain(10);
     expect(handled?.buckets.boundaries).toContain(300);

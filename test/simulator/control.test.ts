@@ -390,8 +390,10 @@ describe('the stream', () => {
     expect(names(seen)).toEqual(new Set(['hello', 'webhooks', 'faults', 'deliveries', 'clock', 'reset']));
     const rows = seen
       .filter(([name]) => name === 'deliveries')
-      .flatMap(([, data]) => data as { status: string }[]);
-    expect(rows.map(({ status }) => status)).toEqual(['retrying', 'delivered']);
+      .flatMap(([, data]) => data as { status: string }[])
+      .map(({ status }) => status);
+    // On a slow machine an attempt is seen while it is under way.
+    expect(rows.filter((status) => status !== 'in_flight')).toEqual(['retrying', 'delivered']);
   });
 
   test('tells of deliveries that made room, and gathers a burst', async () => {

@@ -390,25 +390,25 @@ withPostgres('the Postgres store, in transactional mode', () => {
   describe('renew', () => {
     test('tells that the connection lives, also while a handler keeps it busy, without waiting', async () => {
       const { store, key } = opened();
-      const claim = granted(await store.claim(key, { ...request, leaseMs: 400 }));
+      const claim = granted(await store.claim(key, { ...request, leaseMs: 600 }));
       let isBusy = true;
       const query = claim.context.transaction.query('SELECT pg_sleep(1)').finally(() => {
         isBusy = false;
       });
-      expect(await claim.renew(400)).toBe(true);
+      expect(await claim.renew(600)).toBe(true);
       expect(isBusy).toBe(true);
-      for (; isBusy; await pause(100)) expect(await claim.renew(400)).toBe(true);
+      for (; isBusy; await pause(100)) expect(await claim.renew(600)).toBe(true);
       await query;
       expect(await claim.complete()).toBe(true);
     });
 
     test('keeps an idle transaction alive on both sides', async () => {
       const { store, key } = opened();
-      const claim = granted(await store.claim(key, { ...request, leaseMs: 300 }));
+      const claim = granted(await store.claim(key, { ...request, leaseMs: 1_500 }));
       await pay(claim.context.transaction, key);
-      for (let third = 0; third < 8; third += 1) {
+      for (let renewal = 0; renewal < 20; renewal += 1) {
         await pause(100);
-        expect(await Promise.all([claim.renew(300), claim.renew(300)])).toEqual([true, true]);
+        expect(await Promise.all([claim.renew(1_500), claim.renew(1_500)])).toEqual([true, true]);
       }
       expect(await claim.complete()).toBe(true);
       expect(await paid(key)).toBe(1);
