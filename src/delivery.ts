@@ -26,8 +26,7 @@ export class Delivery {
   readonly handlers: Mutable<HandlerReport>[] = [];
   /** Named handlers that have succeeded, on this attempt or an earlier one. */
   readonly finished: string[] = [];
-  /** The first {@link settle} decides it. */
-  readonly result: Promise<Result>;
+  /** Ends it without waiting for its work; the first result stays. */
   settle: (result: Result) => void = () => {};
   #work: Promise<Result> | undefined;
   #log: Logger | undefined;
@@ -37,9 +36,6 @@ export class Delivery {
   constructor(headers: IncomingHttpHeaders, logger: Logger) {
     this.headers = headers;
     this.logger = logger;
-    this.result = new Promise((resolve) => {
-      this.settle = resolve;
-    });
   }
 
   get event(): Envelope | undefined {
@@ -51,12 +47,20 @@ export class Delivery {
    *
    * @param work never rejects
    */
-  begin(work: Promise<Result>): void {
-    this.#work = work.then((result) => {
-      this.#work = undefined;
-      this.settle(result);
-      return result;
+  resultOf(work: () => Promise<Result>): Promise<Result> {
+    return new Promise((resolve) => {
+      this.settle = resolve;
+      this.#work = work().then((result) => {
+        this.#work = undefined;
+        resolve(result);
+        return result;
+      });
     });
+  }
+
+  /** Adds to what telemetry is told. */
+  waitedForStore(askedAt: number): void {
+    this.storeMs = (this.storeMs ?? 0) + performance.now() - askedAt;
   }
 
   /** Claim and handlers while they have not settled. */

@@ -127,11 +127,11 @@ class Conductor {
     delivery.decoded = decoded;
     const { handlers, subject, outcome } = c.handlers.recipients(decoded);
     if (handlers.length === 0) return decoded.fault ?? 'ignored';
-    const work = dedupeDelivery(delivery, c, (attempt) =>
-      dispatchEvent(handlers, { delivery, attempt, subject }, c),
+    return delivery.resultOf(() =>
+      dedupeDelivery(delivery, c, (attempt) =>
+        dispatchEvent(handlers, { delivery, attempt, subject }, c),
+      ).then((result) => (result === 'processed' ? outcome : result), broken),
     );
-    delivery.begin(work.then((result) => (result === 'processed' ? outcome : result), broken));
-    return delivery.result;
   }
 
   /** From the first look at a delivery to its record; never rejects. */

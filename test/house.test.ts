@@ -14,6 +14,7 @@ const sources = readSources(join(ROOT, 'src'));
 const FLOORS: readonly (readonly string[])[] = [
   // 0: ground. No rule of the service, no option.
   [
+    'collect-body',
     'deadlines',
     'duration',
     'errors',
@@ -32,6 +33,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'delivery-log',
     'events/',
     'handler',
+    'handler-context',
     'handlers',
     'keys',
     'lease',

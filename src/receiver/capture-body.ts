@@ -1,6 +1,7 @@
 // Station 1: request -> bytes, exactly as they were sent.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import getRawBody from 'raw-body';
+import { collectBody, type Uncollected } from '../collect-body.js';
 import { Fault } from '../errors.js';
 import type { Configuration } from '../options.js';
 
@@ -8,6 +9,7 @@ import type { Configuration } from '../options.js';
 export type BodySource = { readonly rawBody?: unknown; readonly body?: unknown } & Partial<IncomingMessage>;
 
 const WRONG_LENGTH = 'The body has another length than its Content-Length.';
+const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 const CURE =
   "Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(express.json()). " +
@@ -58,13 +60,16 @@ function readStream(
   return new Promise((resolve) => {
     const settle = (result: Buffer | Fault) => {
       deadlines.body.clear(deadline);
-      stream.removeListener('close', onClose);
       resolve(result);
     };
-    // raw-body forgets its callback when the stream is destroyed.
-    const onClose = () => settle(new Fault('BODY_ABORTED'));
     const deadline = deadlines.body.set(() => settle(new Fault('BODY_TIMEOUT')));
-    stream.on('close', onClose);
+    const length = declaredLength(headers, 0);
+    if (length > 0 && stream.readable) {
+      collectBody(stream, length, (body) => settle(typeof body === 'string' ? uncollected(body) : body));
+      return;
+    }
+    // raw-body forgets its callback when the stream is destroyed.
+    stream.on('close', () => settle(new Fault('BODY_ABORTED')));
     getRawBody(stream, { limit, length: headers['content-length'] ?? null }, (error, bytes) => {
       settle(error ? faultOf(error, stream, limit) : bytes);
     });
@@ -78,12 +83,23 @@ function faultOf(error: { readonly type?: string }, stream: IncomingMessage, lim
     case 'request.size.invalid':
       return new Fault('BODY_MALFORMED', { hint: WRONG_LENGTH });
     case 'stream.encoding.set':
-      return consumed('Something called req.setEncoding(), which turns the bytes into text.');
+      return consumed(TEXT);
     case 'stream.not.readable':
       // It ended without a single chunk: somebody read it, and there was nothing to lose.
       return stream.readableEnded ? Buffer.alloc(0) : new Fault('BODY_ABORTED');
     default:
       return new Fault('BODY_ABORTED');
+  }
+}
+
+function uncollected(why: Uncollected): Fault {
+  switch (why) {
+    case 'aborted':
+      return new Fault('BODY_ABORTED');
+    case 'other length':
+      return new Fault('BODY_MALFORMED', { hint: WRONG_LENGTH });
+    case 'text':
+      return consumed(TEXT);
   }
 }
 

@@ -57,12 +57,16 @@ async function claimEvent(
 ): Promise<AnyClaim | Result> {
   const fingerprint = hash('sha256', delivery.rawBody, 'hex');
   const key = keyOf(c.namespace, delivery.event);
-  const question = async () => understand(await store.claim(key, { leaseMs: c.lease, fingerprint }));
+  const question = () => store.claim(key, { leaseMs: c.lease, fingerprint });
   // Nobody works under a claim that was granted too late, so the next delivery need not wait for its lease.
-  const releaseLate = (late: Understood) => {
-    if ('claim' in late) void ask(c.deadlines.store, () => late.claim.release(late.claim.finished));
+  const releaseLate = (late: ClaimResult<object>) => {
+    const understood = understand(late);
+    if ('claim' in understood)
+      void ask(c.deadlines.store, () => understood.claim.release(understood.claim.finished));
   };
-  const answer = await timed(delivery, ask(c.deadlines.store, question, releaseLate));
+  const askedAt = performance.now();
+  const answer = understand(await ask(c.deadlines.store, question, releaseLate));
+  delivery.waitedForStore(askedAt);
   if (answer instanceof Unanswered) return unavailable(delivery, answer);
   if (answer.status === 'claimed') return answer.claim;
   if (answer.status === 'in_progress') return new Fault('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs });
@@ -83,17 +87,20 @@ function keyOf(namespace: string, event: Envelope | undefined): string {
   return `${namespace}:${event?.sandbox ? 'sandbox' : 'live'}:${event?.id}`;
 }
 
-type Understood = ClaimResult<object> | Unanswered;
-
 /** A store is somebody else's code: what it says is checked like what a sender says. */
-function understand(answer: ClaimResult<object> | undefined): Understood {
-  if (answer?.status === 'claimed' && isClaim(answer.claim)) return answer;
-  if (answer?.status === 'in_progress') {
-    const { status, retryAfterMs } = answer;
-    return { status, retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : RETRY_AFTER_MS };
+function understand(answer: ClaimResult<object> | Unanswered | undefined): ClaimResult<object> | Unanswered {
+  try {
+    if (answer instanceof Unanswered) return answer;
+    if (answer?.status === 'claimed' && isClaim(answer.claim)) return answer;
+    if (answer?.status === 'completed') return answer;
+    if (answer?.status === 'in_progress') {
+      const { status, retryAfterMs } = answer;
+      return { status, retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : RETRY_AFTER_MS };
+    }
+    return new Unanswered('What it answered to a claim is no answer.');
+  } catch (cause) {
+    return new Unanswered('What it answered to a claim threw.', cause);
   }
-  if (answer?.status === 'completed') return answer;
-  return new Unanswered('What it answered to a claim is no answer.');
 }
 
 function isClaim(claim: AnyClaim | undefined): boolean {
@@ -106,10 +113,9 @@ function isClaim(claim: AnyClaim | undefined): boolean {
 
 /** If the store cannot be asked the lease lapses by itself. */
 async function release(claim: AnyClaim, delivery: Delivery, deadlines: Deadlines): Promise<void> {
-  const answer = await timed(
-    delivery,
-    ask(deadlines, () => claim.release(delivery.finished)),
-  );
+  const askedAt = performance.now();
+  const answer = await ask(deadlines, () => claim.release(delivery.finished));
+  delivery.waitedForStore(askedAt);
   if (answer instanceof Unanswered) complain(delivery, answer, 'claim not released, so its lease will lapse');
 }
 
@@ -125,10 +131,9 @@ async function complete(
   const tries = claim.transactional ? 1 : TRIES;
   const patience = claim.transactional ? deadlines.store : deadlines.complete;
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await timed(
-      delivery,
-      ask(patience, () => claim.complete()),
-    );
+    const askedAt = performance.now();
+    const answer = await ask(patience, () => claim.complete());
+    delivery.waitedForStore(askedAt);
     if (answer === true) return 'processed';
     if (answer === false) return lost();
     if (attempt < tries && !lease.lapsed) {
@@ -141,14 +146,6 @@ async function complete(
     complain(delivery, unanswered, 'processed, but not remembered');
     return 'processed';
   }
-}
-
-/** Adds the wait for the store to what telemetry is told. */
-async function timed<Answer>(delivery: Delivery, answer: Promise<Answer>): Promise<Answer> {
-  const askedAt = performance.now();
-  const value = await answer;
-  delivery.storeMs = (delivery.storeMs ?? 0) + performance.now() - askedAt;
-  return value;
 }
 
 function complain(delivery: Delivery, { message, cause }: Unanswered, what: string): void {

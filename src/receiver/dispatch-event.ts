@@ -1,14 +1,11 @@
 // Station 5: event -> your handlers, awaited.
 import type { Delivery } from '../delivery.js';
 import { Fault, HandlerError } from '../errors.js';
+import { type Attempt, DeliveryContext } from '../handler-context.js';
 import type { Registration } from '../handlers.js';
 import { describeError, writeLog } from '../logger.js';
 import { observed } from '../observer.js';
 import type { Configuration } from '../options.js';
-import type { Claim } from '../stores/store.js';
-
-/** The part of a claim that handlers come to see. */
-export type Attempt = Pick<Claim<object>, 'attempt' | 'finished' | 'context'>;
 
 /** What the handlers of one attempt are called with. */
 export interface Dispatch {
@@ -31,14 +28,16 @@ export async function dispatchEvent(
   dispatch: Dispatch,
   c: Pick<Configuration, 'observer' | 'deadlines'>,
 ): Promise<void> {
-  const { delivery, attempt } = dispatch;
-  const context = contextOf(delivery, attempt);
-  const round: Round = { ...dispatch, context, observer: c.observer, failures: [] };
+  const { delivery, attempt, subject } = dispatch;
+  const context = new DeliveryContext(delivery, attempt);
+  const round: Round = { delivery, attempt, subject, context, observer: c.observer, failures: [] };
   const deadline = c.deadlines.handlers.set(() => {
     delivery.abort('HANDLER_TIMEOUT');
     delivery.settle(new Fault('HANDLER_TIMEOUT', { retryAfterMs: RETRY_AFTER_MS }));
   });
-  await Promise.all(handlers.map((handler) => run(handler, round)));
+  const runs = handlers.map((handler) => run(handler, round));
+  // None rejects, so to wait for one after the other is to wait for all.
+  for (const running of runs) await running;
   c.deadlines.handlers.clear(deadline);
   if (round.failures.length > 0) throw new HandlerError(round.failures);
 }
@@ -81,35 +80,17 @@ async function run(handler: Registration, round: Round): Promise<void> {
   report.durationMs = performance.now() - startedAt;
 }
 
-async function call(handler: Registration, round: Round): Promise<void> {
-  const { delivery, attempt, observer } = round;
-  const work = async () => {
-    await handler.run(round.subject as never, round.context as never);
-  };
+/** @throws what the handler throws, now or by a promise */
+function call(handler: Registration, round: Round): unknown {
+  const { delivery, attempt, observer, subject, context } = round;
   const wrap = observer?.handler?.bind(observer);
-  if (!wrap || !delivery.event) return work();
+  if (!wrap || !delivery.event) return handler.run(subject as never, context as never);
   const described = { event: delivery.event, name: handler.name, attempt: attempt.attempt };
   return observed(
     (inner) => wrap(described, inner),
-    work,
+    async () => {
+      await handler.run(subject as never, context as never);
+    },
     (error) => delivery.observerFailed(error),
   );
-}
-
-/** `signal` and `log` are getters: most handlers use neither, and each costs more than the rest together. */
-function contextOf(delivery: Delivery, { attempt, context }: Attempt): object {
-  const given = {
-    get signal() {
-      return delivery.signal;
-    },
-    get log() {
-      return delivery.log;
-    },
-    rawBody: delivery.rawBody,
-    headers: delivery.headers,
-    attempt,
-    keyIndex: delivery.keyIndex,
-  };
-  // A store adds to what handlers are given, and replaces nothing of it.
-  return context ? Object.defineProperties({ ...context }, Object.getOwnPropertyDescriptors(given)) : given;
 }

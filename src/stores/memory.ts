@@ -144,11 +144,14 @@ class MemoryStore implements IdempotencyStore {
   }
 
   #forgetExpired(now: number): void {
-    for (const list of [this.#completed, this.#released]) {
-      // At most two each time, so that no single claim pays for all.
-      for (let left = 2; left > 0 && list.first && list.first.forgetAt <= now; left -= 1)
-        this.#forget(list.first);
-    }
+    this.#forgetOldest(this.#completed, now);
+    this.#forgetOldest(this.#released, now);
+  }
+
+  /** At most two each time, so that no single claim pays for all. */
+  #forgetOldest(list: LinkedList<Entry>, now: number): void {
+    for (let left = 2; left > 0 && list.first && list.first.forgetAt <= now; left -= 1)
+      this.#forget(list.first);
   }
 
   #forget(entry: Entry): void {

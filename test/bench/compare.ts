@@ -45,7 +45,7 @@ async function measure(work: Subject['work'], { windowMs, serverPid }: Condition
 }
 
 /** Microseconds of CPU that the server and its children have used so far. */
-function serverCpu(serverPid: number | undefined): number {
+export function serverCpu(serverPid: number | undefined): number {
   if (serverPid === undefined) return 0;
   let ticks = 0;
   for (const pid of readdirSync('/proc').map(Number)) {
@@ -55,6 +55,12 @@ function serverCpu(serverPid: number | undefined): number {
       ticks += Number(stat[11]) + Number(stat[12]);
   }
   return ticks * 10_000;
+}
+
+/** Microseconds of CPU that children of this process had used when they ended. */
+export function endedChildrenCpu(): number {
+  const stat = readStat(process.pid) ?? [];
+  return (Number(stat[13]) + Number(stat[14])) * 10_000;
 }
 
 function readStat(pid: number): string[] | undefined {

@@ -29,6 +29,7 @@ const all: readonly Contestant[] = [
   { name: 'ours-no-store', what: 'payment-webhooks, `store: false`', ...spoken('ours') },
   { name: 'ours-logging', what: 'payment-webhooks, a log line each', ...spoken('ours') },
   { name: 'ours-redis', what: 'payment-webhooks, Redis', ...spoken('ours') },
+  { name: 'ours-postgres', what: 'payment-webhooks, Postgres', ...spoken('ours') },
   { name: 'ours-otel', what: 'payment-webhooks, `openTelemetry()`', ...spoken('ours') },
   { name: 'line', what: '@line/bot-sdk, no schema', ...spoken('line') },
   { name: 'octokit', what: '@octokit/webhooks, no schema', ...spoken('github') },

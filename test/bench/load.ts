@@ -37,8 +37,12 @@ export interface Window {
 }
 
 export interface Load {
-  /** Delivers for so many seconds, each time with other ids. */
-  deliver(port: number, seconds: number): Promise<Window>;
+  /**
+   * Delivers for so many seconds, each time with other ids.
+   *
+   * @param awake whether wrk takes a whole CPU to itself, so that the server waits for nothing
+   */
+  deliver(port: number, seconds: number, awake?: boolean): Promise<Window>;
 }
 
 // Across all loads, so that no process ever sees an id twice.
@@ -50,7 +54,7 @@ export function loadFor(contestant: Contestant, size: number, forged: boolean): 
   const job = mkdtempSync(join(folder, `${contestant.name}-`));
   writeJob(job, contestant, { size, forged });
   return {
-    async deliver(port, seconds) {
+    async deliver(port, seconds, awake = true) {
       const args = [
         '-t1',
         `-c${CONNECTIONS}`,
@@ -62,7 +66,7 @@ export function loadFor(contestant: Contestant, size: number, forged: boolean): 
       ];
       const to = [`http://127.0.0.1:${port}/hooks`, '--', job, String(lastId)];
       lastId += seconds * IDS_A_SECOND;
-      const env = { ...process.env, ...(busyPoll && { LD_PRELOAD: busyPoll }) };
+      const env = { ...process.env, ...(awake && busyPoll && { LD_PRELOAD: busyPoll }) };
       const { stdout } = await run('wrk', [...args, ...to], { env });
       const summary = stdout.split('\n').find((line) => line.startsWith('{'));
       if (!summary) throw new Error(`wrk gave no summary:\n${stdout}`);

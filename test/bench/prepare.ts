@@ -6,20 +6,29 @@ import { fileURLToPath } from 'node:url';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** Installs and builds what is missing or out of date, and moves this process to CPU 1. */
+/** Installs and builds what is missing or out of date, and moves this process off the CPU of the contestants. */
 export function prepare(progress: (text: string) => void): void {
-  const missing = missingPart();
-  if (missing) throw new Error(missing);
+  prepareOurs(progress);
   if (age(path('node_modules/.package-lock.json')) < age(path('package-lock.json'))) {
     progress('installing the contestants: npm ci in test/bench');
     npm(['ci', '--loglevel=error'], path('.'));
   }
+  moveTo('1');
+}
+
+/** For measurements in which only the package itself takes part. */
+export function prepareOurs(progress: (text: string) => void): void {
+  const missing = missingPart();
+  if (missing) throw new Error(missing);
   if (age(path('../../dist/esm/index.js')) < newest(path('../../src'))) {
     progress('building the package');
     npm(['run', '-s', 'build'], path('../..'));
   }
-  // Whatever is started from here on stays off the CPU of the contestants.
-  execFileSync('taskset', ['-apc', '1', String(process.pid)], { stdio: 'ignore' });
+}
+
+/** This process, and whatever it starts from here on. */
+export function moveTo(cpus: string): void {
+  execFileSync('taskset', ['-apc', cpus, String(process.pid)], { stdio: 'ignore' });
 }
 
 function missingPart(): string | undefined {

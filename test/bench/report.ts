@@ -1,7 +1,7 @@
 // The figures as one table, for the terminal and for docs/benchmarks.md.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, release, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { machine, table, today } from '../setup/figures.js';
 import { describe, REFERENCE } from './contestants.js';
 import { busyPoll } from './load.js';
 import type { Measurement } from './measure.js';
@@ -40,9 +40,6 @@ export function missedGates(results: Results): Judged[] {
 }
 
 function surroundings({ version, quick }: Circumstances, { measurements }: Results): string {
-  const [cpu] = cpus();
-  const machine = `${cpus().length} × ${cpu?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, Linux ${release()}`;
-  const date = new Date().toISOString().slice(0, 10);
   const versions = SHOWN.map((name) => `${name} ${versionOf(name)}`).join(', ');
   const notes = [
     quick && 'A quick run: one epoch, so take it for a sketch.',
@@ -50,7 +47,7 @@ function surroundings({ version, quick }: Circumstances, { measurements }: Resul
       'The machine had other work: what has no undisturbed window says little.',
     !busyPoll && 'Without a C compiler wrk slept between answers, which makes every contestant slower.',
   ].filter((note) => note !== false);
-  return [`Node ${version}, ${machine}, ${date}. ${versions}.`, ...notes].join('\n');
+  return [`Node ${version}, ${machine()}, ${today()}. ${versions}.`, ...notes].join('\n');
 }
 
 function isDisturbed({ figures }: Measurement): boolean {
@@ -81,22 +78,6 @@ function memoryOf({ memory }: Results): string {
   const { waiting, buffers, overhead } = memory;
   const each = (overhead / 1_024).toFixed(1);
   return `${waiting.toLocaleString('en')} deliveries that wait on slow handlers hold ${Math.round(buffers / 1e6)} MB of bodies, and ${each} KB each beyond what they hold by hand.`;
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((cell, column) =>
-    Math.max(cell.length, 3, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => pad(cell, widths[column] ?? 0, column)).join(' | ')} |`;
-  const rule = widths.map((width, column) =>
-    column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
-  );
-  return [line(head), line(rule), ...rows.map(line)].join('\n');
-}
-
-function pad(cell: string, width: number, column: number): string {
-  return column === 0 ? cell.padEnd(width) : cell.padStart(width);
 }
 
 /** Replaces the figures of this major version of Node, and leaves those of others. */

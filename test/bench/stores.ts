@@ -1,6 +1,5 @@
 // What a claim costs in each store, beside one bare round trip of the same client in the same run.
 // npm run bench:stores [-- --seconds 2 --only postgres] starts its own Redis and Postgres.
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
@@ -11,28 +10,22 @@ import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore, type SendCommand } from '../../src/stores/redis.js';
 import type { IdempotencyStore } from '../../src/stores/store.js';
 import { startPostgres, startRedis } from '../setup/services.js';
-import { CONCURRENCY, compare as compareUnder, type Subject } from './compare.js';
+import { compare as compareUnder, type Subject } from './compare.js';
+import { CLAIM, memoryBytes, newKey, postgresBytes, redisBytes, rememberOne } from './remembered.js';
 
-const REMEMBERED = 100_000;
 const { seconds, only } = parseArgs({
   options: { seconds: { type: 'string', default: '1' }, only: { type: 'string', default: '' } },
 }).values;
 const windowMs = Number(seconds) * 1_000;
-const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
-
-/** Flat, as text that was parsed is: what randomUUID gives is a tree of pieces, five times as large. */
-const key = () => Buffer.from(`default:live:${randomUUID()}`).toString('latin1');
 
 async function claim(store: IdempotencyStore<object>) {
-  const result = await store.claim(key(), request);
+  const result = await store.claim(newKey(), CLAIM);
   if (result.status !== 'claimed') throw new Error(result.status);
   return result.claim;
 }
 
 /** Claim and complete are counted as one operation. */
-const once = (store: IdempotencyStore<object>) => async () => {
-  if (!(await (await claim(store)).complete())) throw new Error('not completed');
-};
+const once = (store: IdempotencyStore<object>) => () => rememberOne(store);
 
 let serverPid: number | undefined;
 const compare = (subjects: readonly Subject[]) => compareUnder(subjects, { windowMs, serverPid });
@@ -47,18 +40,17 @@ async function redisClients(url: string): Promise<void> {
   for (const [name, sendCommand] of Object.entries(clients)) {
     const store = redisStore({ sendCommand, retention: '1h' });
     await compare([
-      { name: `${name}: SET NX PX, bare`, work: () => sendCommand('SET', key(), 'x', 'NX', 'PX', '60000') },
+      {
+        name: `${name}: SET NX PX, bare`,
+        work: () => sendCommand('SET', newKey(), 'x', 'NX', 'PX', '60000'),
+      },
       { name: `${name}: claim`, work: () => claim(store) },
       { name: `${name}: claim + complete`, work: once(store) },
     ]);
     await io.flushall();
   }
-  const used = async () => Number(/used_memory:(\d+)/.exec(await io.info('memory'))?.[1]);
-  const before = await used();
-  await remember(redisStore({ sendCommand: clients.ioredis as SendCommand }));
-  console.log(
-    `Redis memory per remembered event: ${Math.round(((await used()) - before) / REMEMBERED)} bytes`,
-  );
+  const bytes = await redisBytes(io);
+  console.log(`Redis memory per remembered event: ${Math.round(bytes)} bytes`);
   node.destroy();
   io.disconnect();
 }
@@ -71,35 +63,18 @@ async function postgres(connectionString: string): Promise<void> {
   await transactional.migrate();
   await pool.query('CREATE TABLE bare (key text PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())');
   const insert = () =>
-    pool.query({ name: 'bare', text: 'INSERT INTO bare (key) VALUES ($1)', values: [key()] });
+    pool.query({ name: 'bare', text: 'INSERT INTO bare (key) VALUES ($1)', values: [newKey()] });
   await compare([
     { name: 'pg: prepared INSERT of one row, bare', work: insert },
     { name: 'pg: claim', work: () => claim(store) },
     { name: 'pg: claim + complete', work: once(store) },
     { name: 'pg: claim + complete, transactional', work: once(transactional) },
   ]);
-  await pool.query('TRUNCATE webhook_event');
-  await remember(store);
-  const size = async () =>
-    Number((await pool.query("SELECT pg_total_relation_size('webhook_event') AS bytes")).rows[0].bytes) /
-    REMEMBERED;
-  const written = await size();
-  await pool.query('VACUUM FULL webhook_event');
+  const { written, compacted } = await postgresBytes(pool);
   console.log(
-    `Postgres bytes per remembered event, with indexes: ${Math.round(written)} as written, ${Math.round(await size())} compacted`,
+    `Postgres bytes per remembered event, with indexes: ${Math.round(written)} as written, ${Math.round(compacted)} compacted`,
   );
   await pool.end();
-}
-
-async function remember(store: IdempotencyStore<object>): Promise<void> {
-  let left = REMEMBERED;
-  const caller = async () => {
-    for (; left > 0; ) {
-      left -= 1;
-      await once(store)();
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, caller));
 }
 
 async function memory(): Promise<void> {
@@ -107,23 +82,16 @@ async function memory(): Promise<void> {
     { name: 'memory: Map, bare', work: bareMap() },
     { name: 'memory: claim + complete', work: once(memoryStore()) },
   ]);
-  globalThis.gc?.();
-  const before = process.memoryUsage().heapUsed;
-  const store = memoryStore();
-  for (let id = 0; id < 1_000_000; id += 1) await once(store)();
-  globalThis.gc?.();
-  const used = process.memoryUsage().heapUsed - before;
-  // Asked once more, so that the store is still there when its memory is counted.
-  await once(store)();
+  const bytes = await memoryBytes();
   console.log(
-    `memory: 1,000,000 ids through 100,000 entries hold ${(used / 1e6).toFixed(1)} MB, ${Math.round(used / 1e5)} bytes each`,
+    `memory: 1,000,000 ids through 100,000 entries hold ${(bytes / 10).toFixed(1)} MB, ${Math.round(bytes)} bytes each`,
   );
 }
 
 function bareMap(): () => Promise<void> {
   const seen = new Map<string, number>();
   return async () => {
-    seen.set(key(), 1);
+    seen.set(newKey(), 1);
     if (seen.size > 100_000) seen.clear();
   };
 }

@@ -1,10 +1,9 @@
 // One campaign: workers, a store behind a bad wire, a sender and a nemesis; and what came of it.
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { buildSync } from 'esbuild';
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
+import { bundle } from '../setup/bundle.js';
 import { type Service, startPostgres, startRedis } from '../setup/services.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { LEASE_MS, LEDGER, type LedgerRow, type Mode } from './merchant.js';
@@ -29,7 +28,7 @@ export type Campaign = Verdict & { readonly seconds: number; readonly deeds: num
 
 export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
   const began = performance.now();
-  const script = bundleWorker();
+  const script = bundle(new URL('./worker.ts', import.meta.url));
   const postgres = await startPostgres(['fsync=off']);
   const redis = await startRedis();
   const pool = new Pool({ connectionString: postgres.url, max: 4 });
@@ -106,21 +105,4 @@ async function readLedger(pool: Pool): Promise<LedgerRow[]> {
     'SELECT event_id, worker, attempt, (extract(epoch FROM at) * 1000)::float8 AS at FROM ledger',
   );
   return rows;
-}
-
-/** One file that Node starts in a moment: hundreds of workers are hired in a campaign. */
-function bundleWorker(): string {
-  const folder = fileURLToPath(new URL('../../.scratch/', import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  const outfile = join(mkdtempSync(join(folder, 'faults-')), 'worker.mjs');
-  const entry = fileURLToPath(new URL('./worker.ts', import.meta.url));
-  buildSync({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-  });
-  return outfile;
 }

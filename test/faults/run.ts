@@ -1,6 +1,6 @@
 // `npm run test:faults [-- --long] [-- --mode postgres]`: fault campaigns against real stores, and their figures.
-import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { today, writeFigures } from '../setup/figures.js';
 import { type Campaign, runCampaign } from './campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
@@ -78,26 +78,20 @@ function report({ name, violations, ...figures }: Row): void {
   for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
 }
 
-const BEGIN = '<!-- figures: begin -->';
-const END = '<!-- figures: end -->';
-
 /** Replaces the table of figures in docs/reliability.md. */
 function record(rows: readonly Row[]): void {
-  const page = new URL('../../docs/reliability.md', import.meta.url);
   const lines = rows.map(
     ({ name, deeds, events, attempts, lost, forged, doubled, unexplained, seconds }) =>
       `| ${name} | ${deeds} | ${events} | ${attempts} | ${lost} | ${forged} | ${doubled} | ${unexplained} | ${seconds} |`,
   );
   const table = [
-    `Node ${process.version}, ${new Date().toISOString().slice(0, 10)}.`,
+    `Node ${process.version}, ${today()}.`,
     '',
     '| campaign | faults | events | attempts | lost | forged | ran twice | of these unexplained | seconds |',
     '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
     ...lines,
   ].join('\n');
-  const [before = ''] = readFileSync(page, 'utf8').split(BEGIN);
-  const [, after = '\n'] = readFileSync(page, 'utf8').split(END);
-  writeFileSync(page, `${before}${BEGIN}\n${table}\n${END}${after}`);
+  writeFigures(new URL('../../docs/reliability.md', import.meta.url), 'figures', table);
 }
 
 process.exitCode = await main();

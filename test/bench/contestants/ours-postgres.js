@@ -1,0 +1,11 @@
+// payment-webhooks with ids remembered in Postgres.
+import express from 'express';
+import { Pool } from 'pg';
+import { postgresStore } from '../../../dist/esm/stores/postgres.js';
+import { hooks } from './hooks.js';
+
+const pool = new Pool({ connectionString: process.env.BENCH_POSTGRES_URL, max: 20 });
+const store = postgresStore({ pool, transactional: process.env.BENCH_TRANSACTIONAL !== undefined });
+await store.migrate();
+
+export default express().post('/hooks', hooks({ store }));

@@ -1,0 +1,60 @@
+// The Postgres store on a table that was partitioned as the docs say.
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Pool } from 'pg';
+import { postgresStore } from '../../src/stores/postgres.js';
+import { codeBlocks } from '../setup/markdown.js';
+import { keepsTheContract, walksAsPromised } from './contract.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+const schema = `partitions_${randomBytes(6).toString('hex')}`;
+
+(connectionString ? describe : describe.skip)('the Postgres store, on a partitioned table', () => {
+  const pool = new Pool({ connectionString, max: 20, options: `-c search_path=${schema}` });
+
+  beforeAll(async () => {
+    const blocks = codeBlocks(join(__dirname, '../../docs/stores.md'));
+    const partitioning = blocks.find(({ text }) => text.includes('PARTITION BY HASH'))?.text ?? '';
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    await postgresStore({ pool }).migrate();
+    await pool.query(partitioning);
+    await postgresStore({ pool }).migrate();
+  });
+  afterAll(async () => {
+    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await pool.end();
+  });
+
+  describe('keeps the contract', () => {
+    const options = {
+      create: ({ retention }: { retention: number | undefined }) => postgresStore({ pool, retention }),
+    };
+    keepsTheContract(options);
+    walksAsPromised(options);
+  });
+
+  test('commits in one transaction with what handlers write, once for each event', async () => {
+    const store = postgresStore({ pool, transactional: true });
+    const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
+    for (const status of ['claimed', 'completed']) {
+      const result = await store.claim('default:live:in-transaction', request);
+      expect(result.status).toBe(status);
+      if (result.status === 'claimed') expect(await result.claim.complete()).toBe(true);
+    }
+  });
+
+  test('has rows in every partition, no index twice, and forgets in all of them', async () => {
+    const store = postgresStore({ pool, retention: 1 });
+    await Promise.all(
+      Array.from({ length: 400 }, (_, id) =>
+        store.claim(`default:live:many-${id}`, { leaseMs: 0, fingerprint: '' }),
+      ),
+    );
+    const parts = await pool.query('SELECT DISTINCT tableoid FROM webhook_event');
+    expect(parts.rowCount).toBe(16);
+    const indexes = await pool.query("SELECT 1 FROM pg_indexes WHERE tablename = 'webhook_event_0'");
+    expect(indexes.rowCount).toBe(2);
+    expect(await store.prune()).toBeGreaterThanOrEqual(400);
+  });
+});
