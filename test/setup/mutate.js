@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
+  'src/collect-body.ts': ['receiver/capture-body', 'hints'],
+  'src/handler-context.ts': ['receiver/dispatch-event', 'handlers'],
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
   'src/stores/memory.ts': ['stores/memory'],
   'src/receiver/capture-body.ts': ['receiver/capture-body', 'hints'],
