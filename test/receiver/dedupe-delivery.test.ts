@@ -578,16 +578,17 @@ describe('a store whose reply is lost or late', () => {
   });
 });
 
-describe('a store that answers rubbish', () => {
-  const unreadable = new Proxy(
-    {},
-    {
-      get(_target, name) {
-        if (name === 'then') return undefined;
-        throw new Error('no');
-      },
+const unreadable = new Proxy(
+  {},
+  {
+    get(_target, name) {
+      if (name === 'then') return undefined;
+      throw new Error('no');
     },
-  );
+  },
+);
+
+describe('a store that answers rubbish', () => {
   const verbs = { renew: async () => true, complete: async () => true, release: async () => true };
   const nothings = [undefined, null, true, 0, 'claimed', Symbol('claimed'), [], {}, unreadable];
 
@@ -728,6 +729,12 @@ describe('what the log says of a store', () => {
         {},
       ],
     ),
+    [
+      'answered what cannot be read',
+      answers({ value: { status: 'claimed', claim: unreadable } }),
+      'What it answered to a claim threw.',
+      { error: { type: 'Error' } },
+    ],
   ])(
     'that %s at the claim is why, and the sender may come back in five seconds',
     async (_, fault, why, more) => {
