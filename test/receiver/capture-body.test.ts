@@ -171,12 +171,14 @@ describe('a request that is a stream of another make', () => {
   test.each([
     ['is destroyed', (stream: PassThrough) => stream.destroy()],
     ['fails', (stream: PassThrough) => stream.destroy(new Error('of the stream'))],
-  ])('settles when it %s', async (_, damage) => {
-    const stream = new PassThrough();
-    const captured = capture(stream);
-    stream.write('half');
-    damage(stream);
-    expect(await captured).toMatchObject({ code: 'BODY_ABORTED' });
+  ])('settles when it %s, whether its length is known or not', async (_, damage) => {
+    for (const headers of [{}, { 'content-length': '8' }]) {
+      const stream = new PassThrough();
+      const captured = capture(stream, headers);
+      stream.write('half');
+      damage(stream);
+      expect(await captured).toMatchObject({ code: 'BODY_ABORTED' });
+    }
   });
 
   test('settles when it was destroyed before anybody read it', async () => {
