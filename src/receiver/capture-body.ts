@@ -68,9 +68,11 @@ function readStream(
       collectBody(stream, length, (body) => settle(typeof body === 'string' ? uncollected(body) : body));
       return;
     }
+    const onClose = () => settle(new Fault('BODY_ABORTED'));
     // raw-body forgets its callback when the stream is destroyed.
-    stream.on('close', () => settle(new Fault('BODY_ABORTED')));
+    stream.on('close', onClose);
     getRawBody(stream, { limit, length: headers['content-length'] ?? null }, (error, bytes) => {
+      stream.off('close', onClose);
       settle(error ? faultOf(error, stream, limit) : bytes);
     });
   });

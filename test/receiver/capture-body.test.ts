@@ -187,6 +187,18 @@ describe('a request that is a stream of another make', () => {
     expect(await capture(stream)).toMatchObject({ code: 'BODY_ABORTED' });
   });
 
+  test.each([
+    ['announced', { 'content-length': '4' }],
+    ['unknown', {}],
+  ])('has no listener of ours left when it was read, its length being %s', async (_, headers) => {
+    const stream = new PassThrough();
+    const before = stream.eventNames().map((name) => [name, stream.listenerCount(name)]);
+    const captured = capture(stream, headers);
+    stream.end('four');
+    expect(await captured).toEqual(Buffer.from('four'));
+    expect(stream.eventNames().map((name) => [name, stream.listenerCount(name)])).toEqual(before);
+  });
+
   test.each(['0', '3', '5'])('is refused when its length is not the declared %s', async (length) => {
     const captured = capture(new PassThrough().end('four'), { 'content-length': length });
     expect(await captured).toMatchObject({
