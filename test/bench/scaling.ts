@@ -1,5 +1,5 @@
 // One, two and four receivers on one Redis: deliveries a second, and the CPU that each part has used for them.
-import { availableParallelism, cpus } from 'node:os';
+import { cpus } from 'node:os';
 import { startRedis } from '../setup/services.js';
 import { deliverOnce, type Effort, enter, type Spent, type Window, warmUp } from './costs.js';
 import { moveTo } from './prepare.js';
@@ -19,7 +19,8 @@ export async function measureScaling(
   effort: Effort,
   { progress, ...surroundings }: Surroundings & { readonly progress: (text: string) => void },
 ): Promise<Scaled[]> {
-  const all = `0-${availableParallelism() - 1}`;
+  // Not `availableParallelism()`, which counts only the CPU that this process was moved to.
+  const all = `0-${cpus().length - 1}`;
   moveTo(all);
   const redis = await startRedis();
   const scaled: Scaled[] = [];
