@@ -3,6 +3,8 @@ export default {
   testEnvironment: 'node',
   // In processes of their own, also on two cores: what one file leaves running can keep no other from ending.
   maxWorkers: 2,
+  // What hangs is found all the same; what is slow on a busy machine is not wrong.
+  testTimeout: 30_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   transform: {
     '\\.[tj]sx?$': [

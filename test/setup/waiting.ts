@@ -13,9 +13,9 @@ export function gate<Value = void>() {
   return { opened, open, fail };
 }
 
-/** Resolves once the condition holds; gives up, with the condition's text, after five seconds. */
+/** Resolves once the condition holds; gives up, with the condition's text, after 15 seconds: a busy machine is no fault. */
 export async function until(condition: () => boolean): Promise<void> {
-  for (const giveUpAt = performance.now() + 5_000; !condition(); await pause(2)) {
-    if (performance.now() > giveUpAt) throw new Error(`still not so after 5 s: ${condition}`);
+  for (const giveUpAt = performance.now() + 15_000; !condition(); await pause(2)) {
+    if (performance.now() > giveUpAt) throw new Error(`still not so after 15 s: ${condition}`);
   }
 }

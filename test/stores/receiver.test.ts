@@ -12,6 +12,7 @@ import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
+import { gate, until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const redisUrl = process.env.TEST_REDIS_URL ?? '';
@@ -103,15 +104,17 @@ describe.each(shared)('a receiver on %s', (_name, url, make) => {
   });
 
   whenThere('asks for a later delivery while another process works on the event', async () => {
-    let finish = () => {};
-    const working = new Promise<void>((resolve) => {
-      finish = resolve;
+    const work = gate();
+    let runs = 0;
+    const { send } = await processes(make, () => {
+      runs += 1;
+      return work.opened;
     });
-    const { send } = await processes(make, () => working);
     const event = fixtures.transactionPaid();
     const first = send(event, 0);
+    await until(() => runs === 1);
     expect(await send(event, 1)).toEqual([503, 'IN_PROGRESS']);
-    finish();
+    work.open();
     expect(await first).toEqual([200, 'processed']);
   });
 });
