@@ -240,7 +240,7 @@ describe('bounds of a call', () => {
       .catch((error) => error);
     expect(error).toMatchObject({ name: 'ConnectionError', code: 'TIMED_OUT' });
     expect(error).not.toHaveProperty('status');
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(5_000);
   });
 
   test('a timeout of one call comes before that of the client', async () => {
@@ -249,7 +249,7 @@ describe('bounds of a call', () => {
     await expect(clientOf({ retries: 0 }).webhooks.list({ timeout: 50 })).rejects.toMatchObject({
       code: 'TIMED_OUT',
     });
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(5_000);
   });
 
   test('a timeout of 0 is none', async () => {
@@ -304,7 +304,7 @@ describe('bounds of a call', () => {
       .account.me({ signal })
       .catch((error) => error);
     expect(error).toBe(signal.reason);
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(5_000);
   });
 
   test('a fetch that hears no signal is left behind all the same', async () => {
