@@ -44,7 +44,7 @@ function surroundings({ version, quick }: Circumstances, { measurements }: Resul
   const notes = [
     quick && 'A quick run: one epoch, so take it for a sketch.',
     measurements.some(isDisturbed) &&
-      'The machine had other work: what has no undisturbed window says little.',
+      'A server without an undisturbed window waited: for its store, or for other work of the machine.',
     !busyPoll && 'Without a C compiler wrk slept between answers, which makes every contestant slower.',
   ].filter((note) => note !== false);
   return [`Node ${version}, ${machine()}, ${today()}. ${versions}.`, ...notes].join('\n');
