@@ -199,7 +199,7 @@ describe.each(frameworks)('the end of a connection, on %s', (framework) => {
 
   test('follows a refusal at once when the sender has written all it had to', async () => {
     const { sender, isClosed } = await connect({ privateKey: 'pri_another' });
-    const closed = isClosed(900);
+    const closed = isClosed(500);
     sender.write(wire({ body, headers: asked }));
     expect(await closed).toBe(true);
     expect(await sender.until(/\}$/)).toMatch(/^HTTP\/1\.1 401 .*"Unauthenticated\."\}$/s);
@@ -211,13 +211,13 @@ describe.each(frameworks)('the end of a connection, on %s', (framework) => {
     sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
     await sender.until(/BODY_TOO_LARGE/);
     expect(await isClosed(100)).toBe(false);
-    const closed = isClosed(900);
+    const closed = isClosed(500);
     sender.write(body);
     expect(await closed).toBe(true);
     // Nothing of ours keeps a process that has closed its server; Jest may have a timer for a moment.
     const closedAt = performance.now();
     await until(() => countTimers() <= timers);
-    expect(performance.now() - closedAt).toBeLessThan(900);
+    expect(performance.now() - closedAt).toBeLessThan(500);
   });
 
   test('is not put off by a refusal after which the connection went on', async () => {
@@ -225,7 +225,7 @@ describe.each(frameworks)('the end of a connection, on %s', (framework) => {
     sender.write(head([['transfer-encoding', 'chunked']]));
     await sender.until(/Unauthenticated/);
     sender.write('0\r\n\r\n');
-    const closed = isClosed(900);
+    const closed = isClosed(500);
     sender.write(wire({ body, headers: asked }));
     expect(await closed).toBe(true);
     expect(await sender.until(/"processed"\}$/)).toMatch(/^HTTP\/1\.1 401 .*HTTP\/1\.1 200 /s);
