@@ -23,9 +23,14 @@ export function collectBody(
   const onData = (chunk: Buffer | string) => {
     if (typeof chunk === 'string') return settle('text');
     if (received + chunk.length > length) return settle('other length');
-    // Not from the pool, a page of which a small body would hold. A chunk that is the whole is copied onto itself.
-    bytes ??= chunk.length === length ? chunk : Buffer.allocUnsafeSlow(length);
-    received += chunk.copy(bytes, received);
+    if (chunk.length === length) {
+      bytes = chunk;
+    } else {
+      // Not from the pool, a page of which a small body would hold.
+      bytes ??= Buffer.allocUnsafeSlow(length);
+      chunk.copy(bytes, received);
+    }
+    received += chunk.length;
   };
   // Not at the last byte: a connection counts as idle, and `server.close()` ends it, only after the end of its request.
   const onEnd = () => settle(bytes && received === length ? bytes : 'other length');
