@@ -82,7 +82,7 @@ class MemoryStore implements IdempotencyStore {
     entry.attempt += 1;
     entry.fingerprint = fingerprint;
     this.#running.append(entry);
-    this.#extend(entry, leaseMs);
+    this.#extend(entry, leaseMs, now);
     return { status: 'claimed', claim: this.#ownership(entry) };
   }
 
@@ -95,21 +95,21 @@ class MemoryStore implements IdempotencyStore {
       finished,
       renew: async (leaseMs) => {
         if (!ownsIn(this.#running)) return false;
-        this.#extend(entry, leaseMs);
+        this.#extend(entry, leaseMs, this.#now());
         return true;
       },
       complete: async () => {
         if (ownsIn(this.#completed)) return true;
         if (!ownsIn(this.#running)) return false;
         this.#completed.append(entry);
-        this.#extend(entry, 0);
+        this.#extend(entry, 0, this.#now());
         return true;
       },
       release: async (now) => {
         if (!ownsIn(this.#running)) return false;
         entry.finished = [...now];
         this.#released.append(entry);
-        this.#extend(entry, 0);
+        this.#extend(entry, 0, this.#now());
         return true;
       },
     };
@@ -123,8 +123,7 @@ class MemoryStore implements IdempotencyStore {
   }
 
   /** Every write starts the retention anew; it never ends before the lease. */
-  #extend(entry: Entry, leaseMs: number): void {
-    const now = this.#now();
+  #extend(entry: Entry, leaseMs: number, now: number): void {
     entry.leaseEnds = now + leaseMs;
     entry.forgetAt = now + Math.max(leaseMs, this.#retention);
   }

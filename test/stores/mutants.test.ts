@@ -157,7 +157,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'does not write on renew',
     by: 'renew sets the end of the lease',
-    find: 'this.#extend(entry, leaseMs);\n        return true;',
+    find: 'this.#extend(entry, leaseMs, this.#now());\n        return true;',
     replace: 'return true;',
   },
   {
