@@ -32,10 +32,13 @@ export class Deadlines {
     return deadline;
   }
 
-  clear(deadline: Deadline): void {
+  /** Whether it had not expired, or been cleared, before. */
+  clear(deadline: Deadline): boolean {
+    const waiting = deadline.list === this.#waiting;
     this.#waiting.remove(deadline);
     // An idle timer may run out by itself, but must not keep the process alive until then.
     if (this.#waiting.size === 0) this.#timer?.unref();
+    return waiting;
   }
 
   /** Settles like the promise, or with `late()` when the deadline passes first. */

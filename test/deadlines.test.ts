@@ -68,7 +68,8 @@ describe('Deadlines', () => {
     const [first, , middle, , last] = ['a', 'b', 'c', 'd', 'e'].map((label) =>
       deadlines.set(() => expired.push(label)),
     );
-    for (const deadline of [first, middle, last, middle]) if (deadline) deadlines.clear(deadline);
+    const cleared = [first, middle, last, middle].map((deadline) => deadline && deadlines.clear(deadline));
+    expect(cleared).toEqual([true, true, true, false]);
     await sleep(40);
     expect(expired).toEqual(['b', 'd']);
   });
@@ -77,7 +78,7 @@ describe('Deadlines', () => {
     const deadlines = new Deadlines(5);
     let deadline = deadlines.set(() => {});
     await sleep(20);
-    deadlines.clear(deadline);
+    expect(deadlines.clear(deadline)).toBe(false);
     const second = new Promise<void>((resolve) => {
       deadline = deadlines.set(resolve);
     });

@@ -20,19 +20,15 @@ export function ask<Value>(
   onLate?: (value: Value) => void,
 ): Promise<Value | Unanswered> {
   return new Promise((resolve) => {
-    let late = false;
-    const deadline = deadlines.set(() => {
-      late = true;
-      resolve(new Unanswered(`No answer within ${deadlines.ms} ms.`));
-    });
-    const settle = (answer: Value | Unanswered) => {
+    const deadline = deadlines.set(() => resolve(new Unanswered(`No answer within ${deadlines.ms} ms.`)));
+    const answered = (value: Value) => (deadlines.clear(deadline) ? resolve(value) : onLate?.(value));
+    const failed = (cause: unknown) => {
       deadlines.clear(deadline);
-      resolve(answer);
+      resolve(new Unanswered('It threw.', cause));
     };
-    const failed = (cause: unknown) => settle(new Unanswered('It threw.', cause));
     try {
       // A store in plain JavaScript may answer at once instead of with a promise.
-      Promise.resolve(question()).then((value) => (late ? onLate?.(value) : settle(value)), failed);
+      Promise.resolve(question()).then(answered, failed);
     } catch (cause) {
       failed(cause);
     }
