@@ -10,6 +10,7 @@ export type Result = Outcome | Fault;
 
 type Mutable<Report> = { -readonly [Field in keyof Report]: Report[Field] };
 
+const nobodyWaits = () => {};
 const NO_BYTES = Buffer.alloc(0);
 
 export class Delivery {
@@ -27,7 +28,7 @@ export class Delivery {
   /** Named handlers that have succeeded, on this attempt or an earlier one. */
   readonly finished: string[] = [];
   /** Ends it without waiting for its work; the first result stays. */
-  settle: (result: Result) => void = () => {};
+  settle: (result: Result) => void = nobodyWaits;
   #work: Promise<Result> | undefined;
   #log: Logger | undefined;
   #controller: AbortController | undefined;
@@ -45,16 +46,17 @@ export class Delivery {
   /**
    * Claim and handlers. The result does not wait for them: past `timeout` the delivery is settled without them.
    *
-   * @param work never rejects
+   * @param broken what it comes to when the work itself rejects
    */
-  resultOf(work: () => Promise<Result>): Promise<Result> {
+  resultOf(work: () => Promise<Result>, broken: (cause: unknown) => Result): Promise<Result> {
     return new Promise((resolve) => {
       this.settle = resolve;
-      this.#work = work().then((result) => {
+      const settled = (result: Result) => {
         this.#work = undefined;
         resolve(result);
         return result;
-      });
+      };
+      this.#work = work().then(settled, (cause) => settled(broken(cause)));
     });
   }
 

@@ -127,11 +127,12 @@ class Conductor {
     delivery.decoded = decoded;
     const { handlers, subject, outcome } = c.handlers.recipients(decoded);
     if (handlers.length === 0) return decoded.fault ?? 'ignored';
-    return delivery.resultOf(() =>
-      dedupeDelivery(delivery, c, (attempt) =>
-        dispatchEvent(handlers, { delivery, attempt, subject }, c),
-      ).then((result) => (result === 'processed' ? outcome : result), broken),
-    );
+    const work = () =>
+      dedupeDelivery(delivery, c, {
+        run: (attempt) => dispatchEvent(handlers, { delivery, attempt, subject }, c),
+        outcome,
+      });
+    return await delivery.resultOf(work, broken);
   }
 
   /** From the first look at a delivery to its record; never rejects. */
@@ -172,15 +173,9 @@ class Conductor {
       return;
     }
     const { abandonment } = this.#c.deadlines;
-    let left = false;
-    const leave = () => {
-      if (!left) this.traffic.leave();
-      left = true;
-    };
-    const deadline = abandonment.set(leave);
+    const deadline = abandonment.set(() => this.traffic.leave());
     work.then((result) => {
-      abandonment.clear(deadline);
-      leave();
+      if (abandonment.clear(deadline)) this.traffic.leave();
       this.#log.late(delivery, result);
     });
   }

@@ -63,12 +63,15 @@ export class JobConductor {
     if (decoded.status === 'unknown') return new Fault('CONFIGURATION_INVALID', { hint: UNDECLARED });
     const { handlers, subject, outcome } = this.#c.handlers.recipients(decoded);
     if (handlers.length === 0) return 'ignored';
-    return delivery.resultOf(() =>
-      dedupeDelivery(delivery, this.#bracketOf(job), (claim) => {
-        const attempt = this.#c.store ? claim : { attempt: job.attemptsStarted, finished: [] };
-        return dispatchEvent(handlers, { delivery, attempt, subject }, this.#c);
-      }).then((result) => (result === 'processed' ? outcome : result), broken),
-    );
+    const work = () =>
+      dedupeDelivery(delivery, this.#bracketOf(job), {
+        run: (claim) => {
+          const attempt = this.#c.store ? claim : { attempt: job.attemptsStarted, finished: [] };
+          return dispatchEvent(handlers, { delivery, attempt, subject }, this.#c);
+        },
+        outcome,
+      });
+    return await delivery.resultOf(work, broken);
   }
 
   /**

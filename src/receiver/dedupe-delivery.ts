@@ -5,8 +5,10 @@ import type { Deadlines } from '../deadlines.js';
 import type { Delivery, Result } from '../delivery.js';
 import { Fault } from '../errors.js';
 import type { Envelope } from '../events/envelope.js';
+import type { Attempt } from '../handler-context.js';
 import { Lease } from '../lease.js';
 import { describeError, writeLog } from '../logger.js';
+import type { Outcome } from '../observer.js';
 import type { Configuration } from '../options.js';
 import { ask, Unanswered } from '../stores/ask.js';
 import type { Claim, ClaimResult, IdempotencyStore } from '../stores/store.js';
@@ -14,37 +16,37 @@ import type { Claim, ClaimResult, IdempotencyStore } from '../stores/store.js';
 type Bracket = Pick<Configuration, 'store' | 'namespace' | 'lease' | 'maxHandlerTime' | 'deadlines'>;
 type AnyClaim = Claim<object>;
 
+interface Work {
+  /** Rejects when the delivery must be made again; only then is the claim released. */
+  readonly run: (attempt: Attempt) => Promise<void>;
+  /** What it comes to when it resolves. */
+  readonly outcome: Outcome;
+}
+
 /** What an attempt is when nothing is remembered. */
 const UNREMEMBERED = { attempt: 1, finished: [] } as const;
 const RETRY_AFTER_MS = 5_000;
 const TRIES = 3;
 const PAUSE_MS = 100;
 
-/**
- * Does the work if this delivery is the one to do it.
- *
- * @param work rejects when the delivery must be made again; only then is the claim released
- */
-export async function dedupeDelivery(
-  delivery: Delivery,
-  c: Bracket,
-  work: (attempt: Pick<AnyClaim, 'attempt' | 'finished' | 'context'>) => Promise<void>,
-): Promise<Result> {
-  if (!c.store) return work(UNREMEMBERED).then(() => 'processed' as const, failed);
+/** Does the work if this delivery is the one to do it. */
+export async function dedupeDelivery(delivery: Delivery, c: Bracket, work: Work): Promise<Result> {
+  if (!c.store) return work.run(UNREMEMBERED).then(() => work.outcome, failed);
   const claim = await claimEvent(delivery, c, c.store);
   if (typeof claim === 'string' || claim instanceof Fault) return claim;
   delivery.attempt = claim.attempt;
   delivery.finished.push(...claim.finished);
   const lease = new Lease(delivery, claim, c);
   try {
-    await work(claim);
+    await work.run(claim);
   } catch (cause) {
     lease.stop();
     await release(claim, delivery, c.deadlines.store);
     return lease.lost ? lost() : failed(cause);
   }
   lease.stop();
-  if (!lease.lost) return complete(claim, lease, { delivery, deadlines: c.deadlines });
+  if (!lease.lost)
+    return (await complete(claim, lease, { delivery, deadlines: c.deadlines })) ?? work.outcome;
   await release(claim, delivery, c.deadlines.store);
   return lost();
 }
@@ -107,7 +109,9 @@ function isClaim(claim: AnyClaim | undefined): boolean {
   return (
     Array.isArray(claim?.finished) &&
     Number.isSafeInteger(claim.attempt) &&
-    [claim.renew, claim.complete, claim.release].every((verb) => typeof verb === 'function')
+    typeof claim.renew === 'function' &&
+    typeof claim.complete === 'function' &&
+    typeof claim.release === 'function'
   );
 }
 
@@ -127,14 +131,14 @@ async function complete(
   claim: AnyClaim,
   lease: Lease,
   { delivery, deadlines }: { delivery: Delivery; deadlines: Configuration['deadlines'] },
-): Promise<Result> {
+): Promise<Fault | undefined> {
   const tries = claim.transactional ? 1 : TRIES;
   const patience = claim.transactional ? deadlines.store : deadlines.complete;
   for (let attempt = 1; ; attempt += 1) {
     const askedAt = performance.now();
     const answer = await ask(patience, () => claim.complete());
     delivery.waitedForStore(askedAt);
-    if (answer === true) return 'processed';
+    if (answer === true) return undefined;
     if (answer === false) return lost();
     if (attempt < tries && !lease.lapsed) {
       await pause(PAUSE_MS);
@@ -144,7 +148,7 @@ async function complete(
       answer instanceof Unanswered ? answer : new Unanswered('What it answered to complete is no answer.');
     if (claim.transactional) return unavailable(delivery, unanswered);
     complain(delivery, unanswered, 'processed, but not remembered');
-    return 'processed';
+    return undefined;
   }
 }
 
