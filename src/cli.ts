@@ -1,14 +1,14 @@
 #!/usr/bin/env node
-// DOOR bin: picks a command, prints help, sets the exit code.
+// DOOR bin: runs a command line and sets the exit code.
 import { main } from './cli/main.js';
 
-// A reader like `head` that has seen enough is no failure.
+// A reader like `head` closes the pipe early, which is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
 
-// In the words of the warning alone, without Node's advice on how to trace it.
+// The message alone, without Node's advice on how to trace it.
 process.removeAllListeners('warning').on('warning', ({ message }) => {
   process.stderr.write(`Warning: ${message}\n`);
 });

@@ -1,5 +1,4 @@
 // DOOR "./client": the client of API v2.
-export type { AccountClient } from './client/account.js';
 export { type Account, type Codec, codec, type Webhook, type WebhookFields } from './client/codec.js';
 export type { AccessTokenSource } from './client/credential.js';
 export type { Ensured } from './client/ensure.js';
@@ -15,6 +14,6 @@ export {
   ValidationError,
 } from './client/errors.js';
 export type { RequestOptions, ServiceClientOptions } from './client/options.js';
-export { ServiceClient } from './client/service-client.js';
+export { type AccountClient, ServiceClient } from './client/service-client.js';
 export type { WebhookChanges, WebhookInput, WebhooksClient } from './client/webhooks.js';
 export { ConfigurationError, type Issue } from './errors.js';

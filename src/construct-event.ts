@@ -1,5 +1,7 @@
 // Checks and decodes a delivery without a request, for code that is not a middleware.
-import { BodyError, ConfigurationError, EventError, Fault, SignatureError, WebhookError } from './errors.js';
+
+import { Rejection } from './delivery/rejection.js';
+import { BodyError, ConfigurationError, EventError, SignatureError, WebhookError } from './errors.js';
 import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { asBytes, isSignature, type PrivateKey, signingKeys, verify } from './signature.js';
@@ -46,12 +48,12 @@ export function constructEvent<const Events extends EventSchemas = {}>(
       'A schema under events validates asynchronously. Use receiver().receive() for it.',
     );
   }
-  const fault = decoded instanceof Fault ? decoded : decoded.fault;
-  if (fault) throw errorOf(fault);
+  const rejection = decoded instanceof Rejection ? decoded : decoded.rejection;
+  if (rejection) throw errorOf(rejection);
   return (decoded as { event: unknown }).event as WebhookEvent<Events> | UnknownEvent;
 }
 
-function errorOf({ code, hint, issues, cause }: Fault): WebhookError {
+function errorOf({ code, hint, issues, cause }: Rejection): WebhookError {
   switch (code) {
     case 'KEY_MODE_MISMATCH':
       return new SignatureError(code);

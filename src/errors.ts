@@ -1,5 +1,4 @@
-// Every fault has a code, and every code a status: the one table of what can go wrong.
-
+// The errors of this package, and the one table of what can go wrong: every code has a status.
 /** The sender did not prove who it is. */
 export type SignatureCode =
   | 'SIGNATURE_MISSING'
@@ -35,7 +34,7 @@ export type ErrorCode =
   | ReceiverCode
   | ConfigurationCode;
 
-interface FaultKind {
+interface Answered {
   readonly status: number;
   readonly message: string;
 }
@@ -44,7 +43,7 @@ interface FaultKind {
  * The status says whose fault it is: 4xx the sender's, 5xx ours. If a retry could succeed without the
  * sender changing anything it must be 5xx, because some senders never repeat a delivery after a 4xx.
  */
-export const FAULTS = {
+export const ANSWERS = {
   SIGNATURE_MISSING: { status: 401, message: 'Unauthenticated.' },
   SIGNATURE_MALFORMED: { status: 401, message: 'Unauthenticated.' },
   SIGNATURE_MISMATCH: { status: 401, message: 'Unauthenticated.' },
@@ -66,7 +65,7 @@ export const FAULTS = {
   OVERLOADED: { status: 503, message: 'Too many deliveries at once. Please deliver it again.' },
   CLOSING: { status: 503, message: 'This process is shutting down. Please deliver it again.' },
   CONFIGURATION_INVALID: { status: 500, message: 'The receiver is configured wrongly.' },
-} as const satisfies Record<ErrorCode, FaultKind>;
+} as const satisfies Record<ErrorCode, Answered>;
 
 /** One thing that does not fit: where, and what was expected there. Never the value that came. */
 export interface Issue {
@@ -75,29 +74,31 @@ export interface Issue {
   readonly message: string;
 }
 
-/** A fault as a value. Stations return it instead of throwing: building an Error costs more than a delivery. */
-export class Fault {
-  readonly code: ErrorCode;
-  /** What the operator should read in the log; never sent, and never holds a value from the request. */
-  readonly hint: string | undefined;
-  readonly issues: readonly Issue[] | undefined;
-  readonly retryAfterMs: number | undefined;
-  /** What user code threw, for programs only: it is neither logged nor sent. */
-  readonly cause: unknown;
+/**
+ * The base of every error of this package, those of the client among them. Each class states its own `name`, because a bundler that shortens class names would change it. The first class of
+ * a family also states the `brand` that every error of the family carries.
+ */
+export abstract class BrandedError extends Error {
+  declare protected static readonly brand: symbol;
+  override readonly name: string;
 
-  constructor(
-    code: ErrorCode,
-    more: { hint?: string; issues?: readonly Issue[]; retryAfterMs?: number; cause?: unknown } = {},
-  ) {
-    this.code = code;
-    this.hint = more.hint;
-    this.issues = more.issues;
-    this.retryAfterMs = more.retryAfterMs;
-    this.cause = more.cause;
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    Object.defineProperty(this, new.target.brand, { value: true });
+  }
+
+  /** `instanceof` that also works across two copies of the package (ESM beside CommonJS, minified or not). */
+  static is<Kind extends abstract new (...args: never[]) => BrandedError>(
+    this: Kind,
+    error: unknown,
+  ): error is InstanceType<Kind> {
+    const { brand, name } = this as unknown as typeof BrandedError;
+    if (typeof error !== 'object' || error === null || !(brand in error)) return false;
+    const isFirstOfFamily = Object.hasOwn(this, 'brand');
+    return isFirstOfFamily || (error as { name?: unknown }).name === name;
   }
 }
-
-const BRAND = Symbol.for('payment-webhooks.error');
 
 /**
  * The base of every error this package throws.
@@ -106,52 +107,41 @@ const BRAND = Symbol.for('payment-webhooks.error');
  * try { constructEvent({ rawBody, signature, privateKey }); }
  * catch (error) { if (WebhookError.is(error)) response.status(error.status).end(); else throw error; }
  */
-export class WebhookError extends Error {
-  // Stated, because a bundler that shortens class names would change it, and `is` compares it.
+export class WebhookError extends BrandedError {
   static override readonly name: string = 'WebhookError';
-  override readonly name: string = 'WebhookError';
+  protected static override readonly brand = Symbol.for('payment-webhooks.error');
   readonly code: ErrorCode;
   /** The HTTP status that the receiver answers for this code. */
   readonly status: number;
   /** Whether the message may be shown to the sender, as in the `http-errors` package: true below 500. */
   readonly expose: boolean;
 
-  constructor(code: ErrorCode, message: string = FAULTS[code].message, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string = ANSWERS[code].message, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
-    this.status = FAULTS[code].status;
+    this.status = ANSWERS[code].status;
     this.expose = this.status < 500;
-    Object.defineProperty(this, BRAND, { value: true });
-  }
-
-  /** `instanceof` that also works across two copies of the package (ESM beside CommonJS). */
-  static is<Kind extends abstract new (...args: never[]) => WebhookError>(
-    this: Kind,
-    error: unknown,
-  ): error is InstanceType<Kind> {
-    if (typeof error !== 'object' || error === null || !(BRAND in error)) return false;
-    return this.name === 'WebhookError' || (error as { name?: unknown }).name === this.name;
   }
 }
 
 /** The signature is missing, malformed, or made with none of the keys. Answered 401. */
 export class SignatureError extends WebhookError {
   static override readonly name = 'SignatureError';
-  override readonly name = 'SignatureError';
+  declare readonly name: 'SignatureError';
   declare readonly code: SignatureCode;
 }
 
 /** The raw body is not usable. */
 export class BodyError extends WebhookError {
   static override readonly name = 'BodyError';
-  override readonly name = 'BodyError';
+  declare readonly name: 'BodyError';
   declare readonly code: BodyCode;
 }
 
 /** The body is authentic but no event of the declared shape; `issues` says where. */
 export class EventError extends WebhookError {
   static override readonly name = 'EventError';
-  override readonly name = 'EventError';
+  declare readonly name: 'EventError';
   declare readonly code: EventCode;
   readonly issues: readonly Issue[];
 
@@ -164,7 +154,7 @@ export class EventError extends WebhookError {
 /** Handlers rejected. `cause` is what one threw, or an `AggregateError` when several did. */
 export class HandlerError extends WebhookError {
   static override readonly name = 'HandlerError';
-  override readonly name = 'HandlerError';
+  declare readonly name: 'HandlerError';
   declare readonly code: HandlerCode;
 
   constructor(failures: readonly unknown[]) {
@@ -177,7 +167,7 @@ export class HandlerError extends WebhookError {
 /** A store could not grant or keep a claim. */
 export class StoreError extends WebhookError {
   static override readonly name = 'StoreError';
-  override readonly name = 'StoreError';
+  declare readonly name: 'StoreError';
   declare readonly code: StoreCode;
 
   constructor(message: string, options?: ErrorOptions) {
@@ -188,7 +178,7 @@ export class StoreError extends WebhookError {
 /** The program is wrong; the message names the option, what it got and what it takes. */
 export class ConfigurationError extends WebhookError {
   static override readonly name = 'ConfigurationError';
-  override readonly name = 'ConfigurationError';
+  declare readonly name: 'ConfigurationError';
   declare readonly code: ConfigurationCode;
 
   constructor(message: string) {

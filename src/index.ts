@@ -3,6 +3,7 @@
 export type { ConstructEventOptions } from './construct-event.js';
 // Without the middleware
 export { constructEvent } from './construct-event.js';
+export { keepRawBody } from './delivery/keep-raw-body.js';
 export type { ErrorCode, Issue } from './errors.js';
 // What went wrong, and what telemetry is told
 export {
@@ -26,11 +27,10 @@ export type {
 export { isKnown } from './events/event.js';
 export type { TransactionPaidPayload } from './events/transaction.js';
 export { transactionPaidPayload } from './events/transaction.js';
-export type { Handler, HandlerContext, HandlerOptions } from './handler.js';
-export { keepRawBody } from './keep-raw-body.js';
+export type { Handler, HandlerContext, HandlerOptions } from './handlers/handler.js';
 export type { Logger } from './logger.js';
 export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observer.js';
-export type { ReceiverOptions } from './options.js';
+export type { ReceiverOptions } from './options/options.js';
 export type { Answer } from './receiver/respond.js';
 export type { InvalidHandler, Receiver } from './receiver.js';
 // Receiving

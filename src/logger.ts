@@ -1,6 +1,4 @@
-// The default logger, and what may be logged: codes, ids and names, never what a body, key or handler says.
-import { pino } from 'pino';
-import { describeFrames } from './stack-frames.js';
+// What a logger is, and what may be logged: codes, ids and names, never what a body, key or handler says.
 
 /** One level of a pino-compatible logger. */
 export interface LogMethod {
@@ -22,14 +20,6 @@ export type LogLevel = 'info' | 'warn' | 'error';
 const LONGEST = 64;
 const THROTTLE_MS = 10_000;
 
-let shared: Logger | undefined;
-
-/** One pino logger for all receivers of this process that were given none. */
-export function defaultLogger(): Logger {
-  shared ??= pino({ name: 'payment-webhooks' }) as Logger;
-  return shared;
-}
-
 const nothing: LogMethod = () => {};
 export const silentLogger: Logger = {
   info: nothing,
@@ -42,6 +32,12 @@ export function isLogger(value: unknown): value is Logger {
   if (typeof value !== 'object' && typeof value !== 'function') return false;
   const levels = value as Partial<Logger> | null;
   return ['info', 'warn', 'error'].every((level) => typeof levels?.[level as LogLevel] === 'function');
+}
+
+/** pino-http puts a logger on each request. */
+export function loggerOf(request: object): Logger | undefined {
+  const { log } = request as { readonly log?: unknown };
+  return isLogger(log) ? log : undefined;
 }
 
 /** Logs, and swallows what a broken logger throws: it must not cost an event. */
@@ -66,24 +62,6 @@ export function childLogger(logger: Logger, fields: Record<string, unknown>): Lo
 /** A checked id or name, cut to a length that no log line suffers from. */
 export function shorten(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
-}
-
-/**
- * What may be said about something a handler threw: the kind of error, a system or SQL code, and where it
- * came from. Its message may quote a customer, so it stays with the handler. Getters of it may throw.
- */
-export function describeError(error: unknown): { type: string; code?: string; at?: string[] } {
-  try {
-    if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error };
-    const type = /^[A-Za-z_$][\w$]{0,63}$/.exec(error.constructor.name)?.[0] ?? 'Error';
-    const code = /^(?:E[A-Z0-9]{2,14}|[0-9][0-9A-Z]{4})$/.exec(
-      String((error as { code?: unknown }).code),
-    )?.[0];
-    const at = describeFrames(error);
-    return { type, ...(code && { code }), ...(at && { at }) };
-  } catch {
-    return { type: 'unreadable' };
-  }
 }
 
 /** Holds back repeated lines: a stranger must not be able to fill the disk. */

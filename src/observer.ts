@@ -14,7 +14,7 @@ export interface HandlerReport {
 
 /** One delivery in numbers and names: nothing of its body, its headers or its keys. */
 export interface DeliveryRecord {
-  /** The status that was answered; 0 when nobody was left to answer. */
+  /** The status that was answered; 0 when the sender had left. */
   readonly status: number;
   readonly outcome?: Outcome;
   readonly code?: ErrorCode;
@@ -53,6 +53,11 @@ export interface Observer {
   settled?(record: DeliveryRecord): void;
 }
 
+/** Hears of what its observer threw. */
+interface Observed {
+  observerFailed(error: unknown): void;
+}
+
 /**
  * Does the work once inside `wrap`. The work's own promise is what comes back, so a wrapper that throws,
  * calls twice, or never calls can neither lose nor repeat it.
@@ -60,7 +65,7 @@ export interface Observer {
 export function observed<T>(
   wrap: (work: () => Promise<T>) => Promise<T>,
   work: () => Promise<T>,
-  onError: (error: unknown) => void,
+  delivery: Observed,
 ): Promise<T> {
   let running: Promise<T> | undefined;
   const once = () => {
@@ -71,27 +76,23 @@ export function observed<T>(
     // A rejection of the work passes through the wrapper; only the wrapper's own is its fault.
     wrap(once).catch((error: unknown) =>
       once().then(
-        () => onError(error),
-        (cause: unknown) => cause !== error && onError(error),
+        () => delivery.observerFailed(error),
+        (cause: unknown) => cause !== error && delivery.observerFailed(error),
       ),
     );
   } catch (error) {
-    onError(error);
+    delivery.observerFailed(error);
   }
   return once();
 }
 
-/** Nobody waits for an observer. One that is an async function must not end the process when it rejects. */
-export function tell(
-  observer: Observer | undefined,
-  record: () => DeliveryRecord,
-  onError: (error: unknown) => void,
-): void {
+/** An observer is not awaited. When an async one rejects, that must not end the process. */
+export function tell(observer: Observer | undefined, record: () => DeliveryRecord, delivery: Observed): void {
   if (!observer?.settled) return;
   try {
     const told: unknown = observer.settled(record());
-    if (told !== undefined) Promise.resolve(told).catch(onError);
+    if (told !== undefined) Promise.resolve(told).catch((error) => delivery.observerFailed(error));
   } catch (error) {
-    onError(error);
+    delivery.observerFailed(error);
   }
 }

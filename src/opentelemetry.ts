@@ -1,3 +1,2 @@
-// The door to OpenTelemetry: spans and metrics of every delivery, where an SDK is registered.
-
+// DOOR "./opentelemetry": spans and metrics of every delivery, for a registered OpenTelemetry SDK.
 export { type OpenTelemetryOptions, openTelemetry } from './opentelemetry/open-telemetry.js';

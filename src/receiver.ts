@@ -1,14 +1,20 @@
-// The conductor: leads one delivery through the six stations, and holds no rule of its own.
+// The conductor: takes one delivery through the six stations. The rules are in the stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Delivery, type Result } from './delivery.js';
-import { DeliveryLog } from './delivery-log.js';
-import { type EventError, Fault } from './errors.js';
+import { withDeadline } from './delivery/deadline.js';
+import { Delivery, type Result } from './delivery/delivery.js';
+import { DeliveryLog } from './delivery/delivery-log.js';
+import { SignatureFingerprint } from './delivery/fingerprint.js';
+import { type HeadersLike, headersOf } from './delivery/headers.js';
+import { InFlightLimiter } from './delivery/in-flight-limiter.js';
+import { Rejection } from './delivery/rejection.js';
+import { isThenable } from './delivery/thenable.js';
+import { ConfigurationError, type EventError } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
-import type { Handler, HandlerOptions, Matching, Pattern } from './handler.js';
-import { type HeadersLike, headersOf } from './headers.js';
-import { defaultLogger, isLogger, type Logger } from './logger.js';
+import type { Handler, HandlerOptions, Matching, Pattern } from './handlers/handler.js';
+import { loggerOf } from './logger.js';
 import { observed, tell } from './observer.js';
-import { type Configuration, type ReceiverOptions, resolveOptions } from './options.js';
+import { defaultLogger } from './options/default-logger.js';
+import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
 import { decodeEvent } from './receiver/decode-event.js';
@@ -16,7 +22,6 @@ import { dedupeDelivery } from './receiver/dedupe-delivery.js';
 import { dispatchEvent } from './receiver/dispatch-event.js';
 import { type Answer, respond, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
-import { Traffic } from './traffic.js';
 
 /** What `onInvalid` handlers are given: where the payload does not fit, and the bytes to keep. */
 export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
@@ -34,7 +39,7 @@ export interface Receiver<Events extends EventSchemas = {}, Extra extends object
     handler: Handler<EventOf<Matching<P, Events>, Events>, Extra>,
     options?: HandlerOptions,
   ): this;
-  /** For authentic events that nobody declared; without one they are answered 200 `ignored`. */
+  /** For authentic events that are not declared. Without one they are answered 200 `ignored`. */
   onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions): this;
   /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`, not 422. */
   onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions): this;
@@ -63,6 +68,8 @@ export interface Receiver<Events extends EventSchemas = {}, Extra extends object
  */
 export function receiver<const Events extends EventSchemas = {}, Extra extends object = {}>(
   options: ReceiverOptions<Events, Extra> = {},
+  // Never given. It makes `app.post('/hooks', receiver)` a type error, and the compiler prints its name.
+  ..._mountWhatReceiverReturns: never[]
 ): Receiver<Events, Extra> {
   const c = resolveOptions(options, memoryStore);
   const conductor = new Conductor(c);
@@ -80,24 +87,25 @@ export function receiver<const Events extends EventSchemas = {}, Extra extends o
       return hooks;
     },
     receive: (given: { rawBody: unknown; headers: HeadersLike }) => conductor.receive(given),
-    close: () => conductor.traffic.close(),
+    close: () => conductor.limiter.close(),
     eventNames: [...c.events.keys()],
   });
-  Object.defineProperty(hooks, 'inFlight', { get: () => conductor.traffic.inFlight, enumerable: true });
+  Object.defineProperty(hooks, 'inFlight', { get: () => conductor.limiter.inFlight, enumerable: true });
   return hooks as unknown as Receiver<Events, Extra>;
 }
 
 class Conductor {
-  readonly traffic: Traffic;
+  readonly limiter: InFlightLimiter;
   readonly #c: Configuration;
   readonly #log = new DeliveryLog();
 
   constructor(c: Configuration) {
     this.#c = c;
-    this.traffic = new Traffic(c.maxInFlight);
+    this.limiter = new InFlightLimiter(c.maxInFlight);
   }
 
   serve(req: IncomingMessage, res: ServerResponse): void {
+    if (typeof res?.writeHead !== 'function') throw new ConfigurationError(NOT_NODES);
     const delivery = new Delivery(req.headers, this.#c.logger ?? loggerOf(req) ?? defaultLogger());
     void this.#handle(delivery, req, (answer) => send(req, res, answer));
   }
@@ -115,81 +123,76 @@ class Conductor {
     const unreadable = inspectHeaders(headers, c.limit);
     if (unreadable) return unreadable;
     const signature = findSignature(headers, c.signatureHeader);
-    if (signature instanceof Fault) return signature;
+    if (signature instanceof Rejection) return signature;
     const bytes = await captureBody(source, headers, c);
-    if (bytes instanceof Fault) return bytes;
+    if (bytes instanceof Rejection) return bytes;
     delivery.rawBody = bytes;
-    const proof = await checkSignature({ bytes, headers }, signature, c);
-    if (proof instanceof Fault) return proof;
+    const checking = checkSignature({ bytes, headers }, signature, c);
+    const proof = isThenable(checking) ? await checking : checking;
+    if (proof instanceof Rejection) return proof;
     delivery.keyIndex = proof.keyIndex;
-    const decoded = await decodeEvent(bytes, proof.key, c);
-    if (decoded instanceof Fault) return decoded;
+    const decoding = decodeEvent(bytes, proof.key, c);
+    const decoded = isThenable(decoding) ? await decoding : decoding;
+    if (decoded instanceof Rejection) return decoded;
     delivery.decoded = decoded;
     const { handlers, subject, outcome } = c.handlers.recipients(decoded);
-    if (handlers.length === 0) return decoded.fault ?? 'ignored';
-    const work = () =>
-      dedupeDelivery(delivery, c, {
-        run: (attempt) => dispatchEvent(handlers, { delivery, attempt, subject }, c),
-        outcome,
-      });
-    return await delivery.resultOf(work, broken);
+    if (handlers.length === 0) return decoded.rejection ?? 'ignored';
+    delivery.deduped = await dedupeDelivery(delivery, c, {
+      fingerprint: new SignatureFingerprint(signature, bytes, proof.keys),
+      outcome,
+      run: (attempt, onPending) => dispatchEvent(handlers, { delivery, attempt, subject, onPending }, c),
+    });
+    return delivery.deduped.result;
   }
 
   /** From the first look at a delivery to its record; never rejects. */
   #handle(delivery: Delivery, source: BodySource, write: Write): Promise<Answer> {
     const work = async () => {
-      const refused = this.traffic.enter();
-      const result = refused ?? (await this.#travel(delivery, source).catch(broken));
-      const answer = respond(result);
+      const refused = this.limiter.enter();
+      let result: Result;
+      try {
+        result = refused ?? (await this.#travel(delivery, source));
+      } catch (cause) {
+        result = broken(cause);
+      }
+      const answer = respond(result, this.limiter.closing);
       this.#settled(delivery, result, { answer, sent: write(answer) });
       if (!refused) this.#leave(delivery);
       return answer;
     };
     const around = this.#c.observer?.around?.bind(this.#c.observer);
     if (!around) return work();
-    return observed(
-      (inner) => around({ headers: delivery.headers }, inner),
-      work,
-      (error) => delivery.observerFailed(error),
-    );
+    return observed((inner) => around({ headers: delivery.headers }, inner), work, delivery);
   }
 
   #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {
     const status = sent === 'sent' ? answer.status : 0;
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
-    tell(
-      this.#c.observer,
-      () => delivery.record(result, status, this.#c.events),
-      (error) => delivery.observerFailed(error),
-    );
+    if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
+    tell(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
   }
 
   /** A delivery whose handlers go on stays in flight until they settle, or are given up. */
   #leave(delivery: Delivery): void {
-    const work = delivery.unsettledWork;
-    if (!work) {
-      this.traffic.leave();
+    const late = delivery.deduped?.late?.catch(broken);
+    if (!late) {
+      this.limiter.leave();
       return;
     }
-    const { abandonment } = this.#c.deadlines;
-    const deadline = abandonment.set(() => this.traffic.leave());
-    work.then((result) => {
-      if (abandonment.clear(deadline)) this.traffic.leave();
-      this.#log.late(delivery, result);
-    });
+    late.then((result) => this.#log.late(delivery, result));
+    const given = withDeadline<Result | undefined>(late, this.#c.maxHandlerTime, () => undefined);
+    given.then(() => this.limiter.leave());
   }
 }
 
 type Write = (answer: Answer) => Sent;
 
-/** Nothing is known to lead here; if something does, the sender is to try again. */
-function broken(cause: unknown): Fault {
-  return new Fault('HANDLER_FAILED', { hint: 'The receiver itself failed.', cause });
-}
+const NOT_NODES =
+  'The receiver was not given the request and response of Node. In Fastify call reply.hijack() and pass request.raw and ' +
+  'reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; or call receive() and send its answer.';
 
-/** pino-http puts a logger on each request. */
-function loggerOf(req: IncomingMessage): Logger | undefined {
-  const { log } = req as { log?: unknown };
-  return isLogger(log) ? log : undefined;
+/** Nothing is known to lead here; if something does, the sender is to try again. */
+function broken(cause: unknown): Rejection {
+  return new Rejection('HANDLER_FAILED', { hint: 'The receiver itself failed.', cause });
 }

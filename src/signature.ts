@@ -1,8 +1,9 @@
 // Signs and verifies raw bytes: lower-case hex HMAC-SHA256, keyed with the private key (RFC 2104, RFC 4231).
+import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from './errors.js';
 
-/** A private key as text, or as bytes where it is not text. */
+/** A private key as text, or as bytes. Bytes that spell text are checked as that text. */
 export type PrivateKey = string | Uint8Array;
 
 /** A private key, checked and turned into a key object once, so that no delivery pays for it. */
@@ -13,7 +14,11 @@ export interface SigningKey {
 }
 
 const SIGNATURE = /^[0-9a-f]{64}$/;
+const KEY_PREFIX = 'pri_';
 const SANDBOX_PREFIX = 'pri_sandbox_';
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+const QUOTED = /^(["'`])pri_.*\1$/;
 
 /**
  * Whether the text has the shape of a signature. Ask before decoding it: `Buffer.from(text, 'hex')` stops
@@ -23,27 +28,46 @@ export function isSignature(text: unknown): text is string {
   return typeof text === 'string' && SIGNATURE.test(text);
 }
 
-/** What is wrong with a private key, in words that never quote it; undefined when nothing is. */
-export function keyFault(key: unknown): string | undefined {
-  if (key instanceof Uint8Array) return key.byteLength === 0 ? 'is empty' : undefined;
-  if (typeof key !== 'string') return `is ${key === null ? 'null' : `of type ${typeof key}`}, not text`;
-  if (key === '') return 'is empty: anyone could sign with it';
-  if (key.trim() === '') return 'is blank: anyone could sign with it';
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(key)) return 'has a line break or another control character in it';
-  if (key !== key.trim()) return 'begins or ends with white space';
-  if (key === 'undefined' || key === 'null' || key === '[object Object]') {
-    return 'is the text of a missing value: a variable was empty where it was put together';
-  }
+const COPY = 'Copy the private key from the dashboard.';
+
+/**
+ * What is wrong with a private key and what to do, in words that never quote it; undefined when nothing is.
+ *
+ * @param advice what to do about a key that is not there
+ */
+export function keyFault(given: unknown, advice = COPY): string | undefined {
+  const key = keyText(given);
+  if (key instanceof Uint8Array) return undefined;
+  if (typeof key !== 'string')
+    return `is ${key === null ? 'null' : `of type ${typeof key}`}, not text. ${advice}`;
+  if (key === '') return `is empty: anyone could sign with it. ${advice}`;
+  if (key.trim() === '') return `is blank: anyone could sign with it. ${advice}`;
+  if (/[\r\n]$/.test(key)) return "ends with a line break. Trim it: readFileSync(path, 'utf8').trim()";
+  if (CONTROL.test(key)) return `has a line break or another control character in it. ${advice}`;
+  if (key !== key.trim()) return 'begins or ends with white space. Trim it.';
+  if (QUOTED.test(key)) return 'is in quotes. Remove them: they are not part of the key.';
+  if (key === 'undefined' || key === 'null' || key === '[object Object]')
+    return 'is the text of a missing value. Check the variable that it is read from.';
   return undefined;
+}
+
+/**
+ * A key as text where its bytes spell text: those of a key file, say, whose line break would make every signature
+ * wrong. Random bytes are not UTF-8, or hold other control characters than a text file does.
+ */
+function keyText(key: unknown): unknown {
+  if (!(key instanceof Uint8Array) || !isUtf8(key)) return key;
+  const text = asBytes(key).toString('utf8');
+  const isText = text.startsWith(KEY_PREFIX) || !CONTROL.test(text.replace(/[\t\r\n]/g, ''));
+  return isText ? text : key;
 }
 
 /** @throws {ConfigurationError} for a key that anyone could guess, or that was plainly pasted wrongly. */
 export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
   const fault = keyFault(key);
-  if (fault) throw new ConfigurationError(`${option} ${fault}. Copy the private key from the dashboard.`);
+  if (fault) throw new ConfigurationError(`${option} ${fault}`);
   const secret = createSecretKey(Buffer.from(key));
-  return { secret, sandbox: typeof key === 'string' && key.startsWith(SANDBOX_PREFIX) };
+  return { secret, sandbox: String(keyText(key)).startsWith(SANDBOX_PREFIX) };
 }
 
 /**
@@ -59,7 +83,7 @@ export function sign(rawBody: string | Uint8Array, privateKey: PrivateKey): stri
   return signWith(asBytes(rawBody), signingKey(privateKey));
 }
 
-/** As {@link sign}, for whoever signs many bodies with one key. */
+/** Like {@link sign}, with a key that was checked before. */
 export function signWith(rawBody: Uint8Array, key: SigningKey): string {
   return createHmac('sha256', key.secret).update(rawBody).digest('hex');
 }
@@ -103,7 +127,7 @@ export function signingKeys(
 ): SigningKey[] {
   if (!Array.isArray(privateKey)) return [signingKey(privateKey as PrivateKey, option)];
   if (privateKey.length === 0)
-    throw new ConfigurationError(`${option} is an empty list: give at least one key.`);
+    throw new ConfigurationError(`${option} is an empty list. Give at least one key.`);
   return privateKey.map((key, index) =>
     signingKey(key, privateKey.length > 1 ? `${option}[${index}]` : option),
   );
@@ -116,7 +140,7 @@ export function asBytes(rawBody: string | Uint8Array): Buffer {
     return Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   if (typeof rawBody === 'string') return Buffer.from(rawBody);
   throw new ConfigurationError(
-    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}: give the bytes exactly as they were received, not the parsed body. ` +
+    `rawBody is ${rawBody === null ? 'null' : `of type ${typeof rawBody}`}. Give the bytes exactly as they were received, not the parsed body. ` +
       'Its signature cannot be checked after JSON.parse.',
   );
 }

@@ -4,9 +4,12 @@ import { constructEvent, type ReceiverOptions } from 'payment-webhooks';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../src/fixtures/fixture.js';
+import { asDeployed } from './setup/as-deployed.js';
 import { delivery, hmac, type SentDelivery } from './setup/delivery.js';
 import { type Endpoint, type Reply, startEndpoint } from './setup/endpoint.js';
 import { faultyStore } from './setup/faulty-store.js';
+
+asDeployed();
 
 /** A secret of every kind of place has this in it, and nothing that we write may have it. */
 const canary = (place: string) => `CHIRP-${place}`;

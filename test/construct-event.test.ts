@@ -89,6 +89,8 @@ describe('constructEvent', () => {
     ['SIGNATURE_MISMATCH', { privateKey: ['pri_other', 'pri_another'] }],
     ['SIGNATURE_MISMATCH', { rawBody: JSON.stringify(event, null, 1) }],
     ['KEY_MODE_MISMATCH', given(event, SANDBOX_KEY)],
+    ['KEY_MODE_MISMATCH', { ...given(event, SANDBOX_KEY), privateKey: Buffer.from(SANDBOX_KEY) }],
+    ['KEY_MODE_MISMATCH', { ...given(event, SANDBOX_KEY), privateKey: [KEY, Buffer.from(SANDBOX_KEY)] }],
   ])('throws SignatureError with %s: %j', (code, damage) => {
     const error = thrownBy(() => constructEvent({ ...given(event), ...damage }));
     expect(error).toBeInstanceOf(SignatureError);

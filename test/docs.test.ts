@@ -1,16 +1,17 @@
-// Runs what the docs show, and holds their tables and links to the code. docs/contributing.md has the conventions.
+// Runs what the docs show, and holds their tables and links to the code. docs/project/contributing.md has the conventions.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { OPTIONS } from '../src/client/options.js';
-import { FAULTS } from '../src/errors.js';
-import { DEFAULTS } from '../src/options.js';
+import { ANSWERS } from '../src/errors.js';
+import { DEFAULTS } from '../src/options/options.js';
 import { type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
+import { codeBlocks } from './setup/markdown.js';
 import { node, ROOT, tsx } from './setup/shell.js';
 
 const DOCS = [
   'README.md',
-  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
   ...readdirSync(join(ROOT, 'examples')).map((name) => `examples/${name}/README.md`),
 ].filter((name) => name.endsWith('.md'));
 
@@ -69,14 +70,33 @@ describe('docs/errors.md', () => {
     .map((section) => section.split('\n').filter(Boolean));
 
   test('has one heading for each code, in the order of the table', () => {
-    expect(sections.map(([heading]) => heading)).toEqual(Object.keys(FAULTS));
+    expect(sections.map(([heading]) => heading)).toEqual(Object.keys(ANSWERS));
   });
 
-  test.each(Object.entries(FAULTS))('says of %s what is answered', (code, { status, message }) => {
+  test.each(Object.entries(ANSWERS))('says of %s what is answered', (code, { status, message }) => {
     const [, line] = sections.find(([heading]) => heading === code) ?? [];
     const sent = code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID';
     if (sent) expect(line).toBe(`${status} "${message}"`);
     else expect(line).toMatch(/^Never sent: /);
+  });
+});
+
+test('docs/troubleshooting.md names every code that is answered 503', () => {
+  const [, section = ''] = read('docs/troubleshooting.md').split('The answer was 503.');
+  const named = codesIn(section.split('\n### ')[0]).filter((code) => /^[A-Z_]+$/.test(code));
+  const unavailable = Object.entries(ANSWERS).filter(([, { status }]) => status === 503);
+  expect(named.sort()).toEqual(unavailable.map(([code]) => code).sort());
+});
+
+describe('the commands of the docs', () => {
+  test('send a body with curl as JSON, and not as the form that curl says it is', () => {
+    const commands = DOCS.flatMap((doc) =>
+      codeBlocks(join(ROOT, doc))
+        .filter(({ language }) => language === 'sh')
+        .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split('\n')),
+    ).filter((line) => /\bcurl\b.* --data/.test(line));
+    expect(commands.length).toBeGreaterThan(10);
+    expect(commands.filter((line) => !line.includes("-H 'Content-Type: application/json'"))).toEqual([]);
   });
 });
 
@@ -125,7 +145,7 @@ describe('README.md', () => {
     const rows = tableBelow('README.md', '## Answers').flatMap(([status, , codes]) =>
       codesIn(codes).map((code) => [code, Number(status)]),
     );
-    const sent = Object.entries(FAULTS).filter(
+    const sent = Object.entries(ANSWERS).filter(
       ([code]) => code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID',
     );
     const shown = rows.filter(([code]) => /^[A-Z_]+$/.test(String(code)));

@@ -1,14 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { buildSync } from 'esbuild';
+import { Rejection } from '../src/delivery/rejection.js';
 import * as errors from '../src/errors.js';
+import { ROOT } from './setup/shell.js';
 
 const {
   BodyError,
   ConfigurationError,
   EventError,
-  FAULTS,
-  Fault,
+  ANSWERS,
   HandlerError,
   SignatureError,
   StoreError,
@@ -46,8 +49,8 @@ describe.each(KINDS)('%s', (name, Kind, error, code, status) => {
   });
 });
 
-describe('the table of faults', () => {
-  test.each(Object.entries(FAULTS))(
+describe('the table of codes', () => {
+  test.each(Object.entries(ANSWERS))(
     '%s has a status of an error, and a sentence',
     (code, { status, message }) => {
       expect(status).toBeGreaterThanOrEqual(400);
@@ -57,7 +60,7 @@ describe('the table of faults', () => {
   );
 
   test('says the same to everybody who is not authentic', () => {
-    const unauthentic = Object.values(FAULTS).filter(({ status }) => status === 401);
+    const unauthentic = Object.values(ANSWERS).filter(({ status }) => status === 401);
     expect(unauthentic).toHaveLength(4);
     expect(new Set(unauthentic.map(({ message }) => message))).toEqual(new Set(['Unauthenticated.']));
   });
@@ -73,7 +76,7 @@ describe('WebhookError.is', () => {
       'something that only bears the name',
       Object.assign(new Error('no'), { name: 'WebhookError', code: 'CLOSING' }),
     ],
-    ['a fault, which is a value and no error', new Fault('CLOSING')],
+    ['a fault, which is a value and no error', new Rejection('CLOSING')],
   ])('is false for %s', (_, value) => {
     expect(WebhookError.is(value)).toBe(false);
     expect(SignatureError.is(value)).toBe(false);
@@ -102,22 +105,90 @@ describe('WebhookError.is', () => {
       expect(copy.EventError.is(new EventError(issues))).toBe(true);
     });
   });
+});
 
-  test('knows them after a bundler has shortened the names of the classes', () => {
-    const { outputFiles } = buildSync({
-      entryPoints: [`${__dirname}/../src/errors.ts`],
-      bundle: true,
-      minify: true,
-      format: 'cjs',
-      write: false,
-    });
-    const bundle: { exports: typeof errors } = { exports: errors };
-    new Function('module', outputFiles[0]?.text ?? '')(bundle);
-    const { EventError: Minified, BodyError: Other, WebhookError: Base } = bundle.exports;
-    expect(Minified).not.toBe(EventError);
-    const error = new Minified(issues);
-    expect([Base.is(error), Minified.is(error), Other.is(error)]).toEqual([true, true, false]);
-    expect(EventError.is(error)).toBe(true);
+/** What each exported class of errors takes. */
+const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
+  WebhookError: ['CLOSING'],
+  SignatureError: ['SIGNATURE_MISMATCH'],
+  BodyError: ['BODY_TOO_LARGE'],
+  EventError: [issues],
+  HandlerError: [[new Error('no')]],
+  StoreError: ['Redis is down.'],
+  ConfigurationError: ['No key.'],
+  ServiceError: ['SERVICE_FAILED', 'GET /account/me: answered 500.'],
+  AuthenticationError: ['UNAUTHENTICATED', 'GET /account/me: answered 401.'],
+  PermissionError: ['FORBIDDEN', 'GET /account/me: answered 403.'],
+  NotFoundError: ['NOT_FOUND', 'DELETE /webhooks/1: answered 404.'],
+  ValidationError: ['VALIDATION_FAILED', 'POST /webhooks: answered 422.', { issues }],
+  RateLimitError: ['RATE_LIMITED', 'GET /webhooks: answered 429.'],
+  ConnectionError: ['TIMED_OUT', 'GET /webhooks: no answer within 10 s.'],
+};
+
+interface ErrorClass {
+  new (...args: readonly unknown[]): Error;
+  is(error: unknown): boolean;
+}
+/** By the name that they are exported under. */
+type ErrorClasses = ReadonlyMap<string, ErrorClass>;
+
+function errorClassesOf(door: object): ErrorClasses {
+  return new Map(Object.entries(door).filter(([, value]) => value?.prototype instanceof Error));
+}
+
+/** Names of the classes that take the error for one of theirs. */
+function namesFor(error: unknown, classes: ErrorClasses): string[] {
+  return [...classes].filter(([, Class]) => Class.is(error)).map(([name]) => name);
+}
+
+/** The door as an app has it after `esbuild --bundle --minify`. */
+function minified(file: string): object {
+  const { outputFiles } = buildSync({
+    entryPoints: [join(ROOT, 'src', file)],
+    bundle: true,
+    minify: true,
+    format: 'cjs',
+    platform: 'node',
+    packages: 'external',
+    write: false,
+  });
+  const text = outputFiles[0]?.text ?? '';
+  expect(text).not.toMatch(/class \w+Error\b/);
+  const bundle = { exports: {} };
+  new Function('module', 'require', text)(bundle, require);
+  return bundle.exports;
+}
+
+describe('errors of an app that is minified', () => {
+  const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const files = Object.keys(doors)
+    .filter((door) => door !== './package.json')
+    .map((door) => (door === '.' ? 'index.ts' : `${door.slice(2)}.ts`));
+  const plain = new Map(files.map((file) => [file, errorClassesOf(require(join(ROOT, 'src', file)))]));
+  const withErrors = files.filter((file) => plain.get(file)?.size);
+  /** Of all doors: no class of one family takes the errors of the other. */
+  const all: ErrorClasses = new Map([...plain.values()].flatMap((classes) => [...classes]));
+
+  test('are exported by these doors, and are all made here', () => {
+    expect(withErrors).toEqual(['index.ts', 'client.ts']);
+    expect([...all.keys()].sort()).toEqual(Object.keys(ARGUMENTS).sort());
+  });
+
+  test.each(withErrors)('keep their names and their kinds, beside a copy that is not: %s', (file) => {
+    const short = errorClassesOf(minified(file));
+    expect([...short.keys()].sort()).toEqual([...(plain.get(file)?.keys() ?? [])].sort());
+    for (const [name, Short] of short) {
+      const Plain = all.get(name) ?? Short;
+      expect(Short).not.toBe(Plain);
+      const kinds = [...all].filter(([, Kind]) => Kind === Plain || Plain.prototype instanceof Kind);
+      const names = kinds.map(([kind]) => kind);
+      for (const Class of [Plain, Short]) {
+        const error = new Class(...(ARGUMENTS[name] ?? []));
+        expect(error.name).toBe(name);
+        expect(namesFor(error, all)).toEqual(names);
+        expect(namesFor(error, short)).toEqual(names.filter((kind) => short.has(kind)));
+      }
+    }
   });
 });
 
@@ -145,7 +216,7 @@ describe('what an error holds', () => {
   });
 
   test('an EventError holds places and expectations', () => {
-    expect(new EventError(issues)).toMatchObject({ issues, message: FAULTS.EVENT_INVALID.message });
+    expect(new EventError(issues)).toMatchObject({ issues, message: ANSWERS.EVENT_INVALID.message });
     expect(new EventError(issues, 'More precisely.').message).toBe('More precisely.');
   });
 
@@ -166,16 +237,16 @@ describe('what an error holds', () => {
   });
 });
 
-describe('Fault', () => {
+describe('Rejection', () => {
   test('is a value with a code, and what the operator and the sender may know', () => {
     const cause = new Error('no');
-    expect({ ...new Fault('IN_PROGRESS', { hint: 'wait', retryAfterMs: 5, issues, cause }) }).toEqual({
+    expect({ ...new Rejection('IN_PROGRESS', { hint: 'wait', retryAfterMs: 5, issues, cause }) }).toEqual({
       code: 'IN_PROGRESS',
       hint: 'wait',
       retryAfterMs: 5,
       issues,
       cause,
     });
-    expect(new Fault('CLOSING')).toEqual({ code: 'CLOSING' });
+    expect(new Rejection('CLOSING')).toEqual({ code: 'CLOSING' });
   });
 });

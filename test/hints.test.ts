@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RequestHandler } from 'express';
-import type { ReceiverOptions } from 'payment-webhooks';
-import { Deadlines } from '../src/deadlines.js';
+import express, { type RequestHandler } from 'express';
+import { keepRawBody, type ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { captureBody, inspectHeaders } from '../src/receiver/capture-body.js';
+import { findSignature } from '../src/receiver/check-signature.js';
 import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from './setup/delivery.js';
 import { startEndpoint } from './setup/endpoint.js';
 
@@ -27,9 +27,10 @@ const shortened: RequestHandler = (req, _res, next) => {
   (req as { rawBody?: Buffer }).rawBody = good.body.subarray(1);
   req.resume().once('end', next);
 };
-const CURE =
-  "Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(express.json()). " +
-  'Or let the parser keep the bytes: express.json({ verify: keepRawBody }).';
+const cure = (parser: string) =>
+  `Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(${parser}()). ` +
+  `Or let the parser keep the bytes: ${parser}({ verify: keepRawBody }).`;
+const FORM = 'application/x-www-form-urlencoded';
 
 interface Row {
   readonly options?: ReceiverOptions;
@@ -58,17 +59,66 @@ const rows: Row[] = [
   {
     before: drained,
     code: 'BODY_CONSUMED',
-    hint: `Something read the body before the receiver and kept no bytes, such as express.json(). ${CURE}`,
+    hint: `Something read the body before the receiver and kept no bytes. ${cure('express.json')}`,
+  },
+  {
+    before: express.json(),
+    code: 'BODY_CONSUMED',
+    hint: `express.json() or the like read the body before the receiver and kept no bytes. ${cure('express.json')}`,
+  },
+  {
+    before: express.json({ type: '*/*' }),
+    sent: withHeader('content-type', 'application/vnd.service+json; charset=utf-8'),
+    code: 'BODY_CONSUMED',
+    hint: `express.json() or the like read the body before the receiver and kept no bytes. ${cure('express.json')}`,
+  },
+  {
+    // The JSON parser of this app keeps the bytes; it is the other one that does not.
+    before: express.Router().use(express.json({ verify: keepRawBody }), express.urlencoded()),
+    sent: withHeader('content-type', FORM),
+    code: 'BODY_CONSUMED',
+    hint:
+      'express.urlencoded() or the like read the body before the receiver and kept no bytes, because the request says ' +
+      `Content-Type: ${FORM}. Events are JSON: send application/json. ${cure('express.urlencoded')}`,
+  },
+  {
+    before: express.text({ type: '*/*' }),
+    sent: delivery(`\ufeff${good.body}`),
+    code: 'BODY_CONSUMED',
+    hint: `express.text() or the like changed the body when it made text of it. ${cure('express.text')}`,
   },
   {
     before: asText,
     code: 'BODY_CONSUMED',
-    hint: `Something called req.setEncoding(), which turns the bytes into text. ${CURE}`,
+    hint: `Something called req.setEncoding(), which turns the bytes into text. ${cure('express.json')}`,
   },
   {
     before: shortened,
     code: 'BODY_MALFORMED',
     hint: 'The body has another length than its Content-Length.',
+  },
+  {
+    sent: withHeader('x-service-signature', ''),
+    code: 'SIGNATURE_MISSING',
+    hint: 'The header x-service-signature is missing or empty.',
+  },
+  {
+    options: { signatureHeader: 'X-Pay-Signature' },
+    sent: withHeader('x-hmac-sha256', 'secret'),
+    code: 'SIGNATURE_MISSING',
+    hint:
+      'The header x-pay-signature is missing or empty. These came: x-service-signature, x-hmac-sha256. ' +
+      'If one of them carries the signature, name it in the option signatureHeader.',
+  },
+  {
+    options: {
+      timeout: 50,
+      maxHandlerTime: 60,
+      lease: 60,
+      handlers: { '*': never, 'transaction.*': () => {} },
+    },
+    code: 'HANDLER_TIMEOUT',
+    hint: 'Still running after 50 ms: never.',
   },
   {
     sent: withHeader('x-service-signature', 'abc'),
@@ -114,6 +164,45 @@ describe('the log line of a refusal says what to look at', () => {
   });
 });
 
+describe('the log line of an ignored event says why', () => {
+  test.each<[string, ReceiverOptions]>([
+    [
+      "No handler is registered for it. Register one: hooks.on('transaction.paid', async (event) => { … }).",
+      { handlers: {} },
+    ],
+    ['The option sandbox says to ignore it.', { sandbox: 'only' }],
+  ])('%s', async (hint, options) => {
+    const endpoint = await startEndpoint(options);
+    expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(endpoint.log.lines).toMatchObject([{ level: 30, outcome: 'ignored', hint }]);
+  });
+
+  test('and leaves it to onInvalid to say so', async () => {
+    const endpoint = await startEndpoint();
+    endpoint.hooks.onInvalid(() => {});
+    const unfit = delivery({ ...fixtures.transactionPaid(), payload: {} });
+    expect(await endpoint.post(unfit)).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(endpoint.log.lines[0]).not.toHaveProperty('hint');
+  });
+});
+
+describe('similar headers', () => {
+  test('are named up to five, and only in words that any log takes', () => {
+    const headers = Object.fromEntries(
+      Array.from({ length: 9 }, (_, index) => [`x-signature-${index}`, 'secret'] as const),
+    );
+    const fault = findSignature(
+      { ['x-sign\n' as string]: 'a', [`${'x'.repeat(99)}sign`]: 'a', ...headers },
+      'x-s',
+    );
+    expect(fault).toMatchObject({
+      code: 'SIGNATURE_MISSING',
+      hint: expect.stringMatching(/These came: (x-signature-\d(, )?){5}\. If one/),
+    });
+    expect(JSON.stringify(fault)).not.toContain('secret');
+  });
+});
+
 describe('headers that rule a body out before it is read', () => {
   test.each([
     ['content-length', '101', 'BODY_TOO_LARGE'],
@@ -141,8 +230,8 @@ describe('headers that rule a body out before it is read', () => {
 });
 
 describe('bytes that a platform hands over', () => {
-  const deadlines = { body: new Deadlines(1_000) } as Parameters<typeof captureBody>[2]['deadlines'];
-  const capture = (source: object, headers = {}) => captureBody(source, headers, { limit: 4, deadlines });
+  const capture = (source: object, headers = {}) =>
+    captureBody(source, headers, { limit: 4, bodyTimeout: 1_000 });
   const bytes = Buffer.from([0xff, 0, 0x7b, 0x7d]);
   const shared = new Uint8Array([1, ...bytes, 2]);
 

@@ -1,4 +1,4 @@
-// The layout, kept true: captions, floors, stations, sizes. docs/contributing.md says why each rule is there.
+// The layout, kept true: captions, floors, stations, sizes. docs/project/contributing.md says why each rule is there.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -14,36 +14,33 @@ const sources = readSources(join(ROOT, 'src'));
 const FLOORS: readonly (readonly string[])[] = [
   // 0: ground. No rule of the service, no option.
   [
-    'collect-body',
-    'deadlines',
-    'duration',
+    'delivery/deadline',
+    'delivery/describe-error',
+    'delivery/fingerprint',
+    'delivery/headers',
+    'delivery/keep-raw-body',
+    'delivery/read-body',
+    'delivery/rejection',
+    'delivery/thenable',
     'errors',
-    'headers',
-    'keep-raw-body',
-    'linked-list',
-    'nearest-name',
+    'options/duration',
+    'options/nearest-name',
+    'options/unknown-option',
     'signature',
-    'stack-frames',
-    'token',
-    'unknown-option',
+    'stores/memory/linked-list',
+    'stores/token',
   ],
   // 1: language. The words that the stations speak.
   [
-    'delivery',
-    'delivery-log',
+    'delivery/',
     'events/',
-    'handler',
-    'handler-context',
-    'handlers',
-    'keys',
-    'lease',
+    'handlers/',
     'logger',
     'observer',
-    'option-checks',
-    'options',
-    'stores/ask',
+    'options/',
+    'stores/call-store',
+    'stores/claim-answer',
     'stores/store',
-    'traffic',
   ],
   // 2: rooms. They know the language, and not each other.
   [
@@ -51,16 +48,23 @@ const FLOORS: readonly (readonly string[])[] = [
     'fixtures/',
     'opentelemetry/',
     'receiver/',
+    'stores/memory/',
     'stores/memory',
     'stores/postgres',
     'stores/postgres/',
     'stores/redis',
+    'stores/redis/',
   ],
   // 3: conductors.
   ['construct-event', 'queues/', 'receiver', 'simulator/', 'testing/'],
   // 4: doors.
   ['cli', 'cli/', 'client', 'index', 'opentelemetry', 'simulator', 'testing'],
 ];
+
+/** All that lies beside the rooms. Anything else belongs into one. */
+const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'simulator', 'testing'];
+const CONDUCTORS = ['construct-event', 'receiver'];
+const GROUND = ['errors', 'logger', 'observer', 'signature'];
 
 const ROOMS = FLOORS[2] ?? [];
 const STATIONS = [
@@ -80,8 +84,17 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^receiver$/,
     /^(?:fixtures|client)\/|^stores\/(?!memory$)/,
   ],
-  ['a store knows the contract, and no other store', /^stores\/(?:memory|redis)/, /^stores\/(?!store$)/],
-  ['a store knows the contract, and its own folder', /^stores\/postgres/, /^stores\/(?!store$|postgres\/)/],
+  [
+    'a store knows the contract, and its own folder',
+    /^stores\/memory/,
+    /^stores\/(?!store$|token$|memory\/)/,
+  ],
+  [
+    'a store knows the contract, and its own folder',
+    /^stores\/postgres/,
+    /^stores\/(?!store$|token$|postgres\/)/,
+  ],
+  ['a store knows the contract, and its own folder', /^stores\/redis/, /^stores\/(?!store$|token$|redis\/)/],
   ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],
   ['the simulator is the other side of the wire', /^simulator/, /^(?:receiver|client)(?:$|\/)/],
   ['nobody imports the CLI', /^(?!cli)/, /^cli(?:$|\/)/],
@@ -158,6 +171,13 @@ describe('every file in src', () => {
   test('is named by what it is, not by what kind of code is in it', () => {
     const vague = /(?:^|\/)(?:utils?|helpers?|common|types?|misc)$/;
     expect(sources.filter(({ path }) => vague.test(path)).map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('the root of src', () => {
+  test('holds the doors, the two that conduct, and what everyone may use', () => {
+    const root = sources.map(({ path }) => path).filter((path) => !path.includes('/'));
+    expect(root).toEqual([...DOORS, ...CONDUCTORS, ...GROUND].sort());
   });
 });
 

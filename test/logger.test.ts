@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type express from 'express';
 import type { RequestHandler } from 'express';
 import { type Logger, type ReceiverOptions, receiver } from 'payment-webhooks';
 import type { Logger as Pino } from 'pino';
@@ -133,6 +134,19 @@ describe('what a stranger can cause', () => {
     expect(deliveryLines(endpoint)).toMatchObject([{ code: 'KEY_MODE_MISMATCH', keyIndex: 1 }]);
   });
 
+  test('and is a mistake of ours is logged once for each cause', async () => {
+    const before = (framework: typeof express) => [framework.json(), framework.urlencoded()];
+    const endpoint = await startEndpoint({}, { before });
+    const sent = delivery();
+    const form = {
+      ...sent,
+      headers: { ...sent.headers, 'content-type': 'application/x-www-form-urlencoded' },
+    };
+    for (const each of [form, form, sent, sent]) await endpoint.post(each);
+    const hints = deliveryLines(endpoint).map(({ hint }) => /express\.\w+/.exec(String(hint))?.[0]);
+    expect(hints).toEqual(['express.urlencoded', 'express.json']);
+  });
+
   test('without any signature being looked at is held back as well', async () => {
     const endpoint = await startEndpoint({ limit: 100 });
     for (const _ of 'abc') await endpoint.post();
@@ -154,7 +168,7 @@ describe('what a stranger can cause', () => {
     ]);
   });
 
-  test('is counted anew after each line', () => {
+  test('is counted again after each line', () => {
     const throttle = new Throttle();
     let now = 0;
     jest.spyOn(performance, 'now').mockImplementation(() => now);

@@ -184,6 +184,10 @@ const DOORS: Readonly<Record<string, Door>> = {
   },
 };
 
+/** The doors that are a path below the name of the package. */
+const subpaths = Object.keys(DOORS).filter((door) => door !== '.');
+const topFolders = [...new Set(subpaths.map((door) => door.split('/')[1] ?? ''))];
+
 const doors = Object.keys(DOORS).map((door) => [door, door.replace('.', 'payment-webhooks')] as const);
 const brought = Object.values(DOORS).flatMap(({ brings = [] }) => brings);
 const modes = [
@@ -192,11 +196,13 @@ const modes = [
 ] as const;
 
 let folder: string;
+let source: string;
 let installed: string;
 
 beforeAll(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'package-')));
-  const tarball = await pack(join(folder, 'source'));
+  source = join(folder, 'source');
+  const tarball = await pack(source);
   cpSync(join(ROOT, 'test/package'), folder, { recursive: true });
   const versions = Object.fromEntries(
     ['express', '@types/express', '@types/node', ...brought].map((name) => [name, devDependencies[name]]),
@@ -256,12 +262,32 @@ describe('the package', () => {
     expect(bytesOf(all.filter((file) => statSync(file).isFile()))).toBeLessThan(1_500_000);
   });
 
-  test('holds the build, its README and its licence, and no source, test or map', () => {
-    expect(readdirSync(installed).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+  test('holds the build, its README, its licence and its doors, and no source, test or map', () => {
+    expect(readdirSync(installed).sort()).toEqual(
+      ['LICENSE', 'README.md', 'dist', 'package.json', ...topFolders].sort(),
+    );
     const kinds = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(installed, 'dist', name)).isFile())
       .map((name) => /\.[a-z.]+$/.exec(name)?.[0]);
     expect([...new Set(kinds)].sort()).toEqual(['.css', '.d.ts', '.html', '.js', '.json', '.txt']);
+  });
+});
+
+describe('for what reads no `exports`', () => {
+  test.each(subpaths)('the folder %s leads to what a require() of the door loads', (door) => {
+    const folder = join(installed, door);
+    expect(readdirSync(folder)).toEqual(['package.json']);
+    const { main, types, ...rest } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const { default: file, types: declarations } = DECLARED[door].require;
+    expect({ main: join(folder, main), types: join(folder, types) }).toEqual({
+      main: join(installed, file),
+      types: join(installed, declarations),
+    });
+    expect(rest).toEqual({});
+  });
+
+  test('packing leaves no folder behind', () => {
+    expect(readdirSync(source).filter((name) => topFolders.includes(name))).toEqual([]);
   });
 });
 
@@ -300,7 +326,7 @@ describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
     expect(packages.filter((name) => !dependenciesOf('payment-webhooks').has(name))).toEqual([]);
     const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
     const closed =
-      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry)\b|\/stores\/(?!ask|memory|store)/;
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry)\b|\/stores\/(?!call-store|claim-answer|memory|store)/;
     expect(ours.filter((file) => closed.test(file))).toEqual([]);
   });
 });
@@ -353,6 +379,12 @@ describe(`in strict TypeScript ${OLDEST_TYPESCRIPT}`, () => {
     expect(await compile(['app.ts', 'app.cts'], ...options)).toEqual(NO_COMPLAINT);
   }, 120_000);
 
+  test('the types read well where the oldest resolution finds them, and every door exports those listed', async () => {
+    const options = ['--module', 'commonjs', '--moduleResolution', 'node10', '--skipLibCheck'];
+    const lists = doors.map((_, index) => `door-${index}.ts`);
+    expect(await compile(['app.ts', ...lists], ...options)).toEqual(NO_COMPLAINT);
+  }, 120_000);
+
   test('the types read well where a bundler resolves them, and every door exports those listed', async () => {
     const options = ['--module', 'esnext', '--moduleResolution', 'bundler', '--skipLibCheck'];
     const lists = doors.map((_, index) => `door-${index}.ts`);
@@ -361,6 +393,12 @@ describe(`in strict TypeScript ${OLDEST_TYPESCRIPT}`, () => {
 });
 
 const NO_COMPLAINT = { code: 0, stdout: '', stderr: '' };
+
+test('holds off strangers and careless apps, once it is installed', async () => {
+  const { code, stdout, stderr } = await node(['attacks.js'], { cwd: join(folder, 'attacks') });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.match(/^held off: /gm)).toHaveLength(9);
+}, 120_000);
 
 describe('in a Jest without configuration', () => {
   test('a user’s CommonJS suite passes', async () => {
@@ -378,7 +416,7 @@ describe('the program', () => {
     const program = join(folder, 'node_modules/.bin/payment-webhooks');
     const running = start(`exec ${program} simulate --demo --port 0`);
     try {
-      await running.printed('sim_token_none');
+      await running.printed('More keys and tokens');
       const [, page = ''] = /^page +(\S+)$/m.exec(running.output()) ?? [];
       const html = await (await fetch(page)).text();
       const assets = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, path = '']) => path);

@@ -278,6 +278,17 @@ describe('close()', () => {
     expect(await endpoint.post()).toMatchObject(closing);
   });
 
+  test('ends the connections of those in flight with their answers', async () => {
+    const { endpoint, work, running } = await slowEndpoint();
+    const socket = await openSocket(endpoint.port);
+    socket.write(wire(delivery()));
+    await running();
+    const closed = endpoint.hooks.close();
+    work.open();
+    expect(await socket.closed).toMatch(/^HTTP\/1\.1 200 .*\r\nConnection: close\r\n.*"processed"\}$/s);
+    await closed;
+  });
+
   test('waits for the last of several', async () => {
     const works = [gate(), gate()];
     let runs = 0;

@@ -164,23 +164,42 @@ describe('isSignature', () => {
 
 describe('keyFault', () => {
   test.each<[string, unknown, RegExp]>([
-    ['empty text', '', /^is empty: anyone could sign with it$/],
+    ['empty text', '', /^is empty: anyone could sign with it\. Copy the private key from the dashboard\.$/],
     ['spaces', '   ', /^is blank/],
     ['a line break only', '\n', /^is blank/],
-    ['a line break at the end', 'pri_secret\n', /^has a line break or another control character/],
+    [
+      'a line break at the end',
+      'pri_secret\n',
+      /^ends with a line break\. Trim it: readFileSync\(path, 'utf8'\)\.trim\(\)$/,
+    ],
     ['a carriage return inside', 'pri_\rsecret', /^has a line break/],
     ['a NUL inside', 'pri_\0secret', /^has a line break/],
     ['a DEL inside', 'pri_\x7fsecret', /^has a line break/],
-    ['a space before', ' pri_secret', /^begins or ends with white space$/],
-    ['a no-break space behind', 'pri_secret\u00a0', /^begins or ends with white space$/],
+    ['a space before', ' pri_secret', /^begins or ends with white space\. Trim it\.$/],
+    ['a no-break space behind', 'pri_secret\u00a0', /^begins or ends with white space\. Trim it\.$/],
     ['the text undefined', 'undefined', /^is the text of a missing value/],
     ['the text null', 'null', /^is the text of a missing value/],
     ['the text of an object', '[object Object]', /^is the text of a missing value/],
-    ['no bytes', new Uint8Array(), /^is empty$/],
-    ['undefined', undefined, /^is of type undefined, not text$/],
-    ['null', null, /^is null, not text$/],
-    ['a number', 7, /^is of type number, not text$/],
-    ['an object', { secret: 'pri_secret' }, /^is of type object, not text$/],
+    [
+      'no bytes',
+      new Uint8Array(),
+      /^is empty: anyone could sign with it\. Copy the private key from the dashboard\.$/,
+    ],
+    ['bytes of spaces', Buffer.from('  '), /^is blank/],
+    ['the bytes of a line break', Buffer.from('\n'), /^is blank/],
+    ['the bytes of a key file with its line break', Buffer.from('pri_secret\n'), /^ends with a line break/],
+    ['the bytes of a key file of Windows', Buffer.from('pri_secret\r\n'), /^ends with a line break/],
+    ['the bytes of a key with a NUL inside', Buffer.from('pri_\0secret'), /^has a line break/],
+    ['the bytes of another key with a line break', Buffer.from('whsec_secret\n'), /^ends with a line break/],
+    ['the bytes of a key behind a byte-order mark', Buffer.from('\ufeffpri_secret'), /^begins or ends with/],
+    ['the bytes of the text undefined', Buffer.from('undefined'), /^is the text of a missing value/],
+    ['a view of a larger buffer', Buffer.from('xpri_secret\nx').subarray(1, 12), /^ends with a line break/],
+    ['undefined', undefined, /^is of type undefined, not text\./],
+    ['null', null, /^is null, not text\./],
+    ['double quotes around it', '"pri_secret"', /^is in quotes\. Remove them/],
+    ['single quotes around it', "'pri_secret'", /^is in quotes\. Remove them/],
+    ['a number', 7, /^is of type number, not text\./],
+    ['an object', { secret: 'pri_secret' }, /^is of type object, not text\./],
   ])('finds fault with %s, without quoting it', (_, key, message) => {
     expect(keyFault(key)).toMatch(message);
     expect(keyFault(key)).not.toContain('secret');
@@ -191,7 +210,7 @@ describe('keyFault', () => {
     ]) {
       expect(() => use(key as PrivateKey)).toThrow(ConfigurationError);
       expect(() => use(key as PrivateKey)).toThrow(
-        /^privateKey(?!.*secret).*Copy the private key from the dashboard\.$/,
+        /^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check) ./,
       );
     }
   });
@@ -201,18 +220,22 @@ describe('keyFault', () => {
     ['a key with a space inside', 'pri_a b'],
     ['a key outside ASCII', 'pri_schlüssel'],
     ['one zero byte', new Uint8Array(1)],
-    ['bytes that are a line break', Buffer.from('\n')],
+    ['bytes that are not UTF-8', Buffer.alloc(20, 0xaa)],
+    ['bytes that are UTF-8 but no text', Buffer.alloc(20, 0x0b)],
+    ['the bytes of a live key', Buffer.from('pri_0123456789abcdef')],
   ])('finds none with %s', (_, key) => {
     expect(keyFault(key)).toBeUndefined();
   });
 });
 
 describe('signingKey', () => {
-  test('knows a sandbox key by its prefix, and only as text', () => {
+  test('knows a sandbox key by its prefix, as text and as bytes', () => {
     expect(signingKey('pri_sandbox_1').sandbox).toBe(true);
     expect(signingKey('pri_1').sandbox).toBe(false);
     expect(signingKey('xpri_sandbox_1').sandbox).toBe(false);
-    expect(signingKey(Buffer.from('pri_sandbox_1')).sandbox).toBe(false);
+    expect(signingKey(Buffer.from('pri_sandbox_1')).sandbox).toBe(true);
+    expect(signingKey(new Uint8Array(Buffer.from('pri_sandbox_1'))).sandbox).toBe(true);
+    expect(signingKey(Buffer.from('pri_1')).sandbox).toBe(false);
   });
 
   test('shows the key in no inspection and no JSON', () => {
@@ -260,7 +283,7 @@ describe('several keys', () => {
 
   test('an empty list is refused: it would refuse every delivery', () => {
     expect(() => verifySignature('{}', '', [])).toThrow(
-      'privateKey is an empty list: give at least one key.',
+      'privateKey is an empty list. Give at least one key.',
     );
   });
 
@@ -302,7 +325,7 @@ describe('the body', () => {
       expect(() => use(body as string)).toThrow(ConfigurationError);
       expect(() => use(body as string)).toThrow(
         new ConfigurationError(
-          `rawBody is ${got}: give the bytes exactly as they were received, not the parsed body. ` +
+          `rawBody is ${got}. Give the bytes exactly as they were received, not the parsed body. ` +
             'Its signature cannot be checked after JSON.parse.',
         ),
       );
@@ -312,7 +335,9 @@ describe('the body', () => {
 
 describe('any damage is refused', () => {
   const bodies = fc.uint8Array({ minLength: 1, maxLength: 300 });
-  const keys = fc.uint8Array({ minLength: 1, maxLength: 150 });
+  // Bytes that spell text are held to what a key of text is held to.
+  const isKey = (bytes: Uint8Array) => keyFault(bytes) === undefined;
+  const keys = fc.uint8Array({ minLength: 1, maxLength: 150 }).filter(isKey);
   const flipped = (bytes: Uint8Array, bit: number) => {
     const copy = Uint8Array.from(bytes);
     const index = Math.floor(bit / 8) % bytes.length;
@@ -323,6 +348,7 @@ describe('any damage is refused', () => {
   test('a good signature verifies, and with one bit flipped in body, signature or key it does not', () => {
     fc.assert(
       fc.property(bodies, keys, fc.nat(), (body, key, bit) => {
+        fc.pre(isKey(flipped(key, bit)));
         const signature = sign(body, key);
         const digest = Buffer.from(signature, 'hex');
         expect(verifySignature(body, signature, key)).toBe(true);

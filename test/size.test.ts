@@ -8,11 +8,11 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
-  '.': 42_000,
+  '.': 49_000,
   './client': 23_000,
   './opentelemetry': 10_000,
-  './queues/bullmq': 32_000,
-  './simulator': 72_000,
+  './queues/bullmq': 34_000,
+  './simulator': 76_000,
   './stores/postgres': 14_000,
   './stores/redis': 8_500,
   './testing': 26_000,

@@ -31,7 +31,7 @@ async function check(): Promise<number> {
   return say(0, `The payment was delivered (attempts: ${attempts.length}), and its order is paid.`);
 }
 
-/** Answers of the simulator stand under `data`. */
+/** The simulator answers `{ data }`. */
 async function dataOf<Data>(response: Response): Promise<Data> {
   const { data } = (await response.json()) as { data: Data };
   return data;

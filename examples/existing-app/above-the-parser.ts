@@ -1,4 +1,4 @@
-// Right: the receiver stands above the parser, so it reads the request first.
+// Right: the receiver is above the parser, so it reads the request first.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import { handlers } from './handlers.js';

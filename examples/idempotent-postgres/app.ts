@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 
 export const pool = new Pool({
   connectionString: process.env.DATABASE_URL ?? 'postgres://localhost/postgres',
-  // Each delivery at work holds a connection; one that gets none in time is answered 503 and comes again.
+  // Each delivery in flight holds a connection. One that gets none in time is answered 503: a retry can succeed.
   max: 20,
   connectionTimeoutMillis: 1_000,
 });
@@ -45,9 +45,10 @@ app.post('/hooks', hooks);
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
   migrate().then(() => {
-    const server = app.listen(port, () =>
-      console.log(`Deliveries are taken at http://localhost:${port}/hooks`),
-    );
+    const server = app.listen(port, (error) => {
+      if (error) throw error;
+      console.log(`Listening on http://localhost:${port}/hooks`);
+    });
     process.once('SIGTERM', async () => {
       await hooks.close();
       server.close(() => pool.end());

@@ -1,10 +1,10 @@
-// Event ids live in Redis, so a repetition is known whichever process it reaches, and after a restart.
+// Event ids are in Redis, so every process recognises a retry, also after a restart.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { createClient } from 'redis';
 
-// Without the queue a command fails at once while Redis is away, and the delivery is answered 503 to come again.
+// Without the queue a command fails at once while Redis is down. The delivery is answered 503: a retry can succeed.
 export const client = createClient({
   url: process.env.REDIS_URL ?? 'redis://localhost:6379',
   disableOfflineQueue: true,
@@ -29,9 +29,10 @@ app.post('/hooks', hooks);
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
   client.once('ready', () => {
-    const server = app.listen(port, () =>
-      console.log(`Deliveries are taken at http://localhost:${port}/hooks`),
-    );
+    const server = app.listen(port, (error) => {
+      if (error) throw error;
+      console.log(`Listening on http://localhost:${port}/hooks`);
+    });
     process.once('SIGTERM', async () => {
       await hooks.close();
       server.close(() => client.close());

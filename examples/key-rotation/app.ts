@@ -1,4 +1,4 @@
-// While a key is being replaced, deliveries signed with either are genuine.
+// Accepts a delivery that any of several keys signed. Whether the service uses two for a time is not documented.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 
@@ -30,5 +30,8 @@ app.post(
 
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
-  app.listen(port, () => console.log(`Deliveries are taken at http://localhost:${port}/hooks`));
+  app.listen(port, (error) => {
+    if (error) throw error;
+    console.log(`Listening on http://localhost:${port}/hooks`);
+  });
 }

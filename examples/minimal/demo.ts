@@ -70,7 +70,7 @@ const steps: readonly Step[] = [
     expected: { status: 401, body: { message: 'Unauthenticated.' }, handler: 'did not run' },
   },
   {
-    title: 'A payment arrives while the database is away',
+    title: 'A payment arrives while the database is down',
     ...second,
     expected: {
       status: 500,
@@ -82,7 +82,7 @@ const steps: readonly Step[] = [
     },
   },
   {
-    title: 'The database is back, and the service tries again',
+    title: 'The database is back, and the service retries',
     ...second,
     note: 'the same bytes',
     expected: { status: 200, body: processed, handler: 'succeeded' },

@@ -3,11 +3,11 @@
 const paid = new Map<string, { amount: string; currency: string }>();
 
 export const orders = {
-  /** Set it to false to see what happens to a payment while the database is away. */
+  /** Set it to false to see what happens to a payment while the database is down. */
   online: true,
 
   async markPaid(id: string, amount: string, currency: string): Promise<void> {
-    if (!orders.online) throw new Error('the database is away');
+    if (!orders.online) throw new Error('the database is down');
     paid.set(id, { amount, currency });
   },
 

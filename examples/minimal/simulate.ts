@@ -50,7 +50,7 @@ export async function simulate({ url, privateKey, port }: Where): Promise<Simula
     await pay('Somebody changes one on the way', 'order-2002', 2, { fault: 'tamper_body' }),
   ];
   orders.online = false;
-  results.push(await pay('A payment arrives while the database is away', 'order-2003', 2));
+  results.push(await pay('A payment arrives while the database is down', 'order-2003', 2));
   const asExpected = results.every(Boolean);
   console.log(
     asExpected

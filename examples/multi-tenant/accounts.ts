@@ -10,7 +10,7 @@ export const accounts: ReadonlyMap<string, Account> = new Map(
 );
 
 export const secrets = {
-  /** Slow, and it can fail: the receiver gives it `storeTimeout`, then answers 503 so that the service retries. */
+  /** Slow, and it can fail: the receiver gives it `storeTimeout`, then answers 503, which asks for a retry. */
   async privateKeyOf(account: string): Promise<string> {
     return `pri_of_${account}`;
   },

@@ -39,9 +39,10 @@ export const metrics = createServer(scrape);
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
   metrics.listen(Number(process.env.METRICS_PORT ?? 9464));
-  const server = app.listen(port, () =>
-    console.log(`Deliveries are taken at http://localhost:${port}/hooks`),
-  );
+  const server = app.listen(port, (error) => {
+    if (error) throw error;
+    console.log(`Listening on http://localhost:${port}/hooks`);
+  });
   process.once('SIGTERM', async () => {
     await hooks.close();
     server.close();

@@ -5,7 +5,7 @@ import { receiver } from 'payment-webhooks';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { QUEUE, REDIS_URL } from './queue.js';
 
-// While Redis is away a delivery is refused at once, and not only when its time is up.
+// While Redis is down a delivery fails at once, and not only at its timeout.
 export const queue = new Queue(QUEUE, { connection: { url: REDIS_URL, enableOfflineQueue: false } });
 queue.on('error', ({ message }) => console.error(`Redis: ${message}`));
 
@@ -19,9 +19,10 @@ app.post('/hooks', hooks);
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
   queue.waitUntilReady().then(() => {
-    const server = app.listen(port, () =>
-      console.log(`Deliveries are taken at http://localhost:${port}/hooks`),
-    );
+    const server = app.listen(port, (error) => {
+      if (error) throw error;
+      console.log(`Listening on http://localhost:${port}/hooks`);
+    });
     process.once('SIGTERM', async () => {
       await hooks.close();
       server.close(() => queue.close());

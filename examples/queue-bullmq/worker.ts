@@ -26,7 +26,7 @@ const worker = new Worker(QUEUE, processEvent, {
   concurrency: 10,
   lockDuration: PATIENCE_MS,
   stalledInterval: PATIENCE_MS,
-  // A job that was in hand when workers crashed, twice by default, would fail for good.
+  // By default a job fails for good once two workers have crashed while working on it.
   maxStalledCount: 10,
 });
 worker.on('error', ({ message }) => console.error(`Worker: ${message}`));

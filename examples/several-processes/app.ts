@@ -9,7 +9,7 @@ import { redisStore } from 'payment-webhooks/stores/redis';
 export const client = new Redis(process.env.REDIS_URL ?? 'redis://localhost:6379', { lazyConnect: true });
 client.on('error', ({ message }) => console.error(`Redis: ${message}`));
 
-// Their own memory would not do: a repetition may reach any of the processes.
+// Not in the memory of each process: a retry may reach any of them.
 const hooks = receiver({ store: redisStore({ sendCommand: (...args) => client.call(...args) }) });
 
 hooks.on('transaction.paid', async (event) => {
@@ -19,11 +19,11 @@ hooks.on('transaction.paid', async (event) => {
 export const app = express();
 app.post('/hooks', hooks);
 
-/** Takes deliveries until it is told to stop; then those at work are finished and answered. */
+/** Takes deliveries until SIGTERM, then finishes and answers those in flight. */
 function serve(port: number): void {
   const server = app.listen(port);
   process.once('SIGTERM', async () => {
-    // Whoever stops a group of processes signals this one twice, and the second time must not cut it short.
+    // Stopping a group of processes signals this one twice, and the second signal must not end it early.
     process.on('SIGTERM', () => {});
     await hooks.close();
     server.close(() => {
@@ -34,7 +34,7 @@ function serve(port: number): void {
   });
 }
 
-/** Starts the processes, and another one for each that dies. */
+/** Starts the processes, and another one for each that dies. Ends when one cannot listen: others could not either. */
 function supervise(port: number): void {
   const count = Math.max(2, availableParallelism());
   for (let index = 0; index < count; index += 1) cluster.fork();
@@ -43,15 +43,21 @@ function supervise(port: number): void {
     if (listening.add(id).size === count)
       console.log(`${count} processes take deliveries at http://localhost:${port}/hooks`);
   });
-  const replace = ({ process: { pid } }: Worker) => {
+  const replace = ({ id, process: { pid } }: Worker) => {
+    if (!listening.has(id)) {
+      process.exitCode = 1;
+      stop();
+      return;
+    }
     console.error(`Process ${pid} has ended; another one takes its place`);
     cluster.fork();
   };
-  cluster.on('exit', replace);
-  process.once('SIGTERM', () => {
+  const stop = () => {
     cluster.off('exit', replace);
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGTERM');
-  });
+  };
+  cluster.on('exit', replace);
+  process.once('SIGTERM', stop);
 }
 
 if (process.argv[1] === import.meta.filename) {

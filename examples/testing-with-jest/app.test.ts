@@ -29,7 +29,7 @@ test('the same event again changes nothing', async () => {
   expect(orders.paid.size).toBe(0);
 });
 
-test('while the database is away the service is asked to deliver again, and then it works', async () => {
+test('while the database is down the service is told to retry, and the retry works', async () => {
   const event = fixtures.transactionPaid();
   const outage = jest.spyOn(orders, 'markPaid').mockRejectedValueOnce(new Error('connection refused'));
   await request(app).post('/hooks').use(signed(event, { privateKey })).expect(500);

@@ -9,7 +9,7 @@ const payment = { payload: { transaction: { order_id: 'order-7', amount: '12.50'
 let service: Simulator;
 
 beforeAll(async () => {
-  // Its clock stands still until a test moves it on: no test waits for a retry.
+  // Its clock moves only when a test advances it, so no test waits for a retry.
   service = await startSimulator({ port: 0 });
   await service.attach(app, '/hooks');
 });
@@ -28,7 +28,7 @@ test('a payment is delivered, and its order is paid', async () => {
   expect([...orders.paid]).toEqual([['order-7', '12.50']]);
 });
 
-test('while the database is away the service tries again three times, and then it works', async () => {
+test('while the database is down the service retries three times, and the last retry works', async () => {
   const outage = jest.spyOn(orders, 'markPaid');
   for (let failure = 0; failure < 3; failure += 1) {
     outage.mockRejectedValueOnce(new Error('connection refused'));

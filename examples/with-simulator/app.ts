@@ -19,5 +19,8 @@ app.post(
 
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
-  app.listen(port, () => console.log(`Deliveries are taken at http://localhost:${port}/hooks`));
+  app.listen(port, (error) => {
+    if (error) throw error;
+    console.log(`Listening on http://localhost:${port}/hooks`);
+  });
 }

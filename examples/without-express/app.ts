@@ -25,5 +25,5 @@ export const app = createServer(async (req, res) => {
 
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
-  app.listen(port, () => console.log(`Deliveries are taken at http://localhost:${port}/hooks`));
+  app.listen(port, () => console.log(`Listening on http://localhost:${port}/hooks`));
 }

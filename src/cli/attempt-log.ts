@@ -1,8 +1,7 @@
-// What `simulate` prints while it runs: a line for each attempt, and its diagnosis.
+// What `simulate` prints while it runs: a line for each attempt, with its diagnosis.
 import type { Logger } from '../logger.js';
-import type { Terminal } from './command.js';
 import { clockTime, shortId } from './delivery-text.js';
-import { type Paint, painter, print, printable, type Style } from './print.js';
+import { type Output, printable, type Style } from './print.js';
 
 /** A settled attempt, as the simulator logs it. */
 interface Settled {
@@ -12,7 +11,12 @@ interface Settled {
   readonly url: string;
   readonly attempt: number;
   readonly status: string;
+  /** The status of the answer, or the code of the error. */
   readonly answer: number | string | undefined;
+  /** The message of the error, if there was one. */
+  readonly reason: string | null;
+  /** What the endpoint says that it did with the event. */
+  readonly outcome: string | null;
   readonly durationMs: number;
   readonly fault: string | null;
   readonly diagnosis: string | null;
@@ -26,64 +30,91 @@ const STYLES: ReadonlyMap<string, Style> = new Map([
 ]);
 
 export class AttemptLog implements Logger {
-  readonly #terminal: Terminal;
-  readonly #json: boolean;
-  readonly #paint: Paint;
-  /** What happened before the first lines were printed; undefined since. */
-  #early: string[] | undefined = [];
+  readonly #output: Output;
+  /** What to print after the banner; undefined once it is printed. */
+  #early: Settled[] | undefined = [];
 
-  constructor(terminal: Terminal, json: boolean) {
-    this.#terminal = terminal;
-    this.#json = json;
-    this.#paint = painter(terminal.stdout, terminal.env);
+  constructor(output: Output) {
+    this.#output = output;
   }
 
-  /** From now on lines are printed as they come. */
+  /** From now on, attempts are printed as they come. */
   begin(): void {
-    for (const text of this.#early ?? []) print(this.#terminal.stdout, text);
+    for (const settled of this.#early ?? []) this.#print(settled);
     this.#early = undefined;
   }
 
   readonly info = (fields: object | string): void => {
     if (typeof fields === 'string' || !('eventName' in fields)) return;
-    const settled = fields as Settled;
-    const text = this.#json ? JSON.stringify(record(settled)) : this.#line(settled);
-    if (this.#early) this.#early.push(text);
-    else print(this.#terminal.stdout, text);
+    if (this.#early) this.#early.push(fields as Settled);
+    else this.#print(fields as Settled);
   };
 
   readonly warn = (fields: object | string, message = String(fields)): void => {
-    const { state, err } = Object(fields) as { state?: string; err?: { code?: string } };
-    const place = state === undefined ? '' : ` (${state})`;
-    const reason = err?.code === undefined ? '' : `: ${err.code}`;
-    print(this.#terminal.stderr, printable(`${message}${place}${reason}`));
+    const { state, host } = Object(fields) as { state?: string; host?: string };
+    const place = state ?? host;
+    const reason = reasonIn(fields);
+    this.#output.note(`${message}${place ? ` (${place})` : ''}${reason ? `: ${reason}` : ''}`);
   };
 
   readonly error = this.warn;
 
+  #print(settled: Settled): void {
+    this.#output.print(jsonLine(settled), this.#line(settled));
+  }
+
   #line({ delivery, eventName, url, ...settled }: Settled): string {
-    const { attempt, status, answer, durationMs, fault, diagnosis, nextAttemptAt } = settled;
-    const parts = [
-      this.#paint('dim', clockTime(new Date().toISOString())),
-      this.#paint(STYLES.get(status) ?? 'dim', status.padEnd(9)),
+    const { attempt, status, answer, reason, outcome, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+    const answered = String((answer === 'UNKNOWN' ? reason : answer) || reason || '');
+    const { paint } = this.#output;
+    const line = [
+      paint('dim', clockTime(new Date().toISOString())),
+      paint(STYLES.get(status) ?? 'dim', status.padEnd(9)),
       `${eventName}  ${shortId(delivery)}  → ${printable(url)}`,
-      `${answer ?? ''}`,
+      printable([answered, outcome ?? ''].join(' ').trimEnd()),
       `${Math.round(durationMs)} ms`,
       [
         `attempt ${attempt}`,
         ...(fault === null ? [] : [`fault ${fault}`]),
         ...(nextAttemptAt === null ? [] : [`next retry at ${clockTime(nextAttemptAt)}`]),
       ].join(', '),
-    ];
-    const line = parts.join('  ');
-    return diagnosis === null ? line : `${line}\n          ${this.#paint('dim', diagnosis)}`;
+    ].join('  ');
+    return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
   }
 }
 
-function record({ delivery, event, eventName, durationMs, nextAttemptAt, ...rest }: Settled): object {
-  const { url, attempt, status, answer = null, fault, diagnosis } = rest;
+/** An error, or what a log entry says about one. */
+interface LoggedError {
+  readonly code?: string;
+  readonly message?: string;
+  readonly type?: string;
+}
+
+/** Why something failed: the code if there is one, else the message or the kind of the error. */
+function reasonIn(fields: object | string): string {
+  const {
+    code,
+    err,
+    error = err,
+  } = Object(fields) as LoggedError & { err?: LoggedError; error?: LoggedError };
+  return code || error?.code || error?.message || error?.type || '';
+}
+
+function jsonLine(settled: Settled): object {
   return {
-    ...{ type: 'attempt', delivery_id: delivery, event_id: event, event_name: eventName, url, attempt },
-    ...{ status, answer, duration_ms: durationMs, fault, diagnosis, next_attempt_at: nextAttemptAt },
+    type: 'attempt',
+    delivery_id: settled.delivery,
+    event_id: settled.event,
+    event_name: settled.eventName,
+    url: settled.url,
+    attempt: settled.attempt,
+    status: settled.status,
+    answer: settled.answer ?? null,
+    reason: settled.reason,
+    outcome: settled.outcome,
+    duration_ms: settled.durationMs,
+    fault: settled.fault,
+    diagnosis: settled.diagnosis,
+    next_attempt_at: settled.nextAttemptAt,
   };
 }

@@ -1,74 +1,83 @@
-// The checklist of `doctor`, as it grows: for people, or one JSON object a line.
-import { type Check, TEST_ORDER } from './battery.js';
+// Prints the results of `doctor` as they arrive: for people, or one JSON object per line.
+import type { Check } from './checks.js';
 import type { Terminal } from './command.js';
-import { type Judgement, judge } from './judge.js';
-import { type Paint, painter, print, printable } from './print.js';
+import { evaluateCheck } from './evaluate-check.js';
+import { Output, printable } from './print.js';
 import type { Reply } from './probe.js';
 
-/** The checklist: one line as each check is done, the cures below it, and a line of progress between. */
+const NAME_WIDTH = 52;
+
+/** Each result on a line, with what to fix below it; between them, the progress. */
 export class Checklist {
-  readonly #terminal: Terminal;
-  readonly #json: boolean;
+  readonly #output: Output;
+  readonly #progress: (text: string) => void;
   readonly #total: number;
-  readonly #paint: Paint;
-  readonly #told = new Set<string>();
-  #passed = 0;
-  #failed = 0;
+  readonly #printedFixes = new Set<string>();
+  readonly #count = { passed: 0, failed: 0, skipped: 0 };
+  #skippedBecause = '';
 
   constructor(terminal: Terminal, { json, total }: { readonly json: boolean; readonly total: number }) {
-    this.#terminal = terminal;
-    this.#json = json;
+    const { stderr } = terminal;
+    this.#output = new Output(terminal, json);
     this.#total = total;
-    this.#paint = painter(terminal.stdout, terminal.env);
+    this.#progress = (text) => {
+      if (stderr.isTTY) stderr.write(`\r\u001b[K${text === '' ? '' : `… ${text}`}`);
+    };
   }
 
-  begin(url: URL): void {
-    if (this.#json) return;
-    print(
-      this.#terminal.stdout,
-      `Sending signed sandbox events with the order_id "${TEST_ORDER}" to ${url.origin}${url.pathname};\nits handlers will run for them.\n`,
-    );
+  /** Whether the check passed. */
+  add(check: Check, reply: Reply): boolean {
+    const { passed, got, fix } = evaluateCheck(check, reply);
+    const { paint } = this.#output;
+    this.#count[passed ? 'passed' : 'failed'] += 1;
+    const line = {
+      check: check.name,
+      passed,
+      got,
+      ms: reply.ms,
+      ...(fix === undefined ? {} : { cure: fix }),
+    };
+    const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');
+    const text = `${mark}  ${check.name.padEnd(NAME_WIDTH)}  ${printable(got)}`;
+    this.#print(line, fix === undefined ? text : `${text}\n      ${this.#once(fix)}`);
+    this.#progress(`${this.#count.passed + this.#count.failed} of ${this.#total}`);
+    return passed;
   }
 
-  add(check: Check, reply: Reply): void {
-    const judgement = judge(check, reply);
-    if (judgement.passed) this.#passed += 1;
-    else this.#failed += 1;
-    this.#progress('');
-    const { passed, got, cure } = judgement;
-    const line = { check: check.name, passed, got, ms: reply.ms, ...(cure === undefined ? {} : { cure }) };
-    print(this.#terminal.stdout, this.#json ? JSON.stringify(line) : this.#line(check, judgement));
-    this.#progress(`${this.#passed + this.#failed} of ${this.#total}`);
+  /** Checks that were not made, because their result would prove nothing. */
+  skip(checks: readonly Check[], reason: string): void {
+    this.#count.skipped += checks.length;
+    this.#skippedBecause = reason;
+    for (const { name } of checks) {
+      const text = `${this.#output.paint('dim', 'skip')}  ${name.padEnd(NAME_WIDTH)}  ${reason}`;
+      this.#print({ check: name, passed: null, skipped: reason }, text);
+    }
   }
 
-  wait(check: Check): void {
-    this.#progress(`waiting for the endpoint to give up: ${check.name}`);
+  waitFor({ name }: Check): void {
+    this.#progress(`waiting for the endpoint to stop reading: ${name}`);
   }
 
-  /** @returns how many checks failed */
+  /** How many checks failed. */
   end(): number {
-    this.#progress('');
-    const [passed, failed] = [this.#passed, this.#failed];
+    const { passed, failed, skipped } = this.#count;
     const verdict =
       failed === 0
-        ? this.#paint('green', 'All is well.')
-        : this.#paint('red', 'Mend these, and run it again.');
-    const text = `\n${passed} passed, ${failed} failed. ${verdict}`;
-    print(this.#terminal.stdout, this.#json ? JSON.stringify({ passed, failed }) : text);
+        ? this.#output.paint('green', 'All is well.')
+        : this.#output.paint('red', `Fix ${failed === 1 ? 'this' : 'these'} and run it again.`);
+    const left = skipped === 0 ? '' : `, ${skipped} skipped: ${this.#skippedBecause}`;
+    this.#print({ ...this.#count }, `\n${passed} passed, ${failed} failed${left}. ${verdict}`);
     return failed;
   }
 
-  #line({ name }: Check, { passed, got, cure }: Judgement): string {
-    const mark = passed ? this.#paint('green', 'pass') : this.#paint('red', 'FAIL');
-    const line = `${mark}  ${name.padEnd(52)}  ${printable(got)}`;
-    if (cure === undefined) return line;
-    const known = this.#told.has(cure);
-    this.#told.add(cure);
-    return known ? `${line}\n      as above` : `${line}\n      ${cure}`;
+  #once(fix: string): string {
+    const isKnown = this.#printedFixes.has(fix);
+    this.#printedFixes.add(fix);
+    return isKnown ? 'as above' : fix;
   }
 
-  #progress(text: string): void {
-    const { stderr } = this.#terminal;
-    if (stderr.isTTY) stderr.write(`\r\u001b[K${text === '' ? '' : `… ${text}`}`);
+  #print(line: object, text: string): void {
+    this.#progress('');
+    this.#output.print(line, text);
   }
 }

@@ -1,4 +1,4 @@
-// What a command of the command line is: its arguments and options as data, and the function that runs it.
+// What a command is: its arguments and options as data, and the function that runs it.
 import type { Readable, Writable } from 'node:stream';
 
 /** Where a command reads and writes; the process itself is one. */
@@ -9,15 +9,17 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the shell should offer for a value: names of files, names of events, or these words. */
+/** What the shell completes a value with: file names, event names, or these words. */
 export type Offer = 'file' | 'event' | readonly string[];
 
 export interface Option {
   readonly type: 'string' | 'boolean';
-  /** May be given several times. */
+  /** Whether it may be given several times. */
   readonly multiple?: boolean;
-  /** What stands for the value in help, such as `FILE`. */
+  /** The placeholder of the value in help, such as `FILE`. */
   readonly value?: string;
+  /** A valid value, for the error when it is missing. */
+  readonly example?: string;
   readonly about: string;
   readonly offer?: Offer;
 }
@@ -37,22 +39,36 @@ type Value<Kind extends Option> = Kind extends { type: 'boolean' }
     ? string[]
     : string;
 
-/** A command in the table of all of them. */
+/** What was typed, by the name of the option. */
+export type Values<Known extends Options> = { readonly [Name in keyof Known]?: Value<Known[Name]> };
+
+/** A command in the table of all commands. */
 export interface Row {
   /** One word, or two for a command of a group. */
   readonly name: string;
   readonly summary: string;
-  /** Loaded when it is needed, so that no command waits for what another one imports. */
+  /** Called when the command is needed, so that no command waits for the imports of another. */
   readonly load: () => Promise<Command>;
 }
 
-/** A command line that has been read. */
+/** A command line that was parsed. */
 export interface Invocation<Known extends Options> {
   readonly positionals: readonly string[];
-  readonly values: { readonly [Name in keyof Known]?: Value<Known[Name]> };
+  readonly values: Values<Known>;
   readonly terminal: Terminal;
-  /** The table that this command stands in. */
   readonly commands: readonly Row[];
+}
+
+/** What a command found. */
+export interface Result {
+  /** For programs: one line of JSON each. */
+  readonly values: readonly unknown[];
+  /** For people, on standard output. */
+  readonly text: string;
+  /** Printed on standard error. */
+  readonly notes?: Iterable<string>;
+  /** Default: 0. */
+  readonly exitCode?: ExitCode;
 }
 
 export interface Command<Known extends Options = Options> {
@@ -60,13 +76,13 @@ export interface Command<Known extends Options = Options> {
   readonly about: string;
   readonly arguments: readonly Argument[];
   readonly options: Known;
-  /** Whole command lines, each with what it is for. */
-  readonly examples: readonly (readonly [line: string, purpose: string])[];
-  /** Resolves with the exit code. */
-  run(invocation: Invocation<Known>): Promise<ExitCode>;
+  /** The purpose of each, by the whole command line. */
+  readonly examples: Readonly<Record<string, string>>;
+  /** Resolves with the exit code alone when the command printed its result itself. */
+  run(invocation: Invocation<Known>): Promise<Result | ExitCode>;
 }
 
-/** Ties the types of the values to the options they belong to. */
+/** Infers the types of the values from the options. */
 export function command<const Known extends Options>(definition: Command<Known>): Command<Known> {
   return definition;
 }
@@ -75,14 +91,23 @@ export const EXIT = {
   ok: 0,
   /** The delivery or check failed, or the service answered an error. */
   failed: 1,
-  /** Usage, a missing key, or a refusal to do what was asked. */
+  /** Wrong usage, a missing key, or a refusal to do what was asked. */
   refused: 2,
   /** Nothing listens there. */
-  nobody: 3,
+  unreachable: 3,
   timedOut: 4,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** The codes of connection errors that end with `EXIT.unreachable`. */
+export const UNREACHABLE: ReadonlySet<string | undefined> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 
 /** Ends a command with a message for a person, and an exit code. */
 export class CommandError extends Error {
@@ -97,18 +122,36 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line cannot be read; the message is followed by where to find help. */
+/** The command line is wrong; the message is followed by where to find help. */
 export class UsageError extends CommandError {
   constructor(message: string) {
     super(message, EXIT.refused, 'USAGE');
   }
 }
 
-export const jsonOption = { type: 'boolean', about: 'One JSON object a line, for programs.' } as const;
+/**
+ * An option with a value.
+ *
+ * @param value the placeholder in help, with a valid value for the error when it is missing: `{ FILE: 'key.txt' }`
+ */
+export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer'>> = {}>(
+  value: Readonly<Record<string, string>>,
+  about: string,
+  more?: More,
+) {
+  const [[placeholder = '', example = ''] = []] = Object.entries(value);
+  return { type: 'string', value: placeholder, example, about, ...(more as More) } as const;
+}
 
-export const keyFileOption = {
-  type: 'string',
-  value: 'FILE',
-  about: 'Read the private key from this file instead of SERVICE_PRIVATE_KEY.',
-  offer: 'file',
-} as const;
+/** An option without a value. */
+export function flag(about: string) {
+  return { type: 'boolean', about } as const;
+}
+
+export const jsonOption = flag('Print one JSON object per line, for programs.');
+
+export const keyFileOption = text(
+  { FILE: 'key.txt' },
+  'Read the private key from this file instead of SERVICE_PRIVATE_KEY.',
+  { offer: 'file' },
+);

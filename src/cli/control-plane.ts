@@ -1,15 +1,44 @@
-// Talks to the control plane of a running simulator, and turns its refusals into failures of the command.
-import { CommandError, EXIT, jsonOption, type Terminal, UsageError } from './command.js';
-import { nobodyAt, simulatorUrl, simulatorUrlOption } from './simulator-address.js';
+// Calls the control plane of a running simulator, and turns its errors into failures of the command.
+import { CommandError, EXIT, jsonOption, type Terminal, text, UNREACHABLE, UsageError } from './command.js';
 
-/** The options of every command that talks to it. */
+const DEFAULT_URL = 'http://127.0.0.1:4747';
+
+export const simulatorUrlOption = text(
+  { URL: DEFAULT_URL },
+  `Address of the simulator. Default: SERVICE_SIM_URL, or else ${DEFAULT_URL}.`,
+);
+
+/** The options of every command that calls the control plane. */
 export const controlOptions = { url: simulatorUrlOption, json: jsonOption } as const;
 
-export type Query = Readonly<Record<string, string | undefined>>;
+export interface SimulatorUrl {
+  readonly address: string;
+  /** What the person typed or set for it. */
+  readonly source: string;
+}
+
+export function simulatorUrl(typed: string | undefined, { env }: Terminal): SimulatorUrl {
+  if (typed !== undefined) return { address: typed, source: '--url' };
+  return { address: env.SERVICE_SIM_URL || DEFAULT_URL, source: 'SERVICE_SIM_URL' };
+}
+
+/** Why nothing answers there, when the cause of a failed fetch says so. */
+export function explainUnreachable({ address, source }: SimulatorUrl, cause: unknown): string | undefined {
+  const { origin, port } = new URL(address);
+  const { code, message } = Object(cause) as { code?: string; message?: string };
+  if (code === 'ECONNREFUSED') {
+    return `No simulator listens at ${origin}. Start one with \`payment-webhooks simulate\``;
+  }
+  // Ports of other protocols: https://fetch.spec.whatwg.org/#bad-port
+  if (message !== 'bad port') return undefined;
+  return `Node blocks connections to port ${port} ("bad port"), so ${origin} cannot be reached. Give ${source} another port`;
+}
+
+type Query = Readonly<Record<string, string | undefined>>;
 
 const ANSWER_MS = 10_000;
 
-/** The simulator answered that it will not. */
+/** The simulator answered an error. */
 export class ControlError extends CommandError {
   readonly status: number;
 
@@ -20,49 +49,49 @@ export class ControlError extends CommandError {
 }
 
 export class ControlPlane {
+  readonly #url: SimulatorUrl;
   readonly #origin: string;
 
-  constructor(url: string | undefined, terminal: Terminal) {
-    const address = simulatorUrl(url, terminal);
-    const parsed = URL.canParse(address) ? new URL(address) : undefined;
-    if (parsed?.protocol !== 'http:') {
-      throw new UsageError('The address of the simulator is none: give one like http://127.0.0.1:4747.');
+  constructor(typed: string | undefined, terminal: Terminal) {
+    this.#url = simulatorUrl(typed, terminal);
+    const { address, source } = this.#url;
+    const url = URL.canParse(address) ? new URL(address) : undefined;
+    if (url?.protocol !== 'http:') {
+      throw new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
     }
-    this.#origin = parsed.origin;
+    this.#origin = url.origin;
   }
 
-  /** @param patienceMs how long the simulator may take on purpose, besides the time that an answer takes */
-  async get<Answer>(path: string, query: Query = {}, patienceMs = 0): Promise<Answer> {
-    return this.#json(await this.#ask(withQuery(path, query), { method: 'GET' }, patienceMs));
+  /** @param waitMs how long the simulator may hold the answer back on purpose */
+  async get<Answer>(path: string, query: Query = {}, waitMs = 0): Promise<Answer> {
+    return this.#parse(await this.#fetch(withQuery(path, query), {}, waitMs));
   }
 
-  async getText(path: string, query: Query = {}): Promise<string> {
-    return (await this.#ask(withQuery(path, query), { method: 'GET' })).text;
+  getText(path: string, query: Query = {}): Promise<string> {
+    return this.#fetch(withQuery(path, query), {});
   }
 
   async post<Answer>(path: string, body: object = {}): Promise<Answer> {
     const headers = { 'content-type': 'application/json' };
-    return this.#json(await this.#ask(path, { method: 'POST', headers, body: JSON.stringify(body) }));
+    return this.#parse(await this.#fetch(path, { method: 'POST', headers, body: JSON.stringify(body) }));
   }
 
-  async #ask(path: string, init: RequestInit, patienceMs = 0): Promise<{ text: string }> {
-    const signal = AbortSignal.timeout(ANSWER_MS + patienceMs);
+  async #fetch(path: string, init: RequestInit, waitMs = 0): Promise<string> {
+    const signal = AbortSignal.timeout(ANSWER_MS + waitMs);
     try {
       const response = await fetch(`${this.#origin}/_sim${path}`, { ...init, signal, redirect: 'error' });
       const text = await response.text();
-      if (response.ok) return { text };
-      const { message } = parsed(text) as { message?: unknown };
-      if (typeof message !== 'string') throw this.#stranger();
-      throw new ControlError(message, response.status);
+      if (response.ok) return text;
+      const message = field(text, 'message');
+      throw typeof message === 'string' ? new ControlError(message, response.status) : this.#notASimulator();
     } catch (error) {
       throw this.#failure(error);
     }
   }
 
-  #json<Answer>({ text }: { readonly text: string }): Answer {
-    const answer = parsed(text);
-    if (!('data' in answer)) throw this.#stranger();
-    return answer as Answer;
+  #parse<Answer>(text: string): Answer {
+    if (field(text, 'data') === undefined) throw this.#notASimulator();
+    return JSON.parse(text);
   }
 
   #failure(error: unknown): unknown {
@@ -71,23 +100,25 @@ export class ControlPlane {
     if (name === 'TimeoutError') {
       return new CommandError(`${this.#origin} did not answer in time.`, EXIT.timedOut, 'TIMED_OUT');
     }
-    const { code = 'FAILED' } = (cause ?? {}) as { code?: string };
-    if (code === 'ECONNREFUSED') {
-      return new CommandError(`${nobodyAt(this.#origin)}.`, EXIT.nobody, 'CONNECTION_FAILED');
-    }
-    return new CommandError(`The connection to ${this.#origin} failed (${code}).`, EXIT.failed, code);
+    const reason = explainUnreachable(this.#url, cause);
+    if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
+    const { code = 'FAILED' } = Object(cause) as { code?: string };
+    const exitCode = UNREACHABLE.has(code) ? EXIT.unreachable : EXIT.failed;
+    return new CommandError(`The connection to ${this.#origin} failed (${code}).`, exitCode, code);
   }
 
-  #stranger(): CommandError {
-    return new CommandError(`What answers at ${this.#origin} is no simulator.`, EXIT.failed, 'NO_SIMULATOR');
+  #notASimulator(): CommandError {
+    const message = `The server at ${this.#origin} is not a simulator. Check ${this.#url.source}.`;
+    return new CommandError(message, EXIT.failed, 'NO_SIMULATOR');
   }
 }
 
-function parsed(text: string): object {
+/** Undefined where the text is not JSON either. */
+function field(text: string, name: 'data' | 'message'): unknown {
   try {
-    return Object(JSON.parse(text));
+    return Object(JSON.parse(text))[name];
   } catch {
-    return {};
+    return undefined;
   }
 }
 

@@ -1,135 +1,164 @@
-// `deliveries …`: what the simulator has recorded, and sending it again.
+// `deliveries …`: what the simulator recorded, and sending it again.
+import { isEventPattern } from '../simulator/event-pattern.js';
 import type { Attempt, Delivery } from '../simulator.js';
-import { CommandError, command, EXIT, UsageError } from './command.js';
-import { ControlPlane, controlOptions } from './control-plane.js';
-import { deliveryTable, deliveryText } from './delivery-text.js';
-import { findDelivery, ID_ARGUMENT } from './find-delivery.js';
-import { printResult } from './print.js';
-import { Patience, timeoutOption, waitForDelivery } from './wait-for-delivery.js';
+import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
+import { ControlError, ControlPlane, controlOptions } from './control-plane.js';
+import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
+import { oneOf, wholeNumber } from './flag-values.js';
+import { print, printable } from './print.js';
+import { timeoutOption, WaitLimit, waitForDelivery } from './wait-for-delivery.js';
 
 const STATUSES = ['pending', 'in_flight', 'retrying', 'delivered', 'failed', 'cancelled'] as const;
 
-const attemptOption = { type: 'string', value: 'N', about: 'Which attempt; the last unless given.' } as const;
+const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits' };
+
+const attemptOptions = {
+  attempt: text({ N: '1' }, 'The number of the attempt. Default: the last.'),
+  ...controlOptions,
+} as const;
 
 export const list = command({
-  about: 'Lists the deliveries that the simulator has recorded, newest first.',
+  about: 'Lists the deliveries that the simulator recorded, newest first.',
   arguments: [],
   options: {
-    status: {
-      type: 'string',
-      value: 'A,B',
-      about: `Only these: ${STATUSES.join(', ')}.`,
-      offer: STATUSES,
-    },
-    event: { type: 'string', value: 'NAME', about: 'Only this event; transaction.* too.', offer: 'event' },
-    search: {
-      type: 'string',
-      value: 'TEXT',
-      about: 'Only those with this text in an id, the name or the URL.',
-    },
-    limit: { type: 'string', value: 'N', about: 'At most so many; 20 unless given.' },
+    status: text({ 'A,B': 'failed,retrying' }, `Only these: ${STATUSES.join(', ')}.`, { offer: STATUSES }),
+    event: text({ NAME: 'transaction.paid' }, 'Only this event, or a pattern like transaction.*.', {
+      offer: 'event',
+    }),
+    search: text({ TEXT: 'order-7' }, 'Only those with this text in an id, the event name or the URL.'),
+    limit: text({ N: '100' }, 'At most this many. Default: 20.'),
     ...controlOptions,
   },
-  examples: [
-    ['payment-webhooks deliveries list', 'the last twenty'],
-    ['payment-webhooks deliveries list --status failed,retrying', 'what needs looking at'],
-    ['payment-webhooks deliveries list --json --limit 500 | jq -r .status', 'for programs'],
-  ],
+  examples: {
+    'payment-webhooks deliveries list': 'the last twenty',
+    'payment-webhooks deliveries list --status failed,retrying': 'those that need attention',
+    'payment-webhooks deliveries list --json --limit 500 | jq -r .status': 'for programs',
+  },
   async run({ values, terminal }) {
     const { status, event, search: q, limit = '20' } = values;
+    for (const each of status?.split(',') ?? []) oneOf('--status', each, STATUSES);
+    if (event !== undefined && !isEventPattern(event)) {
+      const given = JSON.stringify(event);
+      throw new UsageError(`--event ${given} is not an event name or a pattern like transaction.*.`);
+    }
+    wholeNumber('--limit', limit, [1, 1_000]);
     const control = new ControlPlane(values.url, terminal);
     const { data } = await control.get<{ data: Delivery[] }>('/deliveries', { status, event, q, limit });
-    printResult(terminal, { json: values.json, values: data, text: deliveryTable(data) });
-    return EXIT.ok;
+    return { values: data, text: deliveryTable(data) };
   },
 });
 
 export const show = command({
   about:
-    'Shows one delivery: each attempt with its diagnosis, and for the last one what was sent and how it was answered.',
+    'Shows one delivery: each attempt with its diagnosis, and the request and answer of the last attempt.',
   arguments: [ID_ARGUMENT],
-  options: { attempt: attemptOption, ...controlOptions },
-  examples: [['payment-webhooks deliveries show 0b6d9d55', 'by the first digits of its id']],
+  options: attemptOptions,
+  examples: { 'payment-webhooks deliveries show 0b6d9d55': 'by the first digits of its id' },
   async run({ positionals: [id = ''], values, terminal }) {
+    const number = attemptNumber(values.attempt);
     const delivery = await findDelivery(new ControlPlane(values.url, terminal), id);
-    const text = deliveryText(delivery, chosen(delivery, values.attempt));
-    printResult(terminal, { json: values.json, values: [delivery], text });
-    return EXIT.ok;
+    return { values: [delivery], text: deliveryText(delivery, chosenAttempt(delivery, number)) };
   },
 });
 
 export const curl = command({
-  about: 'Prints one shell command that sends the bytes of an attempt again, signature and all.',
+  about: 'Prints a shell command that sends the same bytes and signature as an attempt.',
   arguments: [ID_ARGUMENT],
-  options: { attempt: attemptOption, ...controlOptions },
-  examples: [['payment-webhooks deliveries curl 0b6d9d55 | sh', 'send it at once']],
+  options: attemptOptions,
+  examples: { 'payment-webhooks deliveries curl 0b6d9d55 | sh': 'send it now' },
   async run({ positionals: [id = ''], values, terminal }) {
+    const number = attemptNumber(values.attempt);
     const control = new ControlPlane(values.url, terminal);
     const delivery = await findDelivery(control, id);
-    chosen(delivery, values.attempt);
-    const query = { attempt: values.attempt };
+    chosenAttempt(delivery, number);
+    const query = { attempt: number?.toString() };
     const line = (await control.getText(`/deliveries/${delivery.id}/curl`, query)).trimEnd();
-    printResult(terminal, { json: values.json, values: [{ curl: line }], text: line });
-    return EXIT.ok;
+    return { values: [{ curl: line }], text: line };
   },
 });
 
 export const resend = command({
-  about:
-    'Sends the same event again, byte for byte, as a new attempt of its delivery, and waits for the answer.',
+  about: 'Sends the same event again, byte for byte, as a new attempt, and waits for the answer.',
   arguments: [{ ...ID_ARGUMENT, optional: true }],
   options: {
-    failed: { type: 'boolean', about: 'All deliveries that have failed, instead of one.' },
+    failed: flag('All failed deliveries, instead of one.'),
     timeout: timeoutOption,
     ...controlOptions,
   },
-  examples: [
-    ['payment-webhooks deliveries resend 0b6d9d55', 'one'],
-    ['payment-webhooks deliveries resend --failed', 'all that failed, once the endpoint is mended'],
-  ],
+  examples: {
+    'payment-webhooks deliveries resend 0b6d9d55': 'one',
+    'payment-webhooks deliveries resend --failed': 'all that failed, after you fixed the endpoint',
+  },
   async run({ positionals: [id], values, terminal }) {
     if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
-    const patience = new Patience(values.timeout);
+    const limit = new WaitLimit(values.timeout);
     const control = new ControlPlane(values.url, terminal);
-    const deliveries = id === undefined ? await failed(control) : [await findDelivery(control, id)];
-    const resent: Delivery[] = [];
-    let succeeded = true;
-    for (const delivery of deliveries) {
-      const [after, attempt] = await resendOne(control, delivery, patience);
-      resent.push(after);
-      succeeded &&= attempt.succeeded;
+    if (id !== undefined) {
+      const [after, { succeeded }] = await resendOne(control, await findDelivery(control, id), limit);
+      return { values: [after], text: deliveryTable([after]), exitCode: succeeded ? EXIT.ok : EXIT.failed };
     }
-    const text = resent.length === 0 ? 'No delivery has failed.' : deliveryTable(resent);
-    printResult(terminal, { json: values.json, values: resent, text });
-    return succeeded ? EXIT.ok : EXIT.failed;
+    const query = { status: 'failed', limit: '1000' };
+    const { data: failed } = await control.get<{ data: Delivery[] }>('/deliveries', query);
+    if (failed.length === 0) return { values: [], text: 'No delivery has failed.' };
+    const resent: Delivery[] = [];
+    let exitCode: ExitCode = EXIT.ok;
+    for (const delivery of failed.reverse()) {
+      try {
+        const [after, { succeeded }] = await resendOne(control, delivery, limit);
+        resent.push(after);
+        if (!succeeded) exitCode = EXIT.failed;
+      } catch (error) {
+        // Its webhook was deleted. The others can still be sent.
+        if (!(error instanceof ControlError) || error.status !== 409) throw error;
+        exitCode = EXIT.failed;
+        print(terminal.stderr, printable(`${shortId(delivery.id)}: ${error.message}`));
+      }
+    }
+    return { values: resent, text: resent.length === 0 ? '' : deliveryTable(resent), exitCode };
   },
 });
 
-async function failed(control: ControlPlane): Promise<Delivery[]> {
-  const query = { status: 'failed', limit: '1000' };
-  return (await control.get<{ data: Delivery[] }>('/deliveries', query)).data.reverse();
-}
-
-/** The delivery once it was sent again, and the attempt that did it: an automatic one may come in between. */
+/** The delivery and its new attempt; an automatic retry may come in between. */
 async function resendOne(
   control: ControlPlane,
   { id }: Delivery,
-  patience: Patience,
+  limit: WaitLimit,
 ): Promise<[Delivery, Attempt]> {
   const { data } = await control.post<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}/resend`);
   let last = data.attempts.at(-1)?.number ?? 0;
   for (;;) {
-    const after = await waitForDelivery(control, { id, attempt: last + 1 }, patience);
+    const after = await waitForDelivery(control, { id, attempt: last + 1 }, limit);
     const attempt = after.attempts.find(({ number, trigger }) => number > last && trigger === 'manual');
     if (attempt) return [after, attempt];
     last = after.attempts.at(-1)?.number ?? last;
   }
 }
 
-/** @throws {CommandError} for an attempt that was not made */
-function chosen({ attempts }: Delivery, number: string | undefined): Attempt | undefined {
+/** The delivery with this id, or the only one whose id begins with it. */
+async function findDelivery(control: ControlPlane, id: string): Promise<Delivery> {
+  if (id === '') throw new UsageError('ID is empty.');
+  try {
+    return (await control.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.status !== 404) throw error;
+    const { data } = await control.get<{ data: Delivery[] }>('/deliveries', { q: id, limit: '1000' });
+    const found = data.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
+    const [only] = found;
+    if (!only) throw error;
+    if (found.length === 1) return only;
+    const some = found.slice(0, 5).map((delivery) => shortId(delivery.id));
+    const message = `ID ${id} matches ${found.length} deliveries: ${some.join(', ')}. Give more digits.`;
+    throw new CommandError(message, EXIT.failed);
+  }
+}
+
+function attemptNumber(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : wholeNumber('--attempt', text, [1, Number.MAX_SAFE_INTEGER]);
+}
+
+function chosenAttempt({ attempts }: Delivery, number: number | undefined): Attempt | undefined {
   if (number === undefined) return attempts.at(-1);
-  const attempt = attempts.find((one) => String(one.number) === number);
+  const attempt = attempts.find((one) => one.number === number);
   if (attempt) return attempt;
-  throw new CommandError(`There is no attempt ${JSON.stringify(number)}.`, EXIT.failed);
+  throw new CommandError(`--attempt ${number} does not exist.`, EXIT.failed);
 }

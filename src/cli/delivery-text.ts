@@ -2,13 +2,16 @@
 import type { Attempt, Delivery } from '../simulator.js';
 import { printable, table } from './print.js';
 
-/** The digits of an id that people see and type. */
-const SHORT = 8;
-
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
 
+/** The part of an id that people see and type. */
 export function shortId(id: string): string {
-  return id.slice(0, SHORT);
+  return id.slice(0, 8);
+}
+
+/** The local time of day; empty for null. */
+export function clockTime(time: string | null): string {
+  return time === null ? '' : new Date(time).toTimeString().slice(0, 8);
 }
 
 export function deliveryTable(deliveries: readonly Delivery[]): string {
@@ -18,29 +21,26 @@ export function deliveryTable(deliveries: readonly Delivery[]): string {
 
 function cells({ id, status, event_name, url, attempts, next_attempt_at }: Delivery): string[] {
   const last = attempts.at(-1);
+  const [answer, ms] = last ? [answerOf(last), `${Math.round(last.duration_ms)}`] : ['', ''];
   return [
     shortId(id),
     status,
     event_name,
     url,
-    last ? answerOf(last) : '',
-    last ? `${Math.round(last.duration_ms)}` : '',
+    answer,
+    ms,
     `${last?.number ?? 0}`,
     clockTime(next_attempt_at),
   ];
 }
 
-/** The status of the answer, or what kept it from coming. */
-export function answerOf({ response, error }: Attempt): string {
-  return String(response?.status ?? error?.code ?? '');
+/** The status and the outcome in the answer, or why no answer came. */
+function answerOf({ response, outcome, error }: Attempt): string {
+  const failure = error?.code === 'UNKNOWN' ? error.message : error?.code;
+  return [response?.status ?? failure ?? '', outcome ?? ''].join(' ').trimEnd();
 }
 
-/** The time of day, as the person's own clock shows it; empty for none. */
-export function clockTime(time: string | null): string {
-  return time === null ? '' : new Date(time).toTimeString().slice(0, 8);
-}
-
-/** Everything about one, with one attempt in full. */
+/** Everything about one delivery, with one attempt in full. */
 export function deliveryText(delivery: Delivery, shown: Attempt | undefined): string {
   const { id, event_id, event_name, url, status, attempts, created_at, cancelled_because } = delivery;
   const reason = cancelled_because === undefined ? '' : ` (${cancelled_because})`;
@@ -56,23 +56,28 @@ export function deliveryText(delivery: Delivery, shown: Attempt | undefined): st
 
 function attemptText(attempt: Attempt): string {
   const { number, started_at, duration_ms, trigger, fault, diagnosis, next_attempt_at } = attempt;
-  const manual = trigger === 'manual' ? ', by hand' : '';
-  const faulted = fault === null ? '' : `, with the fault ${fault}`;
-  const retry = next_attempt_at === null ? '' : `, next retry at ${clockTime(next_attempt_at)}`;
-  const head = `attempt ${number}  ${clockTime(started_at)}  ${answerOf(attempt)}  ${Math.round(duration_ms)} ms`;
-  return `${head}${manual}${faulted}${retry}${diagnosis === null ? '' : `\n  ${diagnosis}`}`;
+  const answer = printable(answerOf(attempt));
+  const line = [
+    `attempt ${number}  ${clockTime(started_at)}  ${answer}  ${Math.round(duration_ms)} ms`,
+    ...(trigger === 'manual' ? ['resent by hand'] : []),
+    ...(fault === null ? [] : [`fault ${fault}`]),
+    ...(next_attempt_at === null ? [] : [`next retry at ${clockTime(next_attempt_at)}`]),
+  ].join(', ');
+  return diagnosis === null ? line : `${line}\n  ${diagnosis}`;
 }
 
 function exchangeText({ number, request, response, error }: Attempt): string {
-  const sent = [`POST ${request.url}`, ...request.headers.map(([name, value]) => `${name}: ${value}`)];
+  const sent = [`POST ${request.url}`, ...headerLines(request.headers), '', ...lines(request.body)];
   const cut = response?.body_truncated ? '\n(cut here)' : '';
+  const body = response?.body ? ['', ...lines(response.body + cut)] : [];
   const answer = response
-    ? [`${response.status}`, ...response.headers.map(([name, value]) => `${name}: ${value}`)]
+    ? [`${response.status}`, ...headerLines(response.headers), ...body]
     : [`no answer: ${error?.code} ${error?.message}`];
-  return [
-    `request of attempt ${number}\n${indented([...sent, '', ...lines(request.body)])}`,
-    `answer to attempt ${number}\n${indented([...answer, ...(response?.body ? ['', ...lines(response.body + cut)] : [])])}`,
-  ].join('\n\n');
+  return `request of attempt ${number}\n${indented(sent)}\n\nanswer to attempt ${number}\n${indented(answer)}`;
+}
+
+function headerLines(headers: readonly (readonly string[])[]): string[] {
+  return headers.map(([name, value]) => `${name}: ${value}`);
 }
 
 function lines(text: string): string[] {

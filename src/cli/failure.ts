@@ -1,36 +1,26 @@
-// A failed command -> what to tell the person, what to tell the program, and the exit code.
+// A failed command -> the text for a person, the line for a program, and the exit code.
 import { ConnectionError, ServiceError } from '../client/errors.js';
-import { WebhookError } from '../errors.js';
-import { CommandError, EXIT, type ExitCode } from './command.js';
+import { ConfigurationError, WebhookError } from '../errors.js';
+import { CommandError, EXIT, type ExitCode, UNREACHABLE } from './command.js';
 import { printable } from './print.js';
 
-export interface Failure {
-  /** For a person. */
-  readonly text: string;
-  /** For a program. */
-  readonly line: {
-    readonly error: { readonly code: string; readonly message: string; readonly status?: number };
+export function describeFailure(error: unknown) {
+  const { message, code, status } = Object(error) as { message?: unknown; code?: unknown; status?: unknown };
+  // A key that was typed in the wrong place must not reach a log.
+  const text = printable(withoutKeys(String(message)));
+  const known = {
+    code: typeof code === 'string' ? code : 'FAILED',
+    message: text,
+    ...(typeof status === 'number' && error instanceof ServiceError ? { status } : {}),
   };
-  readonly exitCode: ExitCode;
+  return { text, line: { error: known }, exitCode: exitCode(error) };
 }
 
-const NOBODY = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
-
-export function describeFailure(error: unknown): Failure {
-  const { message, code, status } = (error ?? {}) as { message?: unknown; code?: unknown; status?: unknown };
-  // A key that was typed where it does not belong must not go on into a log.
-  const text = printable(String(message).replace(/\bpri_[^\s"'`]+/g, 'pri_…'));
-  return {
-    text,
-    line: {
-      error: {
-        code: typeof code === 'string' ? code : 'FAILED',
-        message: text,
-        ...(typeof status === 'number' && error instanceof ServiceError ? { status } : {}),
-      },
-    },
-    exitCode: exitCode(error),
-  };
+/** Advice may name the documented prefixes; anything longer may be a key. */
+function withoutKeys(text: string): string {
+  return text.replace(/pri_[^\s"'`]*/g, (word) =>
+    /^pri_(?:sandbox_)?(?:sim_)?…?[.,;:)]*$/.test(word) ? word : 'pri_…',
+  );
 }
 
 function exitCode(error: unknown): ExitCode {
@@ -39,6 +29,16 @@ function exitCode(error: unknown): ExitCode {
   if (error instanceof WebhookError) return EXIT.refused;
   if (!(error instanceof ConnectionError)) return EXIT.failed;
   if (error.code === 'TIMED_OUT') return EXIT.timedOut;
-  const reason = (error.cause as { code?: string } | undefined)?.code ?? '';
-  return NOBODY.has(reason) ? EXIT.nobody : EXIT.failed;
+  const { code } = Object(error.cause) as { code?: string };
+  return UNREACHABLE.has(code) ? EXIT.unreachable : EXIT.failed;
+}
+
+/** What the person typed or set, by the name of the API option that it became. */
+export type TypedNames = Readonly<Record<string, string>>;
+
+/** The error in the names that the person typed; an error of another kind unchanged. */
+export function withTypedNames(names: TypedNames, error: unknown): unknown {
+  if (!ConfigurationError.is(error)) return error;
+  const typed = new Map(Object.entries(names));
+  return new CommandError(error.message.replace(/\w+/g, (word) => typed.get(word) ?? word));
 }

@@ -1,11 +1,19 @@
-// Help texts, made from the table of commands.
+// Help texts, made from the table of commands, and the version of the package.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageFolder } from '../simulator/package-folder.js';
 import type { Command, Option, Row } from './command.js';
 
 const WIDTH = 78;
 
-/** The overview: every command (or those of one group) with its summary. */
+export function packageVersion(): string {
+  const folder = packageFolder();
+  return folder ? JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version : 'unknown';
+}
+
+/** The overview: every command, or those of one group, with its summary. */
 export function overview(rows: readonly Row[]): string {
-  return `Receive, try and manage the signed webhooks of a payment service.
+  return `Receive, test and manage the signed webhooks of a payment service.
 
 Usage: payment-webhooks <command> [options]
 
@@ -20,13 +28,13 @@ Examples
   payment-webhooks webhooks ensure https://shop.example/hooks --live
 
 The private key comes from SERVICE_PRIVATE_KEY or --key-file, never from the
-command line, where every user of the machine could read it.
+command line, because every user of the machine can read that.
 
 Exit codes
-  0  all is well
+  0  success
   1  the delivery or check failed, or the service answered an error
   2  wrong usage, a missing key, or a refusal
-  3  nothing listens there
+  3  nothing listens at the address
   4  timed out
 
 \`payment-webhooks <command> --help\` shows the options of a command.
@@ -35,14 +43,14 @@ Exit codes
 
 /** Everything about one command. */
 export function commandHelp({ name }: Row, command: Command): string {
+  const positionals = command.arguments.map((argument): [string, string] => [argument.name, argument.about]);
+  const examples = Object.entries(command.examples);
   const sections = [
     `Usage: ${usage(name, command)}`,
     wrap(command.about, ''),
-    ...(command.arguments.length === 0
-      ? []
-      : [`Arguments\n${columns(command.arguments.map((argument) => [argument.name, argument.about]))}`]),
+    ...(positionals.length === 0 ? [] : [`Arguments\n${columns(positionals)}`]),
     `Options\n${columns(optionRows(command))}`,
-    `Examples\n${command.examples.map(([line, purpose]) => `  # ${purpose}\n  ${line}`).join('\n')}`,
+    `Examples\n${examples.map(([line, purpose]) => `  # ${purpose}\n  ${line}`).join('\n')}`,
   ];
   return `${sections.join('\n\n')}\n`;
 }
@@ -55,17 +63,13 @@ export function usage(name: string, command: Command): string {
 }
 
 /** Each option as it is typed, and what it does. */
-export function optionRows(command: Command): [string, string][] {
-  const rows = Object.entries(command.options).map(([name, option]): [string, string] => [
-    optionUsage(name, option),
-    option.about,
-  ]);
-  return [...rows, ['-h, --help', 'Show this help.']];
-}
-
-function optionUsage(name: string, option: Option): string {
-  const value = option.type === 'string' ? ` ${option.value ?? 'TEXT'}` : '';
-  return `--${name}${value}${option.multiple ? ' …' : ''}`;
+export function optionRows({ options }: Command): [string, string][] {
+  const typed = (name: string, { type, value = 'TEXT', multiple }: Option) =>
+    `--${name}${type === 'string' ? ` ${value}` : ''}${multiple ? ' …' : ''}`;
+  return [
+    ...Object.entries(options).map(([name, option]): [string, string] => [typed(name, option), option.about]),
+    ['-h, --help', 'Show this help.'],
+  ];
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string {

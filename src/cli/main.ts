@@ -1,91 +1,106 @@
-// Picks the command that a command line names, reads its options, and turns failures into exit codes.
+// Finds the command that a command line names, parses its options, and prints its result or its failure.
 import { parseArgs } from 'node:util';
-import { didYouMean } from '../nearest-name.js';
+import { didYouMean, nearestName } from '../options/nearest-name.js';
 import {
   type Command,
   EXIT,
   type ExitCode,
   type Invocation,
   type Options,
-  type Row,
+  type Result,
   type Terminal,
   UsageError,
 } from './command.js';
 import { commands, findCommand } from './commands.js';
 import { print } from './print.js';
 
-/** Runs a command line, without the two words that Node puts before it. Never rejects. */
+/** @param argv the command line without `node` and the path of the program */
 export async function main(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const json = argv.includes('--json');
   try {
-    return await dispatch(argv, terminal);
+    const result = await runCommand(argv, terminal);
+    return typeof result === 'number' ? result : printResult(result, json, terminal);
   } catch (error) {
     const { describeFailure } = await import('./failure.js');
     const { text, line, exitCode } = describeFailure(error);
     print(terminal.stderr, json ? JSON.stringify(line) : text);
-    if (error instanceof UsageError && !json) print(terminal.stderr, `See ${helpFor(argv)}`);
+    if (error instanceof UsageError && !json) {
+      const name = findCommand(argv)?.row.name;
+      print(terminal.stderr, `See payment-webhooks ${name ? `${name} ` : ''}--help`);
+    }
     return exitCode;
   }
 }
 
-async function dispatch(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+function printResult(result: Result, json: boolean, { stdout, stderr }: Terminal): ExitCode {
+  const { values, text, notes = [], exitCode = EXIT.ok } = result;
+  if (json) for (const value of values) print(stdout, JSON.stringify(value));
+  else if (text !== '') print(stdout, text);
+  for (const note of notes) print(stderr, note);
+  return exitCode;
+}
+
+async function runCommand(argv: readonly string[], terminal: Terminal): Promise<Result | ExitCode> {
   const [first] = argv;
   if (first === '--version' || first === '-V') {
-    print(terminal.stdout, (await import('./version.js')).version());
+    const { packageVersion } = await import('./help.js');
+    print(terminal.stdout, packageVersion());
     return EXIT.ok;
   }
   const words = first === 'help' ? [...argv.slice(1), '--help'] : argv;
   const found = findCommand(words);
-  if (!found) return unknown(words, terminal);
+  if (!found) return withoutCommand(words, terminal);
   const command = await found.row.load();
   if (found.rest.includes('--help') || found.rest.includes('-h')) {
     const { commandHelp } = await import('./help.js');
     terminal.stdout.write(commandHelp(found.row, command));
     return EXIT.ok;
   }
-  return command.run({ ...readOptions(found.row, command, found.rest), terminal, commands });
+  return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
 }
 
-/** The overview, or an error, for words that name no command. */
-async function unknown(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const [first = '', second] = words;
+/** Prints the overview, or throws for words that name no command. */
+async function withoutCommand(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const [first = '', second = ''] = words;
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
-  const asked = words.includes('--help') || words.includes('-h');
-  if (asked || first === '') {
+  const wantsHelp = words.includes('--help') || words.includes('-h');
+  if (wantsHelp || first === '') {
     const { overview } = await import('./help.js');
-    const stream = asked ? terminal.stdout : terminal.stderr;
+    const stream = wantsHelp ? terminal.stdout : terminal.stderr;
     stream.write(overview(group.length > 0 ? group : commands));
-    return asked ? EXIT.ok : EXIT.refused;
+    return wantsHelp ? EXIT.ok : EXIT.refused;
   }
   if (group.length > 0) {
     const names = group.map(({ name }) => name.slice(first.length + 1));
-    const hint = second === undefined ? '' : didYouMean(second, names);
-    throw new UsageError(`\`${first}\` takes one of ${names.join(', ')}.${hint}`);
+    throw new UsageError(`\`${first}\` needs one of ${names.join(', ')}.${didYouMean(second, names)}`);
   }
-  const names = new Set(commands.flatMap(({ name }) => [name, name.split(' ')[0] ?? name]));
-  if (first.startsWith('-')) throw new UsageError(`The command comes first, and then its options.`);
-  throw new UsageError(`There is no command ${quoted(first)}.${didYouMean(first, names)}`);
+  if (first.startsWith('-')) throw new UsageError('Give the command first, then its options.');
+  throw new UsageError(`There is no command ${quoted(first)}.${suggestion(first)}`);
 }
 
-function readOptions(
-  { name }: Row,
-  command: Command,
-  args: readonly string[],
-): Pick<Invocation<Options>, 'values' | 'positionals'> {
-  const parsed = parse(command.options, args);
-  const { positionals } = parsed;
-  const required = command.arguments.filter(({ optional }) => !optional);
-  const missing = command.arguments[positionals.length];
-  if (positionals.length < required.length && missing) {
+/** The first word of a command, or the commands with this second word. */
+function suggestion(typed: string): string {
+  const near = nearestName(typed, new Set(commands.flatMap(({ name }) => name.split(' '))));
+  if (near === undefined) return '';
+  const inGroups = commands.filter(({ name }) => name.endsWith(` ${near}`)).map(({ name }) => `"${name}"`);
+  return ` Did you mean ${inGroups.length === 0 ? `"${near}"` : inGroups.join(' or ')}?`;
+}
+
+type Parsed = Pick<Invocation<Options>, 'values' | 'positionals'>;
+
+function parse(name: string, { arguments: known, options }: Command, args: readonly string[]): Parsed {
+  const { values, positionals } = parseOptions(name, options, args);
+  const missing = known[positionals.length];
+  if (missing && !missing.optional) {
     throw new UsageError(`\`${name}\` needs ${missing.name}: ${missing.about}`);
   }
-  if (positionals.length > command.arguments.length) {
-    throw new UsageError(`\`${name}\` takes no argument ${quoted(positionals[command.arguments.length])}.`);
+  if (positionals.length > known.length) {
+    throw new UsageError(`\`${name}\` takes no argument ${quoted(positionals[known.length])}.`);
   }
-  return { values: parsed.values as Invocation<Options>['values'], positionals };
+  return { values: values as Parsed['values'], positionals };
 }
 
-function parse(options: Options, args: readonly string[]) {
+function parseOptions(name: string, options: Options, args: readonly string[]) {
   const config = Object.entries(options).map(([option, { type, multiple = false }]) => [
     option,
     { type, multiple },
@@ -94,23 +109,28 @@ function parse(options: Options, args: readonly string[]) {
     return parseArgs({ args: [...args], options: Object.fromEntries(config), allowPositionals: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const [, option = ''] = /--([\w-]+)/.exec(message) ?? [];
-    if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') throw new UsageError(message.split('\n')[0] ?? message);
-    throw new UsageError(unknownOption(option, Object.keys(options)));
+    const [typed = ''] = /--?[\w-]+/.exec(message) ?? [];
+    const option = options[typed.slice(2)];
+    if (code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' || !option) {
+      throw new UsageError(unknownOption(name, typed, Object.keys(options)));
+    }
+    if (option.type === 'boolean') throw new UsageError(`${typed} takes no value.`);
+    const hint = message.includes('ambiguous')
+      ? ` A value that begins with a hyphen is written ${typed}=-x.`
+      : '';
+    throw new UsageError(`${typed} needs a value, such as ${typed} ${option.example}.${hint}`);
   }
 }
 
-function unknownOption(option: string, known: readonly string[]): string {
+/** @param typed with its hyphens */
+function unknownOption(name: string, typed: string, known: readonly string[]): string {
+  const option = typed.replace(/^--?/, '');
   if (/^(private-?)?key$|^(access-?)?token$|^secret$/.test(option)) {
-    return `There is no --${option}: whatever stands on the command line can be read by every user of this machine. Use SERVICE_PRIVATE_KEY or --key-file.`;
+    return `--${option} does not exist, because every user of this machine can read the command line. Use SERVICE_PRIVATE_KEY or --key-file.`;
   }
-  const name = didYouMean(option, known);
-  return `There is no option ${option === '' ? 'like that' : `--${option}`}.${name.replace(/"(.+)"/, '"--$1"')}`;
-}
-
-function helpFor(argv: readonly string[]): string {
-  const name = findCommand(argv)?.row.name;
-  return `payment-webhooks ${name ? `${name} ` : ''}--help`;
+  const hint = didYouMean(option, known).replace(/"(.+)"/, '"--$1"');
+  const all = [...known, 'help'].map((each) => `--${each}`).join(', ');
+  return `Unknown option ${typed}.${hint} \`${name}\` takes ${all}.`;
 }
 
 function quoted(word: unknown): string {

@@ -1,22 +1,21 @@
 // What commands print: tables, colours only on a terminal, control characters made visible.
 import type { Writable } from 'node:stream';
+import { styleText } from 'node:util';
 import type { Terminal } from './command.js';
 
-const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
-
-export type Style = keyof typeof STYLES;
+export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 export type Paint = (style: Style, text: string) => string;
 
-/** Colours for a stream: only for a terminal that knows them, and never with `NO_COLOR` (https://no-color.org). */
+/** Colours for a stream: only for a terminal that has them, and never with `NO_COLOR` (https://no-color.org). */
 export function painter(
   stream: { readonly isTTY?: boolean },
   env: Readonly<Record<string, string | undefined>>,
 ): Paint {
   const plain = !stream.isTTY || Boolean(env.NO_COLOR) || env.TERM === 'dumb';
-  return (style, text) => (plain ? text : `\u001b[${STYLES[style]}m${text}\u001b[0m`);
+  return (style, text) => (plain ? text : styleText(style, text, { validateStream: false }));
 }
 
-/** A text from elsewhere that must not steer the terminal: control characters as `\u001b`. */
+/** A text from elsewhere that must not control the terminal: control characters as `\u001b`. */
 export function printable(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -24,35 +23,38 @@ export function printable(text: string): string {
   );
 }
 
-/** Rows in columns as wide as they need to be; the cells are made printable. */
+/** Rows in columns as wide as their longest cell; the cells are made printable. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(printable));
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),
   );
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+  return cells.map((row) => line(row).join('  ').trimEnd()).join('\n');
 }
 
 export function print(stream: Writable, text: string): void {
   stream.write(`${text}\n`);
 }
 
-/** One line of JSON for each value with `--json`, else the text for people. */
-export function printResult(
-  { stdout }: Terminal,
-  {
-    json,
-    values,
-    text,
-  }: { readonly json: boolean | undefined; readonly values: readonly unknown[]; readonly text: string },
-): void {
-  if (json) for (const value of values) print(stdout, JSON.stringify(value));
-  else if (text !== '') print(stdout, text);
+/** Prints lines as they come: for people, or one JSON object per line for programs. */
+export class Output {
+  readonly json: boolean;
+  readonly paint: Paint;
+  readonly #terminal: Terminal;
+
+  constructor(terminal: Terminal, json: boolean) {
+    this.json = json;
+    this.paint = painter(terminal.stdout, terminal.env);
+    this.#terminal = terminal;
+  }
+
+  print(record: object, text: string): void {
+    print(this.#terminal.stdout, this.json ? JSON.stringify(record) : text);
+  }
+
+  /** On standard error, with --json too. */
+  note(text: string): void {
+    print(this.#terminal.stderr, printable(text));
+  }
 }

@@ -1,41 +1,47 @@
-// Where the command line gets its private keys from: the environment, or a file.
+// Reads the private keys of a command: from the environment, or from a file.
 import { readFile } from 'node:fs/promises';
 import { keyFault } from '../signature.js';
 import { CommandError, type Terminal } from './command.js';
 
-/** One key. */
-export async function readKey(file: string | undefined, terminal: Terminal): Promise<string> {
-  const [key = '', ...more] = await readKeys(file, terminal);
-  if (more.length > 0) {
-    throw new CommandError(`The key file holds ${more.length + 1} lines. Leave the key that should be used.`);
-  }
-  return key;
+export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
+
+/** Whether the key has a prefix of simulator keys. */
+export function isSimulatorKey(key: string): boolean {
+  return /^pri_(sandbox_)?sim_/.test(key);
 }
 
-/** The keys of a file, one a line (any may have signed while a key is being rotated), else the one of the environment. */
+/** Where the key came from, as the beginning of a sentence. */
+export function keySource(file: string | undefined): string {
+  return file === undefined ? KEY_VARIABLE : 'The key in --key-file';
+}
+
+export async function readKey(file: string | undefined, terminal: Terminal): Promise<string> {
+  const [key = '', ...more] = await readKeys(file, terminal);
+  if (more.length === 0) return key;
+  throw new CommandError(`--key-file holds ${more.length + 1} keys. Keep only the one to use.`);
+}
+
+/** The keys of the file, one per line (during a rotation either may have signed), or else that of the environment. */
 export async function readKeys(file: string | undefined, { env }: Terminal): Promise<string[]> {
-  const key = env.SERVICE_PRIVATE_KEY;
+  const key = env[KEY_VARIABLE];
   if (file === undefined && key === undefined) {
-    throw new CommandError(
-      'There is no private key: set SERVICE_PRIVATE_KEY, or name a file with --key-file.',
-    );
+    throw new CommandError('The private key is missing. Set SERVICE_PRIVATE_KEY, or give --key-file.');
   }
-  const source = file === undefined ? 'SERVICE_PRIVATE_KEY' : 'A key in the key file';
+  const source = file === undefined ? KEY_VARIABLE : 'A key in --key-file';
   const keys = file === undefined ? [key] : await linesOf(file);
   for (const candidate of keys) {
     const fault = keyFault(candidate);
-    if (fault) throw new CommandError(`${source} ${fault}. Copy the private key from the dashboard.`);
+    if (fault) throw new CommandError(`${source} ${fault}`);
   }
   return keys.filter((candidate) => candidate !== undefined);
 }
 
 async function linesOf(file: string): Promise<string[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(`The key file cannot be read (${error.code}).`);
+    // Without the path: it may be the key itself, typed in the wrong place.
+    throw new CommandError(`--key-file cannot be read (${error.code}).`);
   });
-  const lines = text
-    .replace(/^\ufeff/, '')
-    .replace(/(\r?\n)+$/, '')
-    .split(/\r?\n/);
+  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
+  while (lines.length > 1 && lines.at(-1) === '') lines.pop();
   return lines;
 }

@@ -1,4 +1,5 @@
-// Sends one delivery as a stranger would, and reports whatever comes back.
+// Sends one delivery, and reports the answer or why no answer came.
+import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 
@@ -10,16 +11,21 @@ export interface Delivery {
   readonly slowly?: boolean;
 }
 
-/** What came back: an answer, or the reason why there is none. */
+/** An answer, or why no answer came. */
 export type Reply = { readonly ms: number } & (
   | { readonly status: number; readonly text: string; readonly failure?: undefined }
-  | { readonly failure: string; readonly message: string; readonly status?: undefined }
+  | {
+      readonly failure: string;
+      readonly message: string;
+      readonly status?: undefined;
+      readonly text?: undefined;
+    }
 );
 
-const KEPT = 65_536;
+const MAX_ANSWER_BYTES = 65_536;
 const BYTE_EVERY_MS = 500;
 
-/** Never rejects. Each delivery has a connection of its own, so that one cannot spoil the next. */
+/** Never rejects. Each delivery has its own connection, so that none affects the next. */
 export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Promise<Reply> {
   const start = performance.now();
   const ms = () => Math.round(performance.now() - start);
@@ -27,37 +33,30 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
   const length = method === 'POST' ? { 'content-length': String(body.byteLength) } : {};
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const outgoing = send(url, { method, headers: { ...headers, ...length }, agent: false });
-  const timer = setTimeout(() => outgoing.destroy(new TimedOut(timeoutMs)), timeoutMs);
-  const stop = write(outgoing, delivery);
+  // Also after the answer began, when nothing waits for an error any more.
+  outgoing.on('error', () => {});
+  const timedOut = Object.assign(new Error(`no answer within ${timeoutMs / 1_000} s`), { code: 'TIMED_OUT' });
+  const timer = setTimeout(() => outgoing.destroy(timedOut), timeoutMs);
+  const writing = write(outgoing, delivery);
   try {
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      outgoing.on('response', resolve);
-      outgoing.on('error', reject);
-    });
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     return { status: response.statusCode ?? 0, text: await read(response), ms: ms() };
   } catch (error) {
     const { code = 'FAILED', message } = error as NodeJS.ErrnoException;
-    return { failure: code, message, ms: ms() };
+    // The error of several addresses together has no message.
+    return { failure: code, message: message || code, ms: ms() };
   } finally {
     clearTimeout(timer);
-    stop();
+    clearInterval(writing);
     outgoing.destroy();
   }
 }
 
-class TimedOut extends Error {
-  readonly code = 'TIMED_OUT';
-
-  constructor(ms: number) {
-    super(`no answer within ${ms / 1_000} s`);
-  }
-}
-
-/** @returns what stops the writing */
-function write(outgoing: ClientRequest, { body, slowly = false }: Delivery): () => void {
+/** The timer that writes the rest of a slow body. */
+function write(outgoing: ClientRequest, { body, slowly }: Delivery): NodeJS.Timeout | undefined {
   if (!slowly) {
     outgoing.end(body);
-    return () => {};
+    return undefined;
   }
   let sent = 0;
   const next = () => {
@@ -65,17 +64,19 @@ function write(outgoing: ClientRequest, { body, slowly = false }: Delivery): () 
     sent += 1;
   };
   next();
-  const timer = setInterval(next, BYTE_EVERY_MS);
-  return () => clearInterval(timer);
+  return setInterval(next, BYTE_EVERY_MS);
 }
 
+/** What arrives of the body: a cut or endless one is not a failure, because the status has arrived. */
 async function read(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of response) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > KEPT) break;
-  }
+  try {
+    for await (const chunk of response) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_ANSWER_BYTES) break;
+    }
+  } catch {}
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,156 +1,94 @@
-// `simulate`: the service on this machine, until it is told to stop.
-import type { RetrySchedule } from '../simulator.js';
-import {
-  CommandError,
-  command,
-  EXIT,
-  jsonOption,
-  keyFileOption,
-  type Terminal,
-  UsageError,
-} from './command.js';
+// `simulate`: runs the service on this machine until it is stopped.
+import { ConfigurationError } from '../errors.js';
+import { CommandError, command, EXIT, flag, jsonOption, text } from './command.js';
+import { simulatorUrl } from './control-plane.js';
+import { withTypedNames } from './failure.js';
+import { endpointUrl } from './flag-values.js';
 import { keyboard } from './keyboard.js';
-import { print } from './print.js';
-import { readKeys } from './private-key.js';
-import { stopSignal } from './stop-signal.js';
+import { Output } from './print.js';
+import { simulatorFlags, simulatorOptions } from './simulator-options.js';
 
 export const simulate = command({
   about:
-    'Starts the service on this machine: its API, signed deliveries with retries, faults, and a page that shows every attempt. It answers to this machine only, and delivers to this machine and private networks only. Ctrl-C ends it.',
+    'Starts the service on this machine: its API, signed deliveries with retries, faults, and a page that shows every attempt. It answers this machine only, unless you give --host and --allow-host, and delivers to this machine and private networks only. Ctrl-C stops it.',
   arguments: [],
   options: {
-    forward: {
-      type: 'string',
-      multiple: true,
-      value: 'PLACE',
-      about: 'Deliver every event there: 3000/hooks is http://localhost:3000/hooks. A whole URL will do too.',
-    },
-    demo: {
-      type: 'boolean',
-      about:
-        'Start an endpoint to deliver to as well. In a terminal, the key s stops it and starts it again.',
-    },
-    port: { type: 'string', value: 'N', about: 'Listen there instead of on 4747; 0 is any free port.' },
-    retry: {
-      type: 'string',
-      value: 'TIMES',
-      about:
-        'Pauses before retries: fast (2s,5s,15s,60s), realistic (hours), off, or pauses with commas between them.',
-      offer: ['fast', 'realistic', 'off'],
-    },
-    state: {
-      type: 'string',
-      value: 'FILE',
-      about: 'Keep everything in this file, so that pending retries go on after a restart.',
-      offer: 'file',
-    },
-    open: { type: 'boolean', about: 'Open the page in the browser.' },
-    seed: { type: 'string', value: 'TEXT', about: 'The same ids in every run with this text.' },
-    'allow-target': {
-      type: 'string',
-      multiple: true,
-      value: 'HOST',
-      about: 'Let webhooks point at this public host too.',
-    },
-    'debug-headers': {
-      type: 'boolean',
-      about: 'Add X-SIM-DELIVERY, X-SIM-ATTEMPT and X-SIM-FAULT, which the service does not send.',
-    },
-    'allow-production': { type: 'boolean', about: 'Start although NODE_ENV is production.' },
-    'key-file': {
-      ...keyFileOption,
-      about: 'Take the keys of the account from this file: they begin with pri_sim_ or pri_sandbox_sim_.',
-    },
+    forward: text(
+      { PLACE: '3000/hooks' },
+      'Deliver every event to this URL; 3000/hooks is short for http://localhost:3000/hooks.',
+      { multiple: true },
+    ),
+    demo: flag('Also start an endpoint to deliver to. In a terminal, the key s stops and starts it.'),
+    credentials: flag('List every key and token, with what each shows. In a terminal, the key c lists them.'),
+    open: flag('Open the page in the browser.'),
+    ...simulatorFlags,
     json: jsonOption,
   },
-  examples: [
-    ['payment-webhooks simulate --demo --open', 'look around: a page, and an endpoint to deliver to'],
-    ['payment-webhooks simulate --forward 3000/hooks', 'deliver to the app on port 3000'],
-    ['payment-webhooks simulate --retry 1s,1m,1h --state simulator.json', 'own pauses, kept over restarts'],
-  ],
+  examples: {
+    'payment-webhooks simulate --demo --open': 'a first look: the page, and an endpoint to deliver to',
+    'payment-webhooks simulate --forward 3000/hooks': 'deliver to the app on port 3000',
+    'payment-webhooks simulate --retry 1s,1m,1h --state simulator.json': 'own delays, kept over restarts',
+    'payment-webhooks simulate --host 0.0.0.0 --allow-host simulator --forward http://app:3000/hooks':
+      'in a container named simulator',
+  },
   async run({ values, terminal }) {
-    const { json = false, demo = false, port: portText = '4747', forward = [] } = values;
-    const port = portNumber(portText);
-    const targets = forward.map(targetUrl);
-    const keys = await accountKeys(values['key-file'], terminal);
-    const { Simulation } = await simulationModule();
-    const stopped = stopSignal();
-    const simulation = await Simulation.start(terminal, json, {
-      ...{ port, ...keys, clock: 'real' },
-      ...given('retry', retrySchedule(values.retry)),
-      ...given('state', values.state),
-      ...given('seed', values.seed),
-      ...given('allowTargets', values['allow-target']),
-      ...given('debugHeaders', values['debug-headers']),
-      ...given('allowProduction', values['allow-production']),
+    const { json = false, demo = false, credentials = false, forward = [] } = values;
+    const targets = forward.map((place) => endpointUrl('--forward', place));
+    const { options, names } = await simulatorOptions(values, terminal);
+    const { Simulation } = await importSimulation();
+    const signal = stopSignal();
+    const simulation = await Simulation.start(new Output(terminal, json), options).catch((error) => {
+      signal.end();
+      throw withTypedNames(names, error);
     });
     try {
-      for (const url of targets) await simulation.forwardTo(url);
-      if (demo) await simulation.startDemo(port === 0 ? 0 : port + 1);
-      const keysTyped = keyboard(
-        terminal,
-        simulation.keys(() => stopped.stop()),
-      );
-      simulation.announce(keysTyped.active);
+      for (const url of targets) await simulation.forwardTo(url).catch(nameForward);
+      if (demo) await simulation.startDemo(options.port === 0 ? 0 : options.port + 1);
+      const keys = simulation.keys(signal.stop);
+      const typed = keyboard(terminal, keys);
+      const { address: defaultUrl } = simulatorUrl(undefined, terminal);
+      const style = { keys: typed.active ? keys : [], credentials, defaultUrl };
+      simulation.announce(options.allowHosts ?? [], style);
       if (values.open) simulation.openPage();
-      await stopped.asked;
-      keysTyped.end();
+      await signal.stopped;
+      typed.end();
     } finally {
-      stopped.end();
+      signal.end();
       await simulation.close();
     }
     return EXIT.ok;
   },
 });
 
-/** Loaded late: no help text and no completion waits for Express, or fails for want of it. */
-function simulationModule() {
+/** Imported late: help and completion work without Express. */
+function importSimulation() {
   return import('./simulation.js').catch((error: Error) => {
     if (!/Cannot find (module|package) 'express'/.test(error.message)) throw error;
-    throw new CommandError('The simulator needs Express: npm install express');
+    throw new CommandError('The simulator needs Express. Run npm install express.');
   });
 }
 
-/** An option of the simulator, or nothing where it was not typed. */
-function given<Name extends string, Value>(name: Name, value: Value | undefined): { [Key in Name]?: Value } {
-  return value === undefined ? {} : ({ [name]: value } as { [Key in Name]: Value });
+/** The simulator names the URL of a webhook `url`. */
+function nameForward(error: unknown): never {
+  if (!ConfigurationError.is(error)) throw error;
+  throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
 }
 
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`--port ${JSON.stringify(text)} is no port: give a number from 0 to 65535.`);
-}
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-function retrySchedule(text: string | undefined): RetrySchedule | undefined {
-  if (text === 'fast' || text === 'realistic' || text === 'off' || text === undefined) return text;
-  return text.split(',').map((pause) => pause.trim());
+/** Resolves `stopped` at the first signal or call of `stop`; a second signal ends the process at once. */
+function stopSignal() {
+  let stop = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const end = () => {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+  const onSignal = () => {
+    end();
+    stop();
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return { stopped, stop, end };
 }
-
-/** `3000`, `3000/hooks`, `host:3000/hooks` or a URL. */
-function targetUrl(text: string): string {
-  if (/^https?:\/\//i.test(text)) return text;
-  const url = `http://${/^\d+(\/|$)/.test(text) ? `localhost:${text}` : text}`;
-  if (URL.canParse(url)) return url;
-  throw new UsageError(`--forward ${JSON.stringify(text)} is no place: give one like 3000/hooks.`);
-}
-
-/** A key of the environment that is none of a simulator is the app's real one: it is left alone. */
-async function accountKeys(file: string | undefined, terminal: Terminal) {
-  const { SERVICE_PRIVATE_KEY: key } = terminal.env;
-  const isOurs = key !== undefined && /^pri_(sandbox_)?sim_/.test(key);
-  if (file === undefined && !isOurs) {
-    if (key) print(terminal.stderr, FOREIGN_KEY);
-    return {};
-  }
-  const keys = await readKeys(file, terminal);
-  const sandbox = keys.filter((each) => each.startsWith('pri_sandbox_'));
-  const live = keys.filter((each) => !each.startsWith('pri_sandbox_'));
-  if (sandbox.length > 1 || live.length > 1) {
-    throw new CommandError('The key file holds several keys of one kind. Leave one of each.');
-  }
-  return { ...given('privateKey', live[0]), ...given('sandboxKey', sandbox[0]) };
-}
-
-const FOREIGN_KEY =
-  'SERVICE_PRIVATE_KEY holds no key of a simulator, so it is not used. Start your app with the key below.';

@@ -1,67 +1,67 @@
-// A running `simulate`: the simulator, what was asked for around it, and what it says.
+// A running `simulate`: the simulator, its forwards, the demo endpoint, and what its keys do.
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { receiver } from '../receiver.js';
+import { hostName } from '../simulator/address/host-names.js';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../simulator.js';
 import { AttemptLog } from './attempt-log.js';
-import type { Terminal } from './command.js';
-import { DemoEndpoint } from './demo-endpoint.js';
+import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
 import type { Key } from './keyboard.js';
-import { openInBrowser } from './open-in-browser.js';
-import { announcement, type Facts } from './opening-lines.js';
-import { painter, print, printable } from './print.js';
-
-interface Started {
-  readonly service: Simulator;
-  readonly log: AttemptLog;
-}
+import type { Output } from './print.js';
 
 export class Simulation {
-  readonly #terminal: Terminal;
-  readonly #json: boolean;
+  readonly #output: Output;
   readonly #service: Simulator;
   readonly #log: AttemptLog;
   readonly #forwards: string[] = [];
   #demo: DemoEndpoint | undefined;
 
-  private constructor(terminal: Terminal, json: boolean, { service, log }: Started) {
-    this.#terminal = terminal;
-    this.#json = json;
+  private constructor(output: Output, service: Simulator, log: AttemptLog) {
+    this.#output = output;
     this.#service = service;
     this.#log = log;
   }
 
-  static async start(terminal: Terminal, json: boolean, options: SimulatorOptions): Promise<Simulation> {
-    const log = new AttemptLog(terminal, json);
-    const service = await startSimulator({ ...options, logger: log });
-    return new Simulation(terminal, json, { service, log });
+  static async start(output: Output, options: SimulatorOptions): Promise<Simulation> {
+    const log = new AttemptLog(output);
+    return new Simulation(output, await startSimulator({ ...options, logger: log }), log);
   }
 
-  /** Registers the URL, unless it is there from the last time. */
   async forwardTo(url: string): Promise<void> {
-    const same = ({ url: registered }: { url: string }) => new URL(registered).href === new URL(url).href;
-    if (!this.#service.webhooks.list().some(same)) await this.#service.webhooks.create({ url });
+    await this.#register(url);
     this.#forwards.push(url);
   }
 
-  /** @param port preferred, so that the URL is the same after a restart */
+  /** @param port preferred, so that the URL stays the same after a restart */
   async startDemo(port: number): Promise<void> {
     this.#demo = new DemoEndpoint(() => this.#service.privateKey);
     await this.#demo.start(port).catch(() => this.#demo?.start(0));
-    await this.forwardTo(this.#demo.url);
-    this.#forwards.pop();
+    await this.#register(this.#demo.url);
   }
 
-  announce(hasKeys: boolean): void {
-    const { baseUrl, dashboardUrl, privateKey, sandboxKey } = this.#service;
-    const facts: Facts = {
-      ...{ baseUrl, dashboardUrl, privateKey, sandboxKey, forwards: this.#forwards },
+  /**
+   * Prints the banner, and from then on each attempt.
+   *
+   * @param hosts at which other machines may call it
+   * @param defaultUrl where the other commands look for the simulator without --url
+   */
+  announce(
+    hosts: readonly string[],
+    style: { readonly keys: readonly Key[]; readonly credentials: boolean; readonly defaultUrl: string },
+  ): void {
+    const { port } = new URL(this.#service.baseUrl);
+    const facts = {
+      service: this.#service,
+      otherUrls: hosts.map((host) => `http://${hostName(host)}:${port}`),
+      forwards: this.#forwards,
       demo: this.#demo?.url,
     };
-    const { stdout, env } = this.#terminal;
-    const keys = hasKeys ? this.keys(() => {}) : [];
-    print(stdout, announcement(facts, { json: this.#json, keys, paint: painter(stdout, env) }));
+    const { paint } = this.#output;
+    this.#output.print(bannerJson(facts), banner(facts, { ...style, paint }));
     this.#log.begin();
   }
 
-  /** What a person can type. */
   keys(quit: () => void): Key[] {
     const demo: Key = { letter: 's', about: 'stop or start the demo endpoint', press: () => this.#toggle() };
     return [
@@ -69,13 +69,14 @@ export class Simulation {
       { letter: 'r', about: 'resend the last delivery', press: () => this.#resend() },
       ...(this.#demo ? [demo] : []),
       { letter: 'o', about: 'open the page', press: () => this.openPage() },
+      { letter: 'c', about: 'list every key and token', press: () => this.#listCredentials() },
       { letter: 'q', about: 'quit', press: quit },
     ];
   }
 
   openPage(): void {
     const { dashboardUrl } = this.#service;
-    openInBrowser(dashboardUrl, () => this.#note(`No browser could be opened: go to ${dashboardUrl}`));
+    openInBrowser(dashboardUrl, () => this.#output.note(`The browser did not open. Go to ${dashboardUrl}`));
   }
 
   async close(): Promise<void> {
@@ -83,31 +84,93 @@ export class Simulation {
     await this.#demo?.stop();
   }
 
+  /** Unless it is registered since the last run. */
+  async #register(url: string): Promise<void> {
+    const same = ({ url: registered }: { url: string }) => new URL(registered).href === new URL(url).href;
+    if (!this.#service.webhooks.list().some(same)) await this.#service.webhooks.create({ url });
+  }
+
   async #trigger(): Promise<void> {
     const deliveries = await this.#service.trigger('transaction.paid');
     if (deliveries.length > 0) return;
-    this.#note(
-      'No webhook subscribes to transaction.paid: register one on the page, or start with --forward.',
+    this.#output.note(
+      'No webhook subscribes to transaction.paid. Register one on the page, or start with --forward.',
     );
   }
 
   async #resend(): Promise<void> {
     const last = this.#service.deliveries().at(-1);
     if (last) await this.#service.resend(last.id);
-    else this.#note('There is no delivery yet: t triggers one.');
+    else this.#output.note('There is no delivery yet. Press t to trigger an event.');
+  }
+
+  #listCredentials(): void {
+    this.#output.print(credentialsOf(this.#service), credentialTable(this.#service));
   }
 
   async #toggle(): Promise<void> {
     if (this.#demo?.running) {
       await this.#demo.stop();
-      this.#note('The demo endpoint is stopped: the next delivery will be retried.');
+      this.#output.note('The demo endpoint is stopped. The next delivery will be retried.');
     } else {
       await this.#demo?.start();
-      this.#note('The demo endpoint is back.');
+      this.#output.note('The demo endpoint is running again.');
     }
   }
+}
 
-  #note(text: string): void {
-    print(this.#terminal.stderr, printable(text));
+/** A receiver that can be stopped, and started again on the same port. */
+class DemoEndpoint {
+  readonly #server;
+  #port = 0;
+
+  /** @param privateKey called for every delivery, because keys can be rotated */
+  constructor(privateKey: () => string) {
+    const hooks = receiver({ privateKey, logger: false, handlers: { 'transaction.paid': () => {} } });
+    this.#server = createServer(hooks);
   }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/hooks`;
+  }
+
+  get running(): boolean {
+    return this.#server.listening;
+  }
+
+  /** Rejects when the port is in use. */
+  start(port: number = this.#port): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject).listen(port, '127.0.0.1', () => {
+        this.#server.off('error', reject);
+        this.#port = (this.#server.address() as AddressInfo).port;
+        resolve();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    if (!this.running) return;
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+}
+
+const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  darwin: ['open'],
+  // `start` takes its first quoted word for the title of a window.
+  win32: ['cmd', '/c', 'start', '""'],
+};
+
+/** @param onFailure called when no program can open it */
+function openInBrowser(url: string, onFailure: () => void): void {
+  const [program = '', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
+  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+  child.once('error', onFailure);
+  child.once('exit', (code) => {
+    if (code) onFailure();
+  });
+  child.unref();
 }

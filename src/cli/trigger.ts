@@ -1,15 +1,18 @@
-// `trigger`: has an event happen in the simulator, and with --wait sees what becomes of it.
-import { faultKinds } from '../simulator/fault-kinds.js';
+// `trigger`: triggers an event in the simulator, and with --wait reports how its deliveries end.
+import { isEventName } from '../events/envelope.js';
+import { builtInEventNames } from '../events/event.js';
+import { didYouMean } from '../options/nearest-name.js';
+import { faultKinds } from '../simulator/delivery/faults.js';
 import type { Delivery } from '../simulator.js';
-import { CommandError, command, EXIT, UsageError } from './command.js';
+import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { ControlPlane, controlOptions } from './control-plane.js';
 import { deliveryTable } from './delivery-text.js';
 import { eventChanges } from './event-changes.js';
-import { print, printResult } from './print.js';
-import { readBody } from './read-body.js';
-import { Patience, timeoutOption, waitForDelivery } from './wait-for-delivery.js';
+import { oneOf, wholeNumber } from './flag-values.js';
+import { readBody } from './read-input.js';
+import { timeoutOption, WaitLimit, waitForDelivery } from './wait-for-delivery.js';
 
-interface Happened {
+interface Triggered {
   readonly data: { readonly deliveries: Delivery[] };
   /** Why nothing is delivered. */
   readonly message?: string;
@@ -17,81 +20,77 @@ interface Happened {
 
 export const trigger = command({
   about:
-    'Has an event happen in the simulator, which delivers it to every webhook that subscribes to it. The event is a complete sample with a new id; --set and --data change it. An event that the service does not document begins with an empty payload.',
+    'Triggers an event in the simulator, which delivers it to every webhook that subscribes to it. The event is a complete sample with a new id; --set and --data change it. An undeclared name needs --force, because it may be a typing error; its payload is empty unless you give --data or --set.',
   arguments: [{ name: 'EVENT', about: 'name of the event, such as transaction.paid', offer: 'event' }],
   options: {
-    set: {
-      type: 'string',
-      multiple: true,
-      value: 'PATH=VALUE',
-      about:
-        'Change one field. PATH=TEXT is always text, PATH:=JSON any other value. A dot inside of a name is \\.',
-    },
-    data: {
-      type: 'string',
-      value: '@FILE',
-      about: 'JSON to send instead of the sample: a payload, or a whole event. @FILE, @- or the text itself.',
-    },
-    count: { type: 'string', value: 'N', about: 'How many events, at most 1000.' },
-    fault: {
-      type: 'string',
-      value: 'KIND',
-      about: `Damage the first attempt: ${faultKinds.join(', ')}.`,
+    set: text(
+      { 'PATH=VALUE': 'payload.transaction.amount=12.50' },
+      'Change one field. PATH=TEXT is always text, PATH:=JSON any other value. A dot in a name is \\.',
+      { multiple: true },
+    ),
+    data: text(
+      { '@FILE': '@event.json' },
+      'JSON instead of the sample: a payload, or a whole event. @FILE, @- or the text itself.',
+    ),
+    force: flag('Send the event although its name is not declared.'),
+    count: text({ N: '10' }, 'How many events, at most 1000.'),
+    fault: text({ KIND: 'tamper_body' }, `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`, {
       offer: faultKinds,
-    },
-    wait: {
-      type: 'boolean',
-      about: 'Wait until each delivery is delivered, has failed for good, or is cancelled.',
-    },
+    }),
+    wait: flag('Wait until every delivery is delivered, failed or cancelled.'),
     timeout: timeoutOption,
     ...controlOptions,
   },
-  examples: [
-    [
-      'payment-webhooks trigger transaction.paid --wait',
-      'in CI: the exit code says whether it was delivered',
-    ],
-    [
-      'payment-webhooks trigger transaction.paid --set payload.transaction.amount=12.50 --set sandbox:=true',
+  examples: {
+    'payment-webhooks trigger transaction.paid --wait': 'in CI: the exit code says whether it was delivered',
+    'payment-webhooks trigger transaction.paid --set payload.transaction.amount=12.50 --set sandbox:=true':
       'another amount, in the sandbox',
-    ],
-    [
-      `payment-webhooks trigger transaction.paid --set 'payload.metadata.cart\\.id=cart-7'`,
+    "payment-webhooks trigger transaction.paid --set 'payload.metadata.cart\\.id=cart-7'":
       'a name with a dot',
-    ],
-    ['payment-webhooks trigger refund.succeeded --data @refund.json', 'an event of your own'],
-    ['payment-webhooks trigger transaction.paid --fault tamper_body', 'changed on the way: expect a 401'],
-  ],
+    'payment-webhooks trigger refund.succeeded --force --data @refund.json': 'an event of your own',
+    'payment-webhooks trigger transaction.paid --fault tamper_body': 'a changed body: expect a 401',
+  },
   async run({ positionals: [name = ''], values, terminal }) {
+    checkName(name, values.force);
     if (values.timeout !== undefined && !values.wait) throw new UsageError('--timeout needs --wait.');
-    const patience = new Patience(values.timeout);
+    const limit = new WaitLimit(values.timeout);
     const control = new ControlPlane(values.url, terminal);
-    const data = values.data === undefined ? undefined : (await readBody(values.data, terminal)).toString();
-    const { data: happened, message } = await control.post<Happened>('/events', {
+    const data =
+      values.data === undefined ? undefined : (await readBody('--data', values.data, terminal)).toString();
+    const { data: triggered, message } = await control.post<Triggered>('/events', {
       event_name: name,
       ...eventChanges(name, data, values.set ?? []),
-      ...(values.count === undefined ? {} : { count: wholeNumber(values.count) }),
-      ...(values.fault === undefined ? {} : { fault: values.fault }),
+      ...(values.count === undefined ? {} : { count: wholeNumber('--count', values.count, [1, 1_000]) }),
+      ...(values.fault === undefined ? {} : { fault: oneOf('--fault', values.fault, faultKinds) }),
     });
     if (message !== undefined) throw new CommandError(message, EXIT.failed, 'NO_WEBHOOK');
+    if (!values.wait) return { values: triggered.deliveries, text: deliveryTable(triggered.deliveries) };
     const deliveries: Delivery[] = [];
-    for (const delivery of happened.deliveries) {
-      deliveries.push(values.wait ? await waitForDelivery(control, delivery, patience) : delivery);
-    }
-    printResult(terminal, { json: values.json, values: deliveries, text: deliveryTable(deliveries) });
-    if (!values.wait) return EXIT.ok;
-    if (!values.json) for (const line of diagnoses(deliveries)) print(terminal.stderr, line);
-    return deliveries.every(({ status }) => status === 'delivered') ? EXIT.ok : EXIT.failed;
+    for (const each of triggered.deliveries) deliveries.push(await waitForDelivery(control, each, limit));
+    const failed = deliveries.filter(({ status }) => status !== 'delivered');
+    return {
+      values: deliveries,
+      text: deliveryTable(deliveries),
+      notes: values.json ? [] : new Set(failed.flatMap(({ attempts }) => attempts.at(-1)?.diagnosis ?? [])),
+      exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
+    };
   },
 });
 
-function wholeNumber(text: string): number {
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new UsageError('--count is no whole number.');
-}
-
-/** Why deliveries failed, each reason once. */
-function diagnoses(deliveries: readonly Delivery[]): string[] {
-  const failed = deliveries.filter(({ status }) => status !== 'delivered');
-  return [...new Set(failed.flatMap(({ attempts }) => attempts.at(-1)?.diagnosis ?? []))];
+/** The service has more events, with names that are not documented, so --force allows any name. */
+function checkName(name: string, force = false): void {
+  const declared: readonly string[] = builtInEventNames;
+  if (force && !isEventName(name)) {
+    throw new UsageError(
+      `EVENT ${JSON.stringify(name)} is not an event name. Give <resource>.<action>, such as transaction.paid.`,
+    );
+  }
+  if (force || declared.includes(name)) return;
+  const hint = didYouMean(name, declared);
+  const known = hint === '' ? ` (${declared.join(', ')})` : '';
+  throw new CommandError(
+    `EVENT ${JSON.stringify(name)} is not a declared event${known}.${hint} To send it anyway, give --force.`,
+    EXIT.refused,
+    'EVENT_UNDECLARED',
+  );
 }

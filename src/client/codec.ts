@@ -1,7 +1,7 @@
-// Every wire shape that the service's documentation leaves open: our reading of it, replaceable in one place.
+// Every wire shape that the service's documentation leaves open: our assumptions, replaceable in one place.
 import type { Issue } from '../errors.js';
 
-/** A webhook registration. Fields beyond these three are kept as they came. */
+/** A webhook registration. Other fields are kept as they came. */
 export interface Webhook {
   readonly id: string;
   readonly url: string;
@@ -15,16 +15,16 @@ export interface Account {
   readonly [field: string]: unknown;
 }
 
-/** What is asked of a webhook. */
+/** What a webhook is registered with. */
 export interface WebhookFields {
   readonly url: string;
   readonly events: readonly string[];
 }
 
 /**
- * The translation between this package and the wire. The documentation names the endpoints but shows
- * no body of them, so every function here is an assumption; replace those that the service disproves.
- * A function that cannot read what came throws; its message reaches the caller as `RESPONSE_UNEXPECTED`.
+ * The translation between this package and the wire. The documentation names the endpoints but shows none of their
+ * bodies, so every function here is an assumption; replace those that the service disproves. A function that cannot
+ * read a body throws; its message reaches the caller in a `RESPONSE_UNEXPECTED`.
  */
 export interface Codec {
   /** Body of `POST /webhooks`. */
@@ -34,9 +34,9 @@ export interface Codec {
   readonly account: (body: unknown) => Account;
   readonly webhook: (body: unknown) => Webhook;
   readonly webhooks: (body: unknown) => Webhook[];
-  /** What the service says about a failed request; undefined when it says nothing readable. */
+  /** What the service says about a failed request; undefined when it says nothing. */
   readonly message: (body: unknown) => string | undefined;
-  /** What does not fit in a request that was answered 422. */
+  /** What is wrong with a request that was answered 422. */
   readonly issues: (body: unknown) => Issue[];
 }
 
@@ -71,7 +71,7 @@ export const codec: Codec = {
   },
 };
 
-/** What stands under `data`. A body with an `id` is itself the record, whatever its own `data` holds. */
+/** The value under `data`. A body with an `id` is itself the record, whatever its own `data` holds. */
 function unwrapped(body: unknown): unknown {
   if (!isRecord(body) || 'id' in body) return body;
   return typeof body.data === 'object' && body.data !== null ? body.data : body;

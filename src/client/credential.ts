@@ -1,10 +1,10 @@
-// Who the client says it is: a private key or an access token, and the Authorization header for it.
+// The credential of the client: a private key or an access token, and the Authorization header for it.
 import { ConfigurationError } from '../errors.js';
 import { keyFault } from '../signature.js';
 
 /**
- * Gives the access token to send. Asked once for every call, and once more, with `refresh` true, when the
- * service answered 401: then a token from your own cache would only be refused again.
+ * Returns the access token to send. Called once for every call of the service, and once more after a 401, with
+ * `refresh` true: then a token from your own cache would be refused again.
  */
 export type AccessTokenSource = (request: {
   readonly refresh: boolean;
@@ -19,39 +19,37 @@ export interface Authorization {
 }
 
 export interface Credential {
-  /** Whether asking again after a 401 may give another answer. */
+  /** Whether a second call of `authorize` after a 401 may give another token. */
   readonly refreshable: boolean;
-  readonly authorize: AccessTokenSourceOf<Authorization>;
+  readonly authorize: (request: Parameters<AccessTokenSource>[0]) => Authorization | Promise<Authorization>;
 }
-
-type AccessTokenSourceOf<Value> = (request: Parameters<AccessTokenSource>[0]) => Value | Promise<Value>;
 
 const TOKEN = /^[!-~]+$/;
 
-/** @throws {ConfigurationError} for a key that could not be sent, in words that never quote it */
+/** @throws {ConfigurationError} for a key that cannot be sent; the message never quotes it */
 export function keyCredential(privateKey: unknown, option: string): Credential {
   const fault = keyFault(privateKey);
   if (fault || typeof privateKey !== 'string') {
     throw new ConfigurationError(
-      `${option} ${fault ?? 'is not text'}. Copy the private key from the dashboard.`,
+      `${option} ${fault ?? 'is not text. Copy the private key from the dashboard.'}`,
     );
   }
   if (privateKey.includes(':')) {
     throw new ConfigurationError(
-      `${option} has a colon in it, which ends the user name in Basic authentication. Give the private key alone, not encoded and without the colon.`,
+      `${option} has a colon, which ends the user name in Basic authentication. Give the private key alone, not encoded.`,
     );
   }
   const header = `Basic ${Buffer.from(`${privateKey}:`, 'utf8').toString('base64')}`;
   return { refreshable: false, authorize: () => ({ header, secret: privateKey }) };
 }
 
-/** @throws {ConfigurationError} for a token that could not be sent, in words that never quote it */
+/** @throws {ConfigurationError} for a token that cannot be sent; the message never quotes it */
 export function tokenCredential(accessToken: unknown): Credential {
   if (typeof accessToken === 'function') {
     const source = accessToken as AccessTokenSource;
     return {
       refreshable: true,
-      authorize: async (request) => bearer(await source(request), 'What the accessToken function returned'),
+      authorize: async (request) => bearer(await source(request), 'The token that accessToken() returned'),
     };
   }
   const authorization = bearer(accessToken, 'accessToken');
@@ -61,12 +59,12 @@ export function tokenCredential(accessToken: unknown): Credential {
 function bearer(token: unknown, what: string): Authorization {
   if (typeof token !== 'string') {
     throw new ConfigurationError(
-      `${what} is ${token === null ? 'null' : `of type ${typeof token}`}, not text.`,
+      `${what} is ${token === null ? 'null' : `of type ${typeof token}`}. Give the token as text.`,
     );
   }
   if (!TOKEN.test(token)) {
     throw new ConfigurationError(
-      `${what} ${token === '' ? 'is empty' : 'has a space, a line break or a character outside ASCII in it'}. Give the token alone, without "Bearer".`,
+      `${what} ${token === '' ? 'is empty' : 'has a space, a line break or a character outside ASCII'}. Give the token alone, without "Bearer".`,
     );
   }
   return { header: `Bearer ${token}`, secret: token };

@@ -1,8 +1,8 @@
-// Registers a webhook once, however often and from however many deploys at once it is asked for.
+// Registers a webhook once, however often and from however many deploys at once `ensure` is called.
 import type { Webhook, WebhookFields } from './codec.js';
-import { pause } from './deadline.js';
 import { NotFoundError } from './errors.js';
 import type { RequestOptions } from './options.js';
+import { pause } from './retry.js';
 
 /** What `ensure` found or did. */
 export interface Ensured {
@@ -10,7 +10,7 @@ export interface Ensured {
   readonly webhook: Webhook;
 }
 
-/** The part of the client that is needed here. */
+/** The part of `WebhooksClient` that is used here. */
 export interface Registrations {
   list(options: RequestOptions): Promise<Webhook[]>;
   create(fields: WebhookFields, options: RequestOptions): Promise<Webhook>;
@@ -23,8 +23,8 @@ const LOOKS = 4;
 const PAUSE_MS = 250;
 
 /**
- * Nothing is deleted but what this very call created, and never without looking again whether one is left:
- * a webhook too many only repeats deliveries, but none at all loses them.
+ * Deletes only the webhook that this call created, and then checks again that one is registered: two webhooks only
+ * deliver an event twice, but no webhook loses it.
  */
 export async function ensureWebhook(
   webhooks: Registrations,
@@ -32,8 +32,8 @@ export async function ensureWebhook(
   options: RequestOptions,
 ): Promise<Ensured> {
   for (let round = 1; ; round += 1) {
-    const standing = await adopt(webhooks, wanted, options);
-    if (standing) return standing;
+    const existing = await adopt(webhooks, wanted, options);
+    if (existing) return existing;
     const webhook = await webhooks.create(wanted, options);
     const created: Ensured = { action: 'created', webhook };
     if (round === ROUNDS || (await mayStay(webhooks, webhook, options))) return created;
@@ -41,7 +41,7 @@ export async function ensureWebhook(
   }
 }
 
-/** The webhook that is registered already, with the wanted events; undefined when there is none. */
+/** The webhook that is registered already, updated to the wanted events; undefined without one. */
 async function adopt(
   webhooks: Registrations,
   wanted: WebhookFields,
@@ -55,14 +55,14 @@ async function adopt(
   const [first] = same;
   if (!first) return undefined;
   const webhook = await webhooks.update(first.id, { events: wanted.events }, options).catch(ignoreNotFound);
-  // Gone since it was listed: another deploy withdrew it in favour of a webhook that the next look will find.
+  // Deleted since it was listed: another deploy withdrew it in favour of one that the next round will find.
   return webhook ? { action: 'updated', webhook } : undefined;
 }
 
 /**
- * Whether our new webhook is the one that stays. Two deploys that create at the same moment both see both;
- * then the smaller id stays, and the other is withdrawn by the deploy that created it. A rival that does not
- * go away belongs to a deploy that finished before ours was visible: then ours goes.
+ * Whether our new webhook is the one to keep. Two deploys that create at the same moment both see both. The smaller id
+ * stays, and the deploy that created the other deletes it. A rival that stays belongs to a deploy that finished before
+ * it could see ours: then ours is deleted.
  */
 async function mayStay(webhooks: Registrations, ours: Webhook, options: RequestOptions): Promise<boolean> {
   for (let look = 1; look <= LOOKS; look += 1) {
@@ -84,7 +84,7 @@ function ignoreNotFound(error: unknown): undefined {
   throw error;
 }
 
-/** Whether two addresses reach the same endpoint: case of the host, default ports and fragments do not count. */
+/** Whether two URLs reach the same endpoint: the case of the host, a default port and a fragment do not count. */
 function sameUrl(one: string, other: string): boolean {
   return normal(one) === normal(other);
 }
@@ -101,7 +101,7 @@ function sameEvents(one: readonly string[], other: readonly string[]): boolean {
   return first.size === second.size && [...first].every((name) => second.has(name));
 }
 
-/** Order and repetition do not count, and beside `*` nothing else does. */
+/** Order and duplicates do not count, and beside `*` no other name does. */
 function eventSet(events: readonly string[]): Set<string> {
   return events.includes('*') ? new Set(['*']) : new Set(events);
 }

@@ -1,5 +1,5 @@
-// What a call of the service can fail with: one class per kind, one code per reason.
-import type { Issue } from '../errors.js';
+// The errors of a call of the service: one class for each kind, one code for each reason.
+import { BrandedError, type Issue } from '../errors.js';
 
 /** Why no usable answer came. */
 export type ConnectionCode =
@@ -23,16 +23,14 @@ export type ServiceErrorCode =
   | 'REDIRECT_REFUSED'
   | 'RESPONSE_UNEXPECTED';
 
-/** What is known about a failed call; the credential in use has been taken out of all of it. */
+/** What is known about a failed call, without the credential in use. */
 export interface ServiceErrorDetails {
-  readonly status?: number;
+  readonly status?: number | undefined;
   readonly body?: unknown;
-  readonly retryAfterMs?: number;
-  readonly issues?: readonly Issue[];
+  readonly retryAfterMs?: number | undefined;
+  readonly issues?: readonly Issue[] | undefined;
   readonly cause?: unknown;
 }
-
-const BRAND = Symbol.for('payment-webhooks.service-error');
 
 /**
  * The base of every error that a call of the service rejects with.
@@ -41,14 +39,15 @@ const BRAND = Symbol.for('payment-webhooks.service-error');
  * try { await service.webhooks.list(); }
  * catch (error) { if (ServiceError.is(error)) console.error(error.code, error.status); else throw error; }
  */
-export class ServiceError extends Error {
-  override readonly name: string = 'ServiceError';
+export class ServiceError extends BrandedError {
+  static override readonly name: string = 'ServiceError';
+  protected static override readonly brand = Symbol.for('payment-webhooks.service-error');
   readonly code: ServiceErrorCode;
   /** The HTTP status, when the service answered. */
   declare readonly status?: number;
-  /** What the service answered, parsed when it was JSON, without the credential. */
+  /** The body of the answer, parsed when it was JSON, without the credential. */
   declare readonly body?: unknown;
-  /** How long the service asks you to wait before the next try. */
+  /** How long the service asks you to wait before the next attempt. */
   declare readonly retryAfterMs?: number;
 
   constructor(code: ServiceErrorCode, message: string, details: ServiceErrorDetails = {}) {
@@ -57,37 +56,31 @@ export class ServiceError extends Error {
     if (details.status !== undefined) this.status = details.status;
     if (details.body !== undefined) this.body = details.body;
     if (details.retryAfterMs !== undefined) this.retryAfterMs = details.retryAfterMs;
-    Object.defineProperty(this, BRAND, { value: true });
-  }
-
-  /** `instanceof` that also works across two copies of the package (ESM beside CommonJS). */
-  static is<Kind extends abstract new (...args: never[]) => ServiceError>(
-    this: Kind,
-    error: unknown,
-  ): error is InstanceType<Kind> {
-    if (typeof error !== 'object' || error === null || !(BRAND in error)) return false;
-    return this.name === 'ServiceError' || (error as { name?: unknown }).name === this.name;
   }
 }
 
-/** 401: the credential is missing, malformed, no live private key, or matches no account. */
+/** 401: the credential is missing, malformed, not a live private key, or matches no account. */
 export class AuthenticationError extends ServiceError {
-  override readonly name = 'AuthenticationError';
+  static override readonly name = 'AuthenticationError';
+  declare readonly name: 'AuthenticationError';
 }
 
 /** 403: the token lacks the scope, the account is inactive, or its identity is not verified. */
 export class PermissionError extends ServiceError {
-  override readonly name = 'PermissionError';
+  static override readonly name = 'PermissionError';
+  declare readonly name: 'PermissionError';
 }
 
-/** 404: there is no such webhook on the account. */
+/** 404: the account has no such webhook. */
 export class NotFoundError extends ServiceError {
-  override readonly name = 'NotFoundError';
+  static override readonly name = 'NotFoundError';
+  declare readonly name: 'NotFoundError';
 }
 
-/** 422: the service does not take what was sent; `issues` says where. */
+/** 422: the service refuses what was sent; `issues` says where. */
 export class ValidationError extends ServiceError {
-  override readonly name = 'ValidationError';
+  static override readonly name = 'ValidationError';
+  declare readonly name: 'ValidationError';
   readonly issues: readonly Issue[];
 
   constructor(code: ServiceErrorCode, message: string, details: ServiceErrorDetails = {}) {
@@ -98,12 +91,14 @@ export class ValidationError extends ServiceError {
 
 /** 429: too many requests; `retryAfterMs` says how long to wait, when the service did. */
 export class RateLimitError extends ServiceError {
-  override readonly name = 'RateLimitError';
+  static override readonly name = 'RateLimitError';
+  declare readonly name: 'RateLimitError';
 }
 
-/** No usable answer: network, TLS, timeout, a cut or oversized body, or no JSON. It has no status. */
+/** No usable answer: network, TLS, timeout, a cut or oversized body, or a body that is not JSON. It has no status. */
 export class ConnectionError extends ServiceError {
-  override readonly name = 'ConnectionError';
+  static override readonly name = 'ConnectionError';
+  declare readonly name: 'ConnectionError';
   declare readonly code: ConnectionCode;
 
   constructor(code: ConnectionCode, message: string, details: { readonly cause?: unknown } = {}) {

@@ -1,6 +1,8 @@
-// ServiceClientOptions, their defaults, and the refusal of everything that can be wrong before a request.
+// The options of the client: their defaults, and the checks of all that can be wrong before a request.
 import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
+import { LONGEST_TIMER } from '../options/duration.js';
+import { show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { resolveApiPath, resolveBaseUrl } from './address.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
@@ -16,44 +18,44 @@ export interface ServiceClientOptions {
    * @default process.env.SERVICE_PRIVATE_KEY
    */
   readonly privateKey?: string | undefined;
-  /** An OAuth access token, or a function that gives one; instead of a private key. */
+  /** An OAuth access token, or a function that returns one; instead of a private key. */
   readonly accessToken?: string | AccessTokenSource | undefined;
   /**
-   * What stands between the address and the paths of the endpoints.
+   * The path between the address and the endpoints.
    * @default '/api/v2'
    */
   readonly apiPath?: string | undefined;
   /**
-   * Milliseconds for one try, until the last byte of the answer; 0: none.
+   * Milliseconds for one attempt, until the last byte of the answer; 0: none.
    * @default 10_000
    */
   readonly timeout?: number | undefined;
   /**
-   * How often GET, PUT and DELETE are repeated after 429, 502, 503, 504, a timeout or a network fault.
+   * How often GET, PUT and DELETE are retried after 429, 502, 503, 504, a timeout or a network failure.
    * @default 2
    */
   readonly retries?: number | undefined;
   /**
-   * Largest answer that is read.
+   * Most bytes of an answer that are read.
    * @default 1_048_576
    */
   readonly maxResponseBytes?: number | undefined;
   /** @default globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** How bodies are written and read; what you leave out is read as by the default. */
+  /** How bodies are written and read. The default codec does what you leave out. */
   readonly codec?: Partial<Codec> | undefined;
 }
 
 /** Options of one call: the last argument of every method. */
 export interface RequestOptions {
-  /** Ends the call at once, also while it waits for its next try; the call rejects with the signal's reason. */
+  /** Ends the call at once, also between two attempts. The call rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds for one try, instead of the client's `timeout`; 0: none. */
+  /** Milliseconds for one attempt, instead of the client's `timeout`; 0: none. */
   readonly timeout?: number | undefined;
 }
 
 /** The options, checked and complete. */
-export interface Settings {
+export interface ResolvedOptions {
   /** Address and `apiPath`, without a slash at the end. */
   readonly root: string;
   readonly credential: Credential;
@@ -64,7 +66,7 @@ export interface Settings {
   readonly codec: Codec;
 }
 
-/** The one list of options; the compiler insists that it is whole. */
+/** The one list of options; the compiler checks that it is complete. */
 export const OPTIONS = {
   baseUrl: true,
   privateKey: true,
@@ -77,71 +79,66 @@ export const OPTIONS = {
   codec: true,
 } satisfies Record<keyof ServiceClientOptions, true>;
 
-const LONGEST_TIMER = 2_147_483_647;
-
 /** @throws {ConfigurationError} */
-export function resolveOptions(options: ServiceClientOptions): Settings {
+export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
   refuseUnknownOptions(options, Object.keys(OPTIONS));
   const apiPath = resolveApiPath(options.apiPath ?? '/api/v2');
   return {
     root: resolveBaseUrl(options.baseUrl, apiPath) + apiPath,
     credential: resolveCredential(options, apiPath),
     timeout: timeoutOf(options.timeout ?? 10_000),
-    retries: whole('retries', options.retries ?? 2, { to: 10 }),
-    maxResponseBytes: whole('maxResponseBytes', options.maxResponseBytes ?? 1_048_576, { from: 1 }),
+    retries: wholeNumber('retries', options.retries ?? 2, { to: 10 }),
+    maxResponseBytes: wholeNumber('maxResponseBytes', options.maxResponseBytes ?? 1_048_576, { from: 1 }),
     fetch: resolveFetch(options.fetch),
     codec: resolveCodec(options.codec ?? {}),
   };
 }
 
-/** @throws {ConfigurationError} for what is no number of milliseconds that a timer can wait */
+/** @throws {ConfigurationError} for anything but milliseconds that a timer can wait */
 export function timeoutOf(value: unknown): number {
-  return whole('timeout', value, { to: LONGEST_TIMER });
+  return wholeNumber('timeout', value, { to: LONGEST_TIMER });
 }
 
-function whole(option: string, value: unknown, range: { from?: number; to?: number } = {}): number {
+function wholeNumber(option: string, value: unknown, range: { from?: number; to?: number } = {}): number {
   const { from = 0, to = Number.MAX_SAFE_INTEGER } = range;
   if (Number.isInteger(value) && (value as number) >= from && (value as number) <= to) return value as number;
-  const got = typeof value === 'number' ? String(value) : `of type ${typeof value}`;
-  throw new ConfigurationError(`${option} is ${got}: give a whole number from ${from} to ${to}.`);
+  throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${from} to ${to}.`);
 }
 
 function resolveCredential(options: ServiceClientOptions, apiPath: string): Credential {
   const { privateKey, accessToken } = options;
   if (privateKey !== undefined && accessToken !== undefined) {
-    throw new ConfigurationError(
-      'Both privateKey and accessToken are given: give one, so that it is clear who calls.',
-    );
+    throw new ConfigurationError('privateKey and accessToken are both given. Give only one of them.');
   }
   if (accessToken !== undefined) return tokenCredential(accessToken);
   const key = privateKey ?? process.env.SERVICE_PRIVATE_KEY;
   if (key === undefined) {
     throw new ConfigurationError(
-      'There is no credential: give privateKey or accessToken, or set SERVICE_PRIVATE_KEY.',
+      'privateKey and accessToken are both missing. Give one of them, or set SERVICE_PRIVATE_KEY.',
     );
   }
   const option = privateKey === undefined ? 'SERVICE_PRIVATE_KEY' : 'privateKey';
   const credential = keyCredential(key, option);
   if (key.startsWith('pri_sandbox_') && apiPath === '/api/v2') {
     throw new ConfigurationError(
-      `${option} is a sandbox key, which API v2 refuses: sandbox keys work on the sandbox endpoints only. Give a live key, or the apiPath of the sandbox endpoints.`,
+      `${option} is a sandbox key, which API v2 refuses. Give a live key, or the apiPath of the sandbox endpoints.`,
     );
   }
   return credential;
 }
 
 function resolveFetch(given: unknown): typeof globalThis.fetch {
-  // Looked up at each call, so that an instrumented or replaced global fetch is used.
+  // Looked up on each call, so that an instrumented or replaced global fetch is used.
   if (given === undefined) return (input, init) => globalThis.fetch(input, init);
   if (typeof given === 'function') return given as typeof globalThis.fetch;
-  throw new ConfigurationError(`fetch is of type ${typeof given}: give a function like the global fetch.`);
+  throw new ConfigurationError(`fetch is ${show(given)}. Give a function such as the global fetch.`);
 }
 
 function resolveCodec(given: Partial<Codec>): Codec {
   refuseUnknownOptions(given, Object.keys(codec));
   for (const [name, part] of Object.entries(given)) {
     if (part !== undefined && typeof part !== 'function') {
-      throw new ConfigurationError(`codec.${name} is of type ${typeof part}: give a function.`);
+      throw new ConfigurationError(`codec.${name} is ${show(part)}. Give a function.`);
     }
   }
   const parts = Object.entries(given).filter(([, part]) => part !== undefined);

@@ -1,30 +1,40 @@
-// The JSON of a 2xx answer -> what the method promises, through the codec.
+// An answer -> what the method promises, read through the codec; or the error of its status, with what to do about it.
 import type { Codec } from './codec.js';
-import { ConnectionError, ServiceError } from './errors.js';
-import type { HttpAnswer } from './exchange.js';
+import {
+  AuthenticationError,
+  ConnectionError,
+  NotFoundError,
+  PermissionError,
+  RateLimitError,
+  ServiceError,
+  type ServiceErrorCode,
+  ValidationError,
+} from './errors.js';
 import { redactJson, redactText } from './redact.js';
+import { retryAfterMs } from './retry.js';
+import type { HttpAnswer, Subject } from './send-request.js';
 
-/** What is needed to read an answer, and to speak of it. */
-export interface Reading {
-  /** Method and path, for messages. */
-  readonly what: string;
-  /** What no message may hold. */
-  readonly secrets: readonly string[];
+/** What reading an answer and its error messages need. */
+export interface Reading extends Subject {
   readonly codec: Codec;
 }
 
-/** @throws {ServiceError} for what is no JSON, or not of the shape that the codec reads */
+/** @throws {ServiceError} for a status that is not 2xx, for anything but JSON, and for a shape that the codec refuses */
 export function readAnswer<Result>(
-  { status, headers, text }: HttpAnswer,
-  { what, secrets, codec }: Reading,
-  read: (codec: Codec, body: unknown) => Result,
+  answer: HttpAnswer,
+  reading: Reading,
+  read: ((codec: Codec, body: unknown) => Result) | undefined,
 ): Result {
-  const body = parse(text);
+  const { status, headers, text } = answer;
+  const { endpoint, secrets, codec } = reading;
+  if (status < 200 || status > 299) throw answerError(answer, reading);
+  if (!read) return undefined as Result;
+  const body = attempt(() => JSON.parse(text));
   if (body === undefined) {
     const type = redactText(headers.get('content-type') ?? 'text', secrets);
     throw new ConnectionError(
       'RESPONSE_NOT_JSON',
-      `${what}: answered ${status} with ${text.trim() === '' ? 'nothing' : type} where JSON was expected. Do baseUrl and apiPath lead to the API?`,
+      `${endpoint} was answered ${status} with ${text.trim() === '' ? 'nothing' : type} instead of JSON. Check that baseUrl and apiPath lead to the API.`,
     );
   }
   try {
@@ -33,16 +43,92 @@ export function readAnswer<Result>(
     const reason = redactText(String((error as Error | null)?.message), secrets);
     throw new ServiceError(
       'RESPONSE_UNEXPECTED',
-      `${what}: answered ${status} in a shape that the client does not read: ${reason}. Replace that function of the codec.`,
+      `${endpoint} was answered ${status} in a shape that the codec cannot read: ${reason}. Replace that function of the codec.`,
       { status, body: redactJson(body, secrets) },
     );
   }
 }
 
-/** Undefined, which no JSON document is, for anything but JSON. */
-function parse(text: string): unknown {
+interface Kind {
+  readonly code: ServiceErrorCode;
+  readonly Class: typeof ServiceError;
+  /** What to do about it. */
+  readonly hint: string;
+}
+
+const KINDS: ReadonlyMap<number, Kind> = new Map([
+  [
+    401,
+    {
+      code: 'UNAUTHENTICATED',
+      Class: AuthenticationError,
+      hint: 'Check that the credential is a live private key (pri_…) or a current access token of this account. A sandbox key works on the sandbox endpoints only.',
+    },
+  ],
+  [
+    403,
+    {
+      code: 'FORBIDDEN',
+      Class: PermissionError,
+      hint: 'The access token lacks the scope of this endpoint, the account is inactive, or its identity is not verified. Check the dashboard.',
+    },
+  ],
+  [
+    404,
+    {
+      code: 'NOT_FOUND',
+      Class: NotFoundError,
+      hint: 'Check the id, and that baseUrl and apiPath lead to API v2.',
+    },
+  ],
+  [422, { code: 'VALIDATION_FAILED', Class: ValidationError, hint: '' }],
+  [429, { code: 'RATE_LIMITED', Class: RateLimitError, hint: 'Send fewer requests.' }],
+]);
+
+const REFUSED: Kind = { code: 'REQUEST_REFUSED', Class: ServiceError, hint: '' };
+const FAILED: Kind = {
+  code: 'SERVICE_FAILED',
+  Class: ServiceError,
+  hint: 'The service failed. Try again later.',
+};
+
+const MOST_ISSUES = 5;
+const LONGEST_QUOTE = 200;
+const LONGEST_TEXT = 2_000;
+
+function answerError(answer: HttpAnswer, { endpoint, codec, secrets }: Reading): ServiceError {
+  const { status } = answer;
+  const { code, Class, hint } = KINDS.get(status) ?? (status >= 500 ? FAILED : REFUSED);
+  const body = readBody(answer.text, secrets);
+  // A codec that cannot read an error must not hide the error.
+  const issues = status === 422 ? (attempt(() => codec.issues(body)) ?? []) : [];
+  const message = attempt(() => codec.message(body));
+  const wait = retryAfterMs(answer.headers);
+  const parts = [
+    `${endpoint} was answered ${status}${message ? `: ${quote(message)}` : '.'}`,
+    ...issues.slice(0, MOST_ISSUES).map((issue) => quote(`${issue.path}: ${issue.message}`)),
+    wait === undefined ? '' : `The service asks to wait ${Math.ceil(wait / 1_000)} s.`,
+    hint,
+  ];
+  return new Class(code, parts.filter(Boolean).join(' '), { status, issues, body, retryAfterMs: wait });
+}
+
+function readBody(text: string, secrets: readonly string[]): unknown {
+  if (text === '') return undefined;
+  const json = attempt(() => redactJson(JSON.parse(text), secrets));
+  return json === undefined ? redactText(text, secrets).slice(0, LONGEST_TEXT) : json;
+}
+
+/** Text of the service in a message of ours: one line, and not a long one. */
+function quote(text: string): string {
+  const line = text.replace(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+  return line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line;
+}
+
+/** Undefined when it throws. No JSON document is undefined. */
+function attempt<Value>(read: () => Value): Value | undefined {
   try {
-    return JSON.parse(text);
+    return read();
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
-// Takes the credential out of whatever the service or the network says, before anybody can log it.
+// Takes the credential out of what the service or the network says, before an error shows it.
 
 const MARK = '[redacted]';
 
-/** Every spelling of a credential that a server might echo. */
+/** Every spelling of a credential that a server may echo. */
 export function spellings(credential: { readonly secret: string; readonly header: string }): string[] {
   const { secret, header } = credential;
   const sent = header.slice(header.indexOf(' ') + 1);
@@ -13,7 +13,7 @@ export function spellings(credential: { readonly secret: string; readonly header
     text.replaceAll('+', '-').replaceAll('/', '_'),
     JSON.stringify(text).slice(1, -1),
   ]);
-  // The longest first: one spelling may begin with another, and its rest must not be left behind.
+  // The longest first: one spelling may begin with another, and the rest of it must not remain.
   return [...new Set(all)].filter((text) => text !== '').sort((one, other) => other.length - one.length);
 }
 
@@ -21,7 +21,7 @@ export function redactText(text: string, secrets: readonly string[]): string {
   return secrets.reduce((clean, secret) => clean.replaceAll(secret, MARK), text);
 }
 
-/** Redacts every text and every name in a value that `JSON.parse` made, in place; it never recurses, however deep. */
+/** Redacts every text and every name in a value of `JSON.parse`, in place. A loop: the value may be too deep to recurse. */
 export function redactJson(value: unknown, secrets: readonly string[]): unknown {
   const root = { value };
   const waiting: Record<string, unknown>[] = [root];
@@ -37,7 +37,7 @@ export function redactJson(value: unknown, secrets: readonly string[]): unknown 
   return root.value;
 }
 
-/** Assignment would call the setter of a field that is named `__proto__`. */
+/** Assignment would call the setter of a field named `__proto__`. */
 function define(holder: object, name: string, value: unknown): void {
   Object.defineProperty(holder, name, { value, enumerable: true, writable: true, configurable: true });
 }

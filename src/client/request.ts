@@ -1,42 +1,40 @@
-// One call of the service: credentials, bounds, repetition, and errors that say what to do.
-import { refuseUnknownOptions } from '../unknown-option.js';
-import { answerError } from './answer-error.js';
+// One call of the service: credentials, timeout, retries, and errors that say what to do.
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import type { Codec } from './codec.js';
 import type { Authorization } from './credential.js';
-import { pause, withinBounds } from './deadline.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
-import { exchange } from './exchange.js';
-import { type RequestOptions, type Settings, timeoutOf } from './options.js';
-import { type Reading, readAnswer } from './read-answer.js';
+import { type RequestOptions, type ResolvedOptions, timeoutOf } from './options.js';
+import { readAnswer } from './read-answer.js';
 import { redactText, spellings } from './redact.js';
-import { nextTry } from './retry.js';
+import { pause, retryDelay } from './retry.js';
+import { sendRequest } from './send-request.js';
 
 /** A call, as the methods of the client describe it. */
 export interface Call<Result> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `apiPath`. */
   readonly path: string;
-  /** Makes the body; left out, there is none. */
+  /** Makes the body. Without it the request has none. */
   readonly write?: (codec: Codec) => unknown;
-  /** Reads the answer; left out, nothing of it is needed. */
+  /** Reads the answer. Without it a 2xx is enough. */
   readonly read?: (codec: Codec, body: unknown) => Result;
 }
 
-/** What is kept from one try to the next, so that a token function is asked once for the whole call. */
-interface Attempts {
+/** What the attempts of one call share. A token function is called once for all of them. */
+interface CallState {
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
   authorization?: Authorization | undefined;
   refreshed: boolean;
-  /** An earlier try may have reached the service although its answer did not reach us. */
+  /** An earlier attempt may have reached the service although no answer arrived. */
   doubtful: boolean;
 }
 
 export class Requester {
-  readonly #settings: Settings;
+  readonly #options: ResolvedOptions;
 
-  constructor(settings: Settings) {
-    this.#settings = settings;
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
   }
 
   /**
@@ -45,62 +43,88 @@ export class Requester {
    */
   async send<Result>(call: Call<Result>, options: RequestOptions = {}): Promise<Result> {
     refuseUnknownOptions(options, ['signal', 'timeout']);
-    const timeout = timeoutOf(options.timeout ?? this.#settings.timeout);
-    const attempts: Attempts = { timeout, signal: options.signal, refreshed: false, doubtful: false };
-    for (let tried = 0; ; ) {
+    const timeout = timeoutOf(options.timeout ?? this.#options.timeout);
+    const state: CallState = { timeout, signal: options.signal, refreshed: false, doubtful: false };
+    for (let retries = 0; ; ) {
       try {
-        return await this.#try(call, attempts);
+        return await this.#attempt(call, state);
       } catch (error) {
-        if (!(error instanceof ServiceError) || attempts.signal?.aborted) throw error;
-        if (this.#mayRefresh(error, attempts)) continue;
-        // A repeated DELETE that finds nothing means that the first one worked.
-        if (call.method === 'DELETE' && attempts.doubtful && error instanceof NotFoundError) {
+        if (!(error instanceof ServiceError) || state.signal?.aborted) throw error;
+        if (this.#mayRefresh(error, state)) continue;
+        // A DELETE that finds nothing on a retry means that the first attempt worked.
+        if (call.method === 'DELETE' && state.doubtful && error instanceof NotFoundError) {
           return undefined as Result;
         }
-        const wait =
-          tried < this.#settings.retries ? nextTry(error, { method: call.method, tried }) : undefined;
-        if (wait === undefined) throw error;
-        attempts.doubtful ||= error.status !== 429;
-        tried += 1;
-        await pause(wait, attempts.signal);
+        const more = retries < this.#options.retries;
+        const delay = more ? retryDelay(error, { method: call.method, retries }) : undefined;
+        if (delay === undefined) throw error;
+        state.doubtful ||= error.status !== 429;
+        retries += 1;
+        await pause(delay, state.signal);
       }
     }
   }
 
-  /** A token that was refused is asked for once more; POST too, because a 401 means that nothing was done. */
-  #mayRefresh(error: ServiceError, attempts: Attempts): boolean {
-    const { refreshable } = this.#settings.credential;
-    if (!(error instanceof AuthenticationError) || attempts.refreshed || !refreshable) return false;
-    attempts.refreshed = true;
-    attempts.authorization = undefined;
+  /** After a 401 a token function is called once more. POST is sent again too, because a 401 did nothing. */
+  #mayRefresh(error: ServiceError, state: CallState): boolean {
+    const { refreshable } = this.#options.credential;
+    if (!(error instanceof AuthenticationError) || state.refreshed || !refreshable) return false;
+    state.refreshed = true;
+    state.authorization = undefined;
     return true;
   }
 
-  async #try<Result>(call: Call<Result>, attempts: Attempts): Promise<Result> {
-    const { root, credential, fetch, maxResponseBytes, codec } = this.#settings;
+  async #attempt<Result>(call: Call<Result>, state: CallState): Promise<Result> {
+    const { root, credential, codec } = this.#options;
+    const { method } = call;
     const url = root + call.path;
-    const reading = (): Reading => {
-      const secrets = attempts.authorization ? spellings(attempts.authorization) : [];
-      return { what: redactText(`${call.method} ${new URL(url).pathname}`, secrets), secrets, codec };
+    const reading = () => {
+      const secrets = state.authorization ? spellings(state.authorization) : [];
+      return { endpoint: redactText(`${method} ${new URL(url).pathname}`, secrets), secrets, codec };
     };
-    const late = () => timedOut(reading().what, attempts.timeout);
-    return withinBounds(attempts, late, async (signal) => {
-      attempts.authorization ??= await credential.authorize({ refresh: attempts.refreshed, signal });
+    const timedOut = () => {
+      const { endpoint } = reading();
+      const message = `${endpoint} got no complete answer within ${state.timeout} ms (timeout).`;
+      return new ConnectionError('TIMED_OUT', message);
+    };
+    return withTimeout(state, timedOut, async (signal) => {
+      state.authorization ??= await credential.authorize({ refresh: state.refreshed, signal });
       const body = call.write && JSON.stringify(call.write(codec));
       const headers = {
         accept: 'application/json',
-        authorization: attempts.authorization.header,
+        authorization: state.authorization.header,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       };
       const known = reading();
-      const request = { method: call.method, url, headers, body, signal };
-      const answer = await exchange(request, { fetch, maxResponseBytes, ...known });
-      if (answer.status < 200 || answer.status > 299) throw answerError(answer, known);
-      return call.read ? readAnswer(answer, known, call.read) : (undefined as Result);
+      const answer = await sendRequest({ method, url, headers, body, signal }, this.#options, known);
+      return readAnswer(answer, known, call.read);
     });
   }
 }
 
-function timedOut(what: string, timeout: number): ConnectionError {
-  return new ConnectionError('TIMED_OUT', `${what}: no complete answer within ${timeout} ms (timeout).`);
+/**
+ * Settles like the work; or rejects with `timedOut()` after the timeout (0: never), or with the reason of the caller's
+ * signal. The work gets a signal of its own, but need not listen to it.
+ */
+async function withTimeout<Value>(
+  { timeout, signal }: Pick<CallState, 'timeout' | 'signal'>,
+  timedOut: () => Error,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    controller.signal.addEventListener('abort', () => reject(controller.signal.reason));
+  });
+  const abort = () => controller.abort(signal?.reason);
+  const timer = timeout > 0 ? setTimeout(() => controller.abort(timedOut()), timeout) : undefined;
+  signal?.addEventListener('abort', abort);
+  try {
+    return await Promise.race([work(controller.signal), aborted]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+    // The part of the answer that was not read must not keep its socket.
+    controller.abort();
+  }
 }

@@ -1,38 +1,43 @@
-// Which failed tries are repeated, and how long to wait before the next.
+// Which failed attempts are retried, and how long to wait before the next.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, type ServiceError } from './errors.js';
 
-// A POST that got no answer may have been carried out, so it is never repeated.
-const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
-const PASSING_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-const PASSING_CODE: ReadonlySet<string> = new Set(['NETWORK_FAILED', 'TIMED_OUT', 'RESPONSE_CUT']);
+// The service may have carried out a POST that it did not answer, so a POST is never retried.
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
+const TEMPORARY_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const TEMPORARY_CODE: ReadonlySet<string> = new Set(['NETWORK_FAILED', 'TIMED_OUT', 'RESPONSE_CUT']);
 
-const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 8_000;
-/** The longest that a call waits because the service asked it to. */
-const LONGEST_WISH = 30_000;
+const FIRST_DELAY = 500;
+const LONGEST_DELAY = 8_000;
+const LONGEST_RETRY_AFTER = 30_000;
 
 /**
- * Milliseconds until the next try, or undefined when there should be none. Full jitter (anything up to a
- * bound that doubles), so that many clients who failed together do not come back together.
+ * Milliseconds until the next attempt, or undefined for no retry. Full jitter (anything up to a bound that doubles),
+ * so that clients that failed together do not retry together.
  */
-export function nextTry(
+export function retryDelay(
   failure: ServiceError,
-  { method, tried }: { readonly method: string; readonly tried: number },
+  { method, retries }: { readonly method: string; readonly retries: number },
   random: () => number = Math.random,
 ): number | undefined {
-  if (!REPEATABLE.has(method) || !mayPass(failure)) return undefined;
+  if (!IDEMPOTENT.has(method) || !isTemporary(failure)) return undefined;
   if (failure.retryAfterMs !== undefined) {
-    return failure.retryAfterMs <= LONGEST_WISH ? failure.retryAfterMs : undefined;
+    return failure.retryAfterMs <= LONGEST_RETRY_AFTER ? failure.retryAfterMs : undefined;
   }
-  return random() * Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tried);
+  return random() * Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** retries);
 }
 
-function mayPass(failure: ServiceError): boolean {
-  if (failure instanceof ConnectionError) return PASSING_CODE.has(failure.code);
-  return failure.status !== undefined && PASSING_STATUS.has(failure.status);
+function isTemporary(failure: ServiceError): boolean {
+  if (failure instanceof ConnectionError) return TEMPORARY_CODE.has(failure.code);
+  return failure.status !== undefined && TEMPORARY_STATUS.has(failure.status);
 }
 
-/** What `Retry-After` asks for: seconds, or a date, which is read against the service's own clock where it tells it. */
+/** Waits, unless the caller's signal ends it; then it rejects with the reason of the signal. */
+export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
+}
+
+/** What `Retry-After` asks for: seconds, or a date, read by the clock of the service when the answer has a `Date`. */
 export function retryAfterMs(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
@@ -42,7 +47,7 @@ export function retryAfterMs(headers: Headers): number | undefined {
   return Math.max(0, then - (httpDate(headers.get('date')) ?? Date.now()));
 }
 
-/** Only dates with a day's name, as HTTP has them: `Date.parse` would read almost anything. */
+/** Only dates with the name of a day, as HTTP has them: `Date.parse` alone would read almost anything. */
 function httpDate(text: string | null): number | undefined {
   const time = /^[A-Z][a-z]{2,8}[, ]/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
   return Number.isNaN(time) ? undefined : time;

@@ -1,6 +1,6 @@
 // The client of API v2: options in, `account` and `webhooks` out.
-import { AccountClient } from './account.js';
-import { resolveOptions, type ServiceClientOptions } from './options.js';
+import type { Account } from './codec.js';
+import { type RequestOptions, resolveOptions, type ServiceClientOptions } from './options.js';
 import { Requester } from './request.js';
 import { WebhooksClient } from './webhooks.js';
 
@@ -20,5 +20,26 @@ export class ServiceClient {
     const requester = new Requester(resolveOptions(options));
     this.account = new AccountClient(requester);
     this.webhooks = new WebhooksClient(requester);
+  }
+}
+
+/** The account that the credential belongs to. */
+export class AccountClient {
+  readonly #requester: Requester;
+
+  constructor(requester: Requester) {
+    this.#requester = requester;
+  }
+
+  /**
+   * The authenticated account (`GET /api/v2/account/me`), as the service describes it.
+   *
+   * @throws {ServiceError}
+   */
+  me(options?: RequestOptions): Promise<Account> {
+    return this.#requester.send(
+      { method: 'GET', path: '/account/me', read: (codec, body) => codec.account(body) },
+      options,
+    );
   }
 }

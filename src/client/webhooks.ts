@@ -1,6 +1,6 @@
 // The webhooks registered on the account: list, create, update, delete, ensure.
 import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { isLoopback } from './address.js';
 import type { Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
@@ -9,7 +9,7 @@ import type { Requester } from './request.js';
 
 /** What `create` and `ensure` take. */
 export interface WebhookInput {
-  /** Where events are delivered; anything but https: draws a warning. */
+  /** Where events are delivered. An http: URL of another machine is warned of. */
   readonly url: string | URL;
   /** Names of the events to deliver. @default ['*'], which is all of them */
   readonly events?: readonly string[] | undefined;
@@ -40,13 +40,13 @@ export class WebhooksClient {
   }
 
   /**
-   * Registers a webhook (`POST /api/v2/webhooks`). It is never repeated: after a `ConnectionError` it may
-   * have been registered all the same. `ensure` can be repeated safely.
+   * Registers a webhook (`POST /api/v2/webhooks`). It is never retried: after a `ConnectionError` the webhook may be
+   * registered all the same. `ensure` is idempotent.
    *
    * @throws {ServiceError}
    */
   async create(input: WebhookInput, options?: RequestOptions): Promise<Webhook> {
-    const fields = wanted(input);
+    const fields = requiredFields(input);
     return this.#requester.send(
       {
         method: 'POST',
@@ -64,9 +64,9 @@ export class WebhooksClient {
    * @throws {ServiceError}
    */
   async update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook> {
-    const fields = checked(changes);
+    const fields = checkFields(changes);
     if (Object.keys(fields).length === 0) {
-      throw new ConfigurationError('update() was given nothing to change: give url, events, or both.');
+      throw new ConfigurationError('update() was given nothing to change. Give url, events, or both.');
     }
     return this.#requester.send(
       {
@@ -89,69 +89,68 @@ export class WebhooksClient {
   }
 
   /**
-   * Makes sure that exactly this webhook is registered, for deploy scripts: creates it, updates its events, or
-   * leaves it as it is. Webhooks with other addresses are never touched.
+   * Makes sure that this webhook is registered exactly once, for deploy scripts: creates it, updates its events, or
+   * changes nothing. Webhooks with other URLs are never touched.
    *
    * @example
    * const { action, webhook } = await service.webhooks.ensure({ url: 'https://shop.example/hooks' });
    * @throws {ServiceError}
    */
   async ensure(input: WebhookInput, options: RequestOptions = {}): Promise<Ensured> {
-    return ensureWebhook(this, wanted(input), options);
+    return ensureWebhook(this, requiredFields(input), options);
   }
 }
 
-/** An id becomes one segment of a path: it must not be able to lead out of it. */
+/** An id becomes one segment of a path, and must not lead out of it. */
 function pathOf(id: unknown): string {
   if (typeof id !== 'string' || id === '' || id === '.' || id === '..' || /\p{Surrogate}/u.test(id)) {
-    throw new ConfigurationError(
-      'The id is missing or no id: give the id of a webhook, as list() returns it.',
-    );
+    throw new ConfigurationError('id is missing or invalid. Give the id of a webhook, as list() returns it.');
   }
   return `/webhooks/${encodeURIComponent(id)}`;
 }
 
-function wanted(input: WebhookInput): WebhookFields {
-  const { url, events = ['*'] } = checked(input);
-  if (url === undefined)
-    throw new ConfigurationError('url is missing: give the address to deliver events to.');
+function requiredFields(input: WebhookInput): WebhookFields {
+  const { url, events = ['*'] } = checkFields(input);
+  if (url === undefined) throw new ConfigurationError('url is missing. Give the address of your receiver.');
   return { url, events };
 }
 
-function checked(input: WebhookChanges): Partial<WebhookFields> {
+function checkFields(input: WebhookChanges): Partial<WebhookFields> {
   if (typeof input !== 'object' || input === null) {
-    throw new ConfigurationError('Give an object like { url, events }.');
+    throw new ConfigurationError('The webhook is missing. Give an object such as { url, events }.');
   }
   refuseUnknownOptions(input, FIELDS);
   const { url, events } = input;
   return {
-    ...(url === undefined ? {} : { url: checkedUrl(url) }),
-    ...(events === undefined ? {} : { events: checkedEvents(events) }),
+    ...(url === undefined ? {} : { url: checkUrl(url) }),
+    ...(events === undefined ? {} : { events: checkEvents(events) }),
   };
 }
 
-// The address is not quoted: people put tokens into webhook addresses.
-function checkedUrl(given: string | URL): string {
+/** The messages never quote the URL: people put tokens into webhook addresses. */
+function checkUrl(given: string | URL): string {
   const text = String(given);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new ConfigurationError('url is no absolute address: give one like "https://shop.example/hooks".');
+    throw new ConfigurationError(
+      'url is not an absolute URL. Give one such as "https://shop.example/hooks".',
+    );
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     process.emitWarning(
-      `The webhook at ${url.host} is not https:, so its events can be read and changed on the way; the service documents delivery over HTTPS.`,
+      `The webhook at ${url.host} is not https:, so others can read its events on their way. Use https:, as the service documents.`,
       { type: 'PaymentWebhooksWarning', code: 'WEBHOOK_URL_NOT_HTTPS' },
     );
   }
   return text;
 }
 
-function checkedEvents(events: unknown): readonly string[] {
+function checkEvents(events: unknown): readonly string[] {
   if (!Array.isArray(events) || !events.every((name) => typeof name === 'string' && name !== '')) {
-    throw new ConfigurationError('events is no list of names: give one like ["transaction.paid"].');
+    throw new ConfigurationError('events is not a list of names. Give one such as ["transaction.paid"].');
   }
   if (events.length === 0) {
-    throw new ConfigurationError('events is an empty list: leave it out to get every event.');
+    throw new ConfigurationError('events is an empty list. Leave it out to get every event.');
   }
   return [...events];
 }

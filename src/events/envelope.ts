@@ -1,31 +1,34 @@
 // What every event carries, whatever its name (spec: Webhook event object).
 import { z } from 'zod';
-import type { Fault } from '../errors.js';
+import type { Rejection } from '../delivery/rejection.js';
 
-/** The fields that stand around every payload. */
+/** The fields around every payload. */
 export interface Envelope {
-  /** Unique identifier of the event; the same on every repetition of its delivery. 1–255 characters. */
+  /**
+   * Unique identifier of the event, of 1 to 255 characters. We assume that it stays the same on every retry; that is
+   * not documented.
+   */
   id: string;
   /** `<event_resource>.<event_action>`, such as `transaction.paid`. */
   event_name: string;
-  /** Whether the event was triggered in the sandbox environment: no money moved. */
+  /** Whether the event was triggered in the sandbox. We assume that no money moved then; that is not documented. */
   sandbox: boolean;
   payload: object;
 }
 
 /**
  * - `declared`: validated, and one of the union.
- * - `unknown`: authentic, but nobody declared its name.
+ * - `unknown`: authentic, with a name that is not declared.
  * - `invalid`: a declared name, with a payload that does not fit.
- * - `ignored`: the sandbox policy wants no handler to see it.
+ * - `ignored`: the sandbox policy keeps it from every handler.
  */
 export interface Decoded {
   readonly status: 'declared' | 'unknown' | 'invalid' | 'ignored';
   readonly event: Envelope;
-  /** Keys that could replace a prototype were in the body; they are not in the event. */
+  /** Whether the body had keys that could replace a prototype; they are not in the event. */
   readonly keysDropped: boolean;
   /** With `invalid`. */
-  readonly fault?: Fault;
+  readonly rejection?: Rejection;
 }
 
 const PRINTABLE = /^[!-~]{1,255}$/;
@@ -37,8 +40,8 @@ export function isEventName(text: string): boolean {
 }
 
 /**
- * An identifier: printable ASCII, so that it survives every store, log and header unchanged. A NUL would
- * poison Postgres, and two different lone surrogates would become one key.
+ * An identifier: printable ASCII, so that every store, log and header keeps it unchanged. Postgres refuses a NUL,
+ * and two different lone surrogates would become one key.
  */
 export const identifier = z.string().regex(PRINTABLE, 'expected 1 to 255 printable ASCII characters');
 

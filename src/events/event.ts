@@ -1,7 +1,7 @@
 // The event types, and the registry of declared events from which every list of names derives.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { ConfigurationError } from '../errors.js';
-import { byName } from '../option-checks.js';
+import { byName, show } from '../options/option-checks.js';
 import { isEventName } from './envelope.js';
 import { type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
 
@@ -39,11 +39,11 @@ export type EventName<Events extends EventSchemas = {}> = keyof Payloads<Events>
  */
 export type EventOf<Name extends EventName<Events>, Events extends EventSchemas = {}> = Name extends string
   ? {
-      /** Unique identifier of the event; the same on every repetition of its delivery. */
+      /** Unique identifier of the event. We assume that it stays the same on every retry; that is not documented. */
       id: string;
       /** `<event_resource>.<event_action>`. */
       event_name: Name;
-      /** Whether the event was triggered in the sandbox environment: no money moved. */
+      /** Whether the event was triggered in the sandbox. We assume that no money moved then; that is not documented. */
       sandbox: boolean;
       payload: Payloads<Events>[Name];
     }
@@ -55,7 +55,7 @@ export type WebhookEvent<Events extends EventSchemas = {}> = EventOf<EventName<E
 /** A transaction was paid. */
 export type TransactionPaid = EventOf<'transaction.paid'>;
 
-/** An authentic event that nobody declared. It is never part of {@link WebhookEvent}, so narrowing stays exact. */
+/** An authentic event of an undeclared name. It is never part of {@link WebhookEvent}, so narrowing stays exact. */
 export interface UnknownEvent {
   id: string;
   event_name: string;
@@ -65,7 +65,7 @@ export interface UnknownEvent {
 
 const UNKNOWN = Symbol.for('payment-webhooks.unknown-event');
 
-/** Remembers on the event itself, where no JSON or equality check sees it, that nobody declared it. */
+/** Marks an event as undeclared with a property that no JSON and no equality check sees. */
 export function markUnknown<Event extends object>(event: Event): Event {
   return Object.defineProperty(event, UNKNOWN, { value: true });
 }
@@ -81,7 +81,7 @@ export function isKnown<Event extends { event_name: string }>(event: Event): eve
   return !(UNKNOWN in event);
 }
 
-/** Told by the name: by its shape a declared event may well be an {@link UnknownEvent} too. */
+/** Decided by the name: by its shape a declared event can be an {@link UnknownEvent} too. */
 type Known<Event extends { event_name: string }> = Event extends unknown
   ? string extends Event['event_name']
     ? never
@@ -91,25 +91,21 @@ type Known<Event extends { event_name: string }> = Event extends unknown
 /** Schemas of the declared events by name. A Map: a name from a body must never index a plain object. */
 export type EventRegistry = ReadonlyMap<string, StandardSchemaV1>;
 
-/** @throws {ConfigurationError} for a name that is not `<resource>.<action>`, or a value that is no schema */
+/** @throws {ConfigurationError} for a name that is not `<resource>.<action>`, or a value that is not a schema */
 export function declareEvents(events?: EventSchemas): EventRegistry {
   const registry = new Map<string, StandardSchemaV1>(Object.entries(BUILT_IN));
   for (const [name, schema] of Object.entries(byName('events', events, 'schemas by event name'))) {
     if (!isEventName(name) || name.includes('*')) {
       throw new ConfigurationError(
-        `events has the name ${JSON.stringify(name)}; an event name is <resource>.<action>, like "refund.succeeded".`,
+        `events has the name ${show(name)}. Give <resource>.<action>, such as "refund.succeeded".`,
       );
     }
     if (typeof schema?.['~standard']?.validate !== 'function') {
       throw new ConfigurationError(
-        `events[${JSON.stringify(name)}] is ${describe(schema)}; give a Standard Schema for its payload: zod, valibot, arktype, …`,
+        `events[${show(name)}] is ${show(schema)}. Give a Standard Schema for its payload: zod, valibot, arktype, …`,
       );
     }
     registry.set(name, schema);
   }
   return registry;
-}
-
-function describe(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
 }

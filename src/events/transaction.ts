@@ -5,7 +5,7 @@ import { identifier } from './envelope.js';
 /** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** The payer. Every field except `id` may be null. */
+/** We assume that this is the payer; the documentation does not say it. Every field except `id` may be null. */
 export interface Customer {
   /** UUID-like. */
   id: string;

@@ -1,58 +1,61 @@
-// An observer that tells OpenTelemetry of every delivery and every handler.
+// An observer that reports every delivery and every handler to OpenTelemetry.
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { ConfigurationError } from '../errors.js';
 import type { Observer } from '../observer.js';
-import { show } from '../option-checks.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
-import { currentMeasures } from './measures.js';
+import { show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { currentMetrics } from './metrics.js';
 import { Spans } from './spans.js';
 
 export interface OpenTelemetryOptions {
-  /** @default the one that is registered globally */
+  /** @default the globally registered one */
   readonly tracerProvider?: TracerProvider | undefined;
-  /** @default the one that is registered globally */
+  /** @default the globally registered one */
   readonly meterProvider?: MeterProvider | undefined;
 }
 
 /**
  * An `observer` for the receiver: a span for each delivery and each handler, and the metrics `webhook.*`. Without an
- * SDK it does nothing; the SDK may be registered before or after, as long as that is before the first delivery.
+ * SDK it does nothing. Register the SDK before the first delivery.
  *
- * @throws {ConfigurationError} for a provider that is none
+ * @throws {ConfigurationError} for an invalid provider or an unknown option
  * @example
  * app.post('/hooks', receiver({ observer: openTelemetry() }));
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
-  refuseWrong(options);
+  checkOptions(options);
   const spans = new Spans(options.tracerProvider);
-  const measures = currentMeasures(options.meterProvider);
+  const metrics = currentMetrics(options.meterProvider);
   const observer: Required<Observer> = {
     around(_delivery, work) {
-      const measure = measures();
-      return spans.delivery(measure ? () => measure.delivery(work) : work);
+      const current = metrics();
+      return spans.delivery(current ? () => current.delivery(work) : work);
     },
     handler(handler, work) {
-      const measure = measures();
-      return spans.handler(handler, measure ? () => measure.handler(handler, work) : work);
+      const current = metrics();
+      return spans.handler(handler, current ? () => current.handler(handler, work) : work);
     },
     settled(record) {
       spans.settled(record);
-      measures()?.settled(record);
+      metrics()?.settled(record);
     },
   };
-  return whenHeard(observer, () => Boolean(spans.tracer ?? measures()));
+  return whileRegistered(observer, () => Boolean(spans.tracer ?? metrics()));
 }
 
 /**
- * Has no functions while nobody hears them. Calling them to find that out would cost 8 to 11 µs a delivery, a tenth
- * of the whole: it is wrapped in promises, and a record is made of it.
+ * An observer without methods while no SDK is registered. Calling methods that do nothing would cost 8 to 11 µs a
+ * delivery, a tenth of the whole: the receiver wraps them in promises, and makes a record for them.
  */
-function whenHeard({ around, handler, settled }: Required<Observer>, heard: () => boolean): Observer {
+function whileRegistered(
+  { around, handler, settled }: Required<Observer>,
+  isRegistered: () => boolean,
+): Observer {
   const orNothing = <Method>(method: Method): Method | undefined => {
     try {
-      return heard() ? method : undefined;
+      return isRegistered() ? method : undefined;
     } catch {
-      // It throws again where the receiver catches it.
+      // The method throws the same error where the receiver catches it.
       return method;
     }
   };
@@ -69,19 +72,19 @@ function whenHeard({ around, handler, settled }: Required<Observer>, heard: () =
   } as Observer;
 }
 
-function refuseWrong(options: OpenTelemetryOptions): void {
+function checkOptions(options: OpenTelemetryOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw new ConfigurationError(
-      `openTelemetry() was given ${show(options)}; give an object of options, or nothing.`,
+      `openTelemetry() was given ${show(options)}. Give an object of options, or nothing.`,
     );
   }
   refuseUnknownOptions(options, ['tracerProvider', 'meterProvider']);
-  refuseWrongProvider('tracerProvider', options.tracerProvider, 'getTracer');
-  refuseWrongProvider('meterProvider', options.meterProvider, 'getMeter');
+  checkProvider('tracerProvider', options.tracerProvider, 'getTracer');
+  checkProvider('meterProvider', options.meterProvider, 'getMeter');
 }
 
-function refuseWrongProvider(option: string, provider: unknown, method: string): void {
+function checkProvider(option: string, provider: unknown, method: string): void {
   if (provider === undefined) return;
   if (typeof (provider as Record<string, unknown> | null)?.[method] === 'function') return;
-  throw new ConfigurationError(`${option} is ${show(provider)}; give an object with ${method}().`);
+  throw new ConfigurationError(`${option} is ${show(provider)}. Give an object with ${method}().`);
 }

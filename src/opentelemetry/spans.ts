@@ -1,4 +1,4 @@
-// The spans: one for each delivery, and inside it one for each handler.
+// The spans: one for each delivery, with one inside it for each handler.
 import {
   type Attributes,
   type Context,
@@ -11,14 +11,18 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import { FAULTS } from '../errors.js';
-import { describeError, shorten } from '../logger.js';
+import { describeError } from '../delivery/describe-error.js';
+import { ANSWERS } from '../errors.js';
+import { shorten } from '../logger.js';
 import type { DeliveryRecord, Observer } from '../observer.js';
-import { SCOPE } from './scope.js';
 
-type Handled = Parameters<NonNullable<Observer['handler']>>[0];
+/** The instrumentation scope of all spans and metrics. */
+export const SCOPE = 'payment-webhooks';
 
-/** Where the span of a delivery is found again, whatever spans a handler has begun meanwhile. */
+/** A call of a handler, as an observer is told of it. */
+export type HandlerCall = Parameters<NonNullable<Observer['handler']>>[0];
+
+/** Finds the span of a delivery, whatever spans a handler has started in the meantime. */
 const DELIVERY = createContextKey('payment-webhooks delivery');
 
 export class Spans {
@@ -30,24 +34,24 @@ export class Spans {
     this.#given = given;
   }
 
-  /** Undefined while nobody would see its spans. Another provider may be registered at any time. */
+  /** Undefined while no SDK is registered. Another provider may be registered at any time. */
   get tracer(): Tracer | undefined {
     const provider = this.#given ?? trace.getTracerProvider();
     if (provider !== this.#provider) {
       this.#tracer = provider.getTracer(SCOPE);
       this.#provider = provider;
     }
-    return leadsNowhere(provider) ? undefined : this.#tracer;
+    return isNoop(provider) ? undefined : this.#tracer;
   }
 
-  /** The parent is the span that is active here: that of the HTTP server. */
+  /** Its parent is the active span: that of the HTTP server. */
   delivery<T>(work: () => Promise<T>): Promise<T> {
     const span = this.tracer?.startSpan('webhook delivery');
     if (!span) return work();
     return inside(span, context.active().setValue(DELIVERY, span), work);
   }
 
-  handler<T>({ event, name, attempt }: Handled, work: () => Promise<T>): Promise<T> {
+  handler<T>({ event, name, attempt }: HandlerCall, work: () => Promise<T>): Promise<T> {
     const { tracer } = this;
     if (!tracer) return work();
     const attributes = {
@@ -64,24 +68,24 @@ export class Spans {
     if (!span?.isRecording()) return;
     span.setAttributes(attributesOf(record));
     if (record.declared) span.updateName(`webhook delivery ${record.eventName}`);
-    // As for the span of an HTTP server: what the sender did wrong is no error here.
-    if (record.code && FAULTS[record.code].status >= 500) fail(span, record.code);
+    // As with the span of an HTTP server: a fault of the sender is not an error of this process.
+    if (record.code && ANSWERS[record.code].status >= 500) fail(span, record.code);
   }
 }
 
-/** What the API falls back on: there is one such object, and it has no name of its own. */
-const NOWHERE = new ProxyTracerProvider().getDelegate();
+/** The fallback of the API. There is one such object, and the API does not export it. */
+const NOOP_PROVIDER = new ProxyTracerProvider().getDelegate();
 
-function leadsNowhere(provider: TracerProvider): boolean {
-  return provider instanceof ProxyTracerProvider && provider.getDelegate() === NOWHERE;
+function isNoop(provider: TracerProvider): boolean {
+  return provider instanceof ProxyTracerProvider && provider.getDelegate() === NOOP_PROVIDER;
 }
 
-/** What ending a span throws is the receiver's to catch, so the promise goes back to it. */
+/** Ending a span may throw. The receiver catches that, so its promise is returned. */
 async function inside<T>(span: Span, around: Context, work: () => Promise<T>): Promise<T> {
   try {
     return await context.with(trace.setSpan(around, span), work);
   } catch (error) {
-    // Its message may quote a customer.
+    // Only the type: the message may quote a customer.
     if (span.isRecording()) fail(span, describeError(error).type);
     throw error;
   } finally {
@@ -93,7 +97,7 @@ function fail(span: Span, type: string): void {
   span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** An attribute that is undefined is none. */
+/** OpenTelemetry ignores an attribute whose value is undefined. */
 function attributesOf(record: DeliveryRecord): Attributes {
   const { eventId, eventName, code, outcome, sandbox, attempt, keyIndex, conflict } = record;
   return {

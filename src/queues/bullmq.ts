@@ -1,4 +1,4 @@
-// The door to queues of BullMQ: other processes work on the events that the receiver takes.
+// The door to BullMQ: the receiver queues deliveries, and other processes run their handlers.
 
 export type { Enqueue, EnqueueOptions, JobQueue } from './enqueue.js';
 export { enqueue } from './enqueue.js';

@@ -1,11 +1,11 @@
-// Passes deliveries on to a queue of BullMQ: a handler that resolves when Redis has the job.
+// Adds deliveries to a queue of BullMQ: a handler that resolves when Redis has the job.
 import type { JobsOptions } from 'bullmq';
 import { ConfigurationError } from '../errors.js';
-import type { HandlerContext } from '../handler.js';
+import type { HandlerContext } from '../handlers/handler.js';
 import { writeLog } from '../logger.js';
-import * as check from '../option-checks.js';
+import * as check from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { retentionMs } from '../stores/store.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
 import { pack, type QueuedDelivery } from './queued-delivery.js';
 
 /** The part of a `Queue` of BullMQ that is used. */
@@ -24,8 +24,8 @@ export interface EnqueueOptions {
   /** Name of every job. @default the name of the event */
   readonly name?: string | undefined;
   /**
-   * Options of the jobs. They go before the queue's own `defaultJobOptions`, and those before these defaults: 10
-   * attempts, an exponential backoff from 1 s, completed jobs kept for 30 days or up to 100,000 of them.
+   * Options of the jobs. They override the queue's own `defaultJobOptions`, which override these defaults: 10
+   * attempts, an exponential backoff from 1 s, completed jobs kept for 30 days, at most 100,000 of them.
    */
   readonly jobOptions?: Omit<JobsOptions, 'jobId' | 'deduplication'> | undefined;
 }
@@ -41,12 +41,12 @@ const JOB_OPTIONS: JobsOptions = {
   backoff: { type: 'exponential', delay: 1_000 },
   removeOnComplete: { age: retentionMs() / 1_000, count: 100_000 },
 };
-const REVIVALS = 3;
+const RETRIES = 3;
 
 /**
- * Makes a handler that passes deliveries on to a queue, once for each event. It resolves when Redis has the job.
+ * Creates a handler that adds deliveries to a queue, one job per event. It resolves when Redis has the job.
  *
- * @throws {ConfigurationError} for what is no queue, and for job options that would lose events
+ * @throws {ConfigurationError} if queue is not a queue, or if job options would lose events
  * @example
  * hooks.on('*', enqueue(new Queue('webhooks', { connection })));
  */
@@ -56,29 +56,29 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
   return async function enqueue(event, context) {
     const jobOptions = { ...common, jobId: jobIdOf(event) };
     const data = pack(context);
-    for (let revivals = 0; ; revivals += 1) {
+    for (let retries = 0; ; retries += 1) {
       const job = await queue.add(name ?? event.event_name, data, jobOptions);
-      // BullMQ ignores a job whose id it has, also when that job has failed for good: nobody would work on the event.
+      // BullMQ ignores a job whose id exists, even if that job has failed for good. No worker would run the event.
       if (!(await job.isFailed())) return;
       try {
         // As in a store: until an event is completed, the bytes of its latest delivery count.
         await job.updateData(data);
         await job.retry('failed', { resetAttemptsMade: true });
-        writeLog(context.log, 'warn', {}, 'the job of this event had failed; this delivery has revived it');
+        writeLog(context.log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
         return;
       } catch (error) {
-        // Another delivery was faster, or somebody has just removed the job.
-        if (revivals === REVIVALS) throw error;
+        // Another delivery has retried it first, or the job was just removed.
+        if (retries === RETRIES) throw error;
       }
     }
   };
 }
 
-/** BullMQ refuses colons and ids of digits alone. The mode in front also keeps clear of BullMQ's own keys. */
+/** BullMQ refuses colons, and ids that are all digits. The mode as prefix also avoids BullMQ's own keys. */
 function jobIdOf({ id, sandbox }: Parameters<Enqueue>[0]): string {
   if (typeof id !== 'string') {
     throw new ConfigurationError(
-      'enqueue() makes a handler for on() and onUnknown(); it was given no event.',
+      'enqueue() was called without an event. Register it with on() or onUnknown(), not with onInvalid().',
     );
   }
   return `${sandbox ? 'sandbox' : 'live'}-${encodeURIComponent(id)}`;
@@ -87,19 +87,19 @@ function jobIdOf({ id, sandbox }: Parameters<Enqueue>[0]): string {
 function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {
   if (typeof queue?.add !== 'function') {
     throw new ConfigurationError(
-      `enqueue() was given ${check.show(queue)}; give a queue: "new Queue('webhooks', { connection })".`,
+      `enqueue() was given ${check.show(queue)}. Give a queue: "new Queue('webhooks', { connection })".`,
     );
   }
   const known: EnqueueOptions = check.byName('The second argument of enqueue()', options, 'options');
   refuseUnknownOptions(known, ['name', 'jobOptions']);
   const { name, jobOptions } = known;
   if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw new ConfigurationError(`name is ${check.show(name)}; give the name of the jobs.`);
+    throw new ConfigurationError(`name is ${check.show(name)}. Give the name of the jobs.`);
   const given = check.byName('jobOptions', jobOptions, 'job options of BullMQ');
   const lossy = ['jobId', 'deduplication'].find((option) => option in given);
   if (lossy !== undefined) {
     throw new ConfigurationError(
-      `jobOptions.${lossy} would make different events one job, and lose all but the first; leave it out.`,
+      `jobOptions.${lossy} would make one job of different events, and lose all but the first. Remove it.`,
     );
   }
   return known;

@@ -1,27 +1,27 @@
-// What a failed job says of itself. BullMQ keeps it in Redis: codes, names and places, never what a handler said.
-import type { Delivery } from '../delivery.js';
+// The error of a failed job, which BullMQ keeps in Redis: codes, names and stack frames, never a handler's message.
+import type { Delivery } from '../delivery/delivery.js';
+import { describeError } from '../delivery/describe-error.js';
+import type { Rejection } from '../delivery/rejection.js';
 import {
+  ANSWERS,
   BodyError,
   ConfigurationError,
   EventError,
-  FAULTS,
-  type Fault,
   HandlerError,
   StoreError,
   WebhookError,
 } from '../errors.js';
-import { describeError } from '../logger.js';
 
-/** The error that a worker is given; its `cause` is what a handler threw, which stays in the worker's process. */
-export function errorOf(fault: Fault, delivery: Delivery): WebhookError {
-  const error = kindOf(fault);
-  const { at = [] } = fault.code === 'HANDLER_FAILED' ? describeError(error.cause) : {};
-  error.message = `${fault.code}: ${reasonOf(fault, delivery, error)}`;
-  error.stack = [`${error.name}: ${error.message}`, ...at.map((place) => `    at ${place}`)].join('\n');
+/** The error that a worker gets. Its `cause` is what a handler threw, and stays in the process of the worker. */
+export function errorOf(rejection: Rejection, delivery: Delivery): WebhookError {
+  const error = kindOf(rejection);
+  const { at: frames = [] } = rejection.code === 'HANDLER_FAILED' ? describeError(error.cause) : {};
+  error.message = `${rejection.code}: ${reasonOf(rejection, delivery, error)}`;
+  error.stack = [`${error.name}: ${error.message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n');
   return error;
 }
 
-function kindOf({ code, issues, cause }: Fault): WebhookError {
+function kindOf({ code, issues, cause }: Rejection): WebhookError {
   switch (code) {
     case 'EVENT_INVALID':
       return new EventError(issues ?? []);
@@ -38,10 +38,10 @@ function kindOf({ code, issues, cause }: Fault): WebhookError {
   }
 }
 
-function reasonOf({ code, hint, issues }: Fault, { handlers }: Delivery, { cause }: WebhookError): string {
+function reasonOf({ code, hint, issues }: Rejection, { deduped }: Delivery, { cause }: WebhookError): string {
   if (issues) return issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-  const names = handlers.filter(({ status }) => status === 'rejected').map(({ name }) => name);
-  if (names.length === 0) return hint ?? FAULTS[code].message;
+  const failed = deduped?.dispatched?.reports.filter(({ status }) => status === 'rejected') ?? [];
+  if (code !== 'HANDLER_FAILED' || failed.length === 0) return hint ?? ANSWERS[code].message;
   const { type, code: systemCode } = describeError(cause);
-  return `${names.join(', ')} failed with ${[type, systemCode].filter(Boolean).join(' ')}`;
+  return `${failed.map(({ name }) => name).join(', ')} failed with ${[type, systemCode].filter(Boolean).join(' ')}`;
 }

@@ -1,13 +1,13 @@
-// What a job holds of a delivery: the bytes that were signed, so that the worker decodes those and nothing made of them.
+// The data of a job: the bytes that were signed, so that the worker decodes exactly those.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HandlerContext } from '../handler.js';
+import type { HandlerContext } from '../handlers/handler.js';
 import { isSignature } from '../signature.js';
 
 /** The data of a job. */
 export interface QueuedDelivery {
-  /** The body exactly as it was received and signed: it is UTF-8, so text keeps every byte of it. */
+  /** The body exactly as it was received and signed. It is UTF-8, so a string keeps every byte. */
   readonly rawBody: string;
-  /** Without the signature and without credentials: who can read the queue needs neither. */
+  /** Without the signature and without credentials: nobody who reads the queue needs them. */
   readonly headers: IncomingHttpHeaders;
   readonly keyIndex: number;
 }
@@ -19,14 +19,14 @@ export function pack({
   headers,
   keyIndex,
 }: Pick<HandlerContext, 'rawBody' | 'headers' | 'keyIndex'>): QueuedDelivery {
-  // The header of the signature can be named anything; what it holds cannot be mistaken.
+  // The signature header can have any name, but its value is always recognizable.
   const kept = Object.entries(headers).filter(
     ([name, value]) => !CREDENTIALS.has(name) && !isSignature(value),
   );
   return { rawBody: rawBody.toString('utf8'), headers: Object.fromEntries(kept), keyIndex };
 }
 
-/** Undefined for a job that somebody else has made. */
+/** Undefined for a job that enqueue() did not add. */
 export function unpack(data: unknown): (Omit<QueuedDelivery, 'rawBody'> & { rawBody: Buffer }) | undefined {
   const { rawBody, headers, keyIndex } = (data ?? {}) as {
     readonly [Field in keyof QueuedDelivery]?: unknown;

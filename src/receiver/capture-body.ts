@@ -1,113 +1,96 @@
 // Station 1: request -> bytes, exactly as they were sent.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import getRawBody from 'raw-body';
-import { collectBody, type Uncollected } from '../collect-body.js';
-import { Fault } from '../errors.js';
-import type { Configuration } from '../options.js';
+import { readBody, type Unread } from '../delivery/read-body.js';
+import { Rejection } from '../delivery/rejection.js';
+import type { Configuration } from '../options/options.js';
 
 /** A request, or what a platform without one hands over. */
 export type BodySource = { readonly rawBody?: unknown; readonly body?: unknown } & Partial<IncomingMessage>;
 
+const RETRY_AFTER_MS = 5_000;
 const WRONG_LENGTH = 'The body has another length than its Content-Length.';
 const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
-const CURE =
-  "Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(express.json()). " +
-  'Or let the parser keep the bytes: express.json({ verify: keepRawBody }).';
+
+type Parser = 'express.json' | 'express.urlencoded' | 'express.text';
+const FORM = 'application/x-www-form-urlencoded';
+const PARSERS: readonly (readonly [RegExp, Parser])[] = [
+  [/^application\/x-www-form-urlencoded\b/i, 'express.urlencoded'],
+  [/^application\/(?:[\w.-]+\+)?json\b/i, 'express.json'],
+];
 
 /** What the headers alone rule out, before a byte of the body is read. */
-export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Fault | undefined {
+export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Rejection | undefined {
   const encoding = headers['content-encoding'];
   if (encoding && encoding.toLowerCase() !== 'identity') {
-    return new Fault('BODY_ENCODED', {
+    return new Rejection('BODY_ENCODED', {
       hint: 'The body has a Content-Encoding; the signature is over plain bytes.',
     });
   }
   const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase();
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8' && charset !== 'us-ascii') {
-    return new Fault('BODY_ENCODED', { hint: 'The Content-Type names a charset other than UTF-8.' });
+    return new Rejection('BODY_ENCODED', { hint: 'The Content-Type names a charset other than UTF-8.' });
   }
   return Number(headers['content-length']) > limit ? tooLarge(limit) : undefined;
 }
 
 /**
- * The bytes of the body, from whoever has them. What counts is whether the stream was read: on Express 4 a
+ * The bytes of the body, from the stream or from what was kept. What counts is whether the stream was read: on Express 4 a
  * parser that skipped the request still leaves `{}` in `req.body`. Each look at a request of Express costs more
  * than a microsecond on Node 20, so an unread stream is looked at once.
  */
 export function captureBody(
   source: BodySource,
   headers: IncomingHttpHeaders,
-  c: Pick<Configuration, 'limit' | 'deadlines'>,
-): Buffer | Fault | Promise<Buffer | Fault> {
+  c: Pick<Configuration, 'limit' | 'bodyTimeout'>,
+): Buffer | Rejection | Promise<Buffer | Rejection> {
   if (source.readableDidRead === false) return readStream(source as IncomingMessage, headers, c);
   const kept = asBuffer(source.rawBody) ?? asBuffer(source.body);
-  if (!kept)
-    return consumed('Something read the body before the receiver and kept no bytes, such as express.json().');
+  if (!kept) return consumed(readBefore(source, headers), parserOf(source, headers));
   if (kept.length > c.limit) return tooLarge(c.limit);
-  if (kept.length === declaredLength(headers, kept.length)) return kept;
+  if (kept.length === (announcedLength(headers) ?? kept.length)) return kept;
   if (typeof (source.rawBody ?? source.body) === 'string') {
-    return consumed('A parser such as express.text() changed the body when it made text of it.');
+    return consumed('express.text() or the like changed the body when it made text of it.', 'express.text');
   }
-  return new Fault('BODY_MALFORMED', { hint: WRONG_LENGTH });
+  return new Rejection('BODY_MALFORMED', { hint: WRONG_LENGTH });
 }
 
 function readStream(
   stream: IncomingMessage,
   headers: IncomingHttpHeaders,
-  { limit, deadlines }: Pick<Configuration, 'limit' | 'deadlines'>,
-): Promise<Buffer | Fault> {
+  { limit, bodyTimeout }: Pick<Configuration, 'limit' | 'bodyTimeout'>,
+): Buffer | Rejection | Promise<Buffer | Rejection> {
+  // It was read and ended without a chunk, so the body is empty.
+  if (!stream.readable) return stream.readableEnded ? Buffer.alloc(0) : new Rejection('BODY_ABORTED');
+  const rules = { length: announcedLength(headers), limit, timeout: bodyTimeout };
   return new Promise((resolve) => {
-    const settle = (result: Buffer | Fault) => {
-      deadlines.body.clear(deadline);
-      resolve(result);
-    };
-    const deadline = deadlines.body.set(() => settle(new Fault('BODY_TIMEOUT')));
-    const length = declaredLength(headers, 0);
-    if (length > 0 && stream.readable) {
-      collectBody(stream, length, (body) => settle(typeof body === 'string' ? uncollected(body) : body));
-      return;
-    }
-    const onClose = () => settle(new Fault('BODY_ABORTED'));
-    // raw-body forgets its callback when the stream is destroyed.
-    stream.on('close', onClose);
-    getRawBody(stream, { limit, length: headers['content-length'] ?? null }, (error, bytes) => {
-      stream.off('close', onClose);
-      settle(error ? faultOf(error, stream, limit) : bytes);
-    });
+    readBody(stream, rules, (body) => resolve(typeof body === 'string' ? rejectionOf(body, limit) : body));
   });
 }
 
-function faultOf(error: { readonly type?: string }, stream: IncomingMessage, limit: number): Buffer | Fault {
-  switch (error.type) {
-    case 'entity.too.large':
-      return tooLarge(limit);
-    case 'request.size.invalid':
-      return new Fault('BODY_MALFORMED', { hint: WRONG_LENGTH });
-    case 'stream.encoding.set':
-      return consumed(TEXT);
-    case 'stream.not.readable':
-      // It ended without a single chunk: somebody read it, and there was nothing to lose.
-      return stream.readableEnded ? Buffer.alloc(0) : new Fault('BODY_ABORTED');
-    default:
-      return new Fault('BODY_ABORTED');
-  }
-}
-
-function uncollected(why: Uncollected): Fault {
+function rejectionOf(why: Unread, limit: number): Rejection {
   switch (why) {
     case 'aborted':
-      return new Fault('BODY_ABORTED');
+      return new Rejection('BODY_ABORTED');
+    case 'timeout':
+      return new Rejection('BODY_TIMEOUT');
     case 'other length':
-      return new Fault('BODY_MALFORMED', { hint: WRONG_LENGTH });
+      return new Rejection('BODY_MALFORMED', { hint: WRONG_LENGTH });
     case 'text':
       return consumed(TEXT);
+    case 'too large':
+      return tooLarge(limit);
+    case 'no memory':
+      return new Rejection('OVERLOADED', {
+        hint: 'There is no memory left for the body.',
+        retryAfterMs: RETRY_AFTER_MS,
+      });
   }
 }
 
-function declaredLength(headers: IncomingHttpHeaders, otherwise: number): number {
-  const declared = headers['content-length'];
-  return declared !== undefined && /^\d+$/.test(declared) ? Number(declared) : otherwise;
+function announcedLength(headers: IncomingHttpHeaders): number | undefined {
+  const announced = headers['content-length'];
+  return announced !== undefined && /^\d+$/.test(announced) ? Number(announced) : undefined;
 }
 
 function asBuffer(value: unknown): Buffer | undefined {
@@ -118,10 +101,30 @@ function asBuffer(value: unknown): Buffer | undefined {
   return undefined;
 }
 
-function consumed(cause: string): Fault {
-  return new Fault('BODY_CONSUMED', { hint: `${cause} ${CURE}` });
+/** The parser of Express that reads bodies of this type, if it looks as though it has. */
+function parserOf({ body }: BodySource, headers: IncomingHttpHeaders): Parser | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const type = headers['content-type'] ?? '';
+  return PARSERS.find(([pattern]) => pattern.test(type))?.[1];
 }
 
-function tooLarge(limit: number): Fault {
-  return new Fault('BODY_TOO_LARGE', { hint: `The body is larger than the option limit, ${limit} bytes.` });
+function readBefore(source: BodySource, headers: IncomingHttpHeaders): string {
+  const parser = parserOf(source, headers);
+  if (!parser) return 'Something read the body before the receiver and kept no bytes.';
+  const what = `${parser}() or the like read the body before the receiver and kept no bytes`;
+  if (parser === 'express.json') return `${what}.`;
+  return `${what}, because the request says Content-Type: ${FORM}. Events are JSON: send application/json.`;
+}
+
+function consumed(cause: string, parser: Parser = 'express.json'): Rejection {
+  const hint =
+    `${cause} Mount the receiver above the parser: app.post('/hooks', receiver()) before app.use(${parser}()). ` +
+    `Or let the parser keep the bytes: ${parser}({ verify: keepRawBody }).`;
+  return new Rejection('BODY_CONSUMED', { hint });
+}
+
+function tooLarge(limit: number): Rejection {
+  return new Rejection('BODY_TOO_LARGE', {
+    hint: `The body is larger than the option limit, ${limit} bytes.`,
+  });
 }

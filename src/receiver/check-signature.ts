@@ -1,39 +1,56 @@
 // Station 2: bytes -> proven bytes, and the key that proved them.
 import type { IncomingHttpHeaders } from 'node:http';
-import { ConfigurationError, Fault } from '../errors.js';
-import type { Configuration } from '../options.js';
+import { withDeadline } from '../delivery/deadline.js';
+import { Rejection } from '../delivery/rejection.js';
+import { ConfigurationError } from '../errors.js';
+import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
 
 /** Which key signed the bytes. */
 export interface Proof {
   readonly keyIndex: number;
   readonly key: SigningKey;
+  /** All that were tried. */
+  readonly keys: readonly SigningKey[];
 }
 
 const RETRY_AFTER_MS = 5_000;
+/** Of the characters and the length that any log line takes. */
+const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
+const MOST_SIMILAR = 5;
 
 /** The signature, if the header has the shape of one: asked before the body is read, to save strangers' memory. */
-export function findSignature(headers: IncomingHttpHeaders, name: string): string | Fault {
+export function findSignature(headers: IncomingHttpHeaders, name: string): string | Rejection {
   const value = headers[name];
-  if (value === undefined || value.length === 0) return new Fault('SIGNATURE_MISSING');
+  if (value === undefined || value.length === 0)
+    return new Rejection('SIGNATURE_MISSING', { hint: missing(headers, name) });
   // Two headers of one name arrive joined by a comma, so this refuses them too.
   return isSignature(value)
     ? value
-    : new Fault('SIGNATURE_MALFORMED', {
+    : new Rejection('SIGNATURE_MALFORMED', {
         hint: 'The signature is not exactly 64 lower-case hexadecimal digits.',
       });
+}
+
+/** Names the headers that look like the expected one, never their values. */
+function missing(headers: IncomingHttpHeaders, name: string): string {
+  const expected = `The header ${name} is missing or empty.`;
+  const similar = Object.keys(headers).filter((other) => other !== name && SIMILAR.test(other));
+  if (similar.length === 0) return expected;
+  const came = similar.slice(0, MOST_SIMILAR).join(', ');
+  return `${expected} These came: ${came}. If one of them carries the signature, name it in the option signatureHeader.`;
 }
 
 /** Tries every key, in constant time. */
 export function checkSignature(
   body: { readonly bytes: Buffer; readonly headers: IncomingHttpHeaders },
   signature: string,
-  c: Pick<Configuration, 'keys' | 'deadlines'>,
-): Proof | Fault | Promise<Proof | Fault> {
+  c: Pick<Configuration, 'keys' | 'storeTimeout'>,
+): Proof | Rejection | Promise<Proof | Rejection> {
   try {
     const keys = c.keys(body.headers);
     if (!(keys instanceof Promise)) return prove(body.bytes, signature, keys);
-    const inTime = c.deadlines.store.race<readonly SigningKey[] | undefined>(keys, () => undefined);
+    const inTime = withDeadline<readonly SigningKey[] | undefined>(keys, c.storeTimeout, () => undefined);
     return inTime.then(
       (found) =>
         found ? prove(body.bytes, signature, found) : unavailable('The key function took too long.'),
@@ -44,20 +61,20 @@ export function checkSignature(
   }
 }
 
-function prove(bytes: Buffer, signature: string, keys: readonly SigningKey[]): Proof | Fault {
+function prove(bytes: Buffer, signature: string, keys: readonly SigningKey[]): Proof | Rejection {
   const keyIndex = verify(bytes, signature, keys);
   const key = keys[keyIndex];
-  if (key) return { keyIndex, key };
-  return new Fault('SIGNATURE_MISMATCH', {
+  if (key) return { keyIndex, key, keys };
+  return new Rejection('SIGNATURE_MISMATCH', {
     hint: 'None of the keys made this signature. Usual causes: another account’s or an old private key; a proxy that changed the body; a delivery that is forged.',
   });
 }
 
 /** Our own message says what is wrong with the key and never quotes it; anybody else's might. */
-function failed(cause: unknown): Fault {
+function failed(cause: unknown): Rejection {
   return unavailable(cause instanceof ConfigurationError ? cause.message : 'The key function failed.', cause);
 }
 
-function unavailable(hint: string, cause?: unknown): Fault {
-  return new Fault('KEY_UNAVAILABLE', { hint, retryAfterMs: RETRY_AFTER_MS, cause });
+function unavailable(hint: string, cause?: unknown): Rejection {
+  return new Rejection('KEY_UNAVAILABLE', { hint, retryAfterMs: RETRY_AFTER_MS, cause });
 }

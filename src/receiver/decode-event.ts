@@ -2,34 +2,39 @@
 import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
-import { Fault, type Issue } from '../errors.js';
+import { withDeadline } from '../delivery/deadline.js';
+import { Rejection } from '../delivery/rejection.js';
 import { type Decoded, type Envelope, envelope } from '../events/envelope.js';
 import { markUnknown } from '../events/event.js';
+import { toIssues } from '../events/issues.js';
 import { transactionPaidPayload } from '../events/transaction.js';
-import type { Configuration } from '../options.js';
+import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
 
-type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> & Partial<Pick<Configuration, 'deadlines'>>;
+type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> & Partial<Pick<Configuration, 'storeTimeout'>>;
 
+const RETRY_AFTER_MS = 5_000;
+/** A text without these has no key that could replace a prototype, however it is escaped, and no byte-order mark. */
+const SUSPICIOUS = ['\\u', '__proto__', 'constructor', '\ufeff'];
 const SLOW_SCHEMA = 'The schema declared for this event took longer than storeTimeout.';
-/** Most issues that are reported of one event. */
-const MOST_ISSUES = 20;
 
 /** A promise only where a schema validates asynchronously. */
 export function decodeEvent(
   bytes: Buffer,
   key: Pick<SigningKey, 'sandbox'>,
   rules: DecodeRules,
-): Decoded | Fault | Promise<Decoded | Fault> {
+): Decoded | Rejection | Promise<Decoded | Rejection> {
   const document = parseJson(bytes);
-  if (document instanceof Fault) return document;
+  if (document instanceof Rejection) return document;
   const checked = envelope.safeParse(document.json);
   if (!checked.success)
-    return new Fault('EVENT_INVALID', { issues: toIssues(checked.error.issues, [], true) });
+    return new Rejection('EVENT_INVALID', { issues: toIssues(checked.error.issues, [], true) });
   const event: Envelope = checked.data;
   // A leaked sandbox key must never mint live money.
   if (key.sandbox && !event.sandbox) {
-    return new Fault('KEY_MODE_MISMATCH', { hint: 'A sandbox key signed an event that says it is live.' });
+    return new Rejection('KEY_MODE_MISMATCH', {
+      hint: 'A sandbox key signed an event that says it is live.',
+    });
   }
   const { keysDropped } = document;
   if (rules.sandbox !== 'accept' && event.sandbox !== (rules.sandbox === 'only')) {
@@ -37,7 +42,7 @@ export function decodeEvent(
   }
   const schema = rules.events.get(event.event_name);
   if (!schema) return { status: 'unknown', event: markUnknown(event), keysDropped };
-  const fitted = fitPayload(event, schema, rules.deadlines);
+  const fitted = fitPayload(event, schema, rules.storeTimeout);
   return fitted instanceof Promise
     ? fitted.then((fit) => conclude(fit, event, keysDropped))
     : conclude(fitted, event, keysDropped);
@@ -48,14 +53,13 @@ interface Document {
   readonly keysDropped: boolean;
 }
 
-function parseJson(bytes: Buffer): Document | Fault {
-  if (bytes.length === 0) return new Fault('BODY_MALFORMED', { hint: 'The body is empty.' });
+function parseJson(bytes: Buffer): Document | Rejection {
+  if (bytes.length === 0) return new Rejection('BODY_MALFORMED', { hint: 'The body is empty.' });
   // Lax decoding would silently change the bytes that were just proven.
-  if (!isUtf8(bytes)) return new Fault('BODY_MALFORMED', { hint: 'The body is not UTF-8.' });
+  if (!isUtf8(bytes)) return new Rejection('BODY_MALFORMED', { hint: 'The body is not UTF-8.' });
   const text = bytes.toString('utf8');
-  const json = safeParse(text);
-  // Its own message would quote the body.
-  if (json === undefined) return new Fault('BODY_MALFORMED', { hint: 'The body is not JSON.' });
+  const json = SUSPICIOUS.some((part) => text.includes(part)) ? safeParse(text) : parsePlain(text);
+  if (json === undefined) return new Rejection('BODY_MALFORMED', { hint: 'The body is not JSON.' });
   if (json !== null) return { json, keysDropped: false };
   // Keys that could replace a prototype: refusing them would let a customer's metadata block its own payment, so
   // they are dropped. Or null itself, which is no event anyway.
@@ -63,20 +67,29 @@ function parseJson(bytes: Buffer): Document | Fault {
   return { json: clean, keysDropped: true };
 }
 
+/** Undefined for what is not JSON: the message of the error would quote the body. */
+function parsePlain(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Undefined when the payload fits; the event has the schema's output then. */
-type Fit = Fault | undefined;
+type Fit = Rejection | undefined;
 
 function fitPayload(
   event: Envelope,
   schema: StandardSchemaV1,
-  deadlines: Configuration['deadlines'] | undefined,
+  timeout: number | undefined,
 ): Fit | Promise<Fit> {
   const take = (result: StandardSchemaV1.Result<unknown>): Fit => {
     if (!result.issues) {
       event.payload = result.value as object;
       return undefined;
     }
-    return new Fault('EVENT_INVALID', {
+    return new Rejection('EVENT_INVALID', {
       issues: toIssues(result.issues, ['payload'], schema === transactionPaidPayload),
     });
   };
@@ -86,45 +99,23 @@ function fitPayload(
     if (typeof (result as PromiseLike<unknown>).then !== 'function')
       return take(result as StandardSchemaV1.Result<unknown>);
     const fit = Promise.resolve(result).then(take, schemaFailed);
-    return deadlines
-      ? deadlines.store.race(fit, () => new Fault('HANDLER_TIMEOUT', { hint: SLOW_SCHEMA }))
+    return timeout
+      ? withDeadline(
+          fit,
+          timeout,
+          () => new Rejection('HANDLER_TIMEOUT', { hint: SLOW_SCHEMA, retryAfterMs: RETRY_AFTER_MS }),
+        )
       : fit;
   } catch (error) {
     return schemaFailed(error);
   }
 }
 
-function conclude(fit: Fit, event: Envelope, keysDropped: boolean): Decoded | Fault {
+function conclude(fit: Fit, event: Envelope, keysDropped: boolean): Decoded | Rejection {
   if (!fit) return { status: 'declared', event, keysDropped };
-  return fit.code === 'EVENT_INVALID' ? { status: 'invalid', event, keysDropped, fault: fit } : fit;
+  return fit.code === 'EVENT_INVALID' ? { status: 'invalid', event, keysDropped, rejection: fit } : fit;
 }
 
-function schemaFailed(cause: unknown): Fault {
-  return new Fault('HANDLER_FAILED', { hint: 'The schema declared for this event threw.', cause });
-}
-
-/** Paths and expectations, never values. Messages only of our own schemas: others quote what they received. */
-function toIssues(
-  issues: readonly StandardSchemaV1.Issue[],
-  prefix: readonly string[],
-  ours: boolean,
-): readonly Issue[] {
-  return issues.slice(0, MOST_ISSUES).map((issue) => ({
-    path: [...prefix, ...(issue.path ?? []).map(segment)].join('.'),
-    message: ours ? issue.message : expectation(issue),
-  }));
-}
-
-/** Keys of an open map are the customer's words too, so only what looks like a field name is shown. */
-function segment(part: PropertyKey | StandardSchemaV1.PathSegment): string {
-  const key = String(typeof part === 'object' ? part.key : part);
-  return /^(?:[a-z][a-z0-9_]{0,39}|\d{1,6})$/.test(key) ? key : '*';
-}
-
-/** zod, valibot and arktype all say what they expected in this field; it comes from the schema, not the event. */
-function expectation(issue: StandardSchemaV1.Issue): string {
-  const { expected } = issue as { expected?: unknown };
-  return typeof expected === 'string'
-    ? `expected ${expected}`.slice(0, 100)
-    : 'does not fit the declared schema';
+function schemaFailed(cause: unknown): Rejection {
+  return new Rejection('HANDLER_FAILED', { hint: 'The schema declared for this event threw.', cause });
 }

@@ -1,11 +1,14 @@
 // Station 5: event -> your handlers, awaited.
-import type { Delivery } from '../delivery.js';
-import { Fault, HandlerError } from '../errors.js';
-import { type Attempt, DeliveryContext } from '../handler-context.js';
-import type { Registration } from '../handlers.js';
-import { describeError, writeLog } from '../logger.js';
-import { observed } from '../observer.js';
-import type { Configuration } from '../options.js';
+import { withDeadline } from '../delivery/deadline.js';
+import type { Delivery, Dispatched } from '../delivery/delivery.js';
+import { describeHandlerError } from '../delivery/describe-error.js';
+import { Rejection } from '../delivery/rejection.js';
+import { WebhookError } from '../errors.js';
+import { type Attempt, HandlerRun } from '../handlers/handler-context.js';
+import type { Registration } from '../handlers/handlers.js';
+import { writeLog } from '../logger.js';
+import { type HandlerReport, observed } from '../observer.js';
+import type { Configuration } from '../options/options.js';
 
 /** What the handlers of one attempt are called with. */
 export interface Dispatch {
@@ -13,76 +16,113 @@ export interface Dispatch {
   readonly attempt: Attempt;
   /** The event; for `onInvalid` handlers the error. */
   readonly subject: unknown;
+  /** Called when they do not settle at once. */
+  readonly onPending: () => void;
 }
 
+type Rules = Pick<Configuration, 'observer' | 'timeout' | 'reports'>;
+
 const RETRY_AFTER_MS = 5_000;
+const GIVEN_UP =
+  'a handler took its signal and returned after it had aborted, so it counts as failed: it may have given up';
 
 /**
- * Runs the handlers concurrently and waits for all of them. Past `timeout` the delivery's answer is settled as
- * a fault, never as a 2xx, while they go on.
- *
- * @throws {HandlerError} when at least one failed
+ * Runs the handlers concurrently and waits for all of them, but no longer than `timeout`: then they go on, and the
+ * delivery's answer is a rejection, never a 2xx. Never rejects.
  */
 export async function dispatchEvent(
   handlers: readonly Registration[],
   dispatch: Dispatch,
-  c: Pick<Configuration, 'observer' | 'deadlines'>,
-): Promise<void> {
-  const { delivery, attempt, subject } = dispatch;
-  const context = new DeliveryContext(delivery, attempt);
-  const round: Round = { delivery, attempt, subject, context, observer: c.observer, failures: [] };
-  const deadline = c.deadlines.handlers.set(() => {
-    delivery.abort('HANDLER_TIMEOUT');
-    delivery.settle(new Fault('HANDLER_TIMEOUT', { retryAfterMs: RETRY_AFTER_MS }));
-  });
+  rules: Rules,
+): Promise<Dispatched> {
+  const round = new Round(dispatch, rules);
   const runs = handlers.map((handler) => run(handler, round));
-  // None rejects, so to wait for one after the other is to wait for all.
-  for (const running of runs) await running;
-  c.deadlines.handlers.clear(deadline);
-  if (round.failures.length > 0) throw new HandlerError(round.failures);
+  // A handler that waits for nothing has settled after this, and needs no timer.
+  await undefined;
+  if (round.running.length === 0) return round;
+  dispatch.onPending();
+  const all = Promise.all(runs).then(() => round);
+  return withDeadline<Dispatched>(all, rules.timeout, () => {
+    dispatch.delivery.abort('HANDLER_TIMEOUT');
+    const names = round.running.map(({ name }) => name).join(', ');
+    const hint = `Still running after ${rules.timeout} ms: ${names}.`;
+    const rejection = new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS });
+    return {
+      failures: [],
+      finished: round.finished,
+      reports: round.reports,
+      unsettled: { rejection, rest: all },
+    };
+  });
 }
 
-/** A dispatch under way. */
-interface Round extends Dispatch {
-  readonly context: object;
-  readonly observer: Configuration['observer'];
-  /** What the handlers that failed threw. */
-  readonly failures: unknown[];
+type Report = { -readonly [Field in keyof HandlerReport]: HandlerReport[Field] };
+
+/** A dispatch under way, and what has come of it so far. */
+class Round implements Dispatched {
+  readonly failures: unknown[] = [];
+  finished: readonly string[];
+  readonly reports: Report[] = [];
+  readonly running: Registration[] = [];
+  readonly dispatch: Dispatch;
+  readonly rules: Rules;
+
+  constructor(dispatch: Dispatch, rules: Rules) {
+    this.dispatch = dispatch;
+    this.rules = rules;
+    this.finished = dispatch.attempt.finished;
+  }
+
+  /** Undefined without an observer. */
+  report({ name }: Registration, status: Report['status']): Report | undefined {
+    if (!this.rules.reports) return undefined;
+    const report = { name, status, durationMs: 0 };
+    this.reports.push(report);
+    return report;
+  }
+
+  /** @returns the status of its report */
+  succeeded({ rememberedAs }: Registration): 'fulfilled' {
+    if (rememberedAs !== undefined) this.finished = [...this.finished, rememberedAs];
+    return 'fulfilled';
+  }
+
+  /** @returns the status of its report */
+  failed({ name }: Registration, failure: unknown, fields: object, message: string): 'rejected' {
+    this.failures.push(failure);
+    writeLog(this.dispatch.delivery.log, 'error', { handler: name, ...fields }, message);
+    return 'rejected';
+  }
 }
 
 /** Never rejects: what the handler throws is among the failures of the round. */
 async function run(handler: Registration, round: Round): Promise<void> {
-  const { delivery, attempt } = round;
-  const { rememberedAs } = handler;
-  const skipped = rememberedAs !== undefined && attempt.finished.includes(rememberedAs);
-  const report: Delivery['handlers'][number] = {
-    name: handler.name,
-    status: skipped ? 'skipped' : 'running',
-    durationMs: 0,
-  };
-  delivery.handlers.push(report);
-  if (skipped) return;
-  const startedAt = performance.now();
-  try {
-    await call(handler, round);
-    report.status = 'fulfilled';
-    if (rememberedAs !== undefined) delivery.finished.push(rememberedAs);
-  } catch (error) {
-    round.failures.push(error);
-    report.status = 'rejected';
-    writeLog(
-      delivery.log,
-      'error',
-      { handler: handler.name, error: describeError(error) },
-      'a handler failed',
-    );
+  const { delivery, attempt } = round.dispatch;
+  if (handler.rememberedAs !== undefined && attempt.finished.includes(handler.rememberedAs)) {
+    round.report(handler, 'skipped');
+    return;
   }
-  report.durationMs = performance.now() - startedAt;
+  round.running.push(handler);
+  const report = round.report(handler, 'running');
+  const startedAt = report ? performance.now() : 0;
+  const called = new HandlerRun(delivery);
+  let status: Report['status'];
+  try {
+    await call(handler, round, called.context(attempt));
+    status = called.mayHaveGivenUp
+      ? round.failed(handler, new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP)
+      : round.succeeded(handler);
+  } catch (error) {
+    status = round.failed(handler, error, { error: describeHandlerError(error) }, 'a handler failed');
+  }
+  round.running.splice(round.running.indexOf(handler), 1);
+  if (report) Object.assign(report, { status, durationMs: performance.now() - startedAt });
 }
 
 /** @throws what the handler throws, now or by a promise */
-function call(handler: Registration, round: Round): unknown {
-  const { delivery, attempt, observer, subject, context } = round;
+function call(handler: Registration, { dispatch, rules }: Round, context: object): unknown {
+  const { delivery, attempt, subject } = dispatch;
+  const { observer } = rules;
   const wrap = observer?.handler?.bind(observer);
   if (!wrap || !delivery.event) return handler.run(subject as never, context as never);
   const described = { event: delivery.event, name: handler.name, attempt: attempt.attempt };
@@ -91,6 +131,6 @@ function call(handler: Registration, round: Round): unknown {
     async () => {
       await handler.run(subject as never, context as never);
     },
-    (error) => delivery.observerFailed(error),
+    delivery,
   );
 }

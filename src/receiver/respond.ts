@@ -1,8 +1,9 @@
 // Station 6: outcome -> status, headers, body; and onto the wire, once.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Result } from '../delivery.js';
-import { type ErrorCode, FAULTS, Fault } from '../errors.js';
+import type { Result } from '../delivery/delivery.js';
+import { Rejection } from '../delivery/rejection.js';
+import { ANSWERS, type ErrorCode } from '../errors.js';
 import type { Outcome } from '../observer.js';
 
 /** An answer, for whatever sends it. */
@@ -13,11 +14,14 @@ export interface Answer {
   readonly body: string;
 }
 
-/** `sent`; or nobody was there any more; or somebody else had answered this request already. */
-export type Sent = 'sent' | 'gone' | 'answered';
+/**
+ * `sent`; `gone`: the sender has left; `answered`: other code had answered this request already; or what the
+ * response threw, because a middleware or an adapter has replaced one of its methods.
+ */
+export type Sent = 'sent' | 'gone' | 'answered' | { readonly threw: unknown };
 
 const LONGEST_RETRY_AFTER_S = 30;
-/** How long bytes that nobody wants are taken off the wire after an answer that closes the connection. */
+/** How long the rest of a request is read and dropped after an answer that closes the connection. */
 const LINGER_MS = 1_000;
 const CLOSING: ReadonlySet<ErrorCode> = new Set(['BODY_TIMEOUT', 'BODY_TOO_LARGE', 'CLOSING']);
 
@@ -27,15 +31,24 @@ const ACCEPTED: Record<Outcome, Answer> = {
   ignored: answer(200, { received: true, outcome: 'ignored' }),
 };
 /** One for all four reasons: a stranger learns nothing from it. */
-const UNAUTHENTICATED = answer(401, { message: FAULTS.SIGNATURE_MISMATCH.message });
+const UNAUTHENTICATED = answer(401, { message: ANSWERS.SIGNATURE_MISMATCH.message });
 
 /** The sender has left, and half a request deserves no answer of ours. */
 const UNSENT = answer(0, {});
 
-/** The answer to a result: a table, with nothing internal in it. */
-export function respond(result: Result): Answer {
-  if (!(result instanceof Fault)) return ACCEPTED[result];
-  const { status, message } = FAULTS[result.code];
+/**
+ * The answer to a result: a table, with nothing internal in it.
+ *
+ * @param closing whether it is the last on its connection: one that stayed open would be reset when the server closes
+ */
+export function respond(result: Result, closing = false): Answer {
+  const answer = answerTo(result);
+  return closing ? { ...answer, headers: { ...answer.headers, Connection: 'close' } } : answer;
+}
+
+function answerTo(result: Result): Answer {
+  if (!(result instanceof Rejection)) return ACCEPTED[result];
+  const { status, message } = ANSWERS[result.code];
   if (status === 401) return UNAUTHENTICATED;
   if (result.code === 'BODY_ABORTED') return UNSENT;
   const { code, issues, retryAfterMs } = result;
@@ -50,23 +63,36 @@ export function respond(result: Result): Answer {
   );
 }
 
-/** Writes the answer in one call, unless nobody is left to read it. */
+/** Writes the answer unless the sender has left. The sender is never left waiting. */
 export function send(req: IncomingMessage, res: ServerResponse, { status, headers, body }: Answer): Sent {
-  // First of all: a response that somebody has finished soon counts as destroyed as well.
-  if (res.headersSent) return 'answered';
-  if (status === 0 || res.destroyed) return 'gone';
   try {
-    res.writeHead(status, status < 400 ? headers : lastWords(req, res, headers)).end(body);
+    // First: a response that other code has finished counts as destroyed soon after.
+    if (res.headersSent) return 'answered';
+    if (res.destroyed) return 'gone';
+    if (status === 0) {
+      // An `error` that a middleware emitted on the request has not ended its connection.
+      if (!req.destroyed) res.destroy();
+      return 'gone';
+    }
+    // Two statements: a replaced writeHead() may return nothing.
+    const last = status >= 400 || headers.Connection !== undefined;
+    res.writeHead(status, last ? refusalHeaders(req, res, headers) : headers);
+    res.end(body);
     return 'sent';
-  } catch {
-    // A middleware patched the response, and its patch threw. The sender must not wait for ever.
-    req.socket.destroy();
-    return 'gone';
+  } catch (threw) {
+    try {
+      res.destroy();
+    } catch {}
+    return { threw };
   }
 }
 
 /** A refusal may be the last on its connection, and come before the body has: such a connection is closed with care. */
-function lastWords(req: IncomingMessage, res: ServerResponse, headers: Answer['headers']): Answer['headers'] {
+function refusalHeaders(
+  req: IncomingMessage,
+  res: ServerResponse,
+  headers: Answer['headers'],
+): Answer['headers'] {
   if (headers.Connection === undefined && res.shouldKeepAlive) return headers;
   if (req.httpVersionMajor < 2) {
     if (!req.complete) linger(req);

@@ -1,12 +1,11 @@
-// Which events a webhook or a fault is about: a name, `resource.*`, or `*` for all.
+// Event patterns: a name, `resource.*`, or `*` for every event.
 import { isEventName } from '../events/envelope.js';
 
-/** Whether the text is an event name or a pattern of names. */
+/** Whether the text is an event name or a pattern. */
 export function isEventPattern(text: unknown): text is string {
   if (typeof text !== 'string') return false;
-  if (text === '*') return true;
-  // A star that is not the whole action would match nothing and be taken for a wild card.
-  return isEventName(text) && !text.replace(/\.\*$/, '.').includes('*');
+  // A star that is only part of the action would match nothing.
+  return text === '*' || (isEventName(text) && !text.replace(/\.\*$/, '.').includes('*'));
 }
 
 export function matchesEvent(pattern: string, name: string): boolean {

@@ -1,9 +1,9 @@
-// Finds the folder of this package on disk, for the files that are no code: the page and the API description.
+// Finds the folder of this package on disk, for its files that are not code: the page and the OpenAPI document.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Undefined where the code was bundled into another program. */
+/** Undefined if the code was bundled into another program. */
 export function packageFolder(): string | undefined {
   const file = thisFile();
   if (file === undefined) return undefined;
@@ -14,8 +14,8 @@ export function packageFolder(): string | undefined {
 }
 
 /**
- * The path of this very file. One source becomes an ES module, which knows `import.meta`, and a CommonJS one,
- * which may not even contain the word; a stack trace names the file in both.
+ * The path of this file, from a stack trace. The same source is built as an ES module, which has `import.meta`,
+ * and as CommonJS, where that is a syntax error.
  */
 function thisFile(): string | undefined {
   const { prepareStackTrace, stackTraceLimit } = Error;

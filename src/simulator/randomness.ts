@@ -1,23 +1,22 @@
-// Ids and chances: random, or the same in every run with one seed.
+// Random ids and probabilities; with a seed they are the same in every run.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
 export class Randomness {
   readonly #seed: string | undefined;
-  /** How many values were drawn; a snapshot keeps it, so that a restart repeats none. */
+  /** How many values the seed has produced. The state file keeps it, so that a restart repeats none. */
   drawn = 0;
 
   constructor(seed: string | number | undefined) {
     this.#seed = seed === undefined ? undefined : String(seed);
   }
 
-  /** A UUID (version 4 in its shape). */
   uuid(): string {
     if (this.#seed === undefined) return randomUUID();
     const hex = this.#draw().toString('hex');
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
-  /** Whether something with this probability, 0 to 1, happens now. */
+  /** True with this probability, 0 to 1. */
   chance(probability: number): boolean {
     if (probability >= 1) return true;
     const bytes = this.#seed === undefined ? randomBytes(6) : this.#draw();

@@ -1,6 +1,6 @@
-// The accounts, keys and tokens that are there from the start: each shows one answer of the authentication table.
+// The accounts, keys and tokens that exist from the start: each shows one answer of the API.
 
-/** Scope names are not documented; these are the simulator's own. */
+/** The service does not document scope names; these are the simulator's own. */
 export type Scope = 'account:read' | 'webhooks:read' | 'webhooks:write';
 
 /** An account of the simulated service. */
@@ -11,7 +11,7 @@ export interface SeededAccount {
   readonly identity_verified: boolean;
 }
 
-/** A private key that is known from the start. */
+/** A private key that exists from the start. */
 export interface SeededKey {
   readonly key: string;
   readonly account: string;
@@ -20,7 +20,7 @@ export interface SeededKey {
   readonly shows: string;
 }
 
-/** An OAuth access token that is known from the start. */
+/** An OAuth access token that exists from the start. */
 export interface SeededToken {
   readonly token: string;
   readonly account: string;
@@ -31,11 +31,14 @@ export interface SeededToken {
 
 const SCOPES: readonly Scope[] = Object.freeze(['account:read', 'webhooks:read', 'webhooks:write']);
 
-/** The account whose webhooks are notified. */
+/** The account that events happen in. */
 export const DEVELOPER = 'acc_sim_dev';
 
+const INACTIVE = 'acc_sim_inactive';
+const UNVERIFIED = 'acc_sim_unverified';
+
 /**
- * The seeded accounts, keys and tokens. They are published and open nothing but a simulator.
+ * The seeded accounts, keys and tokens. They are published and work only with a simulator.
  *
  * @example
  * for (const { key, shows } of seeds.keys) console.log(key, shows);
@@ -47,33 +50,26 @@ export const seeds: {
 } = {
   accounts: [
     { id: DEVELOPER, name: 'Developer', active: true, identity_verified: true },
-    { id: 'acc_sim_inactive', name: 'Inactive', active: false, identity_verified: true },
-    { id: 'acc_sim_unverified', name: 'Unverified', active: true, identity_verified: false },
+    { id: INACTIVE, name: 'Inactive', active: false, identity_verified: true },
+    { id: UNVERIFIED, name: 'Unverified', active: true, identity_verified: false },
   ],
   keys: [
-    { key: 'pri_sim_dev', account: DEVELOPER, sandbox: false, shows: 'everything on /api/v2' },
-    {
-      key: 'pri_sandbox_sim_dev',
-      account: DEVELOPER,
-      sandbox: true,
-      shows: 'everything on /sandbox/api/v2, 401 on /api/v2',
-    },
-    { key: 'pri_sim_inactive', account: 'acc_sim_inactive', sandbox: false, shows: '403: inactive account' },
-    {
-      key: 'pri_sim_unverified',
-      account: 'acc_sim_unverified',
-      sandbox: false,
-      shows: '403: identity not verified',
-    },
+    key('pri_sim_dev', DEVELOPER, 'everything on /api/v2'),
+    key('pri_sandbox_sim_dev', DEVELOPER, 'everything on /sandbox/api/v2, 401 on /api/v2'),
+    key('pri_sim_inactive', INACTIVE, '403: inactive account'),
+    key('pri_sim_unverified', UNVERIFIED, '403: identity not verified'),
   ],
   tokens: [
-    { token: 'sim_token_all', account: DEVELOPER, scopes: SCOPES, shows: 'everything' },
-    {
-      token: 'sim_token_read',
-      account: DEVELOPER,
-      scopes: ['account:read', 'webhooks:read'],
-      shows: '403 on writes',
-    },
-    { token: 'sim_token_none', account: DEVELOPER, scopes: [], shows: '403 everywhere' },
+    token('sim_token_all', SCOPES, 'everything'),
+    token('sim_token_read', ['account:read', 'webhooks:read'], '403 on writes'),
+    token('sim_token_none', [], '403 everywhere'),
   ],
 };
+
+function key(text: string, account: string, shows: string): SeededKey {
+  return { key: text, account, sandbox: text.startsWith('pri_sandbox_'), shows };
+}
+
+function token(text: string, scopes: readonly Scope[], shows: string): SeededToken {
+  return { token: text, account: DEVELOPER, scopes, shows };
+}

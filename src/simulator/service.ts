@@ -1,121 +1,123 @@
-// The simulated service without its port: memory, courier and faults, and what happens in it.
-
+// The simulated service without its port: its parts, and what they do together.
 import { builtInEventNames } from '../events/event.js';
-import { Courier } from './courier.js';
-import { type DeliveryEntry, type HappenedEvent, time } from './delivery.js';
-import { faultKinds } from './fault-kinds.js';
-import { Faults } from './faults.js';
-import { Keyring } from './keyring.js';
-import { Ledger } from './ledger.js';
+import { Accounts, type KeyPair } from './accounts.js';
+import { Targets } from './address/targets.js';
+import { Registrations } from './api/registrations.js';
+import type { ServiceParts } from './delivery/attempts.js';
+import { Deliverer } from './delivery/deliverer.js';
+import { isoTime } from './delivery/delivery-record.js';
+import { Faults, faultKinds } from './delivery/faults.js';
+import { ManualScheduler, Scheduler } from './delivery/scheduler.js';
+import type { SimulatedDelivery, SimulatedEvent } from './delivery/simulated-delivery.js';
 import { Randomness } from './randomness.js';
-import { epoch } from './real-time.js';
-import { Registrations } from './registrations.js';
-import type { Settings } from './settings.js';
-import { Snapshot } from './snapshot.js';
-import { restoreState, takeState } from './state.js';
-import type { State } from './state-file.js';
-import { Targets } from './target.js';
-import { ManualTimetable, RealTimetable } from './timetable.js';
-import { composeEvents, type Trigger } from './trigger.js';
+import { now } from './real-time.js';
+import type { SimulatorSettings } from './settings.js';
+import { SimulatorStore } from './simulator-store.js';
+import { Snapshot } from './state/snapshot.js';
+import { restoreState, takeState } from './state/state.js';
+import type { StateFile } from './state/state-file.js';
+import { createEvents, type Trigger } from './trigger.js';
 
-/** Events that happened, and the deliveries that they led to. */
-export interface Happened {
-  readonly events: HappenedEvent[];
-  readonly deliveries: DeliveryEntry[];
-}
-
-export class Service {
-  readonly settings: Settings;
-  readonly ledger = new Ledger();
-  readonly keyring: Keyring;
+export class Service implements ServiceParts {
+  readonly settings: SimulatorSettings;
+  readonly store = new SimulatorStore();
+  readonly accounts: Accounts;
   readonly randomness: Randomness;
   readonly targets: Targets;
   readonly faults: Faults;
-  readonly courier: Courier;
+  readonly scheduler: Scheduler;
+  readonly deliverer: Deliverer;
   readonly registrations: Registrations;
-  readonly #startedAt = epoch();
-  readonly #due: readonly DeliveryEntry[];
+  readonly #startedAt = now();
+  readonly #unfinished: readonly SimulatedDelivery[];
+  readonly #file: StateFile | undefined;
   #snapshot: Snapshot | undefined;
 
-  constructor(settings: Settings, state: State | undefined) {
-    const { ledger } = this;
+  /** @param file keeps the state, and is closed with the service */
+  constructor(settings: SimulatorSettings, file: StateFile | undefined) {
+    const state = file?.content;
+    this.#file = file;
     this.settings = settings;
-    this.keyring = new Keyring(settings);
+    this.accounts = new Accounts(settings);
     this.randomness = new Randomness(settings.seed);
     this.targets = new Targets(settings.allowTargets);
-    this.faults = new Faults(ledger, this.randomness);
-    this.courier = new Courier({
-      ...{ settings, ledger, faults: this.faults, keyring: this.keyring },
-      ...{ randomness: this.randomness, targets: this.targets },
-      makeTimetable: (run) =>
-        settings.clock === 'real' ? new RealTimetable(run) : new ManualTimetable(run, state?.now ?? epoch()),
-    });
-    this.registrations = new Registrations({
-      ...{ ledger, targets: this.targets, randomness: this.randomness },
-      now: () => this.courier.timetable.now(),
-    });
-    this.#due = state ? restoreState(state, this) : [];
+    this.faults = new Faults(this.randomness, () => this.store.notify({ kind: 'faults' }));
+    this.scheduler =
+      settings.clock === 'real' ? new Scheduler() : new ManualScheduler(state?.now ?? this.#startedAt);
+    this.deliverer = new Deliverer(this);
+    this.registrations = new Registrations(this);
+    this.#unfinished = state ? restoreState(state, this) : [];
   }
 
-  /** Begins to keep the state file, and sends what was due when the last process ended. */
+  get maxAttempts(): number {
+    return this.settings.retry.length + 1;
+  }
+
+  /** Writes the state file, from now on after every change. @throws {ConfigurationError} if it cannot be written */
   async open(): Promise<void> {
-    const { ledger, settings } = this;
-    const { state: path, logger } = settings;
-    if (path !== undefined) {
-      this.#snapshot = await Snapshot.begin({ path, ledger, logger, take: () => takeState(this) });
-    }
-    for (const delivery of this.#due) void this.courier.send(delivery);
+    if (!this.#file) return;
+    const snapshot = await Snapshot.begin(this.#file, () => takeState(this), this.settings.logger);
+    this.#snapshot = snapshot;
+    this.store.watch(() => snapshot.writeSoon());
+  }
+
+  /** Schedules what was pending when the last process ended, and sends what was due. */
+  resume(): void {
+    this.scheduler.resume(this.#unfinished.filter((delivery) => delivery.nextAttemptAt !== null));
+    for (const delivery of this.#unfinished)
+      if (delivery.nextAttemptAt === null) void this.deliverer.send(delivery);
   }
 
   /** Records the events and their deliveries; nothing is sent yet. */
-  happen(trigger: Trigger): Happened {
-    const events = composeEvents(trigger, () => this.randomness.uuid());
-    return { events, deliveries: events.flatMap((event) => this.courier.accept(event, trigger.fault)) };
+  trigger(trigger: Trigger): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
+    const events = createEvents(trigger, () => this.randomness.uuid());
+    return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, trigger.fault)) };
   }
 
-  rotateKeys(keys: { readonly privateKey?: unknown; readonly sandboxKey?: unknown }): void {
-    this.keyring.rotate(keys);
-    this.ledger.tell({ kind: 'keys' });
+  rotateKeys(keys: Partial<Record<keyof KeyPair, unknown>>): void {
+    this.accounts.rotate(keys);
+    this.store.notify({ kind: 'keys' });
   }
 
-  /** Moves the manual clock; resolves when every attempt that fell due is settled. */
+  /** Moves the manual clock; resolves when every attempt that became due is settled. */
   async advance(ms: number): Promise<void> {
-    // What is under way fails or succeeds at the time at which it began.
-    await this.courier.settled();
-    await this.courier.timetable.advance(ms);
-    await this.courier.settled();
-    this.ledger.tell({ kind: 'clock' });
+    // Attempts in flight settle at the time at which they started.
+    await this.deliverer.settled();
+    await this.scheduler.advance(ms);
+    await this.deliverer.settled();
+    this.store.notify({ kind: 'clock' });
   }
 
   async reset(): Promise<void> {
-    this.ledger.clear();
+    this.store.clear();
     this.faults.clear();
-    this.keyring.reset();
-    await this.courier.abort();
+    this.accounts.reset();
+    await this.deliverer.abort();
   }
 
-  /** Resolves when what has changed will survive a crash; at once when nothing is kept. */
+  /** Resolves when all changes would survive a crash; at once without a state file. */
   saved(): Promise<void> {
     return this.#snapshot?.saved() ?? Promise.resolve();
   }
 
   async close(): Promise<void> {
-    await this.courier.close();
+    await this.deliverer.close();
     await this.#snapshot?.close();
+    await this.#file?.close();
   }
 
-  /** What the page and the command line want to know about this simulator. */
+  /** What the page and the command line need to know about this simulator. */
   describe(): object {
-    const { settings, courier } = this;
+    const { settings } = this;
     return {
       ready: true,
       simulator: 'payment-webhooks',
       pid: process.pid,
-      started_at: time(this.#startedAt),
-      now: time(courier.timetable.now()),
+      started_at: isoTime(this.#startedAt),
+      now: isoTime(this.scheduler.now()),
       clock: settings.clock,
       retry: settings.retry,
-      max_attempts: settings.retry.length + 1,
+      max_attempts: this.maxAttempts,
       timeout_ms: settings.timeout,
       signature_header: settings.signatureHeader,
       sandbox_signing: settings.sandboxSigning,

@@ -1,16 +1,24 @@
-// Starts everything on one port, and stops it again.
+// Starts the simulator: its state file, its port, and the Express app with the API, the control plane and the page.
+import express, { type Express, type Router } from 'express';
 import { writeLog } from '../logger.js';
-import { simulatorApp } from './app.js';
-import { Simulator } from './handle.js';
+import { isLocalHost } from './address/host-names.js';
+import { controlPlane } from './api/control-plane.js';
+import { guard } from './api/guard.js';
+import { answerErrors } from './api/http-error.js';
+import { pageRouter } from './api/page.js';
+import { notFound } from './api/route.js';
+import { serviceApi } from './api/service-api.js';
+import { Stream } from './api/stream.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { Service } from './service.js';
-import { resolveSettings, type SimulatorOptions } from './settings.js';
-import { readState } from './state-file.js';
+import { resolveSettings, type SimulatorOptions, type SimulatorSettings } from './settings.js';
+import { Simulator } from './simulator.js';
+import { StateFile } from './state/state-file.js';
 
 /**
- * Starts the service on this machine: its API, signed deliveries with retries, faults, a record of every attempt.
+ * Starts the service on this machine: its API, signed deliveries with retries, faults, and a record of every attempt.
  *
- * @throws {ConfigurationError} for a wrong option, a taken port, or a state file that cannot be used
+ * @throws {ConfigurationError} for an invalid option, a port in use, or a state file that cannot be used
  * @example
  * const service = await startSimulator({ port: 0 });
  * await service.attach(app, '/hooks');
@@ -19,26 +27,54 @@ import { readState } from './state-file.js';
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = resolveSettings(options);
-  const state = settings.state === undefined ? undefined : readState(settings.state);
-  const service = new Service(settings, state);
-  let baseUrl = '';
-  const { app, stream } = simulatorApp(service, () => baseUrl);
-  const { server, port } = await listen(app, settings);
-  baseUrl = `http://${urlHost(settings.host)}:${port}`;
-  service.targets.ownPort = port;
-  const close = async () => {
-    stream.close();
-    await closeServer(server);
-  };
+  const file = settings.state === undefined ? undefined : await StateFile.open(settings.state);
   try {
-    await service.open();
+    return await start(settings, file);
   } catch (error) {
-    await close();
+    await file?.close();
     throw error;
   }
-  if (!/^(127\.|::1$|localhost$)/.test(settings.host)) {
-    const { logger, host } = settings;
-    writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');
+}
+
+async function start(settings: SimulatorSettings, file: StateFile | undefined): Promise<Simulator> {
+  const service = new Service(settings, file);
+  const isLocal = isLocalHost(settings.host);
+  let baseUrl = '';
+  const stream = new Stream(service);
+  const app = simulatorApp(
+    service,
+    controlPlane(service, stream, () => baseUrl),
+  );
+  try {
+    // Before the port: a request must find its state file open.
+    await service.open();
+    const { server, port } = await listen(app, settings);
+    baseUrl = `http://${urlHost(settings.host)}:${port}`;
+    service.targets.own = { port, everywhere: !isLocal };
+    const { host, logger } = settings;
+    if (!isLocal) writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');
+    // Last: a start that fails must send nothing.
+    service.resume();
+    return new Simulator(service, baseUrl, async () => {
+      stream.close();
+      await closeServer(server);
+    });
+  } catch (error) {
+    await service.close();
+    throw error;
   }
-  return new Simulator(service, { baseUrl, close });
+}
+
+function simulatorApp(service: Service, controlRouter: Router): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(guard(service.settings.allowHosts));
+  app.use('/api/v2', serviceApi(service, false));
+  app.use('/sandbox/api/v2', serviceApi(service, true));
+  app.use('/_sim', controlRouter);
+  app.use(pageRouter());
+  app.use(notFound);
+  app.use(answerErrors(service.settings.logger));
+  return app;
 }

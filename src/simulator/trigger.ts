@@ -1,27 +1,26 @@
-// Makes events happen: from a name and what a person wants changed about the sample.
+// Triggers events: from a name, and the changes to the sample event.
 import { ConfigurationError } from '../errors.js';
 import { envelope } from '../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../fixtures/fixture.js';
-import type { HappenedEvent, PlannedFault } from './delivery.js';
-import type { FaultKind } from './fault-kinds.js';
-import { type FaultRule, faultErrors } from './faults.js';
-import { Refusal } from './refusal.js';
+import { HttpError } from './api/http-error.js';
+import { type FaultKind, type FaultRule, faultErrors } from './delivery/faults.js';
+import type { PlannedFault, SimulatedEvent } from './delivery/simulated-delivery.js';
 
-/** What is laid over the sample event, as deep as it goes. */
+/** Changes to the sample event, merged deeply. */
 export type Overrides<Name extends string = string> = Name extends keyof BuiltInPayloads
   ? DeepPartial<EventOf<Name>>
   : { readonly id?: string; readonly sandbox?: boolean; readonly payload?: object };
 
-/** What a trigger asks for besides the event. */
+/** How to trigger an event. */
 export interface TriggerOptions {
   /** How many events. @default 1 */
   readonly count?: number;
-  /** A fault for these deliveries alone. */
+  /** A fault for only these deliveries. */
   readonly fault?: FaultKind | Pick<FaultRule, 'kind' | 'delayMs'>;
 }
 
-/** A checked trigger. */
+/** A valid trigger. */
 export interface Trigger {
   readonly name: string;
   readonly overrides: object;
@@ -30,18 +29,18 @@ export interface Trigger {
   readonly fault: Omit<PlannedFault, 'postponed'> | undefined;
 }
 
-const MOST_AT_ONCE = 1_000;
+const MAX_COUNT = 1_000;
 
-/** @throws {Refusal} for what cannot be triggered; the values may come from anywhere */
+/** Reads a trigger from an untrusted source. @throws {HttpError} for an invalid field */
 export function readTrigger(fields: { readonly [field: string]: unknown }): Trigger {
   const { event_name, overrides = {}, payload, sandbox, count = 1, fault } = fields;
   if (sandbox !== undefined && typeof sandbox !== 'boolean')
-    throw Refusal.invalid({ sandbox: ['The sandbox field must be true or false.'] });
-  if (!isFields(overrides)) throw Refusal.invalid({ overrides: ['The overrides must be an object.'] });
-  if (payload !== undefined && !isFields(payload))
-    throw Refusal.invalid({ payload: ['The payload must be an object.'] });
-  if (!Number.isInteger(count) || Number(count) < 1 || Number(count) > MOST_AT_ONCE)
-    throw Refusal.invalid({ count: [`The count must be a whole number from 1 to ${MOST_AT_ONCE}.`] });
+    throw HttpError.invalid({ sandbox: ['The sandbox field must be true or false.'] });
+  if (!isObject(overrides)) throw HttpError.invalid({ overrides: ['The overrides must be an object.'] });
+  if (payload !== undefined && !isObject(payload))
+    throw HttpError.invalid({ payload: ['The payload must be an object.'] });
+  if (!Number.isInteger(count) || Number(count) < 1 || Number(count) > MAX_COUNT)
+    throw HttpError.invalid({ count: [`The count must be a whole number from 1 to ${MAX_COUNT}.`] });
   return {
     name: typeof event_name === 'string' ? event_name : '',
     overrides: sandbox === undefined ? overrides : { ...overrides, sandbox },
@@ -52,18 +51,18 @@ export function readTrigger(fields: { readonly [field: string]: unknown }): Trig
 }
 
 /**
- * The events of a trigger, which differ in their ids alone. Their bytes are made here and never again.
+ * The events of a trigger; they differ only in their ids. Their bytes are made here, once.
  *
- * @param newId where the trigger gives none
- * @throws {Refusal} when the result would be no event object
+ * @param newId called unless the overrides have an id
+ * @throws {HttpError} if the result is not a valid event object
  */
-export function composeEvents(trigger: Trigger, newId: () => string): HappenedEvent[] {
+export function createEvents(trigger: Trigger, newId: () => string): SimulatedEvent[] {
   const given: { id?: unknown } = trigger.overrides;
-  const event = eventOf(trigger);
+  const event = sampleEvent(trigger);
   const result = envelope.safeParse(event);
   if (!result.success) {
     const { path, message } = result.error.issues[0] ?? { path: [], message: '' };
-    throw Refusal.invalid({ overrides: [`The event's ${path.join('.')} does not fit: ${message}.`] });
+    throw HttpError.invalid({ overrides: [`The event's ${path.join('.')} is invalid: ${message}.`] });
   }
   const { event_name: name, sandbox } = result.data;
   return Array.from({ length: trigger.count }, () => {
@@ -72,23 +71,23 @@ export function composeEvents(trigger: Trigger, newId: () => string): HappenedEv
   });
 }
 
-function eventOf({ name, payload, overrides }: Trigger): object {
+function sampleEvent({ name, payload, overrides }: Trigger): object {
   try {
     return fixtures.event(name, payload ?? samplePayload(name) ?? {}, overrides);
   } catch (error) {
-    throw ConfigurationError.is(error) ? Refusal.invalid({ event_name: [error.message] }) : error;
+    throw ConfigurationError.is(error) ? HttpError.invalid({ event_name: [error.message] }) : error;
   }
 }
 
 function readFault(fault: unknown): Trigger['fault'] {
   if (fault === undefined || fault === null) return undefined;
-  const rule: { kind?: unknown; delayMs?: unknown } = isFields(fault) ? fault : { kind: fault };
+  const rule: { kind?: unknown; delayMs?: unknown } = isObject(fault) ? fault : { kind: fault };
   const errors = faultErrors({ kind: rule.kind, delayMs: rule.delayMs });
-  if (errors) throw Refusal.invalid({ fault: Object.values(errors).flat() });
-  const { kind, delayMs } = rule as FaultRule;
-  return { kind, delayMs: delayMs ?? null };
+  if (errors) throw HttpError.invalid({ fault: Object.values(errors).flat() });
+  const { kind, delayMs = null } = rule as FaultRule;
+  return { kind, delayMs };
 }
 
-function isFields(value: unknown): value is object {
+function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,8 @@
 // Remembers event ids in this process: bounded, and the default.
 import { ConfigurationError, StoreError } from '../errors.js';
-import { Linked, LinkedList } from '../linked-list.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { CompletedIds, type Serial } from './memory/completed-ids.js';
+import { Linked, LinkedList } from './memory/linked-list.js';
 import {
   type Claim,
   type ClaimRequest,
@@ -17,20 +18,6 @@ export interface MemoryStoreOptions {
   readonly retention?: number | string | undefined;
   /** Milliseconds of a clock that never goes back, for tests. @default performance.now */
   readonly now?: (() => number) | undefined;
-}
-
-class Entry extends Linked<Entry> {
-  readonly key: string;
-  attempt = 0;
-  fingerprint = '';
-  finished: readonly string[] = [];
-  leaseEnds = 0;
-  forgetAt = 0;
-
-  constructor(key: string) {
-    super();
-    this.key = key;
-  }
 }
 
 /**
@@ -49,112 +36,140 @@ class MemoryStore implements IdempotencyStore {
   readonly #maxEntries: number;
   readonly #retention: number;
   readonly #now: () => number;
-  readonly #entries = new Map<string, Entry>();
-  // Each entry is in exactly one of these, oldest first, so that whom to forget is known without a search.
-  readonly #running = new LinkedList<Entry>();
-  readonly #released = new LinkedList<Entry>();
-  readonly #completed = new LinkedList<Entry>();
+  /** The latest claim of each event that is not completed. */
+  readonly #claims = new Map<string, MemoryClaim>();
+  // Each of those claims is in exactly one of these, oldest first, so that which to forget is known without a search.
+  readonly #running = new LinkedList<MemoryClaim>();
+  readonly #released = new LinkedList<MemoryClaim>();
+  readonly #completed: CompletedIds;
 
   constructor(options: MemoryStoreOptions) {
     const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
     refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
     if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
-      throw new ConfigurationError(`maxEntries is ${String(maxEntries)}; give a whole number above 0.`);
+      throw new ConfigurationError(`maxEntries is ${String(maxEntries)}. Give a whole number above 0.`);
     }
     this.#maxEntries = maxEntries;
     this.#retention = retentionMs(retention);
     this.#now = now;
+    this.#completed = new CompletedIds(maxEntries);
   }
 
-  async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ClaimResult> {
+  claim(key: string, { leaseMs, fingerprint }: ClaimRequest): ClaimResult {
     const now = this.#now();
     this.#forgetExpired(now);
-    let entry = this.#entries.get(key);
-    if (entry && entry.forgetAt <= now) {
-      this.#forget(entry);
-      entry = undefined;
+    const serial = this.#completed.serialOf(key);
+    if (serial !== undefined) {
+      if (!this.#completed.isOver(serial, now))
+        return { status: 'completed', fingerprint: this.#completed.fingerprintOf(serial) };
+      this.#completed.forget(key);
     }
-    if (entry?.list === this.#completed) return { status: 'completed', fingerprint: entry.fingerprint };
-    if (entry && entry.leaseEnds > now) {
-      return { status: 'in_progress', retryAfterMs: entry.leaseEnds - now };
+    let latest = this.#claims.get(key);
+    if (latest && latest.forgetAt <= now) {
+      this.#forget(latest);
+      latest = undefined;
     }
-    entry ??= this.#enter(key, now);
-    entry.attempt += 1;
-    entry.fingerprint = fingerprint;
-    this.#running.append(entry);
-    this.#extend(entry, leaseMs, now);
-    return { status: 'claimed', claim: this.#ownership(entry) };
+    if (latest && latest.leaseEnds > now)
+      return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
+    if (latest) this.#forget(latest);
+    else this.#makeRoom(now);
+    const claim = new MemoryClaim(this, key, fingerprint, latest);
+    this.#claims.set(key, claim);
+    this.#running.append(claim);
+    this.#extend(claim, leaseMs, now);
+    return { status: 'claimed', claim };
   }
 
-  /** The attempt number is the token: it rises with every claim. An entry that was forgotten is in no list. */
-  #ownership(entry: Entry): Claim {
-    const { attempt, finished } = entry;
-    const ownsIn = (list: LinkedList<Entry>) => entry.attempt === attempt && entry.list === list;
-    return {
-      attempt,
-      finished,
-      renew: async (leaseMs) => {
-        if (!ownsIn(this.#running)) return false;
-        this.#extend(entry, leaseMs, this.#now());
-        return true;
-      },
-      complete: async () => {
-        if (ownsIn(this.#completed)) return true;
-        if (!ownsIn(this.#running)) return false;
-        this.#completed.append(entry);
-        this.#extend(entry, 0, this.#now());
-        return true;
-      },
-      release: async (now) => {
-        if (!ownsIn(this.#running)) return false;
-        entry.finished = [...now];
-        this.#released.append(entry);
-        this.#extend(entry, 0, this.#now());
-        return true;
-      },
-    };
+  renew(claim: MemoryClaim, leaseMs: number): boolean {
+    return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());
   }
 
-  #enter(key: string, now: number): Entry {
-    if (this.#entries.size >= this.#maxEntries) this.#makeRoom(now);
-    const entry = new Entry(key);
-    this.#entries.set(key, entry);
-    return entry;
+  complete(claim: MemoryClaim): boolean {
+    const { key, fingerprint, serial } = claim;
+    if (serial !== undefined) return this.#completed.serialOf(key) === serial;
+    if (claim.list !== this.#running) return false;
+    this.#forget(claim);
+    claim.serial = this.#completed.add(key, fingerprint, this.#now() + this.#retention);
+    return true;
   }
 
-  /** Every write starts the retention anew; it never ends before the lease. */
-  #extend(entry: Entry, leaseMs: number, now: number): void {
-    entry.leaseEnds = now + leaseMs;
-    entry.forgetAt = now + Math.max(leaseMs, this.#retention);
+  release(claim: MemoryClaim, finished: readonly string[]): boolean {
+    if (claim.list !== this.#running) return false;
+    claim.finished = [...finished];
+    this.#released.append(claim);
+    return this.#extend(claim, 0, this.#now());
+  }
+
+  /** Every write starts the retention again; it never ends before the lease. */
+  #extend(claim: MemoryClaim, leaseMs: number, now: number): true {
+    claim.leaseEnds = now + leaseMs;
+    claim.forgetAt = now + Math.max(leaseMs, this.#retention);
+    return true;
   }
 
   #makeRoom(now: number): void {
-    const victim = this.#completed.first ?? this.#released.first ?? this.#oldestLapsed(now);
+    if (this.#claims.size + this.#completed.size < this.#maxEntries) return;
+    if (this.#completed.forgetOldest()) return;
+    const victim = this.#released.first ?? this.#oldestLapsed(now);
     if (!victim)
       throw new StoreError(`All ${this.#maxEntries} entries of the memory store are being worked on.`);
     this.#forget(victim);
   }
 
-  #oldestLapsed(now: number): Entry | undefined {
-    for (let entry = this.#running.first; entry; entry = entry.next) {
-      if (entry.leaseEnds <= now) return entry;
+  #oldestLapsed(now: number): MemoryClaim | undefined {
+    for (let claim = this.#running.first; claim; claim = claim.next) {
+      if (claim.leaseEnds <= now) return claim;
     }
     return undefined;
   }
 
+  /** At most two of a kind each time, so that no single claim pays for all. */
   #forgetExpired(now: number): void {
-    this.#forgetOldest(this.#completed, now);
-    this.#forgetOldest(this.#released, now);
+    for (let left = 2; left > 0; left -= 1) {
+      this.#completed.forgetOldestIfOver(now);
+      const released = this.#released.first;
+      if (released && released.forgetAt <= now) this.#forget(released);
+    }
   }
 
-  /** At most two each time, so that no single claim pays for all. */
-  #forgetOldest(list: LinkedList<Entry>, now: number): void {
-    for (let left = 2; left > 0 && list.first && list.first.forgetAt <= now; left -= 1)
-      this.#forget(list.first);
-  }
-
-  #forget(entry: Entry): void {
-    entry.list?.remove(entry);
-    this.#entries.delete(entry.key);
+  /** A claim that is in no list has lost its event. */
+  #forget(claim: MemoryClaim): void {
+    claim.list?.remove(claim);
+    this.#claims.delete(claim.key);
   }
 }
+
+/** The object itself is the token: a takeover makes another one. */
+class MemoryClaim extends Linked<MemoryClaim> implements Claim {
+  readonly key: string;
+  readonly attempt: number;
+  readonly fingerprint: string;
+  finished: readonly string[];
+  leaseEnds = 0;
+  forgetAt = 0;
+  serial: Serial | undefined;
+  readonly #store: MemoryStore;
+
+  constructor(store: MemoryStore, key: string, fingerprint: string, latest?: MemoryClaim) {
+    super();
+    this.#store = store;
+    this.key = key;
+    this.fingerprint = fingerprint;
+    this.attempt = latest ? latest.attempt + 1 : 1;
+    this.finished = latest ? latest.finished : NONE;
+  }
+
+  renew(leaseMs: number): boolean {
+    return this.#store.renew(this, leaseMs);
+  }
+
+  complete(): boolean {
+    return this.#store.complete(this);
+  }
+
+  release(finished: readonly string[]): boolean {
+    return this.#store.release(this, finished);
+  }
+}
+
+const NONE: readonly string[] = [];

@@ -1,10 +1,11 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
 import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
+import { show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { claimRow } from './postgres/claim.js';
+import { EventTable } from './postgres/event-table.js';
 import { type ClientOf, type PostgresPool, survive } from './postgres/pool.js';
 import { sqlFor } from './postgres/sql.js';
-import { Asking } from './postgres/statement.js';
 import { claimInTransaction } from './postgres/transaction.js';
 import { type IdempotencyStore, retentionMs } from './store.js';
 
@@ -19,15 +20,15 @@ export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> 
   readonly retention?: number | string | undefined;
   /**
    * The claim and what handlers write through `context.transaction` are one transaction: committed when every handler
-   * has resolved, rolled back otherwise. Each delivery at work holds a client of the pool. @default false
+   * has resolved, rolled back otherwise. Each delivery holds a client of the pool meanwhile. @default false
    */
   readonly transactional?: boolean | undefined;
 }
 
 export interface PostgresStore<Extra extends object = {}> extends IdempotencyStore<Extra> {
-  /** Creates the table and its index unless they are there. Any number of processes may call it at once. */
+  /** Creates the table and its index unless they exist. Any number of processes may call it at once. */
   migrate(): Promise<void>;
-  /** Deletes what is no longer remembered, a thousand rows at a time, and tells how many. */
+  /** Deletes rows whose retention is over, a thousand at a time, and resolves with their number. */
   prune(): Promise<number>;
 }
 
@@ -36,7 +37,7 @@ const PRUNE_BATCH = 1_000;
 /**
  * A store that any number of processes share.
  *
- * @throws {ConfigurationError} for what is no pool, a table name that would need quoting, or no duration
+ * @throws {ConfigurationError} if pool is not a pool, the name of the table needs quotes, or retention is not a duration
  * @example
  * const store = postgresStore({ pool: new Pool({ connectionString }), transactional: true });
  * await store.migrate();
@@ -50,36 +51,36 @@ export function postgresStore<Pool extends PostgresPool>(
 ): PostgresStore<{ readonly transaction: ClientOf<Pool> }>;
 export function postgresStore<Pool extends PostgresPool>(options: PostgresStoreOptions<Pool>): PostgresStore;
 export function postgresStore(options: PostgresStoreOptions): PostgresStore<object> {
-  const { pool, sql, retention, transactional } = check(options ?? {});
-  survive(pool);
-  const asking = new Asking();
-  const claims = { pool, sql, asking, retention };
+  const { table, transactional } = read(options ?? {});
+  survive(table.pool);
   return {
     scope: 'shared',
     claim: (key, request) =>
-      transactional ? claimInTransaction(claims, key, request) : claimRow(claims, key, request),
+      transactional ? claimInTransaction(table, key, request) : claimRow(table, key, request),
     migrate: async () => {
-      await pool.query({ text: sql.migrate });
+      await table.pool.query({ text: table.sql.migrate });
     },
-    prune: async () => {
-      for (let pruned = 0; ; ) {
-        const { rowCount } = await asking.again(() =>
-          asking.query(pool, sql.prune, [retention, PRUNE_BATCH]),
-        );
-        pruned += rowCount ?? 0;
-        if ((rowCount ?? 0) < PRUNE_BATCH) return pruned;
-      }
-    },
+    prune: () => prune(table),
   };
 }
 
-function check(options: PostgresStoreOptions) {
+async function prune(table: EventTable): Promise<number> {
+  for (let pruned = 0; ; ) {
+    const { rowCount } = await table.run(table.sql.prune, [table.retentionMs, PRUNE_BATCH]);
+    pruned += rowCount ?? 0;
+    if ((rowCount ?? 0) < PRUNE_BATCH) return pruned;
+  }
+}
+
+function read(options: PostgresStoreOptions) {
   const { pool, table = 'webhook_event', retention, transactional = false } = options;
   refuseUnknownOptions(options, ['pool', 'table', 'retention', 'transactional']);
   if ([pool?.query, pool?.connect, pool?.on].some((method) => typeof method !== 'function')) {
-    throw new ConfigurationError('pool is none; give one of pg: "new Pool({ connectionString })".');
+    throw new ConfigurationError(
+      `pool is ${show(pool)}, not a pool of pg. Give "new Pool({ connectionString })".`,
+    );
   }
   if (typeof transactional !== 'boolean')
-    throw new ConfigurationError(`transactional is of type ${typeof transactional}; give true or false.`);
-  return { pool, sql: sqlFor(table), retention: retentionMs(retention), transactional };
+    throw new ConfigurationError(`transactional is ${show(transactional)}. Give true or false.`);
+  return { table: new EventTable(pool, sqlFor(table), retentionMs(retention)), transactional };
 }

@@ -1,8 +1,8 @@
-// Remembers event ids in Redis: one hash for each, which only these scripts change, by the clock of the server.
-import { createHash } from 'node:crypto';
+// Remembers event ids in Redis: one hash for each, changed only by scripts.
 import { ConfigurationError, StoreError } from '../errors.js';
-import { newToken } from '../token.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
+import { show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { CLAIM, COMPLETE, type Owner, RELEASE, RENEW, Scripts, type SendCommand } from './redis/scripts.js';
 import {
   type Claim,
   type ClaimRequest,
@@ -10,65 +10,9 @@ import {
   type IdempotencyStore,
   retentionMs,
 } from './store.js';
+import { newToken } from './token.js';
 
-class Script {
-  readonly text: string;
-  readonly sha: string;
-
-  constructor(text: string) {
-    this.text = text;
-    this.sha = createHash('sha1').update(text).digest('hex');
-  }
-}
-
-const NOW = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
-
-// Each script touches KEYS[1] alone, as a cluster demands, and leaves it with a time to live.
-// The field `lease` is the millisecond at which it ends, or 'released', or 'completed'.
-const CLAIM = new Script(`${NOW}
-local token, lease, ttl, fingerprint = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local entry = redis.call('HMGET', KEYS[1], 'lease', 'attempt', 'finished', 'fingerprint')
-if entry[1] == 'completed' then return { 'completed', entry[4] } end
-local ends = tonumber(entry[1] or 0)
-if ends and ends > now then return { 'in_progress', ends - now } end
-local attempt = (entry[2] or 0) + 1
-redis.call('HSET', KEYS[1], 'lease', now + lease, 'token', token, 'attempt', attempt, 'fingerprint', fingerprint)
-redis.call('PEXPIRE', KEYS[1], ttl)
-if entry[3] then return { 'claimed', attempt, entry[3] } end
-return attempt`);
-
-const RENEW = new Script(`${NOW}
-local token, lease, ttl = ARGV[1], ARGV[2], ARGV[3]
-local entry = redis.call('HMGET', KEYS[1], 'token', 'lease')
-if entry[1] ~= token or entry[2] == 'completed' then return 0 end
-redis.call('HSET', KEYS[1], 'lease', now + lease)
-redis.call('PEXPIRE', KEYS[1], ttl)
-return 1`);
-
-// The token stays, so that the owner who lost the reply can ask again.
-const COMPLETE = new Script(`
-local token, ttl = ARGV[1], ARGV[2]
-local entry = redis.call('HMGET', KEYS[1], 'token', 'lease', 'finished')
-if entry[1] ~= token then return 0 end
-if entry[2] == 'completed' then return 1 end
-redis.call('HSET', KEYS[1], 'lease', 'completed')
-if entry[3] then redis.call('HDEL', KEYS[1], 'finished') end
-redis.call('PEXPIRE', KEYS[1], ttl)
-return 1`);
-
-const RELEASE = new Script(`
-local token, ttl, finished = ARGV[1], ARGV[2], ARGV[3]
-local entry = redis.call('HMGET', KEYS[1], 'token', 'lease')
-if entry[1] ~= token or entry[2] == 'completed' then return 0 end
-redis.call('HSET', KEYS[1], 'lease', 'released', 'finished', finished)
-redis.call('HDEL', KEYS[1], 'token')
-redis.call('PEXPIRE', KEYS[1], ttl)
-return 1`);
-
-/** Sends one command to Redis and resolves with its reply. */
-export type SendCommand = (...args: [command: string, ...rest: string[]]) => Promise<unknown>;
+export type { SendCommand };
 
 export interface RedisStoreOptions {
   /**
@@ -77,17 +21,17 @@ export interface RedisStoreOptions {
    * - `ioredis`, also a cluster: `(...args) => client.call(...args)`
    */
   readonly sendCommand: SendCommand;
-  /** Stands before every key. @default 'webhook:' */
+  /** Prefix of every key. @default 'webhook:' */
   readonly prefix?: string | undefined;
   /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
 
 /**
- * A store that any number of processes share. What Redis forgets (evicted, restarted without persistence, failed
- * over) may run again.
+ * A store that any number of processes share. An event that Redis forgets (evicted, restarted without persistence,
+ * failed over) may run again.
  *
- * @throws {ConfigurationError} for a sendCommand that is no function, or a retention that is no duration
+ * @throws {ConfigurationError} if sendCommand is not a function, or retention is not a duration
  * @example
  * const client = await createClient().on('error', console.error).connect();
  * const store = redisStore({ sendCommand: (...args) => client.sendCommand(args) });
@@ -98,73 +42,68 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
 
 class RedisStore implements IdempotencyStore {
   readonly scope = 'shared';
-  readonly #send: SendCommand;
   readonly #prefix: string;
-  readonly #retention: number;
+  readonly #scripts: Scripts;
 
   constructor(options: RedisStoreOptions) {
     const { sendCommand, prefix = 'webhook:', retention } = options;
     if (typeof sendCommand !== 'function') {
       throw new ConfigurationError(
-        'sendCommand is no function; give "(...args) => client.sendCommand(args)" for a client of redis, ' +
+        `sendCommand is ${show(sendCommand)}. Give "(...args) => client.sendCommand(args)" for a client of redis, ` +
           'or "(...args) => client.call(...args)" for one of ioredis.',
       );
     }
     refuseUnknownOptions(options, ['sendCommand', 'prefix', 'retention']);
     if (typeof prefix !== 'string')
-      throw new ConfigurationError(`prefix is of type ${typeof prefix}; give text, like "webhook:".`);
-    this.#send = sendCommand;
+      throw new ConfigurationError(`prefix is ${show(prefix)}. Give a string, such as "webhook:".`);
     this.#prefix = prefix;
-    this.#retention = Math.ceil(retentionMs(retention));
+    this.#scripts = new Scripts(sendCommand, Math.ceil(retentionMs(retention)));
   }
 
   async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ClaimResult> {
-    const token = newToken('base64url');
-    const lease = this.#lease(leaseMs);
-    const reply = await this.#run(CLAIM, key, [token, ...lease, fingerprint]);
-    // Most claims are the first of their event: one number instead of a list makes them a tenth cheaper.
+    const scripts = this.#scripts;
+    const owner = { key: this.#prefix + key, token: newToken('base64url') };
+    const reply = await scripts.run(CLAIM, owner, ...scripts.times(leaseMs), fingerprint);
+    // The first claim of an event gets a number, not a list: most claims are that, and a list costs more.
     const [status, first, second] = Array.isArray(reply) ? reply.map(text) : ['claimed', text(reply), '[]'];
     if (status === 'completed' && first !== undefined) return { status, fingerprint: first };
     if (status === 'in_progress' && Number(first) > 0) return { status, retryAfterMs: Number(first) };
-    if (status === 'claimed' && Number(first) >= 1)
-      return {
-        status,
-        claim: this.#ownership(key, token, { attempt: Number(first), finished: names(second) }),
-      };
-    throw rubbish();
-  }
-
-  #ownership(key: string, token: string, { attempt, finished }: Pick<Claim, 'attempt' | 'finished'>): Claim {
-    const ask = async (script: Script, ...args: string[]) =>
-      flag(await this.#run(script, key, [token, ...args]));
+    if (status !== 'claimed' || !(Number(first) >= 1)) throw invalidReply();
     return {
-      attempt,
-      finished,
-      renew: (leaseMs) => ask(RENEW, ...this.#lease(leaseMs)),
-      complete: () => ask(COMPLETE, String(this.#retention)),
-      release: (now) => ask(RELEASE, String(this.#retention), JSON.stringify(now)),
+      status,
+      claim: new RedisClaim(scripts, owner, { attempt: Number(first), finished: names(second) }),
     };
-  }
-
-  /** The lease, and the time to live: what is worked on must not be forgotten. */
-  #lease(leaseMs: number): [lease: string, ttl: string] {
-    const lease = Math.ceil(leaseMs);
-    return [String(lease), String(Math.max(lease, this.#retention))];
-  }
-
-  async #run(script: Script, key: string, args: readonly string[]): Promise<unknown> {
-    const rest = ['1', this.#prefix + key, ...args];
-    try {
-      return await this.#send('EVALSHA', script.sha, ...rest);
-    } catch (error) {
-      // Redis has restarted, or never saw the script: nothing has happened yet.
-      if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error;
-      return this.#send('EVAL', script.text, ...rest);
-    }
   }
 }
 
-/** Clients answer with text, numbers, big integers or Buffers, by their settings. */
+class RedisClaim implements Claim {
+  readonly attempt: number;
+  readonly finished: readonly string[];
+  readonly #scripts: Scripts;
+  readonly #owner: Owner;
+
+  constructor(scripts: Scripts, owner: Owner, { attempt, finished }: Pick<Claim, 'attempt' | 'finished'>) {
+    this.#scripts = scripts;
+    this.#owner = owner;
+    this.attempt = attempt;
+    this.finished = finished;
+  }
+
+  async renew(leaseMs: number): Promise<boolean> {
+    return flag(await this.#scripts.run(RENEW, this.#owner, ...this.#scripts.times(leaseMs)));
+  }
+
+  async complete(): Promise<boolean> {
+    return flag(await this.#scripts.run(COMPLETE, this.#owner, this.#scripts.retention));
+  }
+
+  async release(finished: readonly string[]): Promise<boolean> {
+    const { retention } = this.#scripts;
+    return flag(await this.#scripts.run(RELEASE, this.#owner, retention, JSON.stringify(finished)));
+  }
+}
+
+/** Clients return strings, numbers, big integers or Buffers, depending on their settings. */
 function text(reply: unknown): string | undefined {
   if (typeof reply === 'string') return reply;
   if (typeof reply === 'number' || typeof reply === 'bigint') return String(reply);
@@ -173,22 +112,22 @@ function text(reply: unknown): string | undefined {
 
 function flag(reply: unknown): boolean {
   const digit = text(reply);
-  if (digit !== '0' && digit !== '1') throw rubbish();
+  if (digit !== '0' && digit !== '1') throw invalidReply();
   return digit === '1';
 }
 
-/** The list of finished handlers, as `release` wrote it. */
+/** The finished handlers, as `release` wrote them. */
 function names(json: string | undefined): string[] {
   if (json === '[]') return [];
   try {
     const list: unknown = JSON.parse(json ?? '');
     if (Array.isArray(list) && list.every((name) => typeof name === 'string')) return list;
   } catch {}
-  throw rubbish();
+  throw invalidReply();
 }
 
-function rubbish(): StoreError {
+function invalidReply(): StoreError {
   return new StoreError(
-    'The answer of Redis is none that the script gives; sendCommand must resolve with the reply as it came.',
+    'Redis answered with what no script returns. sendCommand must resolve with the unchanged reply.',
   );
 }

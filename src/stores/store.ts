@@ -1,19 +1,20 @@
 // The contract of a store: it remembers event ids, so that an event is worked on once.
 
-import { parseDuration } from '../duration.js';
 import { ConfigurationError } from '../errors.js';
+import type { Envelope } from '../events/envelope.js';
+import { parseDuration } from '../options/duration.js';
 
-/** What a delivery asks of the store. */
+/** What a delivery claims, and for how long. */
 export interface ClaimRequest {
   /** Milliseconds after which an owner that has gone silent loses the claim. */
   readonly leaseMs: number;
-  /** SHA-256 of the delivery's bytes, 64 hexadecimal digits. */
+  /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
   readonly fingerprint: string;
 }
 
 /**
  * - `claimed`: this caller, and nobody else, works on the event until its lease ends.
- * - `in_progress`: somebody else does; its lease ends after `retryAfterMs`.
+ * - `in_progress`: another caller does; its lease ends after `retryAfterMs`.
  * - `completed`: the work is done; `fingerprint` is that of the bytes it was done for.
  */
 export type ClaimResult<Extra extends object = {}> =
@@ -21,7 +22,10 @@ export type ClaimResult<Extra extends object = {}> =
   | { readonly status: 'in_progress'; readonly retryAfterMs: number }
   | { readonly status: 'completed'; readonly fingerprint: string };
 
-/** Remembers event ids. `storeContract()` in `payment-webhooks/testing` checks an implementation. */
+/**
+ * Remembers event ids. Each call may answer at once or by a promise. `storeContract()` in `payment-webhooks/testing`
+ * checks an implementation.
+ */
 export interface IdempotencyStore<Extra extends object = {}> {
   /**
    * Asks for the sole right to work on `key`. Exactly one of any number of concurrent callers gets it. A key
@@ -29,7 +33,7 @@ export interface IdempotencyStore<Extra extends object = {}> {
    *
    * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
    */
-  claim(key: string, request: ClaimRequest): Promise<ClaimResult<Extra>>;
+  claim(key: string, request: ClaimRequest): ClaimResult<Extra> | Promise<ClaimResult<Extra>>;
   /** Whether other processes share what this store remembers; `'process'` earns a warning in production. */
   readonly scope?: 'process' | 'shared';
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
@@ -38,8 +42,8 @@ export interface IdempotencyStore<Extra extends object = {}> {
 
 /**
  * The right to work on one event. Every operation compares a random 128-bit token and sets in one step: it
- * returns false, and changes nothing, once somebody else has claimed the key. An owner whose lease has
- * lapsed with nobody in between may still renew, complete or release.
+ * returns false, and changes nothing, once another caller has claimed the key. An owner whose lease has
+ * lapsed, without a claim in between, may still renew, complete or release.
  */
 export interface Claim<Extra extends object = {}> {
   /** 1 for the first claim of an event, and one more for every later one: a fencing number. */
@@ -51,11 +55,16 @@ export interface Claim<Extra extends object = {}> {
   /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
   readonly transactional?: boolean;
   /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */
-  renew(leaseMs: number): Promise<boolean>;
-  /** Remembers the event as done. True again when the same owner asks again. */
-  complete(): Promise<boolean>;
+  renew(leaseMs: number): boolean | Promise<boolean>;
+  /** Remembers the event as done. True again when the same owner completes it again. */
+  complete(): boolean | Promise<boolean>;
   /** Ends the lease, keeps `attempt`, replaces `finished`: the next delivery may try at once. */
-  release(finished: readonly string[]): Promise<boolean>;
+  release(finished: readonly string[]): boolean | Promise<boolean>;
+}
+
+/** The key of an event. Namespace and mode have no colon in them, so no two of these tuples make one key. */
+export function keyOf(namespace: string, event: Envelope | undefined): string {
+  return `${namespace}:${event?.sandbox ? 'sandbox' : 'live'}:${event?.id}`;
 }
 
 /** Default time for which ids are remembered. It is the replay window: the service signs no timestamp. */

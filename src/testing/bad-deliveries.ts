@@ -1,4 +1,4 @@
-// Damaged deliveries, each with the status that a receiver owes it: start from a good one and break one thing.
+// Damaged deliveries, each with the status a receiver must answer: a good one with one thing broken.
 import { ConfigurationError } from '../errors.js';
 import { envelope } from '../events/envelope.js';
 import { type PrivateKey, sign } from '../signature.js';
@@ -7,7 +7,7 @@ import { type SigningOptions, signatureHeaderName, signedDelivery } from './sign
 export interface BadDelivery {
   /** What is wrong with it, for the name of a test. */
   name: string;
-  /** To be sent as it is. */
+  /** Send it unchanged. */
   body: string;
   headers: Record<string, string>;
   /** What `receiver()` answers. */
@@ -38,14 +38,14 @@ const TAMPERED: readonly [name: string, damage: (body: string) => string][] = [
   ['a last byte lost after signing', (body) => body.slice(0, -1)],
 ];
 
-/** Correctly signed, and still no event. */
+/** Signed correctly, but no valid event. */
 const CONTENTS: readonly [name: string, status: number, damage: (body: string) => string][] = [
   ['an empty body', 400, () => ''],
   ['a body that is not JSON', 400, () => 'not JSON'],
   ['JSON that is cut short', 400, (body) => body.slice(0, -1)],
   ['two JSON documents', 400, (body) => body + body],
   ['a body of more than 1 MB', 413, (body) => body + ' '.repeat(1_048_576)],
-  ['JSON that is no event object', 422, () => '["event"]'],
+  ['JSON that is not an event object', 422, () => '["event"]'],
   ['an event without an id', 422, (body) => withField(body, 'id', undefined)],
   ['an event with an id of spaces', 422, (body) => withField(body, 'id', '   ')],
   ['an event name without an action', 422, (body) => withField(body, 'event_name', 'transaction')],
@@ -53,7 +53,7 @@ const CONTENTS: readonly [name: string, status: number, damage: (body: string) =
   ['a payload of the wrong type', 422, (body) => withField(body, 'payload', 'text')],
 ];
 
-/** Correctly signed, in an encoding that leaves open which bytes were. */
+/** Signed correctly, in an encoding that leaves open which bytes were signed. */
 const ENCODINGS: readonly [name: string, headers: Record<string, string>][] = [
   ['a Content-Encoding of gzip', { 'content-encoding': 'gzip' }],
   ['a charset of UTF-16', { 'content-type': 'application/json; charset=utf-16' }],
@@ -63,14 +63,14 @@ const ENCODINGS: readonly [name: string, headers: Record<string, string>][] = [
  * Deliveries that no handler may see, as rows for `test.each`. Any HTTP client can send them.
  *
  * @param event an event that the receiver under test would accept
- * @throws {ConfigurationError} as `signedDelivery`, or for what is no event
+ * @throws {ConfigurationError} as `signedDelivery`, and for an invalid event
  * @example
  * test.each(badDeliveries(fixtures.transactionPaid(), { privateKey }))('$name: $status', async ({ body, headers, status }) => {
  *   await request(app).post('/hooks').set(headers).send(body).expect(status);
  * });
  */
 export function badDeliveries(event: object, options: SigningOptions): BadDelivery[] {
-  refuseUnlessEvent(event);
+  refuseInvalidEvent(event);
   const { body, headers } = signedDelivery(event, options);
   const { [signatureHeaderName(options)]: signature = '', ...unsigned } = headers;
   const withSignature = (text: string) => ({
@@ -96,16 +96,16 @@ function withField(body: string, field: string, value: unknown): string {
   return JSON.stringify({ ...JSON.parse(body), [field]: value });
 }
 
-/** Not with a zero byte at its end: HMAC fills short keys up with zeros, so that would be the same key. */
+/** A byte that is not zero: HMAC pads short keys with zeros, so a zero byte would give the same key. */
 function anotherKey(key: PrivateKey): PrivateKey {
   return typeof key === 'string' ? `${key}x` : Buffer.concat([key, Buffer.from('x')]);
 }
 
-function refuseUnlessEvent(event: unknown): void {
-  const fault = envelope.safeParse(event).error?.issues[0];
-  if (!fault) return;
-  const where = fault.path.length > 0 ? `its ${fault.path.join('.')} does not fit` : 'it is no object';
+function refuseInvalidEvent(event: unknown): void {
+  const issue = envelope.safeParse(event).error?.issues[0];
+  if (!issue) return;
+  const field = ['event', ...issue.path].join('.');
   throw new ConfigurationError(
-    `badDeliveries() damages a good event, and this is none: ${where} (${fault.message}).`,
+    `${field} is invalid (${issue.message}). Give badDeliveries() an event that the receiver accepts.`,
   );
 }

@@ -10,6 +10,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { ConfigurationError } from '../errors.js';
+import { show } from '../options/option-checks.js';
 import { checkOptions, type SignedDelivery, type SigningOptions, signedDelivery } from './sign-delivery.js';
 
 /** An Express app, a `receiver()`, any other request listener, or a server of `node:http`. */
@@ -31,7 +32,8 @@ export interface DeliveryAnswer {
  * Signs the event, posts it to the app, and closes what it opened.
  *
  * @param event an event, or the text of a body exactly as it is to be signed and sent
- * @throws {ConfigurationError} for what is no app or path, and as `signedDelivery`; other errors when the app cuts the connection
+ * @throws {ConfigurationError} for an invalid app or path, and as `signedDelivery`
+ * @throws {Error} of node:http when the app cuts the connection
  * @example
  * const answer = await deliver(app, fixtures.transactionPaid(), { privateKey });
  * assert.deepEqual(answer.body, { received: true, outcome: 'processed' });
@@ -44,7 +46,7 @@ export async function deliver(
   checkOptions(options, ['privateKey', 'signatureHeader', 'path']);
   const { path = '/hooks', ...signing } = options;
   if (typeof path !== 'string' || !/^\/[!-~]*$/.test(path)) {
-    throw new ConfigurationError(`path is ${JSON.stringify(path)}; give a path like "/hooks".`);
+    throw new ConfigurationError(`path is ${show(path)}. Give a path like "/hooks".`);
   }
   const delivery = signedDelivery(event, signing);
   const server = createServer(listenerOf(app));
@@ -61,30 +63,23 @@ export async function deliver(
   }
 }
 
-/** A server is handed the request itself, so that it may be listening or not, and two deliveries may run at once. */
+/** A server gets the request as an event, so it may be listening or not, and deliveries may run at once. */
 function listenerOf(app: DeliverableApp): (request: IncomingMessage, response: ServerResponse) => unknown {
   if (typeof app === 'function') return app;
   if (!(app instanceof Server)) {
     throw new ConfigurationError(
-      `The app is ${app === null ? 'null' : `of type ${typeof app}`}; give an Express app, a function (request, response), or a server of node:http.`,
+      `app is ${show(app)}. Give an Express app, a function (request, response), or a server of node:http.`,
     );
   }
   if (app.listenerCount('request') === 0) {
-    throw new ConfigurationError('The server has no request listener, so nobody would answer the delivery.');
+    throw new ConfigurationError('app is a server without a request listener. Give createServer() one.');
   }
   return (incoming, response) => app.emit('request', incoming, response);
 }
 
 function post(port: number, path: string, { rawBody, headers }: SignedDelivery): Promise<DeliveryAnswer> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({
-      host: '127.0.0.1',
-      port,
-      path,
-      method: 'POST',
-      headers,
-      agent: false,
-    });
+    const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false });
     outgoing.on('error', reject);
     outgoing.on('response', (response) => read(response).then(resolve, reject));
     outgoing.end(rawBody);
@@ -94,7 +89,7 @@ function post(port: number, path: string, { rawBody, headers }: SignedDelivery):
 async function read(response: IncomingMessage): Promise<DeliveryAnswer> {
   const body = await text(response);
   return {
-    // Node sets it on every response; only requests are without.
+    // Node sets it on every response.
     status: response.statusCode ?? 0,
     headers: response.headers,
     body: isJson(response.headers['content-type']) ? parsed(body) : body,

@@ -1,8 +1,8 @@
-// A delivery as the service would send it: serialised once, and signed over exactly those bytes.
-import { validateHeaderName } from 'node:http';
+// A delivery as the service would send it: serialized once, and signed over exactly those bytes.
 import { ConfigurationError } from '../errors.js';
+import { headerName, show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { type PrivateKey, sign } from '../signature.js';
-import { refuseUnknownOptions } from '../unknown-option.js';
 
 export interface SigningOptions {
   /** The key that the receiver under test was given. */
@@ -20,7 +20,7 @@ export interface SignedDelivery {
   rawBody: Buffer;
 }
 
-/** What the plugin needs of a superagent or supertest request. */
+/** The part of a superagent or supertest request that the plugin uses. */
 export interface SuperagentRequest {
   set(headers: Record<string, string>): unknown;
   send(body: string): unknown;
@@ -30,7 +30,7 @@ export interface SuperagentRequest {
  * A delivery of the event, for any HTTP client or for `receive()`.
  *
  * @param event an event, or the text of a body exactly as it is to be signed and sent
- * @throws {ConfigurationError} for an unusable key, header name or option, or an event that has no JSON
+ * @throws {ConfigurationError} for an unusable key, header name or option, or an event that cannot be serialized
  * @example
  * const { body, headers } = signedDelivery(fixtures.transactionPaid(), { privateKey });
  * await fetch(url, { method: 'POST', headers, body });
@@ -38,7 +38,7 @@ export interface SuperagentRequest {
 export function signedDelivery(event: object | string, options: SigningOptions): SignedDelivery {
   checkOptions(options, ['privateKey', 'signatureHeader']);
   const header = signatureHeaderName(options);
-  const body = typeof event === 'string' ? event : serialise(event);
+  const body = typeof event === 'string' ? event : serialize(event);
   const rawBody = Buffer.from(body, 'utf8');
   const signature = sign(rawBody, options.privateKey);
   return { body, headers: { 'content-type': 'application/json', [header]: signature }, rawBody };
@@ -62,44 +62,32 @@ export function signed(
   };
 }
 
-/** @throws {ConfigurationError} naming what is unknown, and what was probably meant */
+/** @throws {ConfigurationError} naming the unknown option, and the one that was probably meant */
 export function checkOptions(options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
-    throw new ConfigurationError('The options are missing: give at least { privateKey }.');
+    throw new ConfigurationError('The options are missing. Give at least { privateKey }.');
   }
   refuseUnknownOptions(options, known);
 }
 
 /** Name of the header that carries the signature, in lower case, as Node spells header names. */
 export function signatureHeaderName({ signatureHeader = 'X-SERVICE-SIGNATURE' }: SigningOptions): string {
-  try {
-    validateHeaderName(signatureHeader);
-  } catch {
-    throw new ConfigurationError(
-      `signatureHeader is ${JSON.stringify(signatureHeader)}; give the name of a header, like "X-SERVICE-SIGNATURE".`,
-    );
-  }
-  return signatureHeader.toLowerCase();
+  return headerName(signatureHeader);
 }
 
-function serialise(event: object): string {
-  if (typeof event !== 'object' || event === null) {
-    throw new ConfigurationError(
-      `The event is ${event === null ? 'null' : `of type ${typeof event}`}; give an event, or the text of a body.`,
-    );
-  }
-  if (event instanceof Uint8Array) {
-    throw new ConfigurationError('The event is bytes; give an event, or the text of a body.');
+function serialize(event: object): string {
+  if (typeof event !== 'object' || event === null || event instanceof Uint8Array) {
+    const got = event instanceof Uint8Array ? 'bytes' : show(event);
+    throw new ConfigurationError(`event is ${got}. Give an event object, or a body as text.`);
   }
   if (typeof (event as { then?: unknown }).then === 'function') {
-    throw new ConfigurationError('The event is a promise: await it first.');
+    throw new ConfigurationError('event is a promise. Await it first.');
   }
-  let text: string | undefined;
   try {
-    text = JSON.stringify(event);
+    const text = JSON.stringify(event);
+    if (text !== undefined) return text;
   } catch {
-    // JSON.stringify names the constructor and the path of a circle, which says less than this.
+    // The message of JSON.stringify says less than ours.
   }
-  if (text !== undefined) return text;
-  throw new ConfigurationError('The event has no JSON: it refers to itself, or holds a bigint.');
+  throw new ConfigurationError('event has no JSON form. Remove what refers to itself, and every bigint.');
 }

@@ -1,6 +1,4 @@
 // Who takes part: each is served by the file of its name in contestants/.
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { EventKind } from './events.js';
 import { type Scheme, schemes } from './schemes.js';
 
@@ -10,10 +8,15 @@ export interface Contestant {
   readonly what: string;
   readonly scheme: Scheme;
   readonly event: EventKind;
+  /** It waits for this server, so its CPU is never fully used. */
+  readonly store?: 'redis' | 'postgres';
+  /** Its deliveries are authentic, whatever the profile says. */
+  readonly neverForged?: true;
 }
 
 const spoken = (service: keyof typeof schemes & EventKind) => ({ scheme: schemes[service], event: service });
 
+/** The best receiver that can be written by hand on Express 5: the 1 of the ratios. */
 export const REFERENCE = 'floor-express5';
 export const OURS = 'ours';
 
@@ -24,12 +27,13 @@ const all: readonly Contestant[] = [
   { name: REFERENCE, what: 'Express 5 by hand, zod', ...spoken('ours') },
   { name: 'floor-record', what: 'Express 5 by hand, z.record for metadata', ...spoken('ours') },
   { name: OURS, what: 'payment-webhooks, Express 5', ...spoken('ours') },
+  { name: 'ours-accepting', what: 'payment-webhooks, accepting', ...spoken('ours'), neverForged: true },
   { name: 'ours-express4', what: 'payment-webhooks, Express 4', ...spoken('ours') },
   { name: 'ours-http', what: 'payment-webhooks, node:http', ...spoken('ours') },
   { name: 'ours-no-store', what: 'payment-webhooks, `store: false`', ...spoken('ours') },
   { name: 'ours-logging', what: 'payment-webhooks, a log line each', ...spoken('ours') },
-  { name: 'ours-redis', what: 'payment-webhooks, Redis', ...spoken('ours') },
-  { name: 'ours-postgres', what: 'payment-webhooks, Postgres', ...spoken('ours') },
+  { name: 'ours-redis', what: 'payment-webhooks, Redis', ...spoken('ours'), store: 'redis' },
+  { name: 'ours-postgres', what: 'payment-webhooks, Postgres', ...spoken('ours'), store: 'postgres' },
   { name: 'ours-otel', what: 'payment-webhooks, `openTelemetry()`', ...spoken('ours') },
   { name: 'line', what: '@line/bot-sdk, no schema', ...spoken('line') },
   { name: 'octokit', what: '@octokit/webhooks, no schema', ...spoken('github') },
@@ -52,18 +56,18 @@ export const PEERS = [
   'bolt-express',
 ];
 
-/** The contestants of these names, but those for whom the package has no door yet. */
-export function contestantsOf(names: readonly string[]): Contestant[] {
-  const door = fileURLToPath(new URL('../../dist/esm/opentelemetry.js', import.meta.url));
-  return names
-    .filter((name) => name !== 'ours-otel' || existsSync(door))
-    .map((name) => {
-      const found = all.find((contestant) => contestant.name === name);
-      if (!found) throw new Error(`There is no contestant ${name}.`);
-      return found;
-    });
+export function contestantOf(name: string): Contestant {
+  const found = all.find((contestant) => contestant.name === name);
+  if (!found) throw new Error(`There is no contestant "${name}".`);
+  return found;
 }
 
+/** Whether the contestant is built from this package. */
+export function isOurs(name: string): boolean {
+  return name === OURS || name.startsWith(`${OURS}-`);
+}
+
+/** For the table: what a contestant of that name is. */
 export function describe(name: string): string {
   return all.find((contestant) => contestant.name === name)?.what ?? name;
 }

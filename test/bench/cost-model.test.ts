@@ -15,7 +15,7 @@ describe('a rate of deliveries', () => {
     expect(bytes).toBe(518_400_000_000);
   });
 
-  test('needs receivers also for what handlers compute, but not for repetitions, which are not remembered twice', () => {
+  test('needs receivers also for what handlers compute, but not for duplicates, which are not remembered twice', () => {
     const { processes, ids } = need(costs, { ...demand, handlers: 200e-6, repeated: 0.25 });
     expect(processes).toBeCloseTo(5);
     expect(ids).toBe(1_296_000_000);

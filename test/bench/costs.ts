@@ -4,12 +4,13 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { startPostgres, startRedis } from '../setup/services.js';
-import { endedChildrenCpu, serverCpu } from './compare.js';
-import { contestantsOf } from './contestants.js';
+import { contestantOf } from './contestants.js';
 import type { Costs } from './cost-model.js';
+import { endedChildrenCpuTime, familyCpuTime } from './cpu-time.js';
 import { type Load, loadFor } from './load.js';
+import { median } from './median.js';
 import { memoryBytes, postgresBytes, REMEMBERED, redisBytes, rememberMany } from './remembered.js';
-import { faultOf, type Server, type Surroundings, serve } from './server.js';
+import { checkReceiver, type Server, type Surroundings, serve } from './server.js';
 
 export const BODY_BYTES = 1_024;
 
@@ -49,8 +50,9 @@ export type Window = Spent & { readonly deliveries: number; readonly seconds: nu
 
 /** One window: a sender for each server, all at once. wrk sleeps between answers, or it would take CPUs from others. */
 export async function deliverOnce({ servers, loads, storePid }: Target, seconds: number): Promise<Window> {
-  const receivers = () => servers.reduce((sum, server) => sum + server.cpu(), 0) / 1e9;
-  const spent = () => [receivers(), serverCpu(storePid) / 1e6, endedChildrenCpu() / 1e6] as const;
+  const receivers = () => servers.reduce((sum, server) => sum + server.cpu(), 0);
+  const store = () => (storePid === undefined ? 0 : familyCpuTime(storePid));
+  const spent = () => [receivers(), store(), endedChildrenCpuTime()].map((nanoseconds) => nanoseconds / 1e9);
   const before = spent();
   const windows = await Promise.all(
     servers.map(({ port }, index) => (loads[index] as Load).deliver(port, seconds, false)),
@@ -72,23 +74,16 @@ export async function enter(
   count: number,
   surroundings: Surroundings,
 ): Promise<Pick<Target, 'servers' | 'loads'>> {
-  const [contestant] = contestantsOf([name]);
-  if (!contestant) throw new Error(name);
+  const contestant = contestantOf(name);
   const servers = await Promise.all(Array.from({ length: count }, () => serve(name, surroundings)));
   const [first] = servers;
-  const fault = first && (await faultOf(contestant, first.port));
-  if (fault) throw new Error(`${name}: ${fault}`);
+  if (first) await checkReceiver(contestant, first.port);
   return { servers, loads: servers.map(() => loadFor(contestant, BODY_BYTES, false)) };
 }
 
 export async function warmUp(target: Target, { warmUp }: Effort): Promise<void> {
   for (let [done, seconds] = [0, 0]; done < warmUp && seconds < MOST_WARM_UP_SECONDS; seconds += 1)
     done += (await deliverOnce(target, 1)).deliveries / target.servers.length;
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
 /** The medians of several windows, for one delivery. */
@@ -169,9 +164,9 @@ async function costOfPruning(pool: Pool, serverPid: number): Promise<number> {
   await pool.query('TRUNCATE webhook_event');
   await rememberMany(store);
   await pause(1_100);
-  const before = serverCpu(serverPid);
+  const before = familyCpuTime(serverPid);
   const pruned = await store.prune();
   await pool.query('VACUUM webhook_event');
   if (pruned !== REMEMBERED) throw new Error(`${pruned} of ${REMEMBERED} rows were pruned.`);
-  return (serverCpu(serverPid) - before) / 1e6 / REMEMBERED;
+  return (familyCpuTime(serverPid) - before) / 1e9 / REMEMBERED;
 }

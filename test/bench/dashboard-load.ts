@@ -53,8 +53,8 @@ async function useEverything(page: Page): Promise<number> {
   for (const key of keys) await page.keyboard.press(key);
   await page.keyboard.type(search);
   for (const key of ['Control+a', 'Delete', 'Escape']) await page.keyboard.press(key);
-  await page.locator('.count').nth(1).click();
-  await page.locator('.count').first().click();
+  await page.locator('.status-filter button').nth(1).click();
+  await page.locator('.status-filter button').first().click();
   return keys.length + search.length + 3 + 2;
 }
 

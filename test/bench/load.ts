@@ -1,6 +1,6 @@
 // The load: wrk on CPU 1 with 32 connections that are kept alive, awake all the time.
-import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,18 +13,17 @@ const CONNECTIONS = 32;
 const run = promisify(execFile);
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** Where the library of {@link wakeful} and the letters of each load are. */
+/** Where the library of {@link busyPoll} and the letters of each load are. */
 const folder = mkdtempSync(join(tmpdir(), 'payment-webhooks-bench-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-/** wrk sleeps between answers. Where there is a compiler it is made not to; `undefined` where there is none. */
-function wakeful(): string | undefined {
+/** The library that keeps wrk awake between answers, compiled when it is first needed. */
+function busyPoll(): string {
   const library = join(folder, 'busy-poll.so');
-  const { status } = spawnSync('cc', ['-O2', '-shared', '-fPIC', here('busy-poll.c'), '-o', library, '-ldl']);
-  return status === 0 ? library : undefined;
+  if (!existsSync(library))
+    execFileSync('cc', ['-O2', '-shared', '-fPIC', here('busy-poll.c'), '-o', library, '-ldl']);
+  return library;
 }
-
-export const busyPoll = wakeful();
 
 export interface Window {
   readonly requests: number;
@@ -49,7 +48,7 @@ export interface Load {
 let lastId = 0;
 const IDS_A_SECOND = 1_000_000;
 
-/** What is sent to this contestant; with `forged` one digit of each signature is wrong. */
+/** What is sent to this contestant; with `forged` each signature is that of another body. */
 export function loadFor(contestant: Contestant, size: number, forged: boolean): Load {
   const job = mkdtempSync(join(folder, `${contestant.name}-`));
   writeJob(job, contestant, { size, forged });
@@ -66,7 +65,7 @@ export function loadFor(contestant: Contestant, size: number, forged: boolean): 
       ];
       const to = [`http://127.0.0.1:${port}/hooks`, '--', job, String(lastId)];
       lastId += seconds * IDS_A_SECOND;
-      const env = { ...process.env, ...(awake && busyPoll && { LD_PRELOAD: busyPoll }) };
+      const env = { ...process.env, ...(awake && { LD_PRELOAD: busyPoll() }) };
       const { stdout } = await run('wrk', [...args, ...to], { env });
       const summary = stdout.split('\n').find((line) => line.startsWith('{'));
       if (!summary) throw new Error(`wrk gave no summary:\n${stdout}`);

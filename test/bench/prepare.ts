@@ -37,6 +37,7 @@ function missingPart(): string | undefined {
   for (const [program, debian] of [
     ['wrk', 'wrk'],
     ['taskset', 'util-linux'],
+    ['cc', 'gcc libc6-dev'],
     ['redis-server', 'redis-server'],
   ] as const) {
     if (spawnSync(program, ['--version']).error) return `${program} is missing: apt-get install ${debian}`;

@@ -6,14 +6,14 @@ export interface Profile {
   readonly title: string;
   /** Bytes of the body. */
   readonly size: number;
-  /** The signature has one wrong digit. */
+  /** Each signature is that of another body. */
   readonly forged: boolean;
   readonly contestants: readonly string[];
 }
 
-const KB = 1_024;
-const both = [REFERENCE, OURS];
-const large = [...both, 'floor-record'];
+export const KB = 1_024;
+const large = [REFERENCE, OURS, 'floor-record'];
+const refusing = [REFERENCE, OURS, 'ours-accepting'];
 
 export const profiles: readonly Profile[] = [
   {
@@ -40,7 +40,7 @@ export const profiles: readonly Profile[] = [
     title: 'Accepting 1 KB, beside its peers',
     size: KB,
     forged: false,
-    contestants: [...both, ...PEERS],
+    contestants: [REFERENCE, OURS, ...PEERS],
   },
   { name: 'accept-16k', title: 'Accepting 16 KB', size: 16 * KB, forged: false, contestants: large },
   { name: 'accept-256k', title: 'Accepting 256 KB', size: 256 * KB, forged: false, contestants: large },
@@ -49,8 +49,14 @@ export const profiles: readonly Profile[] = [
     title: 'Rejecting 1 KB with a wrong signature',
     size: KB,
     forged: true,
-    contestants: [...both, 'line', 'octokit'],
+    contestants: [...refusing, 'line', 'octokit'],
   },
-  { name: 'reject-16k', title: 'Rejecting 16 KB', size: 16 * KB, forged: true, contestants: both },
-  { name: 'reject-256k', title: 'Rejecting 256 KB', size: 256 * KB, forged: true, contestants: both },
+  { name: 'reject-16k', title: 'Rejecting 16 KB', size: 16 * KB, forged: true, contestants: refusing },
+  { name: 'reject-256k', title: 'Rejecting 256 KB', size: 256 * KB, forged: true, contestants: refusing },
 ];
+
+/** Not a load, but deliveries that wait. */
+export const MEMORY = 'memory';
+
+/** Every name that `--profile` takes. */
+export const PROFILES: readonly string[] = [...profiles.map(({ name }) => name), MEMORY];

@@ -6,7 +6,7 @@ import { memoryStore } from '../../src/stores/memory.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
 import type { IdempotencyStore } from '../../src/stores/store.js';
-import { CONCURRENCY } from './compare.js';
+import { CALLERS } from './store-window.js';
 
 export const REMEMBERED = 100_000;
 export const CLAIM = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
@@ -28,7 +28,7 @@ export async function rememberMany(store: IdempotencyStore<object>): Promise<voi
       await rememberOne(store);
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, caller));
+  await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
 export async function redisBytes(client: Redis): Promise<number> {

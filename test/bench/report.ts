@@ -1,57 +1,43 @@
-// The figures as one table, for the terminal and for docs/benchmarks.md.
+// The figures of all profiles as Markdown, for the terminal and for docs/project/benchmarks.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { machine, table, today } from '../setup/figures.js';
+import { table, today } from '../setup/figures.js';
+import { estimate } from './bootstrap.js';
+import type { Circumstances } from './circumstances.js';
 import { describe, REFERENCE } from './contestants.js';
-import { busyPoll } from './load.js';
-import type { Measurement } from './measure.js';
-import { type Judged, judge, type Results } from './targets.js';
+import { type Epoch, isDisturbed } from './epoch.js';
+import { median } from './median.js';
+import { EPOCHS } from './options.js';
+import { paired, ratioOf, valuesOf } from './pairing.js';
+import type { Series } from './series.js';
+import type { Judged } from './verdict.js';
+import { intervalOf, verdictTable } from './verdict-table.js';
 
-const DOC = new URL('../../docs/benchmarks.md', import.meta.url);
+const DOC = new URL('../../docs/project/benchmarks.md', import.meta.url);
 const SHOWN = ['express', 'express4', 'zod', 'raw-body'];
+const HEAD = ['', 'CPU, × by hand', '95 % interval', 'requests a second', 'CPU µs each', 'disturbed windows'];
 
-export interface Circumstances {
-  /** Version of Node, with its `v`. */
-  readonly version: string;
-  readonly quick: boolean;
+/** @param all the series of profiles, without that of memory */
+export function report(
+  all: readonly Series[],
+  judged: readonly Judged[],
+  circumstances: Circumstances,
+): string {
+  const parts = [
+    opening(all, circumstances),
+    all.length > 0 ? table(HEAD, all.flatMap(rowsOf)) : '',
+    ...all.flatMap(droppedFrom),
+    verdictTable(judged),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** All figures as Markdown, which reads well in a terminal too. */
-export function tableOf(results: Results, circumstances: Circumstances): string {
-  const rows = results.measurements.flatMap(rowsOf);
-  const head = ['', 'CPU, × by hand', 'requests a second', 'CPU µs each', 'disturbed windows'];
-  const dropped = results.measurements.flatMap((one) =>
-    [...one.dropped].map(([name, why]) => `Dropped from "${one.profile.title}": ${name}, since ${why}.`),
-  );
-  const judged = judge(results).map(({ what, value, gate, aim }) => [what, value.toFixed(2), gate, aim]);
-  return [
-    surroundings(circumstances, results),
-    table(head, rows),
-    ...dropped,
-    table(['ratio', 'measured', 'gate', 'aim'], judged),
-    memoryOf(results),
-  ]
-    .filter((part) => part !== '')
-    .join('\n\n');
-}
-
-export function missedGates(results: Results): Judged[] {
-  return judge(results).filter(({ missed }) => missed);
-}
-
-function surroundings({ version, quick }: Circumstances, { measurements }: Results): string {
+/** Of which machine and which versions, and how much was measured. */
+function opening(all: readonly Series[], { node, machine }: Circumstances): string {
   const versions = SHOWN.map((name) => `${name} ${versionOf(name)}`).join(', ');
-  const notes = [
-    quick && 'A quick run: one epoch, so take it for a sketch.',
-    measurements.some(isDisturbed) &&
-      'A server without an undisturbed window waited: for its store, or for other work of the machine.',
-    !busyPoll && 'Without a C compiler wrk slept between answers, which makes every contestant slower.',
-  ].filter((note) => note !== false);
-  return [`Node ${version}, ${machine()}, ${today()}. ${versions}.`, ...notes].join('\n');
-}
-
-function isDisturbed({ figures }: Measurement): boolean {
-  return [...figures.values()].some(({ windows, disturbed }) => disturbed === windows);
+  const fewest = Math.min(...all.map(({ epochs }) => epochs.length));
+  const line = `Node ${node}, ${machine}, ${today()}. ${versions}.`;
+  return fewest < EPOCHS ? `${line}\nFewer than ${EPOCHS} epochs: take it for a sketch.` : line;
 }
 
 function versionOf(name: string): string {
@@ -59,37 +45,48 @@ function versionOf(name: string): string {
   return JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
-function rowsOf({ profile, figures }: Measurement): string[][] {
-  const reference = figures.get(REFERENCE);
-  const rows = [...figures]
-    .sort(([, one], [, other]) => one.ns - other.ns)
-    .map(([name, { ns, requestsPerSecond, windows, disturbed }]) => [
-      describe(name),
-      reference ? (ns / reference.ns).toFixed(2) : '',
-      Math.round(requestsPerSecond).toLocaleString('en'),
-      (ns / 1_000).toFixed(1),
-      disturbed > 0 ? `${disturbed} of ${windows}` : '',
-    ]);
-  return [[`**${profile.title}**`, '', '', '', ''], ...rows];
+function rowsOf({ experiment, epochs, dropped }: Series): string[][] {
+  const rows = experiment.contestants
+    .filter((name) => !(name in dropped))
+    .map((name) => ({ name, cpuNs: median(valuesOf(epochs, name, 'cpuNs')) }))
+    .sort((one, other) => one.cpuNs - other.cpuNs)
+    .map(({ name, cpuNs }) => {
+      const ratio = estimate(paired(epochs, [name, REFERENCE], ratioOf('cpuNs')));
+      return [
+        describe(name),
+        ratio?.median.toFixed(2) ?? '',
+        name === REFERENCE ? '' : intervalOf(ratio),
+        Math.round(median(valuesOf(epochs, name, 'requestsPerSecond'))).toLocaleString('en'),
+        (cpuNs / 1_000).toFixed(1),
+        disturbed(epochs, name),
+      ];
+    });
+  return [[`**${experiment.title}**`, '', '', '', '', ''], ...rows];
 }
 
-function memoryOf({ memory }: Results): string {
-  if (!memory) return '';
-  const { waiting, buffers, overhead } = memory;
-  const each = (overhead / 1_024).toFixed(1);
-  return `${waiting.toLocaleString('en')} deliveries that wait on slow handlers hold ${Math.round(buffers / 1e6)} MB of bodies, and ${each} KB each beyond what they hold by hand.`;
+function disturbed(epochs: readonly Epoch[], name: string): string {
+  const samples = epochs.flatMap(({ rounds }) => rounds.flatMap((round) => round[name] ?? []));
+  const count = samples.filter(isDisturbed).length;
+  return count === 0 ? '' : `${count} of ${samples.length}`;
 }
 
-/** Replaces the figures of this major version of Node, and leaves those of others. */
+export function droppedFrom({ experiment, dropped }: Series): string[] {
+  return Object.entries(dropped).map(
+    ([name, why]) => `Dropped from "${experiment.title}": ${name}, since ${why}.`,
+  );
+}
+
+/** Replaces the figures of this major version of Node in the page, and leaves those of others. */
 export function record(text: string, major: number): string {
-  const doc = readFileSync(DOC, 'utf8');
+  const page = readFileSync(DOC, 'utf8');
   const [begin, end] = [`<!-- node ${major}: begin -->`, `<!-- node ${major}: end -->`];
   const section = `${begin}\n## Node ${major}\n\n${text}\n${end}`;
-  const [from, to] = [doc.indexOf(begin), doc.indexOf(end)];
-  const written =
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  writeFileSync(
+    DOC,
     from === -1
-      ? `${doc.trimEnd()}\n\n${section}\n`
-      : doc.slice(0, from) + section + doc.slice(to + end.length);
-  writeFileSync(DOC, written);
+      ? `${page.trimEnd()}\n\n${section}\n`
+      : page.slice(0, from) + section + page.slice(to + end.length),
+  );
   return fileURLToPath(DOC);
 }

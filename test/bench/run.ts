@@ -1,63 +1,54 @@
-// `npm run bench [-- --quick] [-- --gate] [-- --profile accept] [-- --node PROGRAM]`: measures, prints one table, and
-// writes docs/benchmarks.md after a run of all profiles.
-import { execFileSync } from 'node:child_process';
-import { parseArgs } from 'node:util';
-import { startRedis } from '../setup/services.js';
-import { type Measurement, measure, type Plan } from './measure.js';
-import { measureMemory } from './memory.js';
+// `npm run bench`: measures receivers, prints one table, and writes docs/project/benchmarks.md after a run of everything.
+import { abReport } from './ab-report.js';
+import { buildOfCommit, buildOfWorkingTree } from './build.js';
+import { circumstancesOf } from './circumstances.js';
+import { receiverHelp } from './help.js';
+import { EPOCHS, type ReceiverOptions, receiverOptions } from './options.js';
 import { prepare } from './prepare.js';
-import { profiles } from './profiles.js';
-import { missedGates, record, tableOf } from './report.js';
+import { MEMORY, PROFILES } from './profiles.js';
+import { progress } from './progress.js';
+import { receiverExperiments, type Setting } from './receiver-experiments.js';
+import { record, report } from './report.js';
+import type { Series } from './series.js';
+import { main, run } from './session.js';
+import { judge } from './verdict.js';
+import { missedGates } from './verdict-table.js';
 
-const FULL: Plan = { epochs: 5, rounds: 5, repeats: 5, warmUp: 40_000 };
-const QUICK: Plan = { epochs: 1, rounds: 3, repeats: 1, warmUp: 20_000 };
-const MEMORY = 'memory';
-
-async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      quick: { type: 'boolean', default: false },
-      gate: { type: 'boolean', default: false },
-      profile: { type: 'string', multiple: true, default: [...profiles.map(({ name }) => name), MEMORY] },
-      node: { type: 'string', default: process.execPath },
-    },
-  });
-  const { quick, node, profile: wanted } = values;
-  refuseUnknown(wanted);
-  prepare(progress);
-  const version = execFileSync(node, ['-v'], { encoding: 'utf8' }).trim();
-  const major = Number.parseInt(version.slice(1), 10);
-  const measurements: Measurement[] = [];
-  const redis = await startRedis();
-  const surroundings = { node, progress, env: { BENCH_REDIS_URL: redis.url } };
-  try {
-    for (const profile of profiles.filter(({ name }) => wanted.includes(name))) {
-      measurements.push(await measure(profile, quick ? QUICK : FULL, surroundings));
-    }
-  } finally {
-    await redis.stop();
+await main(async () => {
+  const options = receiverOptions(process.argv.slice(2), PROFILES);
+  if (options.help) {
+    process.stdout.write(receiverHelp(PROFILES));
+    return 0;
   }
-  const memory = wanted.includes(MEMORY) ? await measureMemory(surroundings) : undefined;
-  const results = { measurements, memory, major };
-  const text = tableOf(results, { version, quick });
-  progress('');
+  const circumstances = circumstancesOf(options.node);
+  const old = options.ab === undefined ? undefined : buildOfCommit(options.ab, progress);
+  prepare(progress);
+  const setting = { options, circumstances, build: buildOfWorkingTree(), old };
+  const experiments = receiverExperiments(setting);
+  return run({ script: 'bench', options, experiments, conclude: (all) => conclude(all, setting) });
+});
+
+function conclude(
+  all: readonly Series[],
+  { options, circumstances, build, old }: Setting,
+): readonly string[] {
+  if (old) {
+    console.log(abReport(all, build.label, old.label));
+    return [];
+  }
+  const major = Number.parseInt(circumstances.node.slice(1), 10);
+  const judged = judge(all, major);
+  const text = report(
+    all.filter(({ experiment }) => experiment.name !== MEMORY),
+    judged,
+    circumstances,
+  );
   console.log(text);
-  if (wanted.length > profiles.length) console.error(`Written to ${record(text, major)}.`);
-  const missed = missedGates(results);
-  for (const { what, value, gate } of missed) console.error(`Gate missed: ${what}: ${value} (${gate})`);
-  return values.gate && missed.length > 0 ? 1 : 0;
+  if (isWhole(options)) console.error(`Written to ${record(text, major)}.`);
+  return missedGates(judged);
 }
 
-function refuseUnknown(wanted: readonly string[]): void {
-  const known = [...profiles.map(({ name }) => name), MEMORY];
-  const unknown = wanted.find((name) => !known.includes(name));
-  if (unknown) throw new Error(`There is no profile ${unknown}; there are ${known.join(', ')}.`);
+/** The page is for figures that can be trusted. */
+function isWhole({ profiles, contestants, epochs }: ReceiverOptions): boolean {
+  return profiles.length === 0 && contestants.length === 0 && epochs >= EPOCHS;
 }
-
-/** One line that is written over on a terminal; elsewhere a line each. */
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
-  else if (text) process.stderr.write(`${text}\n`);
-}
-
-process.exitCode = await main();

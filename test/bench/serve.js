@@ -12,4 +12,4 @@ process.on('message', () => {
 });
 // As `app.listen()` does it, for an Express app and for a plain listener.
 const server = createServer({ keepAliveTimeout: 600_000 }, contestant);
-server.listen(0, '127.0.0.1', 1_024, () => process.send({ port: server.address().port }));
+server.listen(0, '127.0.0.1', 1_024, () => process.send?.({ port: server.address().port }));

@@ -1,14 +1,14 @@
-// The page of a running simulator in real Chromium; whatever a test does, nothing may leave the page's origin.
+// Opens the page of a running simulator in Chromium. In every test, no request may leave its origin.
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterwards } from '../simulator/world.js';
 import { buildPage, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
 
-// Above the patience of a single step, so that the step that hangs is the one that is named.
+// Longer than the timeout of a single step, so that the error names the step that hangs.
 jest.setTimeout(40_000);
 
-/** Like `describe`. Without Chromium the tests are skipped, which would hide something in CI, so there they fail. */
+/** Like `describe`. Without Chromium the tests are skipped; in CI they fail instead. */
 export const describeInChromium = executablePath || process.env.CI === 'true' ? describe : describe.skip;
 
 if (!executablePath) {
@@ -27,11 +27,11 @@ afterAll(() => browser?.close());
 
 export interface Opened {
   readonly page: Page;
-  /** What the console said that should not have been said; emptied by reading. */
+  /** Errors and warnings of the console. A test that expects some removes them. */
   readonly complaints: string[];
 }
 
-/** Opens the page; what it complained about and whom it called is checked when the test is over. */
+/** Opens the page. After the test, its complaints and its requests to other origins are checked. */
 export async function openPage(
   service: Pick<Simulator, 'dashboardUrl'>,
   path = '',

@@ -32,24 +32,29 @@ const STATES: readonly [name: string, show: (page: Page) => Promise<unknown>][] 
   [
     'a failed delivery',
     async (page) => {
-      await page.locator('.count.tone-failed').click();
+      await button(page, 'Failed 1').click();
       await page.locator('.row-button').first().click();
       await page.getByRole('tab', { name: 'Response' }).click();
     },
   ],
   [
-    'a damaged delivery and its signature',
+    'a delivery with a fault, and its signature',
     async (page) => {
-      await page.locator('tr.row').filter({ hasText: 'damaged' }).locator('.row-button').first().click();
+      await page
+        .locator('tr.row')
+        .filter({ hasText: 'injected fault' })
+        .locator('.row-button')
+        .first()
+        .click();
       await page.getByRole('tab', { name: 'Signature' }).click();
     },
   ],
   [
     'every form open',
     async (page) => {
-      await button(page, 'Register a webhook').click();
-      await page.getByLabel('Only these').check();
-      await button(page, 'Add a fault').click();
+      await button(page, 'Register webhook').click();
+      await page.getByLabel('Selected events').check();
+      await button(page, 'Add fault').click();
       await page.getByLabel('Payload').fill('{');
     },
   ],
@@ -75,13 +80,13 @@ describeInChromium.each(['light', 'dark'] as const)(
 describeInChromium('zoomed to 200 %', () => {
   const viewport = { width: 720, height: 450 };
 
-  test('nothing has to be scrolled sideways, and everything can be reached', async () => {
+  test('nothing scrolls sideways, and everything can be reached', async () => {
     const { page } = await openPage(await scene(), '', { viewport });
     const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(await overflow()).toBe(0);
     await page.locator('#trigger > summary').click();
-    await button(page, 'Send event').click();
-    await page.getByText('on the way').waitFor();
+    await button(page, 'Trigger event').click();
+    await page.getByText('Triggered 1 event').waitFor();
     await page.locator('.row-button').first().click();
     await page.getByRole('tab', { name: 'Signature' }).click();
     expect(await overflow()).toBe(0);

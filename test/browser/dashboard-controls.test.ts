@@ -1,4 +1,4 @@
-// What can be set and done on the page, by mouse and by keyboard, and that its address leads back.
+// The controls of the page, by mouse and by keyboard, and the state in its URL.
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { endpoint, opensslHmac, simulator } from '../simulator/world.js';
@@ -9,7 +9,7 @@ const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter
 const searchOf = (page: Page) => new URL(page.url()).search;
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.outerHTML ?? '');
 
-/** A simulator with an endpoint that answers with these, and events that have happened. */
+/** A simulator with an endpoint that answers with these statuses, and with these events triggered. */
 async function world(answers: number[], ...events: string[]) {
   const service = await simulator();
   const hooks = await endpoint(...answers);
@@ -22,14 +22,14 @@ describeInChromium('webhooks', () => {
   test('are registered for chosen events, edited, paused and deleted', async () => {
     const { service } = await world([200], 'transaction.paid');
     const { page } = await openPage(service);
-    await button(page, 'Register a webhook').click();
+    await button(page, 'Register webhook').click();
     expect(await focused(page)).toMatch(/^<input .*type="url"/);
     await page.keyboard.type('http://localhost:9/other');
-    await page.getByLabel('Only these').check();
+    await page.getByLabel('Selected events').check();
     await page.getByLabel('Others, separated by commas').fill('refund.*');
     await button(page, 'Register').and(page.locator('.primary')).click();
     await page.getByText('transaction.paid, refund.*').waitFor();
-    expect(await focused(page)).toContain('Register a webhook');
+    expect(await focused(page)).toContain('Register webhook');
 
     await button(page, 'Edit http://localhost:9/other').click();
     await page.getByLabel('transaction.paid').uncheck();
@@ -42,27 +42,41 @@ describeInChromium('webhooks', () => {
     await button(page, 'Delete http://localhost:9/other').click();
     await button(page, 'Keep').click();
     await button(page, 'Delete http://localhost:9/other').click();
-    await button(page, 'Delete http://localhost:9/other for good').click();
+    await button(page, 'Delete http://localhost:9/other permanently').click();
     await page.getByText('localhost:9/other').waitFor({ state: 'detached' });
     expect(service.webhooks.list()).toHaveLength(1);
+  });
+
+  test('are deleted only after a question that counts the pending retries', async () => {
+    const { service, hooks } = await world([500], 'a.one');
+    await service.webhooks.create({ url: 'http://127.0.0.1:9/idle', events: ['b.two'] });
+    const { page } = await openPage(service);
+    await button(page, `Delete ${hooks.url}`).click();
+    await page.getByText('Delete webhook and cancel 1 pending retry?').waitFor();
+    await service.trigger('a.two', { payload: {} });
+    await page.getByText('Delete webhook and cancel 2 pending retries?').waitFor();
+    await button(page, 'Delete http://127.0.0.1:9/idle').click();
+    await page.getByText('Delete webhook?').waitFor();
+    await button(page, `Delete ${hooks.url} permanently`).click();
+    await row(page, 'Cancelled').nth(1).waitFor();
   });
 });
 
 describeInChromium('the trigger', () => {
-  test('checks the payload on every key, and sends what is in it', async () => {
+  test('checks the payload with each key, and sends it', async () => {
     const { service, hooks } = await world([200]);
     const { page } = await openPage(service);
     const payload = page.getByLabel('Payload');
     await payload.fill('{\n  "refund": {,}\n}');
-    await page.getByText('Not JSON: look at line 2, column 14.').waitFor();
-    expect(await button(page, 'Send event').isDisabled()).toBe(true);
+    await page.getByText('Invalid JSON at line 2, column 14.').waitFor();
+    expect(await button(page, 'Trigger event').isDisabled()).toBe(true);
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
     await payload.fill('{ "refund": { "amount": "12.50" } }');
     await page.getByText('Valid JSON, 35 bytes').waitFor();
-    await page.getByLabel('As a sandbox event').check();
+    await page.getByLabel('Sandbox event').check();
     await page.getByLabel('Count').fill('3');
-    await button(page, 'Send 3 events').click();
-    await page.getByText('3 events on the way: 3 deliveries.').waitFor();
+    await button(page, 'Trigger 3 events').click();
+    await page.getByText('Triggered 3 events: 3 deliveries.').waitFor();
     await row(page, 'Delivered').nth(2).waitFor();
     expect(hooks.received.map(({ body }) => JSON.parse(body.toString()))).toEqual(
       Array(3).fill({
@@ -72,58 +86,60 @@ describeInChromium('the trigger', () => {
     );
   });
 
-  test('says how the payload differs from the sample, and goes back to it', async () => {
+  test('says how the payload differs from the sample, and resets it', async () => {
     const { service } = await world([200]);
     const { page } = await openPage(service);
     await page.getByLabel('Payload').fill('{}');
-    await page.getByText('Unlike the sample: no token, no customer, no metadata, …').waitFor();
-    await button(page, 'Back to the sample').click();
+    await page
+      .getByText('Differs from the sample: token is missing, customer is missing, metadata is missing, …')
+      .waitFor();
+    await button(page, 'Reset to sample').click();
     expect(await page.getByLabel('Payload').inputValue()).toContain('"order_id": "order-1042"');
   });
 
-  test('refuses what is no event name, and says so when nobody listens', async () => {
+  test('refuses an invalid event name, and says so when no webhook subscribes', async () => {
     const service = await simulator();
     const { page, complaints } = await openPage(service);
     await page.getByLabel('Event', { exact: true }).fill('paid');
-    await button(page, 'Send event').click();
-    await page.getByText('an event name is <resource>.<action>').waitFor();
+    await button(page, 'Trigger event').click();
+    await page.getByText('Give <resource>.<action>').waitFor();
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
-    await button(page, 'Send event').click();
+    await button(page, 'Trigger event').click();
     await page.getByText('No webhook subscribes to refund.succeeded').waitFor();
     expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
   });
 
-  test('sends with a fault, and the attempt bears its name', async () => {
+  test('sends with a fault, and the attempt shows it', async () => {
     const { service } = await world([401]);
     const { page } = await openPage(service);
     await page.locator('#trigger').getByLabel('Fault').selectOption('wrong_key');
-    await page.getByText('Signed with another key.').waitFor();
-    await button(page, 'Send event').click();
-    await row(page, 'damaged on purpose: wrong_key').waitFor();
+    await page.getByText('Signs with a different key.').waitFor();
+    await button(page, 'Trigger event').click();
+    await row(page, 'injected fault: wrong_key').waitFor();
   });
 });
 
-describeInChromium('standing faults', () => {
-  test('are announced by a banner as long as one is on', async () => {
+describeInChromium('faults', () => {
+  test('have a banner as long as one is active', async () => {
     const { service } = await world([200], 'transaction.paid');
     const { page } = await openPage(service);
-    await button(page, 'Add a fault').click();
+    await button(page, 'Add fault').click();
     await page.locator('#faults').getByLabel('Fault').selectOption('tamper_body');
     await page.locator('#faults').getByLabel('Events').fill('transaction.*');
     await page.getByLabel('How often').selectOption('always');
-    await page.getByLabel('Likely, %').fill('50');
-    await button(page, 'Turn on').click();
+    await page.getByLabel('Chance, %').fill('50');
+    await button(page, 'Add fault').click();
     const banner = page.locator('.fault-banner');
-    await banner.getByText('tamper_body on transaction.*, 50 % of the attempts, until removed').waitFor();
+    await banner.getByText('tamper_body on transaction.*, 50% of attempts, until removed').waitFor();
     expect(service.faults.list()).toMatchObject([
       { kind: 'tamper_body', event: 'transaction.*', times: 'always', probability: 0.5 },
     ]);
-    await button(page, 'Turn all faults off').click();
+    await button(page, 'Remove all faults').click();
     await banner.waitFor({ state: 'detached' });
     expect(service.faults.list()).toEqual([]);
   });
 
-  test('are taken away one by one', async () => {
+  test('are removed one by one', async () => {
     const { service } = await world([200], 'transaction.paid');
     service.faults.always('drop');
     service.faults.always('delay');
@@ -135,7 +151,7 @@ describeInChromium('standing faults', () => {
 });
 
 describeInChromium('the list', () => {
-  test('is searched by tokens, and the address remembers the search', async () => {
+  test('is searched by filters, and the URL holds the search', async () => {
     const { service } = await world([200, 500, 200], 'a.one', 'b.two', 'a.three');
     const { page } = await openPage(service);
     const names = () => page.locator('.row-button').allInnerTexts();
@@ -145,9 +161,9 @@ describeInChromium('the list', () => {
     expect(await names()).toEqual(['a.three', 'a.one']);
     expect(searchOf(page)).toBe('?q=event:a.*+status:delivered');
     await button(page, 'Retrying 1').click();
-    await page.getByText('No delivery matches this search.').waitFor();
+    await page.getByText('No deliveries match this search.').waitFor();
     await page.getByLabel('Search deliveries').fill('state:failed');
-    await page.getByText('There is no filter “state:”. Did you mean "status"?').waitFor();
+    await page.getByText('Unknown filter "state:". Did you mean "status"?').waitFor();
     await page.getByLabel('Search deliveries').fill('status:retrying');
     await page.reload();
     await row(page, 'b.two').waitFor();
@@ -155,11 +171,11 @@ describeInChromium('the list', () => {
     expect(await page.getByLabel('Search deliveries').inputValue()).toBe('status:retrying');
   });
 
-  test('can be held still: what is new waits, what is listed goes on changing', async () => {
+  test('can be paused: new deliveries wait, listed ones still change', async () => {
     const { service } = await world([500, 200], 'a.one');
     const { page } = await openPage(service);
     await button(page, 'Pause').first().focus();
-    await page.locator('.deliveries-head').getByRole('button').click();
+    await page.locator('.deliveries-part > header').getByRole('button').click();
     await service.trigger('b.two', { payload: {} });
     await button(page, 'Paused, 1 new').waitFor();
     await service.advance('2s');
@@ -169,7 +185,7 @@ describeInChromium('the list', () => {
     await row(page, 'b.two').waitFor();
   });
 
-  test('of a manual clock counts down only when the program advances it', async () => {
+  test('counts down on a manual clock only when the program advances it', async () => {
     const { service } = await world([500], 'a.one');
     const { page } = await openPage(service);
     await page.getByText('next retry in 2 s').waitFor();
@@ -180,7 +196,7 @@ describeInChromium('the list', () => {
 });
 
 describeInChromium('the keyboard', () => {
-  test('goes through the deliveries, opens one, closes it, and comes back to its row', async () => {
+  test('moves through the deliveries, opens one, closes it, and returns to its row', async () => {
     const { service } = await world([200], 'a.one', 'b.two', 'c.three');
     const { page } = await openPage(service);
     const heading = page.getByRole('heading', { level: 2 }).and(page.locator('#detail-title'));
@@ -203,7 +219,7 @@ describeInChromium('the keyboard', () => {
     expect(searchOf(page)).toBe('');
   });
 
-  test('sends again, searches, triggers, pauses and explains itself', async () => {
+  test('resends, searches, triggers, pauses and lists its shortcuts', async () => {
     const { service, hooks } = await world([200], 'a.one');
     const { page } = await openPage(service);
     await page.keyboard.press('j');
@@ -219,14 +235,14 @@ describeInChromium('the keyboard', () => {
     await page.keyboard.press('n');
     expect(await focused(page)).toContain('list="event-names"');
     await page.keyboard.press('Control+Enter');
-    await page.getByText('1 event on the way').waitFor();
+    await page.getByText('Triggered 1 event').waitFor();
     await row(page, 'Delivered').nth(1).waitFor();
     await page.evaluate(() => (document.activeElement as HTMLElement).blur());
     await page.keyboard.press('p');
     await button(page, 'Paused, 0 new').waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
-    await page.getByLabel('Single keys act on the page').uncheck();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await page.getByLabel('Enable keyboard shortcuts').uncheck();
     await page.keyboard.press('Escape');
     await page.keyboard.press('p');
     await button(page, 'Paused, 0 new').waitFor();
@@ -234,7 +250,7 @@ describeInChromium('the keyboard', () => {
 });
 
 describeInChromium('the detail', () => {
-  test('is reached by its address, and shows how the signature was computed', async () => {
+  test('has a URL, and shows how the signature was computed', async () => {
     const { service, hooks } = await world([200], 'a.one');
     const [delivery] = service.deliveries();
     const { page } = await openPage(service, `?q=event:a.*&delivery=${delivery?.id}`);
@@ -248,18 +264,18 @@ describeInChromium('the detail', () => {
     await page.getByRole('tabpanel', { name: 'Response' }).getByText('200').first().waitFor();
   });
 
-  test('of a delivery that is no longer kept says so', async () => {
+  test('of a deleted delivery says so', async () => {
     const { service } = await world([200], 'a.one');
     const { page, complaints } = await openPage(service, '?delivery=gone');
     await page.getByText('no longer keeps this delivery').waitFor();
     expect(complaints.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 
-  test('shows any attempt, and follows the latest as long as none was chosen', async () => {
+  test('shows any attempt, and follows the latest until one is chosen', async () => {
     const { service } = await world([500, 503, 200], 'a.one');
     const [delivery] = service.deliveries();
     const { page } = await openPage(service, `?delivery=${delivery?.id}`);
-    const chosen = page.locator('.timeline-entry[aria-current]');
+    const chosen = page.locator('.attempt[aria-current]');
     await chosen.getByText('500').waitFor();
     await service.advance('2s');
     await chosen.getByText('503').waitFor();
@@ -282,7 +298,7 @@ describeInChromium('the dialogs and the theme', () => {
     expect(await focused(page)).toContain('About');
   });
 
-  test('the theme goes from the system’s to light and dark, and is remembered', async () => {
+  test('the theme goes from auto to light to dark, and is saved', async () => {
     const service = await simulator();
     const { page } = await openPage(service, '', { colorScheme: 'light' });
     const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

@@ -1,4 +1,4 @@
-// What endpoints, senders and names carry stays text, and no key reaches the page.
+// Captured text stays text, and no key reaches the page.
 import { expect, test } from '@jest/globals';
 import { type Answer, call, endpoint, simulator } from '../simulator/world.js';
 import { describeInChromium, openPage } from './chromium.js';
@@ -14,8 +14,8 @@ async function delivered(answer: Answer, event = 'a.one') {
   return { service, page, complaints, panel: page.getByRole('tabpanel') };
 }
 
-describeInChromium('a captured answer', () => {
-  test('full of markup is shown as the text that it is', async () => {
+describeInChromium('a captured response', () => {
+  test('with markup is shown as text', async () => {
     const { page, panel } = await delivered((_received, response) => {
       response.writeHead(500, { 'Content-Type': 'text/html', 'X-Markup': MARKUP }).end(MARKUP);
     });
@@ -32,11 +32,11 @@ describeInChromium('a captured answer', () => {
       response.writeHead(200).end('x'.repeat(5_000_000));
     });
     await page.getByRole('tab', { name: 'Response' }).click();
-    await page.getByText('The body is not complete').waitFor();
+    await page.getByText('The body is incomplete').waitFor();
     expect((await panel.locator('pre').textContent())?.length).toBe(65_536);
   });
 
-  test('of bytes that are no text is shown with its control characters drawn', async () => {
+  test('of binary bytes is shown with pictures of its control characters', async () => {
     const { page, panel } = await delivered((_received, response) => {
       response.writeHead(200).end(Buffer.from([0x00, 0x1b, 0xff, 0xfe, 0x41, 0x07]));
     });
@@ -44,7 +44,7 @@ describeInChromium('a captured answer', () => {
     expect(await panel.locator('pre').textContent()).toBe('␀␛��A␇');
   });
 
-  test('that turns the direction of reading does not turn it', async () => {
+  test('that reverses the reading direction is shown in order', async () => {
     const { page, panel } = await delivered((_received, response) => {
       response.writeHead(200).end('safe\u202egnp.exe');
     });
@@ -63,7 +63,7 @@ describeInChromium('a name', () => {
 });
 
 describeInChromium('the page', () => {
-  test('is served under a policy that lets nothing in from elsewhere, and runs under it', async () => {
+  test('is served with a strict Content-Security-Policy, and runs under it', async () => {
     const { service, page, complaints } = await delivered(200);
     const policy = (await call(service.dashboardUrl)).headers.get('content-security-policy');
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");

@@ -1,4 +1,4 @@
-// The screenshots of the documentation. To make them anew (with the program pngquant, and the fonts Inter and
+// The screenshots of the documentation. To make them again (with the program pngquant, and the fonts Inter and
 // JetBrains Mono): DOCS_SCREENSHOTS=1 npx jest test/browser/dashboard-screenshots
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ async function shoot(colorScheme: 'light' | 'dark', file: string): Promise<void>
   const { stdout, status } = spawnSync('pngquant', ['--speed', '1', '256', '-'], {
     input: await page.screenshot(),
   });
-  if (status !== 0) throw new Error('The screenshot could not be made small: install pngquant.');
+  if (status !== 0) throw new Error('pngquant failed or is missing. Install it to make the screenshots.');
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(file, stdout);
 }

@@ -1,4 +1,4 @@
-// The page as somebody uses it: from the empty list over a failure to the delivery, and everything on the way.
+// The page in use: from the empty state, over a failed attempt, to a delivered event.
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { simulator } from '../simulator/world.js';
@@ -16,16 +16,16 @@ const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
 describeInChromium('the first delivery', () => {
-  test('the empty list leads to it in two clicks, and it turns delivered without a reload', async () => {
+  test('takes two clicks from the empty state, and becomes delivered without a reload', async () => {
     const service = await simulator(LATER);
     const { url } = await switchableEndpoint();
     const { page } = await openPage(service);
     await page.evaluate('window.sameDocument = true');
     await page.getByLabel('URL of your endpoint').fill(url);
-    expect(await button(page, 'Send transaction.paid').isDisabled()).toBe(true);
+    expect(await button(page, 'Trigger transaction.paid').isDisabled()).toBe(true);
     await button(page, 'Register').and(page.locator('.primary')).click();
-    await page.locator('.step.done').waitFor();
-    await button(page, 'Send transaction.paid').click();
+    await page.locator('.steps .done').waitFor();
+    await button(page, 'Trigger transaction.paid').click();
     await row(page, 'Delivered').waitFor();
     expect(await rows(page)).toEqual([
       expect.stringMatching(/^Delivered transaction\.paid \w{8} → to 127\.0\.0\.1:\d+\/hooks 200 .* 1\/3 /),
@@ -33,36 +33,53 @@ describeInChromium('the first delivery', () => {
     expect(await page.evaluate('window.sameDocument')).toBe(true);
   });
 
-  test('a URL that is refused is refused beside its field', async () => {
+  test('an invalid URL has its error beside the field', async () => {
     const service = await simulator();
     const { page, complaints } = await openPage(service);
     await page.getByLabel('URL of your endpoint').fill('http://169.254.169.254/latest');
     await button(page, 'Register').and(page.locator('.primary')).click();
-    await page.locator('.walk .problem').waitFor();
+    await page.locator('.steps .problem').waitFor();
     expect(await page.getByLabel('URL of your endpoint').getAttribute('aria-invalid')).toBe('true');
     // The browser itself reports every 422.
     expect(complaints.splice(0)).toEqual([expect.stringContaining('422')]);
   });
 });
 
+describeInChromium('an endpoint that names an outcome', () => {
+  test('is shown beside the status, in the list and in the detail', async () => {
+    const service = await simulator(LATER);
+    const { url } = await switchableEndpoint((response) =>
+      response.end('{"received":true,"outcome":"ignored"}'),
+    );
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    const { page } = await openPage(service);
+    await row(page, 'Delivered').getByRole('cell', { name: '200 ignored' }).waitFor();
+    await button(page, 'transaction.paid').click();
+    const first = page.locator('.attempts li').first();
+    await first.getByText('ignored').waitFor();
+    expect((await first.innerText()).replace(/\s+/g, ' ')).toMatch(/ 200 ignored /);
+  });
+});
+
 describeInChromium('an endpoint that is down', () => {
-  test('turns the next delivery to retrying, with a countdown and a diagnosis; up again, Retry now delivers it', async () => {
+  test('makes the next delivery retry, with a countdown and a diagnosis; once it is up, Retry now delivers it', async () => {
     const service = await simulator(LATER);
     const endpoint = await switchableEndpoint();
     await service.webhooks.create({ url: endpoint.url });
     const { page } = await openPage(service);
     await endpoint.stop();
-    await button(page, 'Send event').click();
+    await button(page, 'Trigger event').click();
     const waiting = row(page, 'Retrying');
     await waiting.getByText(/next retry in 1 m/).waitFor();
     expect(await rows(page)).toEqual([expect.stringMatching(/ECONNREFUSED .* 1\/3 next retry in 1 m/)]);
 
     await waiting.getByRole('button', { name: 'transaction.paid', exact: true }).click();
     await page.getByText('Nothing listens').waitFor();
-    const countdown = page.locator('.timeline .countdown');
+    const countdown = page.locator('.attempts .countdown');
     const before = await countdown.innerText();
     await page.waitForFunction(
-      (text) => document.querySelector('.timeline .countdown')?.textContent !== text,
+      (text) => document.querySelector('.attempts .countdown')?.textContent !== text,
       before,
     );
 
@@ -70,10 +87,10 @@ describeInChromium('an endpoint that is down', () => {
     await button(page, /^Retry now: transaction.paid/).click();
     await row(page, 'Delivered').waitFor();
     expect(service.deliveries().map(({ attempts }) => attempts.length)).toEqual([2]);
-    const second = page.locator('.timeline li').nth(1);
-    await second.getByText('by hand').waitFor();
+    const second = page.locator('.attempts li').nth(1);
+    await second.getByText('manual').waitFor();
     await second.getByText('200').waitFor();
-    expect(await page.locator('.callout-failed').count()).toBe(0);
+    expect(await page.locator('.callout.tone-failed').count()).toBe(0);
   });
 
   test('resend, cancel and copy as curl act on the delivery that is open', async () => {
@@ -86,7 +103,7 @@ describeInChromium('an endpoint that is down', () => {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     await button(page, 'Cancel retries').click();
-    await page.getByText('Cancelled by hand.').waitFor();
+    await page.getByText('Cancelled manually.').waitFor();
     await button(page, 'Copy as curl').click();
     await button(page, 'Copied').waitFor();
     const copied = await page.evaluate(() => navigator.clipboard.readText());
@@ -101,7 +118,7 @@ describeInChromium('an endpoint that is down', () => {
     );
   });
 
-  test('where the clipboard is forbidden the command is shown to be copied by hand', async () => {
+  test('without access to the clipboard a dialog shows the command', async () => {
     const service = await simulator();
     const { url } = await switchableEndpoint();
     await service.webhooks.create({ url });
@@ -118,7 +135,7 @@ describeInChromium('an endpoint that is down', () => {
 });
 
 describeInChromium('the connection', () => {
-  test('is missed when the simulator stops, and found again when it is back', async () => {
+  test('is lost when the simulator stops, and restored when it starts again', async () => {
     const first = await simulator();
     const port = Number(new URL(first.baseUrl).port);
     const { page, complaints } = await openPage(first);

@@ -1,4 +1,4 @@
-// The Chromium of this machine, and the page built anew for it.
+// Finds Chromium on this machine, and builds the page for it.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -16,7 +16,7 @@ export const FLAGS = [
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 
-/** Throws with what the build said where it fails. */
+/** Throws with the output of the build when it fails. */
 export function buildPage(): void {
   execFileSync(process.execPath, ['test/setup/build-dashboard.js'], { stdio: 'pipe' });
 }

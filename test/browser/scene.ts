@@ -1,4 +1,4 @@
-// A simulator in which about everything has happened that the page can show.
+// A simulator in nearly every state that the page can show.
 import type { Simulator } from 'payment-webhooks/simulator';
 import { call, endpoint, simulator } from '../simulator/world.js';
 

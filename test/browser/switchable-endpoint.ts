@@ -1,4 +1,4 @@
-// An endpoint that can be stopped, and started again on the port that it had.
+// An endpoint that can be stopped, and started again on the same port.
 import http, { type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterwards } from '../simulator/world.js';

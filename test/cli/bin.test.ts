@@ -100,19 +100,21 @@ describe('starting', () => {
       'cli/commands.js',
       'cli/main.js',
       'cli/print.js',
-      'nearest-name.js',
       'node:util',
+      'options/nearest-name.js',
     ]);
     expect(names('cli/sign.js')).toEqual([
       'cli/command.js',
       'cli/print.js',
       'cli/private-key.js',
-      'cli/read-body.js',
+      'cli/read-input.js',
       'cli/sign.js',
       'errors.js',
+      'node:buffer',
       'node:crypto',
       'node:fs',
       'node:fs/promises',
+      'node:util',
       'signature.js',
     ]);
   });

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { z } from 'zod';
 import { runCli, type Setting } from './run-cli.js';
 
 const KEY = 'pri_doctor_test';
@@ -27,9 +28,10 @@ async function serve(listener: RequestListener): Promise<string> {
 
 interface Line {
   check: string;
-  passed: boolean;
-  got: string;
+  passed: boolean | null;
+  got?: string;
   cure?: string;
+  skipped?: string;
 }
 
 async function examine(listener: RequestListener, ...args: string[]) {
@@ -42,8 +44,8 @@ async function examine(listener: RequestListener, ...args: string[]) {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  const end = lines.pop() as { passed: number; failed: number };
-  const failed = (lines as Line[]).filter(({ passed }) => !passed);
+  const end = lines.pop() as { passed: number; failed: number; skipped: number };
+  const failed = (lines as Line[]).filter(({ passed }) => passed === false);
   return {
     code,
     stderr,
@@ -54,8 +56,9 @@ async function examine(listener: RequestListener, ...args: string[]) {
   };
 }
 
+const handlers: ReceiverOptions['handlers'] = { '*': () => {} };
 const hooks = (options: ReceiverOptions = {}) =>
-  receiver({ privateKey: KEY, logger: false, bodyTimeout: 300, ...options });
+  receiver({ privateKey: KEY, logger: false, bodyTimeout: 300, handlers, ...options });
 const mounted = (handler: RequestListener) => {
   const app = express();
   app.post('/hooks', handler as express.RequestHandler);
@@ -74,7 +77,7 @@ describe('an app with receiver()', () => {
     };
     const { code, failed, end, lines } = await examine(mounted(hooks({ handlers })));
     expect(failed).toEqual([]);
-    expect({ code, end }).toEqual({ code: 0, end: { passed: lines.length, failed: 0 } });
+    expect({ code, end }).toEqual({ code: 0, end: { passed: lines.length, failed: 0, skipped: 0 } });
     for (const name of [
       'a valid delivery',
       'the same delivery again',
@@ -82,7 +85,7 @@ describe('an app with receiver()', () => {
       'no signature',
       'another key',
       'upper case',
-      'serialised again',
+      'again after signing',
       '300 KB',
       'GET',
       'never ends',
@@ -93,10 +96,8 @@ describe('an app with receiver()', () => {
     expect(seen).toEqual(Array(3).fill([true, 'doctor-test', 'doctor-test']));
   });
 
-  test('passes whatever its policy for sandbox events is', async () => {
-    for (const sandbox of ['ignore', 'only'] as const) {
-      expect((await examine(mounted(hooks({ sandbox })))).code).toBe(0);
-    }
+  test('passes when it takes sandbox events only', async () => {
+    expect((await examine(mounted(hooks({ sandbox: 'only' })))).code).toBe(0);
   });
 
   test('passes with another name of the header, if that is given', async () => {
@@ -108,26 +109,26 @@ describe('an app with receiver()', () => {
   });
 
   test('prints a checklist for a person, with what came back', async () => {
-    const url = await serve(mounted(hooks({ handlers: { '*': () => {} } })));
+    const url = await serve(mounted(hooks()));
     const { code, stdout, stderr } = await runCli(['doctor', url], setting);
     expect(code).toBe(0);
-    expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url};`);
+    expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url}.`);
     expect(stdout).toMatch(/^pass {2}a valid delivery +200$/m);
     expect(stdout).toMatch(/^pass {2}a body that never ends +408$/m);
     expect(stdout).toMatch(/\n\d+ passed, 0 failed\. All is well\.\n$/);
     expect(stderr).toBe('');
   });
 
-  test('shows progress on a terminal while it runs, and wipes it away', async () => {
+  test('shows progress on a terminal while it runs, and clears the line', async () => {
     const url = await serve(mounted(hooks()));
     const { stderr } = await runCli(['doctor', url], { ...setting, tty: true });
     expect(stderr).toMatch(/… \d+ of \d+/);
-    expect(stderr).toContain('waiting for the endpoint to give up');
+    expect(stderr).toContain('waiting for the endpoint to stop reading');
     expect(stderr.endsWith('\r\u001b[K')).toBe(true);
   });
 });
 
-describe('an app with a mistake is told the cause and the cure, exit code 1', () => {
+describe('an app with a mistake is told the cause and the fix, exit code 1', () => {
   test('express.json() before receiver(): the line to change', async () => {
     const app = express();
     app.use(express.json());
@@ -136,8 +137,12 @@ describe('an app with a mistake is told the cause and the cure, exit code 1', ()
     expect(code).toBe(1);
     expect(cureOf('a valid delivery')).toContain('express.json() runs before receiver()');
     expect(cureOf('a valid delivery')).toContain('app.use(express.json({ verify: keepRawBody }))');
-    const { stdout } = await runCli(['doctor', await serve(app), '--timeout', '1500ms'], setting);
-    expect(stdout.split('express.json() runs before receiver()')).toHaveLength(2);
+  });
+
+  test('several times is told the cause once', async () => {
+    const url = await serve(mounted((_, response) => void response.end('{}')));
+    const { stdout } = await runCli(['doctor', url, '--timeout', '1500ms'], setting);
+    expect(stdout.split('A FORGED DELIVERY WAS ACCEPTED')).toHaveLength(2);
     expect(stdout).toContain('as above');
   });
 
@@ -162,7 +167,7 @@ describe('an app with a mistake is told the cause and the cure, exit code 1', ()
     const { code, cureOf, failed } = await examine(app);
     expect(code).toBe(1);
     expect(failed.map(({ check }) => check)).not.toContain('a valid delivery');
-    for (const check of ['other spacing', 'serialised again']) {
+    for (const check of ['other spacing', 'again after signing']) {
       expect(cureOf(check)).toContain('JSON.stringify(req.body)');
     }
   });
@@ -191,15 +196,33 @@ describe('an app with a mistake is told the cause and the cure, exit code 1', ()
   });
 
   test('a handler that runs twice for the same event', async () => {
-    const handlers = { '*': () => {} };
-    const { failed, cureOf } = await examine(mounted(hooks({ store: false, handlers })));
+    const { failed, cureOf } = await examine(mounted(hooks({ store: false })));
     expect(failed.map(({ check }) => check)).toEqual(['the same delivery again']);
     expect(cureOf('again')).toContain('handled twice');
   });
 
+  test('a repeated delivery that is refused', async () => {
+    const seen = new Set<string>();
+    const endpoint = hooks();
+    const app = mounted((request, response) => {
+      const signature = String(request.headers[header]);
+      if (seen.has(signature)) return void response.writeHead(409).end();
+      seen.add(signature);
+      endpoint(request, response, () => {});
+    });
+    const { cureOf } = await examine(app);
+    expect(cureOf('the same delivery again')).toContain('Answer 2xx for an event that was already handled');
+    expect(cureOf('the same delivery again')).not.toContain('handled twice');
+  });
+
+  test('an answer whose body does not end counts by its status', async () => {
+    const { failed } = await examine((_, response) => void response.writeHead(418).write('{'));
+    expect(failed).toEqual([expect.objectContaining({ check: 'a valid delivery', got: '418' })]);
+  });
+
   test('another key', async () => {
     const { cureOf } = await examine(mounted(hooks({ privateKey: 'pri_other' })));
-    expect(cureOf('a valid delivery')).toContain('another key in the app');
+    expect(cureOf('a valid delivery')).toContain('the app has another key');
   });
 
   test('a handler that fails', async () => {
@@ -209,14 +232,14 @@ describe('an app with a mistake is told the cause and the cure, exit code 1', ()
       },
     };
     const { cureOf } = await examine(mounted(hooks({ handlers })));
-    expect(cureOf('a valid delivery')).toContain('its log says why');
+    expect(cureOf('a valid delivery')).toContain('see its log');
   });
 
   test.each<[string, RequestListener, string]>([
-    ['another path', express(), 'There is no such route'],
+    ['another path', express(), 'There is no route at this path'],
     ['a redirect', (_, response) => void response.writeHead(308, { location: '/x' }).end(), 'redirects'],
     ['a sign-in before it', (_, response) => void response.writeHead(403).end(), 'CSRF'],
-    ['a connection that is cut', (request) => void request.socket.destroy(), 'needs an answer'],
+    ['a connection that is cut', (request) => void request.socket.destroy(), 'Answer every delivery'],
     ['another answer', (_, response) => void response.writeHead(418).end('{"code":"TEAPOT"}'), 'TEAPOT'],
   ])('%s', async (_, listener, cure) => {
     const { code, cureOf } = await examine(listener);
@@ -234,15 +257,127 @@ describe('an app with a mistake is told the cause and the cure, exit code 1', ()
     });
     const { cureOf } = await examine(app);
     expect(cureOf('never ends')).toContain('bodyTimeout');
-    expect(cureOf('300 KB')).toContain('send 413');
+    expect(cureOf('300 KB')).toContain('Send 413');
   });
 
   test('no answer at all', async () => {
     const url = await serve(() => {});
     const { code, stdout } = await runCli(['doctor', url, '--timeout', '30ms'], setting);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/FAIL {2}a valid delivery +no answer within 0.03 s\n +Answer within the time/);
+    expect(stdout).toMatch(/FAIL {2}a valid delivery +no answer within 0.03 s\n/);
+    expect(stdout).toContain('raise --timeout');
   });
+
+  test('a --timeout that is shorter than the limit of the app is named', async () => {
+    const { failed, cureOf } = await examine(mounted(hooks({ bodyTimeout: 5_000 })), '--timeout', '300ms');
+    expect(failed.map(({ check, got }) => [check, got])).toEqual([
+      ['a body that never ends', 'no answer within 0.3 s'],
+    ]);
+    expect(cureOf('never ends')).toContain('--timeout');
+    expect(cureOf('never ends')).not.toContain('for ever');
+  });
+});
+
+describe('an endpoint that answers 200 ignored', () => {
+  const otherEvent = {
+    events: { 'refund.succeeded': z.looseObject({}) },
+    handlers: { 'refund.succeeded': () => {} },
+  } as ReceiverOptions;
+
+  test.each<[string, ReceiverOptions]>([
+    ['has no handler for the event', otherEvent],
+    ['has no handler at all', { handlers: {} }],
+    ["has the option sandbox: 'ignore'", { sandbox: 'ignore' }],
+  ])('fails when it %s, and is told both causes', async (_, options) => {
+    const { code, failed, lines, end, cureOf } = await examine(mounted(hooks(options)));
+    expect(code).toBe(1);
+    expect(failed.map(({ check, got }) => [check, got])).toEqual([
+      ['a valid delivery', '200 ignored'],
+      ['a valid delivery with other spacing', '200 ignored'],
+      ['a valid delivery after all that', '200 ignored'],
+    ]);
+    expect(cureOf('a valid delivery')).toMatch(
+      /^It answered 200 ignored: no handler ran\. .*no handler is registered for transaction\.paid.*option sandbox is 'ignore'/,
+    );
+    expect(lines).toContainEqual({
+      ...{ check: 'the same delivery again', passed: null, skipped: 'no handler ran for the first delivery' },
+    });
+    expect(end).toEqual({ passed: lines.length - 4, failed: 3, skipped: 1 });
+  });
+
+  test('is told so once, in a summary that does not say that all is well', async () => {
+    const { stdout } = await runCli(
+      ['doctor', await serve(mounted(hooks({ sandbox: 'ignore' }))), '--timeout', '1500ms'],
+      setting,
+    );
+    expect(stdout).toMatch(/^FAIL {2}a valid delivery +200 ignored$/m);
+    expect(stdout.split('no handler ran. ')).toHaveLength(2);
+    expect(stdout).toMatch(/3 failed, 1 skipped: no handler ran for the first delivery\. Fix these/);
+  });
+
+  test('is judged by its status alone when it does not say what became of the event', async () => {
+    const endpoint = hooks();
+    const app = mounted((request, response) => {
+      const end = response.end.bind(response);
+      response.end = ((text: string) => end(text.replace('outcome', 'result'))) as typeof response.end;
+      endpoint(request, response, () => {});
+    });
+    expect(await examine(app)).toMatchObject({ code: 0, failed: [], end: { failed: 0, skipped: 0 } });
+  });
+});
+
+describe('where the valid delivery is not accepted', () => {
+  const apps: [string, RequestListener, string][] = [
+    ['another path', express(), '404'],
+    ['another key', hooks({ privateKey: 'pri_other' }), '401'],
+    [
+      'nothing but 200 for what is forged',
+      (request, response) => {
+        request.resume().on('end', () => {
+          response.writeHead(String(request.headers[header]).length === 64 ? 500 : 200).end();
+        });
+      },
+      '500',
+    ],
+  ];
+
+  test.each(apps)('the other checks are skipped, and not passed: %s', async (_, listener, got) => {
+    let requests = 0;
+    const { code, lines, end, stderr } = await examine((request, response) => {
+      requests += 1;
+      listener(request, response);
+    });
+    const [first, ...others] = lines;
+    expect(first).toMatchObject({ check: 'a valid delivery', passed: false, got });
+    expect(others.length).toBeGreaterThan(15);
+    for (const { check, ...line } of others) {
+      expect([check, line]).toEqual([
+        check,
+        { passed: null, skipped: 'the valid delivery was not accepted' },
+      ]);
+    }
+    expect({ code, end, stderr, requests }).toEqual({
+      ...{ code: 1, stderr: '', requests: 1 },
+      end: { passed: 0, failed: 1, skipped: others.length },
+    });
+  });
+
+  test('a person is told so', async () => {
+    const { stdout } = await runCli(['doctor', await serve(express())], setting);
+    expect(stdout).toMatch(/^skip {2}the same delivery again +the valid delivery was not accepted$/m);
+    expect(stdout).toMatch(
+      /\n0 passed, 1 failed, \d\d skipped: the valid delivery was not accepted\. Fix this and run it again\.\n$/,
+    );
+    expect(stdout).not.toContain('handled twice');
+    expect(stdout).not.toMatch(/^pass/m);
+  });
+});
+
+test('the endpoint may be given as simulate --forward takes it', async () => {
+  const { port } = new URL(await serve(mounted(hooks())));
+  const { code, stdout } = await runCli(['doctor', `${port}/hooks`], setting);
+  expect(stdout).toContain(`to http://localhost:${port}/hooks.`);
+  expect(code).toBe(0);
 });
 
 describe('the examples', () => {
@@ -268,7 +403,7 @@ describe('the examples', () => {
 });
 
 describe('what doctor refuses', () => {
-  test('nobody listening: exit code 3, and nothing else is tried', async () => {
+  test('an endpoint where nothing listens: exit code 3', async () => {
     const url = await serve(() => {});
     for (const server of servers) server.close();
     const { code, stderr } = await runCli(['doctor', url], setting);
@@ -276,7 +411,7 @@ describe('what doctor refuses', () => {
     expect(stderr).toContain('Nothing listens at http://127.0.0.1:');
   });
 
-  test('another machine, unless somebody agrees: exit code 2', async () => {
+  test('another machine, unless a person agrees: exit code 2', async () => {
     const url = 'http://doctor.invalid/hooks';
     const unasked = await runCli(['doctor', url], setting);
     expect(unasked).toMatchObject({
@@ -295,7 +430,7 @@ describe('what doctor refuses', () => {
 
   test.each<[string, string[], Record<string, string>, string]>([
     ['no key', ['http://localhost:1'], {}, 'SERVICE_PRIVATE_KEY'],
-    ['no address', ['shop.example'], { SERVICE_PRIVATE_KEY: KEY }, 'URL is no address'],
+    ['no address', ['shop.example'], { SERVICE_PRIVATE_KEY: KEY }, 'URL "shop.example" is not the URL'],
     ['no time', ['http://localhost:1', '--timeout', 'soon'], { SERVICE_PRIVATE_KEY: KEY }, '--timeout'],
     ['no header name', ['http://localhost:1', '--header', 'a b'], { SERVICE_PRIVATE_KEY: KEY }, 'header'],
   ])('%s: exit code 2', async (_, args, env, message) => {

@@ -6,7 +6,7 @@ const changes = (sets: readonly string[], data?: string) => eventChanges('transa
 describe('--set', () => {
   test.each<[string, object]>([
     ['sandbox:=true', { sandbox: true }],
-    ['sandbox=true', { sandbox: 'true' }],
+    ['payload.flag=true', { payload: { flag: 'true' } }],
     ['payload.transaction.amount=12.50', { payload: { transaction: { amount: '12.50' } } }],
     ['payload.transaction.status:=2', { payload: { transaction: { status: 2 } } }],
     ['payload.customer.name=', { payload: { customer: { name: '' } } }],
@@ -39,7 +39,21 @@ describe('--set', () => {
     [['paylod.a=1'], 'Did you mean "payload"?'],
     [['event_name=a.b'], 'id, sandbox or payload'],
     [['payload.a:=abc'], 'For text, use --set payload.a='],
-    [['payload.a=1', 'payload.a.b=2'], 'inside of a value that is set besides'],
+    [['payload.a=1', 'payload.a.b=2'], '--set payload.a.b: payload.a is text and has no fields.'],
+    [['payload.transaction.amount.x=1'], 'payload.transaction.amount is text and has no fields.'],
+    [['payload.transaction.amount.x.y=1'], 'payload.transaction.amount is text and has no fields.'],
+    [['payload.transaction.status.x=1'], 'payload.transaction.status is a number and has no fields.'],
+    [
+      ['payload.payment_method.card.is_3d_secure.x=1'],
+      'payload.payment_method.card.is_3d_secure is true or false and has no fields.',
+    ],
+    [
+      ['payload.transaction.currency=EUR', 'payload.transaction.amount.x=1'],
+      'payload.transaction.amount is text and has no fields.',
+    ],
+    [['id.x=1'], 'id is text and has no fields.'],
+    [['sandbox.x=1'], 'sandbox is true or false and has no fields.'],
+    [['payload.a:=[1]', 'payload.a.0=2'], 'payload.a is a list and has no fields.'],
   ])('%j is refused', (sets, message) => {
     expect(() => changes(sets)).toThrow(message);
   });
@@ -53,6 +67,18 @@ describe('--data', () => {
     });
   });
 
+  test('decides what has fields, and not the sample', () => {
+    expect(() => changes(['payload.note.x=1'], '{"note":"a"}')).toThrow(
+      'payload.note is text and has no fields.',
+    );
+    expect(changes(['payload.transaction.amount.x=1'], '{"transaction":{"amount":{}}}').overrides).toEqual({
+      payload: { transaction: { amount: { x: '1' } } },
+    });
+    expect(changes(['payload.refund.id=1'], '{"refund":null}').overrides).toEqual({
+      payload: { refund: { id: '1' } },
+    });
+  });
+
   test('is a whole event when it has a name', () => {
     const event = '{"id":"evt-1","event_name":"transaction.paid","sandbox":true,"payload":{"a":1},"more":[]}';
     expect(changes([], event)).toEqual({
@@ -62,10 +88,10 @@ describe('--data', () => {
   });
 
   test.each<[string, string]>([
-    ['{', '--data is no JSON.'],
-    ['[]', '--data is no JSON object.'],
+    ['{', '--data is not JSON.'],
+    ['[]', '--data is not a JSON object.'],
     ['{"event_name":"refund.succeeded","payload":{}}', '--data is an event "refund.succeeded"'],
-    ['{"event_name":"transaction.paid"}', 'The payload in --data is no JSON object.'],
+    ['{"event_name":"transaction.paid"}', 'The payload in --data is not a JSON object.'],
   ])('%s is refused', (text, message) => {
     expect(() => changes([], text)).toThrow(message);
   });

@@ -8,14 +8,14 @@ const cause = (code: string) => ({ cause: Object.assign(new Error('x'), { code }
 describe('the exit code of a failure', () => {
   test.each<[number, string, unknown]>([
     [1, 'an answer that is an error', new ServiceError('SERVICE_FAILED', 'x', { status: 500 })],
-    [1, 'an answer that is no answer', new ConnectionError('RESPONSE_NOT_JSON', 'x')],
+    [1, 'an answer that is not JSON', new ConnectionError('RESPONSE_NOT_JSON', 'x')],
     [1, 'a connection that breaks', new ConnectionError('NETWORK_FAILED', 'x', cause('ECONNRESET'))],
     [1, 'a certificate', new ConnectionError('TLS_FAILED', 'x', cause('DEPTH_ZERO_SELF_SIGNED_CERT'))],
     [1, 'a surprise', new TypeError('x')],
     [2, 'usage', new UsageError('x')],
     [2, 'a refusal', new CommandError('x')],
     [2, 'what is wrong before anything is sent', new ConfigurationError('x')],
-    [3, 'nobody there', new ConnectionError('NETWORK_FAILED', 'x', cause('ECONNREFUSED'))],
+    [3, 'a refused connection', new ConnectionError('NETWORK_FAILED', 'x', cause('ECONNREFUSED'))],
     [3, 'no such host', new ConnectionError('NETWORK_FAILED', 'x', cause('ENOTFOUND'))],
     [4, 'a timeout', new ConnectionError('TIMED_OUT', 'x')],
   ])('is %i for %s', (code, _, error) => {
@@ -32,5 +32,14 @@ describe('the exit code of a failure', () => {
     const { text, line } = describeFailure(new Error('no such file pri_c4nary"'));
     expect(text).toBe('no such file pri_…"');
     expect(JSON.stringify(line)).not.toContain('c4nary');
+  });
+
+  test.each([
+    'It is not a live private key (pri_…), or a current access token.',
+    'Give a key that begins with "pri_sim_".',
+    'They begin with pri_sim_ or pri_sandbox_sim_.',
+    'A live key begins with pri_, a sandbox key with pri_sandbox_ (see the dashboard).',
+  ])('the prefix of keys in advice is kept: %s', (advice) => {
+    expect(describeFailure(new Error(advice)).text).toBe(advice);
   });
 });

@@ -65,18 +65,36 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
   test.each<[string[], string, string]>([
     [['webhook'], 'There is no command "webhook". Did you mean "webhooks"?', ' --help'],
     [['sing'], 'Did you mean "sign"?', ' --help'],
-    [['webhooks'], '`webhooks` takes one of list, create', ' --help'],
-    [['webhooks', 'ls'], '`webhooks` takes one of list', ' --help'],
+    [['webhooks'], '`webhooks` needs one of list, create', ' --help'],
+    [['webhooks', 'ls'], '`webhooks` needs one of list', ' --help'],
     [['webhooks', 'lsit'], 'Did you mean "list"?', ' --help'],
     [['webhooks', 'create'], '`webhooks create` needs URL', 'webhooks create --help'],
     [['webhooks', 'delete', 'a', 'b'], 'takes no argument "b"', 'webhooks delete --help'],
-    [['sign', '--boddy', 'x'], 'There is no option --boddy. Did you mean "--body"?', 'sign --help'],
-    [['sign', '-x'], 'There is no option like that', 'sign --help'],
-    [['sign', '--body'], "'--body", 'sign --help'],
-    [['sign', '--json=5'], '--json', 'sign --help'],
-    [['--json', 'sign'], 'The command comes first', ' --help'],
-    [['completion', 'tcsh'], 'no completion for "tcsh"', 'completion --help'],
-    [['doctor', 'localhost'], 'URL is no address', 'doctor --help'],
+    [
+      ['sign', '--boddy', 'x'],
+      'Unknown option --boddy. Did you mean "--body"? `sign` takes --body, --key-file, --json, --help.',
+      'sign --help',
+    ],
+    [['sign', '-x'], 'Unknown option -x. `sign` takes --body,', 'sign --help'],
+    [['sign', '--body'], '--body needs a value, such as --body @event.json.', 'sign --help'],
+    [
+      ['sign', '--key-file', '--body', 'x'],
+      '--key-file needs a value, such as --key-file key.txt.',
+      'sign --help',
+    ],
+    [
+      ['simulate', '--port', '--forward', '3000'],
+      '--port needs a value, such as --port 4747. A value that begins with a hyphen is written --port=-x.',
+      'simulate --help',
+    ],
+    [['sign', '--json=5'], '--json takes no value.', 'sign --help'],
+    [['resend'], 'There is no command "resend". Did you mean "deliveries resend"?', ' --help'],
+    [['resnd', 'x'], 'Did you mean "deliveries resend"?', ' --help'],
+    [['ensure', 'x'], 'Did you mean "webhooks ensure"?', ' --help'],
+    [['list'], 'Did you mean "deliveries list" or "webhooks list"?', ' --help'],
+    [['--json', 'sign'], 'Give the command first', ' --help'],
+    [['completion', 'tcsh'], 'SHELL "tcsh" is not one of bash', 'completion --help'],
+    [['doctor', 'localhost'], 'URL "localhost" is not the URL of an endpoint', 'doctor --help'],
   ])('%j', async (argv, message, help) => {
     const { code, stdout, stderr } = await runCli(argv, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
     if (argv.includes('--json')) expect(JSON.parse(stderr).error.message).toContain(message);
@@ -85,6 +103,22 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
       expect(stderr).toMatch(new RegExp(`See payment-webhooks .*${help.trim()}\n$`));
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
+
+  test.each(commands.map((row) => [row.name, row] as const))(
+    'an option of `%s` without its value is told what to type',
+    async (name, { load }) => {
+      const { options, arguments: positionals } = await load();
+      for (const [option, { type }] of Object.entries(options)) {
+        if (type === 'boolean') continue;
+        const words = [...name.split(' '), ...positionals.map(() => 'x'), `--${option}`];
+        const { code, stderr } = await runCli(words, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
+        expect({ code, stderr }).toEqual({
+          code: 2,
+          stderr: expect.stringMatching(`^--${option} needs a value, such as --${option} [^ ]+\\.\n`),
+        });
+      }
+    },
+  );
 
   test.each([['--key'], ['--private-key'], ['--token'], ['--secret'], ['--access-token']])(
     'a credential after %s is refused with the reason, and not repeated',
@@ -120,8 +154,8 @@ describe('colours', () => {
   const paint = (isTTY: boolean, env: Record<string, string>) => painter({ isTTY }, env)('red', 'x');
 
   test('are for terminals only, and never with NO_COLOR', () => {
-    expect(paint(true, {})).toBe('\u001b[31mx\u001b[0m');
-    expect(paint(true, { NO_COLOR: '' })).toBe('\u001b[31mx\u001b[0m');
+    expect(paint(true, {})).toBe('\u001b[31mx\u001b[39m');
+    expect(paint(true, { NO_COLOR: '' })).toBe('\u001b[31mx\u001b[39m');
     for (const plain of [paint(false, {}), paint(true, { NO_COLOR: '1' }), paint(true, { TERM: 'dumb' })]) {
       expect(plain).toBe('x');
     }

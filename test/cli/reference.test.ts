@@ -33,7 +33,7 @@ describe('the table of commands, the help, the completion and docs/cli.md', () =
         expect(fish).toMatch(new RegExp(`in ${name}' -l ${option} `));
       }
       for (const argument of positionals) expect(oneLine).toContain(`${argument.name} ${argument.about}`);
-      for (const [line] of examples) {
+      for (const line of Object.keys(examples)) {
         expect(help).toContain(line);
         expect(page).toContain(line);
       }
@@ -44,7 +44,7 @@ describe('the table of commands, the help, the completion and docs/cli.md', () =
     'give examples of `%s` that can be read',
     async (name, { load }) => {
       const { examples, options } = await load();
-      for (const [line] of examples) {
+      for (const line of Object.keys(examples)) {
         const [, typed = ''] = /payment-webhooks (.*?)(?: \||\)| >| <|$)/.exec(line) ?? [];
         expect(typed).toMatch(new RegExp(`^${name}(?= |$)`));
         for (const [, option = ''] of typed.matchAll(/--([\w-]+)/g))

@@ -52,7 +52,7 @@ describe('sign', () => {
     const path = file('event.json', '{}');
     const { code, stdout, stderr } = await runCli(['sign', '--body', path], { env });
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${openssl(path)}\n` });
-    expect(stderr).toContain(`the file would be @${path}`);
+    expect(stderr).toContain(`To read the file, give @${path}`);
   });
 
   test('prints one JSON object with --json', async () => {
@@ -70,7 +70,7 @@ describe('sign', () => {
   );
 
   test.each<[string, string[], Record<string, string>, string]>([
-    ['without a key', [], {}, 'set SERVICE_PRIVATE_KEY'],
+    ['without a key', [], {}, 'Set SERVICE_PRIVATE_KEY'],
     ['with an empty key', [], { SERVICE_PRIVATE_KEY: '' }, 'SERVICE_PRIVATE_KEY is empty'],
     ['with a key that has spaces', [], { SERVICE_PRIVATE_KEY: ' pri_c4nary' }, 'white space'],
     ['with a key file that is not there', ['--key-file', '/nowhere/c4nary'], env, 'cannot be read (ENOENT)'],
@@ -85,7 +85,7 @@ describe('sign', () => {
   test('is refused with a key file that is empty, or that holds several keys', async () => {
     for (const [content, message] of [
       ['', 'is empty'],
-      ['pri_c4nary\npri_other\n', 'holds 2 lines'],
+      ['pri_c4nary\npri_other\n', 'holds 2 keys'],
       ['pri_c4nary \n', 'white space'],
     ] as const) {
       const { code, stderr } = await runCli(['sign', '--key-file', file('key', content)], { stdin: 'x' });

@@ -43,7 +43,7 @@ export async function startSimulate(
       stdout += bytes;
       const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout) ?? [];
       // The last of the first lines: what is asked for on the command line is done by then.
-      if (found && stdout.includes('sim_token_none')) resolve(found);
+      if (found && /More keys and tokens|sim_token_none/.test(stdout)) resolve(found);
     });
     void ended.then(({ code }) => reject(new Error(`simulate ended with ${code}: ${stdout}${stderr}`)));
   });

@@ -39,16 +39,32 @@ const file = (name: string, content: string) => {
 };
 
 describe('simulate', () => {
-  test('names the page, the API, the keys and the tokens in its first lines, and ends with 0 when asked to', async () => {
+  test('begins with what to paste into the app and how to trigger an event, and ends with 0 when asked to', async () => {
     const program = await start(['--forward', '3999/hooks']);
     const { baseUrl } = program;
-    expect(program.stdout().split('\n').slice(0, 14)).toEqual([
+    expect(program.stdout().split('\n')).toEqual([
       'The service runs on this machine.',
+      '',
+      'Start your app with its key, and trigger an event in another terminal:',
+      '',
+      '  SERVICE_PRIVATE_KEY=pri_sim_dev',
+      `  npx payment-webhooks trigger transaction.paid --url ${baseUrl}`,
       '',
       `page          ${baseUrl}/`,
       `API base URL  ${baseUrl}`,
       'delivers to   http://localhost:3999/hooks',
       '',
+      'More keys and tokens: start with --credentials.',
+      '',
+      '',
+    ]);
+    program.child.kill('SIGINT');
+    expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+
+  test('names every key and token with --credentials', async () => {
+    const program = await start(['--credentials']);
+    expect(program.stdout().split('\n').slice(11)).toEqual([
       'key    pri_sim_dev          everything on /api/v2; signs every delivery',
       'key    pri_sandbox_sim_dev  everything on /sandbox/api/v2, 401 on /api/v2',
       'key    pri_sim_inactive     403: inactive account',
@@ -57,9 +73,55 @@ describe('simulate', () => {
       'token  sim_token_read       403 on writes',
       'token  sim_token_none       403 everywhere',
       '',
+      '',
     ]);
-    program.child.kill('SIGINT');
-    expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+
+  test('prints a trigger command that a shell runs as it stands, without --url where it is not needed', async () => {
+    const program = await start();
+    const [command = ''] = /npx payment-webhooks (trigger .*)$/m.exec(program.stdout())?.slice(1) ?? [];
+    const app = await endpoint(200);
+    await call(`${program.baseUrl}/_sim/webhooks`, { method: 'POST', body: { url: app.url } });
+    expect((await built.run(command.split(' '))).code).toBe(0);
+    await until(() => app.received.length === 1);
+    const { port } = new URL(program.baseUrl);
+    program.child.kill('SIGTERM');
+    await program.ended;
+    const usual = await start(['--port', port], { SERVICE_SIM_URL: program.baseUrl });
+    expect(usual.stdout()).toMatch(/^ {2}npx payment-webhooks trigger transaction\.paid$/m);
+  });
+
+  test('quotes a key that a shell would expand', async () => {
+    const program = await start(['--key-file', file('hard-key', "pri_sim_$HOME'`id`\n")]);
+    const [assignment = ''] = /SERVICE_PRIVATE_KEY=.*/.exec(program.stdout()) ?? [];
+    const { stdout } = spawnSync('sh', ['-c', `${assignment}; printf %s "$SERVICE_PRIVATE_KEY"`]);
+    expect(stdout.toString()).toBe("pri_sim_$HOME'`id`");
+  });
+
+  test('answers to other machines by the hosts that it is given', async () => {
+    const program = await start([
+      '--host',
+      '0.0.0.0',
+      '--allow-host',
+      'simulator',
+      '--allow-host',
+      'fd00::7',
+    ]);
+    const { port } = new URL(program.baseUrl);
+    expect(program.stdout()).toContain(
+      `other machines  http://simulator:${port}\nother machines  http://[fd00::7]:${port}\n`,
+    );
+    expect(program.stderr()).toContain('can be reached from other machines');
+    const statusFor = (host: string) =>
+      spawnSync('curl', [
+        ...['-s', '-o', '/dev/null', '-w', '%{http_code}', '-H', `Host: ${host}`],
+        `${program.baseUrl}/_sim/readyz`,
+      ]).stdout.toString();
+    expect([statusFor('simulator:1'), statusFor('[fd00::7]'), statusFor('evil.example')]).toEqual([
+      '200',
+      '200',
+      '403',
+    ]);
   });
 
   test('forwards signed events to an app, and prints a line for each attempt with its diagnosis', async () => {
@@ -74,7 +136,7 @@ describe('simulate', () => {
     });
     const [first] = app.received;
     expect(first?.headers['x-service-signature']).toBe(opensslHmac(first?.body as Buffer, 'pri_sim_dev'));
-    const lines = program.stdout().split('\n').slice(14);
+    const lines = program.stdout().split('\n').slice(13);
     expect(lines).toEqual([
       expect.stringMatching(
         /^\d\d:\d\d:\d\d {2}retrying {3}transaction\.paid {2}\w{8} {2}→ http:\/\/localhost:\d+\/hooks {2}500 {2}\d+ ms {2}attempt 1, next retry at \d\d:\d\d:\d\d$/,
@@ -128,6 +190,8 @@ describe('simulate', () => {
         attempt: 1,
         status: 'delivered',
         answer: 200,
+        reason: null,
+        outcome: null,
         url: app.url,
       }),
     ]);
@@ -141,14 +205,22 @@ describe('simulate', () => {
     const tampered = await ask(program, 'trigger', 'transaction.paid', '--fault', 'tamper_body');
     expect(tampered.code).toBe(0);
     await until(() => program.stdout().includes('fault tamper_body'));
-    expect(program.stdout()).toMatch(/retrying .* 401 .*\n +Refused, and rightly/);
+    expect(program.stdout()).toMatch(/retrying .* 401 .*\n +Refused, as it should be/);
+    await ask(program, 'trigger', 'refund.succeeded', '--force', '--wait');
+    await until(() => program.stdout().includes('refund.succeeded'));
+    expect(program.stdout()).toMatch(
+      /delivered {2}transaction\.paid .* 200 processed {2}\d+ ms {2}attempt 1$/m,
+    );
+    expect(program.stdout()).toMatch(
+      /delivered {2}refund\.succeeded .* 200 ignored {2}\d+ ms {2}attempt 1$/m,
+    );
   });
 
   test('takes the keys of a key file, and signs with them', async () => {
     const app = await endpoint(200);
     const keys = file('keys', 'pri_sim_mine\npri_sandbox_sim_mine\n');
-    const program = await start(['--key-file', keys, '--forward', app.url]);
-    expect(program.stdout()).toContain('key    pri_sim_mine ');
+    const program = await start(['--key-file', keys, '--forward', app.url, '--credentials']);
+    expect(program.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_mine\n');
     expect(program.stdout()).toContain('key    pri_sandbox_sim_mine ');
     await ask(program, 'trigger', 'transaction.paid', '--wait');
     const [first] = app.received;
@@ -157,11 +229,11 @@ describe('simulate', () => {
 
   test('takes a key of the environment only when it is made for a simulator, and never shows another', async () => {
     const own = await start([], { SERVICE_PRIVATE_KEY: 'pri_sim_env' });
-    expect(own.stdout()).toContain('key    pri_sim_env ');
+    expect(own.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_env\n');
     expect(own.stderr()).toBe('');
     const real = await start([], { SERVICE_PRIVATE_KEY: 'pri_c4nary' });
-    expect(real.stdout()).toContain('key    pri_sim_dev ');
-    expect(real.stderr()).toContain('SERVICE_PRIVATE_KEY holds no key of a simulator');
+    expect(real.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_dev\n');
+    expect(real.stderr()).toContain('SERVICE_PRIVATE_KEY does not hold a simulator key');
     expect(real.stdout() + real.stderr()).not.toContain('c4nary');
   });
 
@@ -179,6 +251,33 @@ describe('simulate', () => {
     expect(second.stdout()).toMatch(/^The service runs on this machine\.\n/);
     const { stdout } = await ask(second, 'webhooks', 'list', '--json');
     expect(stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('names every webhook that it delivers to, and which of them gets only a part', async () => {
+    const state = join(folder, 'webhooks.json');
+    const none = await start(['--state', state]);
+    expect(none.stdout()).toMatch(
+      /^delivers to +no webhook yet: start with --forward 3000\/hooks, or register one/m,
+    );
+    await ask(none, 'webhooks', 'create', 'http://127.0.0.1:1/part', '--events', 'a.b,c.d');
+    const paused = await ask(none, 'webhooks', 'create', 'http://127.0.0.1:1/paused', '--json');
+    const { id } = JSON.parse(paused.stdout);
+    await call(`${none.baseUrl}/_sim/webhooks/${id}`, { method: 'PUT', body: { paused: true } });
+    none.child.kill('SIGTERM');
+    await none.ended;
+    const program = await start([
+      '--state',
+      state,
+      '--forward',
+      'http://127.0.0.1:1/part',
+      '--forward',
+      '1/all',
+    ]);
+    expect(program.stdout().match(/^delivers to .*$/gm)).toEqual([
+      'delivers to   http://127.0.0.1:1/part (only a.b, c.d)',
+      'delivers to   http://127.0.0.1:1/paused (paused)',
+      'delivers to   http://localhost:1/all',
+    ]);
   });
 
   test('gives the same ids with the same --seed', async () => {
@@ -213,13 +312,13 @@ describe('simulate', () => {
   test('says where the page is when no browser can be opened', async () => {
     const program = await start(['--open'], { PATH: '/nonexistent' });
     await until(() => program.stderr() !== '');
-    expect(program.stderr()).toBe(`No browser could be opened: go to ${program.baseUrl}/\n`);
+    expect(program.stderr()).toBe(`The browser did not open. Go to ${program.baseUrl}/\n`);
   });
 
   test.each<[string, string[], Record<string, string>, string]>([
-    ['a port that is none', ['--port', '70000'], {}, '--port "70000" is no port'],
-    ['a schedule that is none', ['--retry', 'fsat'], {}, 'retry[0] is "fsat"'],
-    ['a place that is none', ['--forward', 'a b'], {}, '--forward "a b" is no place'],
+    ['an invalid port', ['--port', '70000'], {}, '--port "70000" is not a whole number from 0 to 65535'],
+    ['an invalid schedule', ['--retry', 'fsat'], {}, '--retry "fsat" is not a schedule'],
+    ['an invalid URL', ['--forward', 'a b'], {}, '--forward "a b" is not the URL'],
     ['a public host', ['--forward', 'http://93.184.216.34/hooks'], {}, '--allow-target'],
     [
       'a metadata address',
@@ -239,7 +338,8 @@ describe('simulate', () => {
     const key = file('real-key', 'pri_c4nary\n');
     const { code, stderr } = await built.run(['simulate', '--port', '0', '--key-file', key]);
     expect(code).toBe(2);
-    expect(stderr).toContain('takes only keys made for it');
+    expect(stderr).toContain('does not begin with "pri_sim_"');
+    expect(stderr).toContain('Give a key made for the simulator');
     expect(stderr).not.toContain('c4nary');
   });
 
@@ -272,6 +372,9 @@ describeInTerminal('simulate in a terminal', () => {
     const type = (key: string) => program.child.stdin.write(key);
     await until(() => seen().includes('q  quit'));
     expect(seen()).toContain('s  stop or start the demo endpoint');
+    expect(seen()).not.toContain('sim_token_none');
+    type('c');
+    await until(() => seen().includes('token  sim_token_none       403 everywhere'));
     type('t');
     await until(() => /delivered.*attempt 1/.test(seen()));
     expect(seen()).toContain('\u001b[32mdelivered');
@@ -283,7 +386,7 @@ describeInTerminal('simulate in a terminal', () => {
     await until(() => /retrying.*ECONNREFUSED.*next retry at/.test(seen()));
     expect(seen()).toContain('Nothing listens at this address.');
     type('s');
-    await until(() => seen().includes('The demo endpoint is back.'));
+    await until(() => seen().includes('The demo endpoint is running again.'));
     await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);
     type('q');
     expect((await program.ended).code).toBe(0);

@@ -48,8 +48,8 @@ describe('verify', () => {
       '40 of 64 digits, and those are right',
     ],
     ['another signature cut short', 'truncated', body, body, () => 'abc', '3 of 64 digits.'],
-    ['a body cut short', 'truncated', body, body.slice(0, 300), (s) => s, 'breaks off after'],
-    ['a body cut inside a text', 'truncated', '{"a":"bc"}', '{"a":"b', (s) => s, 'breaks off after 7 bytes'],
+    ['a body cut short', 'truncated', body, body.slice(0, 300), (s) => s, 'ends early, after'],
+    ['a body cut inside a text', 'truncated', '{"a":"bc"}', '{"a":"b', (s) => s, 'ends early, after 7 bytes'],
     ['a BOM that came', 'bom', body, BOM + body, (s) => s, 'without a byte-order mark'],
     ['a BOM that went', 'bom', BOM + body, body, (s) => s, 'with a byte-order mark'],
     ['a newline that came', 'trailing_newline', body, `${body}\n`, (s) => s, 'without its trailing newline'],
@@ -105,9 +105,9 @@ describe('verify', () => {
       (s) => s,
       'as Go writes it',
     ],
-    ['a prefix', 'signature_form', body, body, (s) => `sha256=${s}`, 'though the right ones are in it'],
-    ['white space', 'signature_form', body, body, (s) => ` ${s}`, 'though the right ones are in it'],
-    ['rubbish behind it', 'signature_form', body, body, (s) => `${s}zz`, 'though the right ones are in it'],
+    ['a prefix', 'signature_form', body, body, (s) => `sha256=${s}`, 'though it contains the right ones'],
+    ['white space', 'signature_form', body, body, (s) => ` ${s}`, 'though it contains the right ones'],
+    ['rubbish behind it', 'signature_form', body, body, (s) => `${s}zz`, 'though it contains the right ones'],
     ['base64', 'signature_form', body, body, (s) => Buffer.from(s, 'hex').toString('base64'), 'in base64'],
     ['something else', 'signature_form', body, body, () => 'hello', 'not exactly 64 hexadecimal digits.'],
     ['nothing', 'signature_missing', body, body, () => '', 'no signature'],
@@ -119,10 +119,11 @@ describe('verify', () => {
       (s) => s,
       'were not signed with this key',
     ],
-    ['a body that is no JSON', 'wrong_key', body, 'id=1&name=2', (s) => s, 'Wrong key'],
+    ['a body that is not JSON', 'wrong_key', body, 'id=1&name=2', (s) => s, 'Wrong key'],
     ['no body', 'wrong_key', body, '', (s) => s, 'Wrong key'],
   ])('names %s: %s', async (_, difference, signed, received, change, message) => {
     const found = await verdict(received, change(hmac(signed)));
+    expect(Object.keys(found)).toEqual(['code', 'valid', 'difference', 'message', 'cure']);
     expect(found).toMatchObject({ code: 1, valid: false, difference });
     expect(found.message).toContain(message);
     expect(found.cure.length).toBeGreaterThan(20);
@@ -140,7 +141,7 @@ describe('verify', () => {
     expect(JSON.stringify(found)).not.toContain(KEY);
   });
 
-  test('prints the difference and its cure for a person', async () => {
+  test('prints the difference and the fix for a person', async () => {
     const { code, stdout } = await runCli(['verify', '--signature', hmac(body).toUpperCase()], {
       env,
       stdin: body,
@@ -152,6 +153,38 @@ describe('verify', () => {
   test('survives a document so deep that nothing can write it', async () => {
     const deep = '['.repeat(20_000) + ']'.repeat(20_000);
     expect(await verdict(deep, hmac('other'))).toMatchObject({ code: 1, difference: 'wrong_key' });
+  });
+
+  // Minutes to days for a scan that begins again at each of them.
+  describe('reads a body of 1 MB in linear time', () => {
+    const size = 1_000_000;
+    const lists = (inside: string) => '['.repeat(200) + inside + ']'.repeat(200);
+
+    test.each<[string, string, string]>([
+      ['escaped quotes in a text that never ends', `{"a":"${'\\"'.repeat(size / 2)}`, 'truncated'],
+      ['quotes', `{${'"'.repeat(size)}`, 'truncated'],
+      ['backslashes', `{"${'\\'.repeat(size)}`, 'truncated'],
+      ['line breaks', `{${'\r\n'.repeat(size / 2)}}`, 'wrong_key'],
+      ['line breaks at the end', `{}${'\n'.repeat(size)}x`, 'wrong_key'],
+      ['brackets that are not closed', '['.repeat(size), 'truncated'],
+      ['numbers deep inside of lists', lists(`1${',1'.repeat(size / 2)}`), 'wrong_key'],
+      ['white space', `{${' '.repeat(size)}`, 'truncated'],
+    ])('%s', async (_, received, difference) => {
+      expect(await verdict(received, hmac('other'))).toMatchObject({ code: 1, difference });
+    });
+
+    test('line breaks that were added', async () => {
+      const found = await verdict(body + '\n'.repeat(size), hmac(body));
+      expect(found).toMatchObject({ code: 1, difference: 'trailing_newline' });
+    });
+
+    test('a key file of line breaks', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'verify-'));
+      writeFileSync(join(folder, 'keys'), `${KEY}${'\n'.repeat(size)}x\n`);
+      const args = ['verify', '--signature', hmac(body), '--key-file', join(folder, 'keys')];
+      expect(await runCli(args, { stdin: body })).toMatchObject({ code: 2 });
+      rmSync(folder, { recursive: true });
+    });
   });
 
   describe('with several keys in a file', () => {

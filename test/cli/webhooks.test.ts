@@ -14,7 +14,7 @@ import { runCli, type Setting } from './run-cli.js';
 
 let server: SpecServer;
 let folder: string;
-/** An address where nobody listens. */
+/** An address where nothing listens. */
 let nowhere: string;
 beforeAll(async () => {
   const stopped = await startSpecServer();
@@ -96,8 +96,23 @@ describe('the webhooks of a simulator', () => {
   test('a key of a simulator in the environment, or of a key file, is', async () => {
     const key = 'pri_sim_other';
     await runCli(['account'], { env: { SERVICE_SIM_URL: server.baseUrl, SERVICE_PRIVATE_KEY: key } });
-    await runCli(['account', '--key-file', keyFile(PRIVATE_KEY)], simulator());
-    expect(sentKeys()).toEqual([basic(key), basic(PRIVATE_KEY)]);
+    await runCli(['account', '--key-file', keyFile('pri_sim_file')], simulator());
+    expect(sentKeys()).toEqual([basic(key), basic('pri_sim_file')]);
+  });
+
+  test('a live key of a key file is not sent to it either', async () => {
+    for (const url of [[], ['--url', server.baseUrl]]) {
+      const { code, stderr } = await runCli(
+        ['account', '--key-file', keyFile('pri_c4nary'), ...url],
+        simulator(),
+      );
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(/^The key in --key-file is not a simulator's.*--live/),
+      });
+      expect(stderr).not.toContain('c4nary');
+    }
+    expect(server.requests).toEqual([]);
   });
 
   test('a sandbox key of a simulator goes to the sandbox endpoints', async () => {
@@ -154,7 +169,7 @@ describe('the webhooks of the service itself', () => {
     test.each(['y', 'yes', 'Y'])('after the answer %s', async (answer) => {
       const { code, stderr } = await remove({ tty: true, stdin: `${answer}\n` });
       expect(code).toBe(0);
-      expect(stderr).toContain('Delete the webhook w1 from the live account?');
+      expect(stderr).toContain('Delete webhook w1 from the live account?');
       expect(server.webhooks.size).toBe(0);
     });
 
@@ -169,7 +184,7 @@ describe('the webhooks of the service itself', () => {
       expect(server.webhooks.size).toBe(1);
     });
 
-    test('not where nobody can be asked, unless --yes is given', async () => {
+    test('not without a terminal, unless --yes is given', async () => {
       const refused = await remove({ stdin: 'y\n' });
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain('--yes');
@@ -186,10 +201,16 @@ describe('failures', () => {
     ['an inactive account', ['account'], { SERVICE_PRIVATE_KEY: INACTIVE_KEY }, 1, 'answered 403'],
     ['an unknown id', ['webhooks', 'delete', 'x', '--yes'], {}, 1, 'answered 404'],
     ['an address that is refused', ['webhooks', 'create', 'https://refused.example'], {}, 1, 'not public'],
-    ['an address that is none', ['webhooks', 'create', 'shop.example'], {}, 2, 'url is no absolute address'],
-    ['an id that leads elsewhere', ['webhooks', 'delete', '..', '--yes'], {}, 2, 'no id'],
+    ['an invalid address', ['webhooks', 'create', 'shop.example'], {}, 2, 'URL is not an absolute URL'],
+    ['an id that leads elsewhere', ['webhooks', 'delete', '..', '--yes'], {}, 2, 'id is missing or invalid'],
     ['nothing to update', ['webhooks', 'update', 'w1'], {}, 2, 'Give --url, --events, or both.'],
-    ['no events', ['webhooks', 'ensure', url, '--events', ''], {}, 2, 'events is no list of names'],
+    [
+      'no events',
+      ['webhooks', 'ensure', url, '--events', ''],
+      {},
+      2,
+      '--events "" is not a list of event names',
+    ],
   ])('%s: exit code and reason, for people and for programs', async (_, args, env, code, message) => {
     const setting = { env: { ...live().env, ...env } };
     const people = await runCli([...args, '--live'], setting);
@@ -203,7 +224,7 @@ describe('failures', () => {
     expect(people.stderr + program.stderr).not.toContain('c4nary');
   });
 
-  test('nobody listening is exit code 3, and the message says how to start a simulator', async () => {
+  test('exit code 3 when nothing listens, with how to start a simulator', async () => {
     const { code, stderr } = await runCli(['account', '--url', nowhere]);
     expect(code).toBe(3);
     expect(stderr).toContain('payment-webhooks simulate');

@@ -41,11 +41,11 @@ const failure = (promise: Promise<unknown>): Promise<ServiceError> =>
 const MIB = 1_048_576;
 
 describe('an answer that is not what it should be', () => {
-  test('200 with HTML is no JSON, and the message asks after the address', async () => {
+  test('200 with HTML is not JSON, and the message says to check the address', async () => {
     server.once((_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hi'));
     const error = await failure(clientOf().account.me());
     expect(error).toMatchObject({ name: 'ConnectionError', code: 'RESPONSE_NOT_JSON' });
-    expect(error.message).toContain('GET /api/v2/account/me: answered 200 with text/html');
+    expect(error.message).toContain('GET /api/v2/account/me was answered 200 with text/html instead of JSON');
     expect(error.message).toContain('baseUrl');
     expect(error).not.toHaveProperty('status');
     expect(server.requests).toHaveLength(1);
@@ -55,12 +55,12 @@ describe('an answer that is not what it should be', () => {
     ['nothing', ''],
     ['white space', ' \n'],
     ['half a document', '{"data":['],
-  ])('200 with %s is no JSON', async (_, body) => {
+  ])('200 with %s is not JSON', async (_, body) => {
     server.once((_, response) => response.writeHead(200).end(body));
     await expect(clientOf().webhooks.list()).rejects.toMatchObject({ code: 'RESPONSE_NOT_JSON' });
   });
 
-  test('a deletion needs no body, and passes over one that is there', async () => {
+  test('a deletion needs no body, and ignores one', async () => {
     for (const body of ['', 'gone', '{"data":null}']) {
       server.once((_, response) => response.writeHead(200).end(body));
       await expect(clientOf().webhooks.delete('w1')).resolves.toBeUndefined();
@@ -77,7 +77,7 @@ describe('an answer that is not what it should be', () => {
   test.each([
     ['without a length', false],
     ['with a length', true],
-  ])('the cap is exact, %s', async (_, declared) => {
+  ])('the limit is exact, %s', async (_, declared) => {
     const answer = (bytes: number) =>
       server.once((_, response) => {
         const body = JSON.stringify({ x: 'x'.repeat(bytes - 8) });
@@ -99,7 +99,7 @@ describe('an answer that is not what it should be', () => {
     await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'RESPONSE_TOO_LARGE' });
   });
 
-  test('a body that never ends is left at the cap, and its sender stopped', async () => {
+  test('a body that never ends is aborted at the limit, and its sender stopped', async () => {
     let written = 0;
     const stopped = new Promise<void>((resolve) => {
       server.once((_, response) => {
@@ -117,7 +117,7 @@ describe('an answer that is not what it should be', () => {
     expect(written).toBeLessThan(20 * MIB);
   });
 
-  test('a body that trickles for ever ends with the timeout', async () => {
+  test('a body that trickles without end is aborted by the timeout', async () => {
     server.once((_, response) => {
       response.writeHead(200);
       const timer = setInterval(() => response.write(' '), 20);
@@ -127,7 +127,7 @@ describe('an answer that is not what it should be', () => {
     await expect(running).rejects.toMatchObject({ code: 'TIMED_OUT' });
   });
 
-  test('what is no HTTP at all is a network fault', async () => {
+  test('a server that does not speak HTTP is a network failure', async () => {
     const tcp = closing(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')));
     await once(tcp.listen(0, '127.0.0.1'), 'listening');
     const { port } = tcp.address() as { port: number };
@@ -135,14 +135,14 @@ describe('an answer that is not what it should be', () => {
     await expect(client.account.me()).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
   });
 
-  test('nobody listening is a network fault that says so', async () => {
+  test('a port where nothing listens is a network failure that says so', async () => {
     const tcp = createTcpServer();
     await once(tcp.listen(0, '127.0.0.1'), 'listening');
     const { port } = tcp.address() as { port: number };
     await new Promise((resolve) => tcp.close(resolve));
     const error = await failure(clientOf({ baseUrl: `http://127.0.0.1:${port}`, retries: 0 }).account.me());
     expect(error).toMatchObject({ code: 'NETWORK_FAILED', cause: { code: 'ECONNREFUSED' } });
-    expect(error.message).toContain('nothing listens there');
+    expect(error.message).toContain('nothing listens at that address');
   });
 
   test('JSON of another shape is an error that names the codec', async () => {
@@ -165,7 +165,7 @@ describe('an answer that is not what it should be', () => {
   test.each([
     ['objects', '{"a":', '1', '}'],
     ['lists', '[', '', ']'],
-  ])('%s 50,000 levels deep are an error and no crash', async (_, open, middle, close) => {
+  ])('%s 50,000 levels deep are an error, not a crash', async (_, open, middle, close) => {
     const body = open.repeat(50_000) + middle + close.repeat(50_000);
     for (const status of [200, 400]) {
       server.once((_, response) => response.writeHead(status).end(body));

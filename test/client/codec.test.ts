@@ -25,7 +25,7 @@ describe('the default codec', () => {
     expect(codec.webhook({ ...record, id: 7 }).id).toBe('7');
   });
 
-  test('takes a record with an id for itself, though it has a field data', () => {
+  test('reads a record with an id as itself, although it has a field data', () => {
     const account = { id: 'a', data: { plan: 'x' } };
     expect(codec.account(account)).toEqual(account);
   });

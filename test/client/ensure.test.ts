@@ -73,7 +73,7 @@ describe('ensure, alone', () => {
     'http://shop.example/hooks',
     'https://other.example/hooks',
     'no address at all',
-  ])('the webhook at %s is somebody else and stays as it is', async (other) => {
+  ])('the webhook at %s is another one and is not changed', async (other) => {
     register('other', other, ['refund.succeeded']);
     const before = structuredClone(server.webhooks.get('other'));
     await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'created' });
@@ -81,7 +81,7 @@ describe('ensure, alone', () => {
     expect(server.webhooks.size).toBe(2);
   });
 
-  test('of two that are there already it takes the one that fits, else the first by id, and deletes none', async () => {
+  test('of two registered webhooks it takes the one that fits, else the first by id, and deletes neither', async () => {
     register('b', url, ['transaction.paid']);
     register('a', url, ['refund.succeeded']);
     await expect(client.webhooks.ensure({ url, events: ['transaction.paid'] })).resolves.toMatchObject({
@@ -103,7 +103,7 @@ describe('ensure, alone', () => {
 });
 
 describe('ensure, by two deploys at once', () => {
-  test('whatever the order of events, one webhook is left, and every deploy is told of one', async () => {
+  test('in any order of events one webhook remains, and every deploy gets one', async () => {
     server.always((_, __, next) => setTimeout(next, Math.random() * 60));
     const urls = Array.from({ length: 12 }, (_, index) => `https://shop.example/hooks/${index}`);
     const told = await Promise.all(
@@ -162,7 +162,7 @@ describe('ensure, by two deploys at once', () => {
     expect([...server.webhooks.keys()]).toEqual(['b']);
   });
 
-  test('when the rival vanished after ours was withdrawn, it registers again: never none', async () => {
+  test('when the rival is deleted after ours was, it registers again: a webhook always remains', async () => {
     const ids = ['b', 'c'];
     server.makeId = () => ids.shift() ?? 'd';
     server.once((_, __, next) => {
@@ -181,7 +181,7 @@ describe('ensure, by two deploys at once', () => {
     expect([...server.webhooks.keys()]).toEqual(['c']);
   });
 
-  test('a webhook that is deleted before its update is registered anew', async () => {
+  test('a webhook that is deleted before its update is registered again', async () => {
     register('w1', url, ['refund.succeeded']);
     server.once((_, __, next) => {
       next();
@@ -191,7 +191,7 @@ describe('ensure, by two deploys at once', () => {
     expect(server.webhooks.size).toBe(1);
   });
 
-  test('rivals that come back without end do not keep it for ever: one too many is better than none', async () => {
+  test('rivals without end do not keep it running: one webhook too many is better than no webhook', async () => {
     const ids = ['x', 'y', 'z'];
     server.makeId = () => ids.shift() ?? 'never';
     // Each listing that should find ours alone shows a rival, each listing that looks for others shows none.

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions, ServiceError } from 'payment-webhooks/client';
-import { nextTry } from '../../src/client/retry.js';
+import { retryDelay } from '../../src/client/retry.js';
+import { until } from '../setup/waiting.js';
 import { json, PRIVATE_KEY, type SpecServer, startSpecServer, TOKEN } from './spec-server.js';
 
 let server: SpecServer;
@@ -21,14 +22,14 @@ const clientOf = (options: ServiceClientOptions = {}) =>
 
 const url = 'https://shop.example/hooks';
 const register = (id: string) => server.webhooks.set(id, { id, url, events: ['*'] });
-/** Answers so many requests with this status and asks to come back at once, so that the test is quick. */
+/** Answers so many requests with this status and asks for a retry at once, so that the test is quick. */
 const fail = (status: number, times: number) => {
   for (let i = 0; i < times; i += 1)
     server.once((_, response) => json(response, status, { message: 'No.' }, { 'retry-after': '0' }));
 };
 
-describe('repetition', () => {
-  test.each([429, 502, 503, 504])('GET, PUT and DELETE are tried three times after %i', async (status) => {
+describe('retries', () => {
+  test.each([429, 502, 503, 504])('GET, PUT and DELETE are sent three times after %i', async (status) => {
     register('w1');
     const { account, webhooks } = clientOf();
     for (const call of [
@@ -45,25 +46,25 @@ describe('repetition', () => {
     expect(server.requests).toHaveLength(12);
   });
 
-  test.each([400, 401, 403, 404, 422, 500, 501])('nothing is repeated after %i', async (status) => {
+  test.each([400, 401, 403, 404, 422, 500, 501])('nothing is retried after %i', async (status) => {
     fail(status, 1);
     await expect(clientOf().account.me()).rejects.toMatchObject({ status });
     expect(server.requests).toHaveLength(1);
   });
 
-  test.each([429, 502, 503, 504])('POST is never repeated, so not after %i', async (status) => {
+  test.each([429, 502, 503, 504])('POST is never retried, so not after %i', async (status) => {
     fail(status, 1);
     await expect(clientOf().webhooks.create({ url })).rejects.toMatchObject({ status });
     expect(server.requests).toHaveLength(1);
   });
 
-  test('retries: 0 is one try', async () => {
+  test('retries: 0 is one attempt', async () => {
     fail(503, 1);
     await expect(clientOf({ retries: 0 }).account.me()).rejects.toMatchObject({ status: 503 });
     expect(server.requests).toHaveLength(1);
   });
 
-  test('a connection that is reset is tried again, except for POST', async () => {
+  test('a connection that is reset is retried, except for POST', async () => {
     const reset = () => server.once((request) => void request.socket.resetAndDestroy());
     reset();
     await expect(clientOf().account.me()).resolves.toBeDefined();
@@ -74,13 +75,13 @@ describe('repetition', () => {
     expect(server.webhooks.size).toBe(0);
   });
 
-  test('a try that takes too long is given up and repeated', async () => {
+  test('an attempt that takes too long is aborted and retried', async () => {
     server.once(() => {});
     await expect(clientOf({ timeout: 100 }).account.me()).resolves.toBeDefined();
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a DELETE that finds nothing after a try without an answer has worked', async () => {
+  test('a DELETE that finds nothing after an attempt without an answer has worked', async () => {
     register('w1');
     server.once((request, response) => {
       server.webhooks.delete('w1');
@@ -91,16 +92,17 @@ describe('repetition', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a DELETE that finds nothing after 429 never was there', async () => {
+  test('a DELETE that finds nothing after 429 is a NotFoundError', async () => {
     fail(429, 1);
     await expect(clientOf().webhooks.delete('w1')).rejects.toMatchObject({ status: 404 });
   });
 
-  test('the pause is anything up to a bound that doubles, and never above eight seconds', () => {
+  test('the delay is anything up to a bound that doubles, and never above eight seconds', () => {
     const failure = new ServiceError('SERVICE_FAILED', 'x', { status: 503 });
-    const pause = (tried: number, random: number) => nextTry(failure, { method: 'GET', tried }, () => random);
-    expect([0, 0.5, 1].map((random) => pause(0, random))).toEqual([0, 250, 500]);
-    expect([1, 2, 3, 9].map((tried) => pause(tried, 1))).toEqual([1_000, 2_000, 4_000, 8_000]);
+    const delay = (done: number, random: number) =>
+      retryDelay(failure, { method: 'GET', retries: done }, () => random);
+    expect([0, 0.5, 1].map((random) => delay(0, random))).toEqual([0, 250, 500]);
+    expect([1, 2, 3, 9].map((done) => delay(done, 1))).toEqual([1_000, 2_000, 4_000, 8_000]);
   });
 });
 
@@ -141,7 +143,7 @@ describe('Retry-After', () => {
     expect(error.retryAfterMs).toBeLessThanOrEqual(ms + 1_000);
   });
 
-  test.each(['soon', '-5', '1e3', '2030-01-01', ''])('%j is no time, and is passed over', async (value) => {
+  test.each(['soon', '-5', '1e3', '2030-01-01', ''])('%j is not a time, and is ignored', async (value) => {
     server.once((_, response) => json(response, 429, {}, { 'retry-after': value }));
     const error = await clientOf({ retries: 0 })
       .account.me()
@@ -150,19 +152,19 @@ describe('Retry-After', () => {
     expect(error).not.toHaveProperty('retryAfterMs');
   });
 
-  test('a date that is over means at once', async () => {
+  test('a date in the past means at once', async () => {
     const headers = { 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' };
     server.once((_, response) => json(response, 503, {}, headers));
     const failure = await clientOf({ retries: 0 })
       .account.me()
       .catch((error) => error);
     expect(failure.retryAfterMs).toBe(0);
-    expect(nextTry(failure, { method: 'GET', tried: 0 }, () => 1)).toBe(0);
+    expect(retryDelay(failure, { method: 'GET', retries: 0 }, () => 1)).toBe(0);
   });
 });
 
 describe('the token function', () => {
-  test('is asked once more after 401, and the request is repeated, POST too', async () => {
+  test('is called once more after 401, and the request is sent again, POST too', async () => {
     const asked: boolean[] = [];
     const accessToken = async ({ refresh }: { refresh: boolean }) => {
       asked.push(refresh);
@@ -174,7 +176,7 @@ describe('the token function', () => {
     expect(server.webhooks.size).toBe(1);
   });
 
-  test('is not asked a third time', async () => {
+  test('is not called a third time', async () => {
     let asked = 0;
     const accessToken = () => {
       asked += 1;
@@ -188,7 +190,7 @@ describe('the token function', () => {
     ]);
   });
 
-  test('is asked once for all the tries of a call, and again for the next call', async () => {
+  test('is called once for all the attempts of a call, and again for the next call', async () => {
     let asked = 0;
     const client = clientOf({
       accessToken: () => {
@@ -203,7 +205,7 @@ describe('the token function', () => {
     expect(asked).toBe(2);
   });
 
-  test('a token as text is not tried twice', async () => {
+  test('a token as text is not sent twice', async () => {
     await expect(clientOf({ accessToken: 'expired' }).account.me()).rejects.toMatchObject({ status: 401 });
     expect(server.requests).toHaveLength(1);
   });
@@ -252,7 +254,7 @@ describe('bounds of a call', () => {
     expect(performance.now() - start).toBeLessThan(5_000);
   });
 
-  test('a timeout of 0 is none', async () => {
+  test('a timeout of 0 turns it off', async () => {
     server.once((_, __, next) => void setTimeout(next, 50));
     await expect(clientOf({ timeout: 0 }).account.me()).resolves.toBeDefined();
   });
@@ -285,7 +287,9 @@ describe('bounds of a call', () => {
     server.always(() => {});
     const controller = new AbortController();
     const running = call(clientOf(), controller.signal);
-    setTimeout(() => controller.abort(reason), 50);
+    running.catch(() => {});
+    await until(() => server.requests.length === 1);
+    controller.abort(reason);
     await expect(running).rejects.toBe(reason);
     expect(server.requests).toHaveLength(1);
   });
@@ -296,7 +300,7 @@ describe('bounds of a call', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('the signal ends a wait for the next try', async () => {
+  test('the signal ends the wait for a retry', async () => {
     server.once((_, response) => json(response, 503, {}, { 'retry-after': '20' }));
     const signal = AbortSignal.timeout(100);
     const start = performance.now();
@@ -307,7 +311,7 @@ describe('bounds of a call', () => {
     expect(performance.now() - start).toBeLessThan(5_000);
   });
 
-  test('a fetch that hears no signal is left behind all the same', async () => {
+  test('a fetch that ignores its signal does not delay the call', async () => {
     const deaf = () => new Promise<Response>(() => {});
     const client = clientOf({ fetch: deaf, timeout: 50, retries: 0 });
     await expect(client.account.me()).rejects.toMatchObject({ code: 'TIMED_OUT' });
@@ -346,7 +350,7 @@ describe('through a proxy', () => {
     proxy.close();
   });
 
-  test('an answer that is cut in the middle of its body is an error, and GET recovers on the next try', async () => {
+  test('an answer that is cut in the middle of its body is an error, and a retry of GET recovers', async () => {
     let cuts = 0;
     proxy = createServer((near) => {
       const far = connect(server.port, '127.0.0.1');
@@ -374,7 +378,7 @@ describe('through a proxy', () => {
     cuts = 3;
     const error = await client.webhooks.list().catch((error) => error);
     expect(error).toMatchObject({ name: 'ConnectionError', code: 'RESPONSE_CUT' });
-    expect(error.message).toContain('broke off');
+    expect(error.message).toContain('was cut off');
     expect(server.requests).toHaveLength(5);
     cuts = 1;
     await expect(client.webhooks.create({ url })).rejects.toMatchObject({ code: 'RESPONSE_CUT' });

@@ -120,12 +120,12 @@ describe('what is sent', () => {
 
   test.each([
     [{}, 'url is missing'],
-    [{ url: 'shop.example/hooks' }, 'no absolute address'],
-    [{ url: 'ftp://shop.example/hooks' }, 'no absolute address'],
+    [{ url: 'shop.example/hooks' }, 'not an absolute URL'],
+    [{ url: 'ftp://shop.example/hooks' }, 'not an absolute URL'],
     [{ url, events: [] }, 'events is an empty list'],
-    [{ url, events: 'transaction.paid' }, 'events is no list of names'],
+    [{ url, events: 'transaction.paid' }, 'events is not a list of names'],
     [{ url, event: ['*'] }, 'Unknown option "event". Did you mean "events"?'],
-    [undefined, 'Give an object'],
+    [undefined, 'Give an object such as'],
   ])('the webhook %j is refused before a request', async (input, message) => {
     await expect(clientOf().webhooks.create(input as never)).rejects.toThrow(message);
     await expect(clientOf().webhooks.ensure(input as never)).rejects.toBeInstanceOf(ConfigurationError);
@@ -137,7 +137,7 @@ describe('what is sent', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('an address that is not https draws a warning, unless it is this machine', async () => {
+  test('a URL that is not https: is warned of, unless it is of this machine', async () => {
     const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
     await clientOf().webhooks.create({ url: 'http://localhost:3000/hooks' });
     await clientOf().webhooks.create({ url: 'http://shop.example/hooks?token=canary' });
@@ -201,7 +201,7 @@ describe('refusals of the service', () => {
     expect(error.message).toContain('The url was refused. url: The url is not public.');
   });
 
-  test('429 is a RateLimitError that says how long to wait, also for POST, which is not repeated', async () => {
+  test('429 is a RateLimitError that says how long to wait, also for POST, which is not retried', async () => {
     server.once((_, response) => json(response, 429, { message: 'Slow down.' }, { 'retry-after': '7' }));
     const error = await failure(
       clientOf({ privateKey: PRIVATE_KEY, retries: 2 }).webhooks.create({ url: 'https://a.example' }),
@@ -217,7 +217,7 @@ describe('refusals of the service', () => {
     [304, 'REQUEST_REFUSED'],
     [500, 'SERVICE_FAILED'],
     [503, 'SERVICE_FAILED'],
-  ])('%i is a ServiceError of no special kind', async (status, code) => {
+  ])('%i is a plain ServiceError', async (status, code) => {
     server.once((_, response) => json(response, status, status === 304 ? undefined : { message: 'No.' }));
     const error = await failure(clientOf().account.me());
     expect(error).toMatchObject({ name: 'ServiceError', code, status });
@@ -300,32 +300,36 @@ describe('the constructor', () => {
   });
 
   test.each<[string, Record<string, unknown>, string]>([
-    ['two credentials', { privateKey: 'pri_a', accessToken: 'b' }, 'Both privateKey and accessToken'],
+    [
+      'two credentials',
+      { privateKey: 'pri_a', accessToken: 'b' },
+      'privateKey and accessToken are both given',
+    ],
     ['an empty key', { privateKey: '' }, 'privateKey is empty'],
-    ['a key with a newline', { privateKey: 'pri_canary\n' }, 'privateKey has a line break'],
+    ['a key with a newline', { privateKey: 'pri_canary\n' }, 'privateKey ends with a line break'],
     ['a key with a colon', { privateKey: 'pri_canary:' }, 'privateKey has a colon'],
     ['a key of another type', { privateKey: 5 }, 'privateKey is of type number'],
     ['a sandbox key for v2', { privateKey: 'pri_sandbox_canary' }, 'is a sandbox key, which API v2 refuses'],
     ['an empty token', { accessToken: '' }, 'accessToken is empty'],
     ['a token with its scheme', { accessToken: 'Bearer canary' }, 'without "Bearer"'],
     ['a token of another type', { accessToken: null }, 'accessToken is null'],
-    ['an address that is none', { baseUrl: 'pri_canary' }, 'baseUrl is not an absolute https: address'],
+    ['an invalid address', { baseUrl: 'pri_canary' }, 'baseUrl is not an absolute https: URL'],
     ['an address of another scheme', { baseUrl: 'ftp://x.example' }, 'baseUrl is not an absolute https:'],
     ['http to another machine', { baseUrl: 'http://api.example.com' }, 'baseUrl is http: to another machine'],
     ['http to a lookalike', { baseUrl: 'http://127.0.0.1.example.com' }, 'baseUrl is http: to another'],
     ['an address with a password', { baseUrl: 'https://u:canary@x.example' }, 'has a user name'],
     ['an address with a query', { baseUrl: 'https://x.example?canary' }, 'a query'],
     ['an address that holds the path', { baseUrl: 'https://x.example/api/v2/' }, 'ends in /api/v2'],
-    ['an apiPath that leads elsewhere', { apiPath: '/../x' }, 'apiPath is no path'],
-    ['an apiPath without a slash', { apiPath: 'api/v2' }, 'apiPath is no path'],
+    ['an apiPath that leads elsewhere', { apiPath: '/../x' }, 'apiPath is not a path'],
+    ['an apiPath without a slash', { apiPath: 'api/v2' }, 'apiPath is not a path'],
     ['a negative timeout', { timeout: -1 }, 'timeout is -1'],
     ['a timeout that no timer can wait', { timeout: 1e12 }, 'timeout is 1000000000000'],
     ['retries that are no number', { retries: Number.NaN }, 'retries is NaN'],
     ['half a retry', { retries: 0.5 }, 'retries is 0.5'],
     ['no answer at all', { maxResponseBytes: 0 }, 'maxResponseBytes is 0'],
     ['a fetch that is no function', { fetch: {} }, 'fetch is of type object'],
-    ['a codec with a slip', { codec: { webhok: () => {} } }, 'Did you mean "webhook"?'],
-    ['a codec part that is no function', { codec: { webhook: 'x' } }, 'codec.webhook is of type string'],
+    ['a codec with a typo', { codec: { webhok: () => {} } }, 'Did you mean "webhook"?'],
+    ['a codec part that is no function', { codec: { webhook: 'x' } }, 'codec.webhook is "x"'],
     [
       'an unknown option',
       { baseURL: 'https://x.example' },
@@ -339,7 +343,7 @@ describe('the constructor', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('refuses to guess what neither options nor environment say, naming the variables', () => {
+  test('refuses a missing key and a missing address, naming the variables', () => {
     delete process.env.SERVICE_PRIVATE_KEY;
     expect(() => new ServiceClient()).toThrow('set SERVICE_PRIVATE_KEY');
     delete process.env.SERVICE_API_URL;

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { hmac } from '../setup/delivery.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT } from '../setup/shell.js';
@@ -29,9 +31,12 @@ describe.each(['above', 'keeping', 'sparing'])('the placement %s', (placement) =
   });
 });
 
-describe('the wrong placement, as its README shows it', () => {
-  const blocks = codeBlocks(join(ROOT, 'examples/existing-app/README.md'));
-  const shownHint = blocks.at(-1)?.text.trim();
+const blocks = codeBlocks(join(ROOT, 'examples/existing-app/README.md'));
+
+describe('its README', () => {
+  const shownHint = blocks
+    .find(({ text }) => text.includes('read the body before the receiver'))
+    ?.text.trim();
   let session: Session;
 
   beforeAll(async () => {
@@ -40,7 +45,7 @@ describe('the wrong placement, as its README shows it', () => {
 
   afterAll(() => session?.end());
 
-  test('is answered at once, and the log says which line to change', async () => {
+  test('shows how the wrong placement is answered, and that the log says which line to change', async () => {
     const [{ script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
     await session.app.printed('BODY_CONSUMED');
@@ -52,11 +57,31 @@ describe('the wrong placement, as its README shows it', () => {
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 50, status: 500, hint: shownHint });
   });
 
-  test('is the only wrong one: the same delivery is taken by the others', async () => {
+  test('shows the only wrong placement: the others take the same delivery', async () => {
     const [{ script = '' } = {}] = session.commands;
     for (const placement of ['above', 'keeping', 'sparing']) {
       const answer = await session.type(script.replace('/wrong/', `/${placement}/`));
       expect(answer).toBe('{"received":true,"outcome":"ignored"}');
     }
+  });
+
+  test('shows a redaction that keeps the signature out of the log of pino-http', async () => {
+    const [, { script = '', shown = '' } = {}] = session.commands;
+    expect(await session.type(script)).toBe(shown);
+    await session.app.printed('request completed');
+    const lines = session.app
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"req":'));
+    expect(lines.length).toBeGreaterThan(1);
+    for (const line of lines) expect(line).toContain('"x-service-signature":"[Redacted]"');
+    const [, body = ''] = /^body='(.*)'$/m.exec(script) ?? [];
+    expect(session.app.output()).not.toContain(hmac(body, 'pri_example'));
+  });
+
+  test('has the redaction of request-log.ts', () => {
+    const program = readFileSync(join(ROOT, 'examples/existing-app/request-log.ts'), 'utf8');
+    const shown = blocks.find(({ text }) => text.includes('redact:'))?.text ?? '';
+    expect(program).toContain(shown.slice(shown.indexOf('export')).trim());
   });
 });

@@ -65,7 +65,7 @@ withRedis('the example idempotent-redis', () => {
     }, 30_000);
     afterAll(() => session?.end());
 
-    test('is answered as it shows, and 503 while Redis is away', async () => {
+    test('is answered as it shows, and 503 while Redis is down', async () => {
       const [{ script = '', shown = '' } = {}] = session.commands;
       expect(await session.type(script)).toBe(shown);
       await redis.server.stop();

@@ -56,8 +56,8 @@ describe('npm run demo', () => {
       'A payment arrives',
       'The service sends it again',
       'Somebody changes the amount on the way',
-      'A payment arrives while the database is away',
-      'The database is back, and the service tries again',
+      'A payment arrives while the database is down',
+      'The database is back, and the service retries',
     ]);
     const answers = [...stdout.matchAll(/^ +answer +(\d+) (.*)$/gm)].map(([, status, body]) => [
       status,
@@ -87,7 +87,7 @@ describe('npm run demo', () => {
     expect(simulated).toEqual([
       'A payment is delivered',
       'Somebody changes one on the way',
-      'A payment arrives while the database is away',
+      'A payment arrives while the database is down',
     ]);
     const attempts = [...stdout.matchAll(/^ +attempt (\d) {2}(\d+) /gm)].map(([, number, status]) => [
       number,
@@ -133,7 +133,7 @@ describe('npm run demo', () => {
         app.replace(/(await orders\.markPaid\(.*\));/, '$1.catch(() => {});'),
       );
       const { code, stdout } = await tsx([join(broken, 'demo.ts')]);
-      expect(stdout).toMatch(/^✗ 4\. A payment arrives while the database is away$/m);
+      expect(stdout).toMatch(/^✗ 4\. A payment arrives while the database is down$/m);
       expect(stdout).toMatch(/^ +expected +500 .*, and that the handler failed$/m);
       expect(stdout).toContain('2 of 5 did not go as they should.');
       expect(code).toBe(1);

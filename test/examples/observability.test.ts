@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
-import { FAULTS } from '../../src/errors.js';
+import { ANSWERS } from '../../src/errors.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT } from '../setup/shell.js';
 
@@ -92,10 +92,10 @@ describe('the example observability', () => {
 
   test.each(queries)('asks in its %s for codes, outcomes and statuses that exist', (_from, expr) => {
     const existing: Readonly<Record<string, readonly string[]>> = {
-      webhook_code: Object.keys(FAULTS),
+      webhook_code: Object.keys(ANSWERS),
       webhook_outcome: ['processed', 'duplicate', 'ignored'],
       webhook_handler_status: ['fulfilled', 'rejected'],
-      http_response_status_code: ['200', ...Object.values(FAULTS).map(({ status }) => String(status))],
+      http_response_status_code: ['200', ...Object.values(ANSWERS).map(({ status }) => String(status))],
     };
     for (const [label, value] of read(expr).values) {
       const wanted = new RegExp(`^(?:${value})$`);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
@@ -8,6 +9,7 @@ import { commandsOf, followReadme, type Session } from '../setup/readme.js';
 
 import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
 
+const FOLDER = join(ROOT, 'examples/queue-bullmq');
 const privateKey = 'pri_example';
 /** Half of them of the app, half of the worker. */
 const KILLS = 6;
@@ -50,7 +52,7 @@ withRedis('the example queue-bullmq', () => {
       const [send, work, look] = session.commands;
       expect(await session.type(send?.script ?? '')).toBe(send?.shown);
       expect(await ordersInLedger()).toEqual([]);
-      worker = await startUntil('Working on the events', work?.script ?? '');
+      worker = await startUntil('Working on the events', work?.script ?? '', {}, FOLDER);
       while ((await ordersInLedger()).length === 0) await pause(20);
       const shown = await session.type(
         (look?.script ?? '').replace('redis-cli', `redis-cli -p ${redis.server.port}`),
@@ -61,12 +63,12 @@ withRedis('the example queue-bullmq', () => {
 
   test('loses no event when app and worker are killed with kill -9, again and again', async () => {
     const port = await freePort();
-    const scripts = commandsOf(`${ROOT}/examples/queue-bullmq/README.md`).map(({ script }) =>
+    const [, startIt, , work] = commandsOf(join(FOLDER, 'README.md')).map(({ script }) =>
       script.replace('npx tsx', 'exec node --import tsx'),
     );
     const env = { PORT: String(port), PATIENCE_MS: '400' };
-    const startApp = () => startUntil('http://localhost:', scripts[0] ?? '', env);
-    const startWorker = () => startUntil('Working on the events', scripts[2] ?? '', env);
+    const startApp = () => startUntil('http://localhost:', startIt ?? '', env, FOLDER);
+    const startWorker = () => startUntil('Working on the events', work ?? '', env, FOLDER);
     const running = await Promise.all([startApp(), startWorker()]);
     let kills = 0;
     const orders: string[] = [];

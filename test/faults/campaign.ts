@@ -1,4 +1,4 @@
-// One campaign: workers, a store behind a bad wire, a sender and a nemesis; and what came of it.
+// One campaign: workers, a store behind a faulty proxy, a sender and a nemesis; and the verdict.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
@@ -6,25 +6,25 @@ import { Pool } from 'pg';
 import { bundle } from '../setup/bundle.js';
 import { type Service, startPostgres, startRedis } from '../setup/services.js';
 import { checkHistory, type Verdict } from './check-history.js';
+import { startProxy } from './faulty-proxy.js';
 import { LEASE_MS, LEDGER, type LedgerRow, type Mode } from './merchant.js';
 import { Nemesis, type Plan } from './nemesis.js';
 import { Sender } from './sender.js';
-import { startWire } from './wire.js';
 import { Workers } from './workers.js';
 
 export interface CampaignOptions {
   readonly mode: Mode;
-  /** At the least; the sender goes on while the nemesis does. */
+  /** At least; the sender continues while the nemesis does. */
   readonly events: number;
   readonly copies: number;
   readonly concurrency: number;
   readonly workers: number;
-  /** Without harm the copies of all events are delivered in random order; else those of one event at the same time. */
+  /** Without faults the copies of all events are delivered in random order; else those of one event at the same time. */
   readonly plan: Plan;
   readonly progress: (line: string) => void;
 }
 
-export type Campaign = Verdict & { readonly seconds: number; readonly deeds: number };
+export type Campaign = Verdict & { readonly seconds: number; readonly faults: number };
 
 export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
   const began = performance.now();
@@ -36,7 +36,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
   try {
     await pool.query(LEDGER);
     await postgresStore({ pool }).migrate();
-    const verdict = await wage(options, { postgres, redis, pool, script });
+    const verdict = await injectFaults(options, { postgres, redis, pool, script });
     return { ...verdict, seconds: Math.round((performance.now() - began) / 1_000) };
   } finally {
     await pool.end();
@@ -45,22 +45,22 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
   }
 }
 
-interface Field {
+interface Servers {
   readonly postgres: Service;
   readonly redis: Service;
   readonly pool: Pool;
   readonly script: string;
 }
 
-async function wage(options: CampaignOptions, { postgres, redis, pool, script }: Field) {
+async function injectFaults(options: CampaignOptions, { postgres, redis, pool, script }: Servers) {
   const { mode, copies, concurrency, plan, progress } = options;
-  const wire = await startWire((mode === 'redis' ? redis : postgres).port);
-  const env = { MODE: mode, STORE_PORT: String(wire.port), LEDGER_URL: postgres.url };
+  const proxy = await startProxy((mode === 'redis' ? redis : postgres).port);
+  const env = { MODE: mode, STORE_PORT: String(proxy.port), LEDGER_URL: postgres.url };
   const workers = await Workers.start(script, options.workers, env);
   const sender = new Sender(workers.port, copies);
   const nemesis = new Nemesis({
     workers,
-    wire,
+    proxy,
     crashPostgres: () => postgres.crash(),
     crashRedis: () => redis.crash(),
   });
@@ -69,18 +69,18 @@ async function wage(options: CampaignOptions, { postgres, redis, pool, script }:
     const load = over
       ? sender.deliverShuffled(concurrency, options.events)
       : sender.deliver(concurrency, (events) => over && events >= options.events);
-    await nemesis.carryOut(plan, (done, of) =>
+    await nemesis.run(plan, (done, of) =>
       progress(`${mode}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
     );
     over = true;
     sender.calm = true;
-    // The claims of the last victims keep their leases for as long.
+    // The claims of the last killed workers keep their leases for as long.
     const calmSince = Date.now() + LEASE_MS;
     await load;
     const rows = await readLedger(pool);
     const replayed = await sender.replay(concurrency);
     const rowsAfterReplay = await readLedger(pool);
-    const { deeds } = nemesis;
+    const { faults } = nemesis;
     const { history: sent } = sender;
     const unexplainedExits = workers.unexplained;
     const verdict = checkHistory({
@@ -89,14 +89,14 @@ async function wage(options: CampaignOptions, { postgres, redis, pool, script }:
       replayed,
       rows,
       rowsAfterReplay,
-      deeds,
+      faults,
       calmSince,
       unexplainedExits,
     });
-    return { ...verdict, deeds: deeds.length };
+    return { ...verdict, faults: faults.length };
   } finally {
     await workers.close();
-    await wire.close();
+    await proxy.close();
   }
 }
 

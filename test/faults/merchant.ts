@@ -1,11 +1,11 @@
-// What a worker and those who check on it have to agree upon.
+// The constants and types that workers, sender and checks share.
 
 /** Where event ids are remembered; `transactional` commits the ledger's row with the claim. */
 export type Mode = 'postgres' | 'transactional' | 'redis';
 
 export const PRIVATE_KEY = 'pri_campaign';
 export const LEASE_MS = 2_000;
-/** What a failing handler throws; no answer may hold it. */
+/** What a failing handler throws; no answer may contain it. */
 export const HANDLER_TEXT = 'the card of Ada Example';
 
 export const LEDGER = `CREATE TABLE IF NOT EXISTS ledger (

@@ -1,58 +1,60 @@
-// Does harm: to workers, to the servers of the store, and to the wire between them. It writes down when and to whom.
+// Injects faults into workers, the servers of the store and the network between them, and records each.
 import { setTimeout as pause } from 'node:timers/promises';
+import type { FaultyProxy, NetworkState } from './faulty-proxy.js';
 import { LEASE_MS } from './merchant.js';
 import { shuffled } from './shuffled.js';
-import type { Weather, Wire } from './wire.js';
 import type { Workers } from './workers.js';
 
-export type Harm =
+export type FaultKind =
   | 'kill'
   | 'stop for two leases'
   | 'terminate'
   | 'restart redis'
   | 'restart postgres'
-  | Exclude<Weather, 'open'>;
+  | Exclude<NetworkState, 'open'>;
 
-/** How often each harm is done. */
-export type Plan = Readonly<Partial<Record<Harm, number>>>;
+/** How often each fault is injected. */
+export type Plan = Readonly<Partial<Record<FaultKind, number>>>;
 
-export interface Deed {
-  readonly harm: Harm;
-  /** Undefined when all of them felt it. */
+export interface InjectedFault {
+  readonly kind: FaultKind;
+  /** Undefined when it affected all of them. */
   readonly worker: number | undefined;
   readonly from: number;
   readonly until: number;
 }
 
-export interface Victims {
+export interface Targets {
   readonly workers: Workers;
-  readonly wire: Wire;
+  readonly proxy: FaultyProxy;
   crashPostgres(): Promise<void>;
   crashRedis(): Promise<void>;
 }
 
 export class Nemesis {
-  readonly deeds: Deed[] = [];
-  readonly #victims: Victims;
+  readonly faults: InjectedFault[] = [];
+  readonly #targets: Targets;
 
-  constructor(victims: Victims) {
-    this.#victims = victims;
+  constructor(targets: Targets) {
+    this.#targets = targets;
   }
 
-  /** The whole plan in a random order, one deed after the other. */
-  async carryOut(plan: Plan, progress: (done: number, of: number) => void): Promise<void> {
-    const harms = Object.entries(plan).flatMap(([harm, times]) => Array<Harm>(times).fill(harm as Harm));
-    for (const [index, harm] of shuffled(harms).entries()) {
+  /** The whole plan in a random order, one fault after the other. */
+  async run(plan: Plan, progress: (done: number, of: number) => void): Promise<void> {
+    const kinds = Object.entries(plan).flatMap(([kind, times]) =>
+      Array<FaultKind>(times).fill(kind as FaultKind),
+    );
+    for (const [index, kind] of shuffled(kinds).entries()) {
       const from = Date.now();
-      const worker = await this.#do(harm);
-      this.deeds.push({ harm, worker, from, until: Date.now() });
-      progress(index + 1, harms.length);
+      const worker = await this.#inject(kind);
+      this.faults.push({ kind, worker, from, until: Date.now() });
+      progress(index + 1, kinds.length);
       await pause(30 + Math.random() * 120);
     }
   }
 
-  async #do(harm: Harm): Promise<number | undefined> {
-    switch (harm) {
+  async #inject(kind: FaultKind): Promise<number | undefined> {
+    switch (kind) {
       case 'kill':
         return this.#signal('SIGKILL');
       case 'terminate':
@@ -60,27 +62,27 @@ export class Nemesis {
       case 'stop for two leases':
         return this.#suspend();
       case 'restart postgres':
-        await this.#victims.crashPostgres();
+        await this.#targets.crashPostgres();
         return undefined;
       case 'restart redis':
-        await this.#victims.crashRedis();
+        await this.#targets.crashRedis();
         return undefined;
       default:
-        this.#victims.wire.become(harm);
+        this.#targets.proxy.set(kind);
         await pause(300 + Math.random() * LEASE_MS);
-        this.#victims.wire.become('open');
+        this.#targets.proxy.set('open');
         return undefined;
     }
   }
 
   async #signal(signal: NodeJS.Signals): Promise<number | undefined> {
-    const worker = this.#victims.workers.any();
-    if (worker) await this.#victims.workers.end(worker, signal);
+    const worker = this.#targets.workers.any();
+    if (worker) await this.#targets.workers.end(worker, signal);
     return worker?.process.pid;
   }
 
   async #suspend(): Promise<number | undefined> {
-    const worker = this.#victims.workers.any();
+    const worker = this.#targets.workers.any();
     worker?.process.kill('SIGSTOP');
     await pause(2 * LEASE_MS);
     worker?.process.kill('SIGCONT');

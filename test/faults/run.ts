@@ -70,19 +70,19 @@ function progress(line: string): void {
 
 function report({ name, violations, ...figures }: Row): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-  const { events, attempts, deeds, lost, forged, doubled, unexplained, seconds } = figures;
+  const { events, attempts, faults, lost, forged, doubled, unexplained, seconds } = figures;
   process.stdout.write(
-    `${name}: ${deeds} faults, ${events} events, ${attempts} attempts in ${seconds} s: ` +
+    `${name}: ${faults} faults, ${events} events, ${attempts} attempts in ${seconds} s: ` +
       `${lost} lost, ${forged} forged, ${doubled} ran twice (${unexplained} unexplained)\n`,
   );
   for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
 }
 
-/** Replaces the table of figures in docs/reliability.md. */
+/** Replaces the table of figures in docs/project/reliability.md. */
 function record(rows: readonly Row[]): void {
   const lines = rows.map(
-    ({ name, deeds, events, attempts, lost, forged, doubled, unexplained, seconds }) =>
-      `| ${name} | ${deeds} | ${events} | ${attempts} | ${lost} | ${forged} | ${doubled} | ${unexplained} | ${seconds} |`,
+    ({ name, faults, events, attempts, lost, forged, doubled, unexplained, seconds }) =>
+      `| ${name} | ${faults} | ${events} | ${attempts} | ${lost} | ${forged} | ${doubled} | ${unexplained} | ${seconds} |`,
   );
   const table = [
     `Node ${process.version}, ${today()}.`,
@@ -91,7 +91,7 @@ function record(rows: readonly Row[]): void {
     '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
     ...lines,
   ].join('\n');
-  writeFigures(new URL('../../docs/reliability.md', import.meta.url), 'figures', table);
+  writeFigures(new URL('../../docs/project/reliability.md', import.meta.url), 'figures', table);
 }
 
 process.exitCode = await main();

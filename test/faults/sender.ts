@@ -1,4 +1,4 @@
-// Delivers like the service: signed, again and again until a 2xx, duplicates and forgeries among them.
+// Delivers like the service: signed, with retries until a 2xx, and with duplicates and forgeries among the deliveries.
 import { createHmac, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,17 +19,17 @@ export interface Sent {
   readonly attempts: Attempt[];
 }
 
-/** Longer than a lease, as the gaps of a real schedule are. */
+/** Longer than a lease, as the delays of a real schedule are. */
 const RETRY_MS = LEASE_MS * 1.2;
 const ANSWER_MS = 6_000;
-/** Whoever needs more than this is lost. */
+/** A delivery that needs more than this is lost. */
 const MOST_ATTEMPTS = 400;
 
 export class Sender {
   readonly history: Sent[] = [];
   readonly #port: number;
   readonly #copies: number;
-  /** While the weather is bad: short pauses, so that many attempts meet many faults. */
+  /** False while the nemesis runs: short delays then, so that many attempts meet many faults. */
   calm = false;
 
   constructor(port: number, copies: number) {
@@ -37,54 +37,54 @@ export class Sender {
     this.#copies = copies;
   }
 
-  /** Delivers event after event in so many lanes, until `enough`; every tenth is accompanied by a forgery. */
-  async deliver(lanes: number, enough: (events: number) => boolean): Promise<void> {
+  /** Delivers events until `enough`, so many at once; every tenth comes with a forgery. */
+  async deliver(concurrency: number, enough: (events: number) => boolean): Promise<void> {
     let events = 0;
-    const lane = async () => {
+    const worker = async () => {
       while (!enough(events)) {
         events += 1;
         await this.#event(events % 10 === 0);
       }
     };
-    await Promise.all(Array.from({ length: lanes }, lane));
+    await Promise.all(Array.from({ length: concurrency }, worker));
   }
 
   async #event(withForgery: boolean): Promise<void> {
     const event = fixtures.transactionPaid();
     const body = JSON.stringify(event);
-    const copies = Array.from({ length: this.#copies }, () => this.#untilTaken(event.id, body));
+    const copies = Array.from({ length: this.#copies }, () => this.#untilAccepted(event.id, body));
     await Promise.all(withForgery ? [...copies, this.#forge()] : copies);
   }
 
-  /** Copies of so many events in random order: duplicates race far apart as well as at the same moment. */
-  async deliverShuffled(lanes: number, events: number): Promise<void> {
+  /** Delivers copies of so many events in random order: duplicates arrive far apart as well as at the same moment. */
+  async deliverShuffled(concurrency: number, events: number): Promise<void> {
     const queue = shuffled(
       Array.from({ length: events }, () => fixtures.transactionPaid()).flatMap((event) =>
         Array.from({ length: this.#copies }, () => event),
       ),
     );
-    const lane = async () => {
+    const worker = async () => {
       for (let event = queue.pop(); event !== undefined; event = queue.pop()) {
-        await this.#untilTaken(event.id, JSON.stringify(event));
+        await this.#untilAccepted(event.id, JSON.stringify(event));
       }
     };
-    await Promise.all(Array.from({ length: lanes }, lane));
+    await Promise.all(Array.from({ length: concurrency }, worker));
   }
 
-  /** One more delivery of everything that was delivered: nothing of it may run again. */
+  /** Delivers every event once more: none of them may run again. */
   async replay(concurrency: number): Promise<Sent[]> {
     const known = [...new Set(this.history.filter(({ genuine }) => genuine).map(({ id }) => id))];
     const from = this.history.length;
-    const lane = async () => {
+    const worker = async () => {
       for (let id = known.pop(); id !== undefined; id = known.pop()) {
-        await this.#untilTaken(id, JSON.stringify(fixtures.transactionPaid({ id })));
+        await this.#untilAccepted(id, JSON.stringify(fixtures.transactionPaid({ id })));
       }
     };
-    await Promise.all(Array.from({ length: concurrency }, lane));
+    await Promise.all(Array.from({ length: concurrency }, worker));
     return this.history.splice(from);
   }
 
-  async #untilTaken(id: string, body: string): Promise<void> {
+  async #untilAccepted(id: string, body: string): Promise<void> {
     const sent: Sent = { id, genuine: true, attempts: [] };
     this.history.push(sent);
     const signature = createHmac('sha256', PRIVATE_KEY).update(body).digest('hex');

@@ -1,4 +1,4 @@
-// One process of the merchant: a receiver, and a handler whose effect is a row in the ledger.
+// One worker process: a receiver, and a handler whose effect is a row in the ledger.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -41,11 +41,11 @@ function makeStore(): IdempotencyStore<{ transaction?: PostgresClient }> {
 async function pay(event: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
   const row = [event.id, process.pid, context.attempt];
   await pause(Math.random() * 20);
-  // Before the effect, so that a failure by itself never explains a second row.
+  // Before the effect, so that a failure alone never explains a second row.
   if (Math.random() < 0.03) throw new Error(HANDLER_TEXT);
   if (context.transaction) await context.transaction.query({ text: INSERT, values: row });
   else await ledger.query(INSERT, row);
-  // The window between effect and completion, wide enough for a kill to fall into.
+  // The time between effect and completion, long enough for a kill to fall into.
   await pause(Math.random() * 20);
 }
 

@@ -1,4 +1,4 @@
-// The merchant's processes behind one port, each replaced as soon as it has ended.
+// The worker processes behind one port, each replaced as soon as it has ended.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -15,7 +15,7 @@ export class Workers {
   readonly unexplained: string[] = [];
   readonly #script: string;
   readonly #env: NodeJS.ProcessEnv;
-  /** From their start, as opposed to `#living`, who take deliveries. */
+  /** From their start; those in `#living` take deliveries. */
   readonly #started = new Set<ChildProcess>();
   readonly #living = new Set<Worker>();
   readonly #front = createServer((near) => {
@@ -38,7 +38,7 @@ export class Workers {
   static async start(script: string, count: number, env: NodeJS.ProcessEnv): Promise<Workers> {
     const workers = new Workers(script, env);
     await once(workers.#front.listen(0, '127.0.0.1'), 'listening');
-    await Promise.all(Array.from({ length: count }, () => workers.#hire()));
+    await Promise.all(Array.from({ length: count }, () => workers.#startWorker()));
     return workers;
   }
 
@@ -51,13 +51,13 @@ export class Workers {
     return all[Math.floor(Math.random() * all.length)];
   }
 
-  /** Resolves when it has ended; another takes its place soon, and at once where too few are left. */
+  /** Resolves when it has ended. Another replaces it soon, or first where too few are left. */
   async end(worker: Worker, signal: NodeJS.Signals): Promise<void> {
     const ended = once(worker.process, 'exit');
     worker.process.kill(signal);
     await ended;
-    const hired = this.#hire();
-    if (this.#living.size < FEWEST) await hired;
+    const started = this.#startWorker();
+    if (this.#living.size < FEWEST) await started;
   }
 
   async close(): Promise<void> {
@@ -66,7 +66,7 @@ export class Workers {
     await new Promise((closed) => this.#front.close(closed));
   }
 
-  async #hire(): Promise<void> {
+  async #startWorker(): Promise<void> {
     if (this.#closing) return;
     const child = fork(this.#script, { env: this.#env, execArgv: [] });
     this.#started.add(child);

@@ -172,8 +172,8 @@ describe('a provider that is broken', () => {
 describe('openTelemetry()', () => {
   test.each([
     ['an option that does not exist', { tracer: {} }, 'Unknown option "tracer"'],
-    ['a tracer provider that is none', { tracerProvider: {} }, 'tracerProvider is of type object; give'],
-    ['a meter provider that is none', { meterProvider: null }, 'meterProvider is null; give'],
+    ['an invalid tracer provider', { tracerProvider: {} }, 'tracerProvider is of type object. Give'],
+    ['an invalid meter provider', { meterProvider: null }, 'meterProvider is null. Give'],
     ['a slip', 'otel', 'openTelemetry() was given "otel"'],
   ])('refuses %s', (_what, options, message) => {
     expect(() => openTelemetry(options as object)).toThrow(message);

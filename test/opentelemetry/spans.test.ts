@@ -123,7 +123,7 @@ describe('the spans', () => {
     await until(() => registered.spans.length === 1);
   });
 
-  test('are made by a provider that nobody registered, though nothing can lead from one to the other', async () => {
+  test('are made by a given provider that is not registered, without a parent', async () => {
     const given = makeTraces();
     const { post } = await startEndpoint({ observer: openTelemetry({ tracerProvider: given.provider }) });
     expect(await post()).toMatchObject({ status: 200 });
@@ -241,7 +241,7 @@ describe('the attributes', () => {
     expect([...names].filter((name) => !name.startsWith('webhook.') && !known.has(name))).toEqual([]);
   });
 
-  test('of a refused delivery have the code, and it is no error of ours', async () => {
+  test('of a refused delivery have the code, and no error status', async () => {
     const traces = registerTraces();
     const { post } = await startTraced();
     await post({ headers: {} });
@@ -284,7 +284,7 @@ describe('the attributes', () => {
     ).not.toContain('broke');
   });
 
-  test('have a name that nobody declared, but the name of the span has not', async () => {
+  test('have an undeclared event name, but the name of the span has not', async () => {
     const traces = registerTraces();
     const { hooks, post } = await startTraced();
     hooks.onUnknown(() => {}, { name: 'keep' });
@@ -300,7 +300,7 @@ describe('the attributes', () => {
     }
   });
 
-  test('have no status where nobody was left to be answered', async () => {
+  test('have no status when the sender has left', async () => {
     const traces = registerTraces();
     const work = gate();
     let gone = false;

@@ -100,7 +100,7 @@ withRedis('from the delivery to the effect', () => {
     expect(runs).toBe(1);
   }, 30_000);
 
-  test('a job that crashed more workers than BullMQ forgives is kept, and revived by the next delivery', async () => {
+  test('a job that crashed more workers than BullMQ forgives is kept, and retried by the next delivery', async () => {
     const trial = startTrial();
     const event = paid();
     const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
@@ -148,7 +148,7 @@ withRedis('from the delivery to the effect', () => {
   });
 });
 
-withRedis('while Redis is away', () => {
+withRedis('while Redis is down', () => {
   test.each([
     ['a queue that waits for it', {}, 503, 'HANDLER_TIMEOUT'],
     ['a queue that fails fast', { enableOfflineQueue: false }, 500, 'HANDLER_FAILED'],

@@ -52,7 +52,7 @@ withRedis('enqueue() in a receiver', () => {
     expect(JSON.stringify(data)).not.toMatch(new RegExp(`secret|c2VjcmV0|${headers['x-service-signature']}`));
   });
 
-  test('takes events that nobody declared from onUnknown()', async () => {
+  test('takes undeclared events from onUnknown()', async () => {
     const { queue, job } = startTrial();
     const { hooks, post } = await startEndpoint({ handlers: {} });
     hooks.onUnknown(enqueue(queue));
@@ -71,7 +71,7 @@ withRedis('enqueue() in a receiver', () => {
     expect(await queue.count()).toBe(2);
   });
 
-  test('makes one job of a delivery that comes again, and again at the same time', async () => {
+  test('adds one job for a delivery that is repeated, also at the same time', async () => {
     const { queue } = startTrial();
     const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
     hooks.on('*', enqueue(queue));
@@ -81,7 +81,7 @@ withRedis('enqueue() in a receiver', () => {
     expect(await queue.count()).toBe(1);
   });
 
-  test('is answered 500 as onInvalid(), which has no event to pass on', async () => {
+  test('is answered 500 as onInvalid(), which has no event to add', async () => {
     const { queue } = startTrial();
     const { hooks, post } = await startEndpoint({ handlers: {} });
     // @ts-expect-error an EventError is no event
@@ -134,20 +134,20 @@ withRedis('a job that exists already', () => {
     return trial;
   }
 
-  test('is revived by the next delivery once it has failed for good, with all its attempts and the latest bytes', async () => {
+  test('is retried by the next delivery once it has failed for good, with all its attempts and the latest bytes', async () => {
     const { queue, job, work, finished } = await failForGood();
     const log = captureLog();
     const rendered = paid({ id: 'evt-1', payload: { metadata: { rendered: 'again' } } });
     await enqueue(queue)(rendered, contextOf(rendered, { log: log.logger }));
-    const revived = await job('live-evt-1');
-    expect([await revived.getState(), revived.attemptsMade]).toEqual(['waiting', 0]);
-    expect(JSON.parse(revived.data.rawBody)).toEqual(rendered);
-    expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('revived') }]);
+    const retried = await job('live-evt-1');
+    expect([await retried.getState(), retried.attemptsMade]).toEqual(['waiting', 0]);
+    expect(JSON.parse(retried.data.rawBody)).toEqual(rendered);
+    expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('retries') }]);
     work(async () => 'done');
     await until(() => finished.some(({ outcome }) => outcome === 'done'));
   });
 
-  test('is revived once by deliveries that come at the same time', async () => {
+  test('is retried once by deliveries that arrive at the same time', async () => {
     const { queue, job } = await failForGood();
     const pass = enqueue(queue);
     await Promise.all(Array.from({ length: 10 }, () => pass(event, contextOf(event))));
@@ -155,7 +155,7 @@ withRedis('a job that exists already', () => {
     expect((await job('live-evt-1')).attemptsStarted).toBe(1);
   });
 
-  test('is made anew when somebody removes it while it is being revived', async () => {
+  test('is added again when it is removed while it is being retried', async () => {
     const { queue, job } = await failForGood();
     let removed = false;
     const add = async (...job: Parameters<typeof queue.add>) => {
@@ -173,7 +173,7 @@ withRedis('a job that exists already', () => {
     expect(await (await job('live-evt-1')).getState()).toBe('waiting');
   });
 
-  test('fails the delivery when it cannot be revived', async () => {
+  test('fails the delivery when it cannot be retried', async () => {
     const { queue, job } = await failForGood();
     const add = async (...job: Parameters<typeof queue.add>) =>
       Object.assign(await queue.add(...job), { retry: () => Promise.reject(new Error('no script')) });
@@ -247,20 +247,15 @@ withRedis('the options of a job', () => {
 });
 
 describe('enqueue() refuses', () => {
-  const queue = { add: () => Promise.reject(new Error('never asked')) };
+  const queue = { add: () => Promise.reject(new Error('never called')) };
 
   test.each([
-    ['no queue', undefined, {}, 'enqueue() was given undefined; give a queue'],
-    ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks"; give a queue'],
-    [
-      'options that are none',
-      queue,
-      'fast',
-      'The second argument of enqueue() is "fast"; give an object of options.',
-    ],
+    ['no queue', undefined, {}, 'enqueue() was given undefined. Give a queue'],
+    ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks". Give a queue'],
+    ['options of the wrong kind', queue, 'fast', 'The second argument of enqueue() is "fast"'],
     ['an unknown option', queue, { jobOption: {} }, 'Unknown option "jobOption". Did you mean "jobOptions"?'],
-    ['a name that is none', queue, { name: '' }, 'name is ""; give the name of the jobs.'],
-    ['job options that are none', queue, { jobOptions: 3 }, 'jobOptions is 3'],
+    ['an empty name', queue, { name: '' }, 'name is "". Give the name of the jobs.'],
+    ['job options of the wrong kind', queue, { jobOptions: 3 }, 'jobOptions is 3'],
     ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would make'],
     [
       'one deduplication for all events',

@@ -5,6 +5,7 @@ import { EventError, HandlerError, memoryStore, StoreError, WebhookError } from 
 import { enqueue, processor, type QueuedDelivery } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
+import { asDeployed } from '../setup/as-deployed.js';
 import { captureLog } from '../setup/captured-log.js';
 import { faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
 import { withRedis } from '../setup/own-redis.js';
@@ -118,20 +119,22 @@ withRedis('a job', () => {
 });
 
 withRedis('a job that fails', () => {
-  test('is tried again by BullMQ, with the next number of attempt, until a handler resolves', async () => {
+  asDeployed();
+
+  test('is retried by BullMQ with the next attempt number until a handler resolves', async () => {
     const trial = startTrial();
     await queueUp(trial, paid());
     const attempts: number[] = [];
     const handle = async (_event: unknown, { attempt }: { attempt: number }) => {
       attempts.push(attempt);
-      if (attempt < 3) throw new TypeError('the database is away');
+      if (attempt < 3) throw new TypeError('the database is down');
     };
     trial.work(processor({ '*': handle }, silent));
     expect(await trial.settled(3)).toMatchObject({ outcome: 'processed' });
     expect(attempts).toEqual([1, 2, 3]);
   });
 
-  test('says which handler failed with what and where, and nothing of what was said', async () => {
+  test('names the handler, the kind of error and its place, and never its message', async () => {
     const trial = startTrial();
     const id = await queueUp(trial, paid({ payload: { customer: { name: 'Secret Customer' } } }));
     const handle = async (event: { payload: { customer: { name: string | null } } }) => {
@@ -189,7 +192,7 @@ withRedis('a job that fails', () => {
   test('is tried again when a schema throws', async () => {
     const trial = startTrial();
     const schema = z.any().transform(() => {
-      throw new Error('the rates are away');
+      throw new Error('the rates are down');
     });
     await queueUp(trial, fixtures.event('refund.succeeded', {}));
     trial.work(processor({ '*': () => {} }, { events: { 'refund.succeeded': schema }, ...silent }));
@@ -197,7 +200,7 @@ withRedis('a job that fails', () => {
     expect(error?.message).toBe('HANDLER_FAILED: The schema declared for this event threw.');
   });
 
-  test('is tried again when no schema is declared for its event: a newer worker may have one', async () => {
+  test('is retried when its event is not declared: a newer worker may declare it', async () => {
     const trial = startTrial();
     const id = await queueUp(trial, fixtures.event('refund.succeeded', {}));
     trial.work(processor({ '*': () => {} }, silent));
@@ -241,12 +244,12 @@ withRedis('a job that can never succeed', () => {
   });
 
   test.each([[{}], [{ rawBody: 1 }], [null], ['text'], [[1]]])(
-    'because somebody else made it of %j fails at once',
+    'because its data is %j fails at once',
     async (data) => {
       const trial = startTrial();
       await trial.queue.add('other', data, SOON);
       trial.work(processor({ '*': () => {} }, silent));
-      expect((await trial.settled()).error?.message).toContain('enqueue() has not made it');
+      expect((await trial.settled()).error?.message).toContain('Add jobs to this queue with enqueue() only');
       expect(await trial.queue.getJobCounts('failed', 'delayed', 'waiting')).toEqual({
         failed: 1,
         delayed: 0,
@@ -257,19 +260,23 @@ withRedis('a job that can never succeed', () => {
 });
 
 withRedis('a signal', () => {
-  test('aborts at the timeout, the job is tried again, and an event that was finished late is not run again', async () => {
+  test('aborts at the timeout, and a handler that never took it may finish late: the event is not run again', async () => {
     const trial = startTrial();
     const id = await queueUp(trial, paid());
     const log = captureLog();
     const store = memoryStore();
     const finish = gate();
     let runs = 0;
-    const handle = async (_event: unknown, { signal }: { signal: AbortSignal }) => {
+    const aborted = gate();
+    const watch = (_event: unknown, { signal }: { signal: AbortSignal }) =>
+      signal.addEventListener('abort', () => aborted.open());
+    const handle = async () => {
       runs += 1;
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
       await finish.opened;
     };
-    trial.work(processor({ '*': handle }, { store, timeout: 50, logger: log.logger }));
+    const handlers = { '*': handle, 'transaction.paid': watch };
+    trial.work(processor(handlers, { store, timeout: 50, logger: log.logger }));
+    await aborted.opened;
     expect((await trial.settled()).error).toMatchObject({
       code: 'HANDLER_TIMEOUT',
       message: expect.stringContaining('HANDLER_TIMEOUT'),
@@ -282,7 +289,24 @@ withRedis('a signal', () => {
     expect(runs).toBe(1);
   });
 
-  test('aborts when the worker gives the job up', async () => {
+  test('makes a handler fail that took it and returns after the abort: the event runs again', async () => {
+    const trial = startTrial();
+    await queueUp(trial, paid());
+    const attempts: number[] = [];
+    const handle = async (_event: unknown, { signal, attempt }: { signal: AbortSignal; attempt: number }) => {
+      attempts.push(attempt);
+      if (attempt === 1) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    };
+    trial.work(processor({ '*': handle }, { store: memoryStore(), timeout: 50, logger: false }));
+    expect((await trial.settled()).error).toMatchObject({
+      code: 'HANDLER_TIMEOUT',
+      message: 'HANDLER_TIMEOUT: Still running after 50 ms: handle.',
+    });
+    expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
+    expect(attempts).toEqual([1, 2]);
+  });
+
+  test('aborts when the worker cancels the job', async () => {
     const trial = startTrial();
     const id = await queueUp(trial, paid());
     const running = gate();
@@ -360,7 +384,7 @@ withRedis('with a store', () => {
     },
   );
 
-  test('a store that is away spends no attempt and runs no handler', async () => {
+  test('a store that is down spends no attempt and runs no handler', async () => {
     const trial = startTrial();
     const store = faultyStore({ claim: times(1, rejects) });
     const log = captureLog();
@@ -423,9 +447,8 @@ withRedis('with a store', () => {
     const [first, second] = [startTrial(), startTrial()];
     const store = memoryStore();
     const event = paid();
-    await store.claim(`default:live:${event.id}`, { leaseMs: 1, fingerprint: 'f' }).then(async (result) => {
-      if (result.status === 'claimed') await result.claim.complete();
-    });
+    const result = await store.claim(`default:live:${event.id}`, { leaseMs: 1, fingerprint: 'f' });
+    if (result.status === 'claimed') await result.claim.complete();
     for (const trial of [first, second]) {
       await queueUp(trial, event);
       trial.work(processor({ '*': () => {} }, { store, ...silent }));
@@ -438,7 +461,7 @@ withRedis('with a store', () => {
     expect(await same(job, 'token')).toBe('duplicate');
   });
 
-  test('a claim that is lost fails the job, which finds the event done when it comes again', async () => {
+  test('a lost claim fails the job, whose retry finds the event completed', async () => {
     const trial = startTrial();
     const event = paid();
     const store = faultyStore({ renew: () => false, complete: repliesAfter(0) });
@@ -454,19 +477,24 @@ describe('processor() refuses', () => {
   const handlers = { '*': () => {} };
 
   test.each([
-    ['no handler', {}, {}, 'processor() was given no handler.'],
-    ['handlers that are none', undefined, {}, 'processor() was given no handler.'],
+    ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
+    ['missing handlers', undefined, {}, 'processor() has no handlers. Give at least one, by pattern.'],
     ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
-    ['a handler that is no function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
-    ['a name that is nearly one', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
+    ['a handler that is not a function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
+    ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
     ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
-    ['options that are none', handlers, 'fast', 'The second argument of processor() is "fast"'],
-    ['a store that is none', handlers, { store: {} }, 'store is of type object'],
+    ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
+    ['an object that is not a store', handlers, { store: {} }, 'store is of type object'],
     ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
     ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
     ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],
-    ['a logger that is none', handlers, { logger: {} }, 'logger is of type object'],
-    ['a schema that is none', handlers, { events: { 'a.b': {} } }, 'events["a.b"] is of type object'],
+    ['an object that is not a logger', handlers, { logger: {} }, 'logger is of type object'],
+    [
+      'an object that is not a schema',
+      handlers,
+      { events: { 'a.b': {} } },
+      'events["a.b"] is of type object',
+    ],
   ])('%s', (_what, given, options, message) => {
     expect(() => processor(given as never, options as never)).toThrow(message);
   });

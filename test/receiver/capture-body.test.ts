@@ -2,10 +2,9 @@ import { EventEmitter, once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
 import { keepRawBody } from 'payment-webhooks';
-import { Deadlines } from '../../src/deadlines.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureBody } from '../../src/receiver/capture-body.js';
 import { delivery, hmac, type SentDelivery } from '../setup/delivery.js';
@@ -163,10 +162,83 @@ describe.each(frameworks)('a body cut short, on %s', (framework) => {
   });
 });
 
+describe.each(expresses)('a request that a middleware has touched, on %s', (framework) => {
+  const lengths: [string, Record<string, string>][] = [
+    ['announced', {}],
+    ['unknown', { 'transfer-encoding': 'chunked' }],
+  ];
+  const sent = (length: Record<string, string>) => {
+    const { body, headers } = delivery();
+    const announced = { 'content-length': `${body.length}` };
+    return { body, headers: { ...headers, ...(length['transfer-encoding'] ? length : announced) } };
+  };
+
+  test.each(lengths)('is read when it was paused, its length being %s', async (_, length) => {
+    const pauses: RequestHandler = (req, _res, next) => {
+      req.pause();
+      next();
+    };
+    const options = { bodyTimeout: 2_000 };
+    const endpoint = await startEndpoint(options, { framework, before: () => [pauses] });
+    expect(await endpoint.post(sent(length))).toMatchObject(PROCESSED);
+  });
+
+  test.each(lengths)('ends its connection when it emits an error, its length being %s', async (_, length) => {
+    const fails: RequestHandler = (req, _res, next) => {
+      setTimeout(() => req.emit('error', new Error('of the middleware')), 20);
+      next();
+    };
+    const endpoint = await startEndpoint({}, { framework, before: () => [fails] });
+    const { body, headers } = sent(length);
+    const sender = await openSocket(endpoint.port);
+    sender.write(head(Object.entries(headers)));
+    sender.write(length['transfer-encoding'] ? 'a\r\n0123456789\r\n' : body.subarray(0, 10));
+    expect(await sender.closed).toBe('');
+    expect(endpoint.records).toMatchObject([{ status: 0, code: 'BODY_ABORTED' }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe('memory that cannot be had', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  const failing = (method: 'allocUnsafeSlow' | 'concat') =>
+    jest.spyOn(Buffer, method).mockImplementation(() => {
+      throw new RangeError('Array buffer allocation failed');
+    });
+  const limits = { limit: 100_000, bodyTimeout: 5_000 };
+
+  test.each([
+    ['a body of announced length', 'allocUnsafeSlow', { 'content-length': '8' }],
+    ['a chunk of a body of unknown length', 'allocUnsafeSlow', {}],
+    ['the whole of a body of unknown length', 'concat', {}],
+  ] as const)('refuses the delivery for now: for %s', async (_, method, headers) => {
+    failing(method);
+    const stream = new PassThrough();
+    const captured = captureBody(stream as never, headers, limits);
+    stream.write('four');
+    stream.end('more');
+    expect(await captured).toMatchObject({ code: 'OVERLOADED', retryAfterMs: 5_000 });
+  });
+
+  test('is answered 503, and the process goes on', async () => {
+    const endpoint = await startEndpoint();
+    const { body, headers } = delivery();
+    const spy = failing('allocUnsafeSlow');
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    sender.write(body.subarray(0, 10));
+    expect(await sender.until(/\}$/)).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 5\r\n.*"code":"OVERLOADED"/s);
+    spy.mockRestore();
+    expect(await endpoint.post()).toMatchObject(PROCESSED);
+  });
+});
+
 describe('a request that is a stream of another make', () => {
-  const limits = { limit: 1_000, deadlines: { body: new Deadlines(5_000) } };
-  const capture = (stream: PassThrough, headers = {}) =>
-    captureBody(stream as never, headers, limits as never);
+  const limits = { limit: 1_000, bodyTimeout: 5_000 };
+  const capture = (stream: PassThrough, headers = {}) => captureBody(stream as never, headers, limits);
 
   test.each([
     ['is destroyed', (stream: PassThrough) => stream.destroy()],
@@ -359,7 +431,7 @@ describe.each(frameworks)('an encoded body, on %s', (framework) => {
     expect(endpoint.handled).toEqual([]);
   });
 
-  test.each(['identity', 'Identity', ''])('is none with Content-Encoding: %j', async (encoding) => {
+  test.each(['identity', 'Identity', ''])('is accepted with Content-Encoding: %j', async (encoding) => {
     const endpoint = await startEndpoint({}, { framework });
     const { body, headers } = delivery();
     expect(
@@ -390,7 +462,7 @@ describe.each(frameworks)('an encoded body, on %s', (framework) => {
     'image/png',
     'charset',
     ';;;=',
-  ])('is none with Content-Type: %j', async (type) => {
+  ])('is accepted with Content-Type: %j', async (type) => {
     const endpoint = await startEndpoint({}, { framework });
     expect(await endpoint.post(withType(type))).toMatchObject(PROCESSED);
   });
@@ -438,6 +510,19 @@ describe.each(frameworks)('a sender that leaves while the handler runs, on %s', 
 });
 
 describe.each(frameworks)('a slow body, on %s', (framework) => {
+  test('is not refused for a block of the event loop, when its bytes had arrived by then', async () => {
+    const endpoint = await startEndpoint({ bodyTimeout: 1_000 }, { framework });
+    const { body, headers } = delivery();
+    const sender = await openSocket(endpoint.port);
+    sender.write(head([...Object.entries(headers), ['content-length', body.length]]));
+    sender.write(body.subarray(0, 10));
+    await until(() => endpoint.hooks.inFlight === 1);
+    await pause(20);
+    sender.write(body.subarray(10));
+    for (const end = performance.now() + 1_300; performance.now() < end; );
+    expect(await sender.until(/\}$/)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   test('has bodyTimeout in all, however steadily it drips', async () => {
     const endpoint = await startEndpoint({ bodyTimeout: 150 }, { framework });
     const { body, headers } = delivery();

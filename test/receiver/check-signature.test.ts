@@ -122,7 +122,7 @@ describe.each(frameworks)('the signature, on %s', (framework) => {
   test.each([
     ['the query', '/hooks?X-SERVICE-SIGNATURE=', ''],
     ['a trailer', '/hooks', 'X-SERVICE-SIGNATURE: '],
-  ])('a signature in %s is none', async (_, path, trailer) => {
+  ])('a signature in %s does not count', async (_, path, trailer) => {
     const endpoint = await startEndpoint({}, { framework });
     const { body } = delivery();
     const sender = await openSocket(endpoint.port);
@@ -139,7 +139,7 @@ describe.each(frameworks)('the signature, on %s', (framework) => {
     expect(endpoint.handled).toEqual([]);
   });
 
-  test('a signature in the body is none', async () => {
+  test('a signature in the body does not count', async () => {
     const endpoint = await startEndpoint({}, { framework });
     const event = { ...fixtures.transactionPaid(), 'X-SERVICE-SIGNATURE': 'a'.repeat(64) };
     const reply = await endpoint.post(signedWith(undefined, delivery(event)));
@@ -252,6 +252,7 @@ describe.each(frameworks)('a key function, on %s', (framework) => {
     ['returns no keys', () => []],
     ['returns an empty key', () => ['']],
     ['returns a key with a line break', () => `${secret}\n`],
+    ['returns the bytes of a key with a line break', () => Buffer.from(`${secret}\n`)],
     ['returns a number', () => 7],
   ])('that %s gets the delivery refused for now, not for good', async (_, misbehave) => {
     const endpoint = await startEndpoint(
@@ -275,6 +276,19 @@ describe.each(frameworks)('a sandbox key, on %s', (framework) => {
     const endpoint = await startEndpoint({ privateKey: keys }, { framework });
     const reply = await endpoint.post(delivery(fixtures.transactionPaid({ sandbox: false }), SANDBOX_KEY));
     expectRefused(endpoint, reply, 'KEY_MODE_MISMATCH');
+  });
+
+  test.each<[string, unknown]>([
+    ['bytes', Buffer.from(SANDBOX_KEY)],
+    ['a list of bytes', [KEY, Buffer.from(SANDBOX_KEY)]],
+    ['a function of bytes', () => Buffer.from(SANDBOX_KEY)],
+    ['a function of a list of bytes', async () => [Buffer.from(SANDBOX_KEY)]],
+  ])('is known as one when JavaScript gives it as %s', async (_, privateKey) => {
+    const endpoint = await startEndpoint({ privateKey: privateKey as string }, { framework });
+    const reply = await endpoint.post(delivery(fixtures.transactionPaid({ sandbox: false }), SANDBOX_KEY));
+    expectRefused(endpoint, reply, 'KEY_MODE_MISMATCH');
+    const sandboxed = delivery(fixtures.transactionPaid({ sandbox: true }), SANDBOX_KEY);
+    expect(await endpoint.post(sandboxed)).toMatchObject({ status: 200 });
   });
 
   test('vouches for a sandbox event, and so does a live key', async () => {

@@ -51,7 +51,8 @@ const step = fc.record({
   gap: fc.integer({ min: 0, max: 60 }),
   work: fc.integer({ min: 0, max: 90 }),
   succeeds: fc.boolean(),
-  obeysSignal: fc.boolean(),
+  /** Whether the handler takes its signal, and what it does when that aborts. */
+  signal: fc.constantFrom('never taken', 'throws', 'returns'),
   claim: fault,
   renew: fault,
   complete: fault,
@@ -141,18 +142,20 @@ async function deliverOnce(each: Step, { store, sent, history }: World): Promise
   );
   const hooks = receiver({ ...times, privateKey: KEY, store: wire });
   let own: Run | undefined;
-  hooks.on('*', async (_event, { attempt, signal }) => {
+  hooks.on('*', async (_event, context) => {
     const run: Run = {
-      attempt,
+      attempt: context.attempt,
       startedAt: performance.now(),
       settledAt: Infinity,
       resolved: false,
     };
     own = run;
     history.runs.push(run);
-    await pause(each.work, undefined, each.obeysSignal ? { signal } : {}).catch(() => {});
+    const signal = each.signal === 'never taken' ? undefined : context.signal;
+    await pause(each.work, undefined, signal ? { signal } : {}).catch(() => {});
     run.settledAt = performance.now();
-    run.resolved = each.succeeds && !(each.obeysSignal && signal.aborted);
+    run.resolved = each.succeeds && !signal?.aborted;
+    if (signal?.aborted && each.signal === 'returns') return;
     if (!run.resolved) throw new Error('down');
   });
   const answer = await hooks.receive({ rawBody: sent.body, headers: sent.headers });
@@ -175,7 +178,7 @@ async function untilAccepted(store: IdempotencyStore, sent: SentDelivery, histor
     gap: 0,
     work: 0,
     succeeds: true,
-    obeysSignal: false,
+    signal: 'never taken',
     claim: 'none',
     renew: 'none',
     complete: 'none',

@@ -46,7 +46,7 @@ function linesOf({ log }: Endpoint, level: number) {
   return log.lines.filter((line) => line.level === level).map(({ msg }) => String(msg));
 }
 
-describe('an event that comes again', () => {
+describe('an event that is delivered again', () => {
   test('is a duplicate once it is completed, and no handler runs', async () => {
     const endpoint = await endpointOf(() => {});
     const sent = delivery();
@@ -123,8 +123,34 @@ describe('an event that comes again', () => {
     expect(endpoint.runs).toEqual([1]);
     expect(lastRecord(endpoint)).toMatchObject({ outcome: 'duplicate', conflict: true });
     expect(linesOf(endpoint, 50)).toEqual([
-      'an event that was completed came again with other bytes; it was not run again',
+      'a completed event was delivered again with other bytes; no handler ran',
     ]);
+  });
+
+  test('with the same bytes under another of the keys is no conflict', async () => {
+    const [old, young] = ['pri_old', 'pri_new'];
+    const endpoint = await endpointOf(() => {}, { privateKey: [young, old] });
+    const event = fixtures.transactionPaid();
+    await endpoint.post(delivery(event, old));
+    expect(await endpoint.post(delivery(event, young))).toMatchObject(duplicate);
+    expect(lastRecord(endpoint)).not.toHaveProperty('conflict');
+    const changed = { ...event, payload: { ...event.payload, metadata: { type: 'other' } } };
+    expect(await endpoint.post(delivery(changed, young))).toMatchObject(duplicate);
+    expect(lastRecord(endpoint)).toMatchObject({ conflict: true });
+  });
+
+  test('that version 0.1 completed, and stored with a digest, is no conflict', async () => {
+    const store = memoryStore();
+    const endpoint = await endpointOf(() => {}, { store });
+    const event = fixtures.transactionPaid();
+    const sent = delivery(event);
+    const fingerprint = createHash('sha256').update(sent.body).digest('hex');
+    const claimed = await store.claim(`default:live:${event.id}`, { leaseMs: 1_000, fingerprint });
+    if (claimed.status === 'claimed') await claimed.claim.complete();
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(lastRecord(endpoint)).not.toHaveProperty('conflict');
+    expect(await endpoint.post(delivery(`${sent.body} `))).toMatchObject(duplicate);
+    expect(lastRecord(endpoint)).toMatchObject({ conflict: true });
   });
 
   test('with other bytes after it had failed is run, with the new bytes', async () => {
@@ -467,6 +493,58 @@ describe('a store whose reply is lost or late', () => {
     expect(endpoint.runs).toEqual([2]);
   });
 
+  test('a claim that comes when its own lease has ended is given back, and no handler runs', async () => {
+    const store = faultyStore({ claim: times(1, repliesAfter(120)) });
+    const endpoint = await endpointOf(() => {}, { store, lease: 100, storeTimeout: 5_000 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(endpoint.runs).toEqual([]);
+    expect(store.calls).toEqual(['claim', 'release']);
+    expect(linesOf(endpoint, 50)).toContainEqual(
+      expect.stringMatching(
+        /^the store did not answer: It granted the claim after \d+ ms, when its lease of 100 ms/,
+      ),
+    );
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(endpoint.runs).toEqual([2]);
+  });
+
+  test('a claim that comes when its own lease has ended keeps what an earlier attempt had finished', async () => {
+    const store = faultyStore();
+    const endpoint = await startEndpoint({ store, lease: 100, storeTimeout: 5_000, handlers: {} });
+    const ran: string[] = [];
+    endpoint.hooks.on('*', () => ran.push('book'), { name: 'book' });
+    endpoint.hooks.on('*', () => ran.push('ship') === 2 && Promise.reject(new Error('down')));
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    store.faults.claim = times(1, repliesAfter(120));
+    expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual(['book', 'ship', 'ship']);
+  });
+
+  test('a claim that comes late within its lease is renewed in time, counted from when it was asked for', async () => {
+    const store = faultyStore({ claim: repliesAfter(200) });
+    let askedAt = 0;
+    let renewedAt = 0;
+    const timed: typeof store = {
+      ...store,
+      claim: (...request) => {
+        askedAt = performance.now();
+        return store.claim(...request);
+      },
+    };
+    store.faults.renew = (real) => {
+      renewedAt ||= performance.now();
+      return real();
+    };
+    const endpoint = await endpointOf(() => pause(400), { store: timed, lease: 900 });
+    expect(await endpoint.post()).toMatchObject(processed);
+    // A third of the lease after the question; after the reply it would be at 500.
+    expect(renewedAt - askedAt).toBeGreaterThanOrEqual(295);
+    expect(renewedAt - askedAt).toBeLessThan(480);
+  });
+
   test('a late claim keeps what an earlier attempt had finished', async () => {
     const store = faultyStore();
     const endpoint = await startEndpoint({ store, storeTimeout: 50, handlers: {} });
@@ -670,7 +748,7 @@ describe('what a store is asked', () => {
     ['live', { sandbox: false }],
     ['sandbox', { sandbox: true }],
   ])(
-    'is the namespace, the mode and the id, for as long as the lease, with the digest of the bytes: %s',
+    'is the namespace, the mode and the id, for as long as the lease, with the beginning of the signature: %s',
     async (mode, change) => {
       const asked: unknown[] = [];
       const real = memoryStore();
@@ -684,7 +762,7 @@ describe('what a store is asked', () => {
       const event = fixtures.transactionPaid(change);
       const sent = delivery(event);
       expect(await endpoint.post(sent)).toMatchObject(processed);
-      const fingerprint = createHash('sha256').update(sent.body).digest('hex');
+      const fingerprint = sent.headers['x-service-signature']?.slice(0, 12);
       expect(asked).toEqual([[`shop:${mode}:${event.id}`, { leaseMs: 7_000, fingerprint }]]);
     },
   );
@@ -716,23 +794,24 @@ describe('what the log says of a store', () => {
     return { headers, lines };
   };
   const down = () => Promise.reject(new Error('down'));
+  const UNKNOWN_STATUS = 'Its answer to claim() has none of the known statuses.';
 
   test.each<[string, Fault, string, object]>([
     ['threw', throws, 'It threw.', { error: { type: 'Error' } }],
     ['rejected', rejects, 'It threw.', { error: { type: 'Error' } }],
     ['never answered', hangs, 'No answer within 40 ms.', {}],
-    ...[undefined, { status: 'granted' }, { status: 'claimed' }].map(
-      (value): [string, Fault, string, object] => [
-        `answered ${JSON.stringify(value)}`,
-        answers({ value }),
-        'What it answered to a claim is no answer.',
-        {},
-      ],
-    ),
+    ['answered nothing', answers({ value: undefined }), UNKNOWN_STATUS, {}],
+    ['answered an unknown status', answers({ value: { status: 'granted' } }), UNKNOWN_STATUS, {}],
+    [
+      'granted no claim',
+      answers({ value: { status: 'claimed' } }),
+      'Its claim lacks attempt, finished, renew(), complete() or release().',
+      {},
+    ],
     [
       'answered what cannot be read',
       answers({ value: { status: 'claimed', claim: unreadable } }),
-      'What it answered to a claim threw.',
+      'Its answer to claim() threw when it was read.',
       { error: { type: 'Error' } },
     ],
   ])(
@@ -751,7 +830,7 @@ describe('what the log says of a store', () => {
   test.each<[string, Fault, string]>([
     ['threw', throws, 'It threw.'],
     ['never answered', hangs, 'No answer within 40 ms.'],
-    ['answered rubbish', answers({ value: 'yes' }), 'What it answered to complete is no answer.'],
+    ['answered rubbish', answers({ value: 'yes' }), 'Its answer to complete() was neither true nor false.'],
   ])('that %s at complete is that the event may run again', async (_, fault, why) => {
     const { lines } = await told({ store: faultyStore({ complete: fault }) });
     expect(lines).toMatchObject([{ msg: `processed, but not remembered: ${why}` }]);

@@ -1,12 +1,19 @@
 import { request, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
-import { type HandlerContext, type ReceiverOptions, receiver, WebhookError } from 'payment-webhooks';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  type Handler,
+  type HandlerContext,
+  type ReceiverOptions,
+  receiver,
+  WebhookError,
+} from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { asDeployed } from '../setup/as-deployed.js';
 import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from '../setup/delivery.js';
 import { type Endpoint, expresses, type Framework, startEndpoint } from '../setup/endpoint.js';
-import { faultyStore } from '../setup/faulty-store.js';
+import { faultyStore, rejects } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { received: true, outcome: 'processed' } };
@@ -17,6 +24,9 @@ const timedOut = {
   headers: { 'retry-after': '5' },
   body: { code: 'HANDLER_TIMEOUT' },
 };
+
+const SIGNAL_TAKEN =
+  'a handler took its signal and returned after it had aborted, so it counts as failed: it may have given up';
 
 function lineWith(endpoint: Endpoint, msg: string) {
   return endpoint.log.lines.find((line) => line.msg === msg);
@@ -325,6 +335,8 @@ const thrown: [string, () => unknown][] = [
 ];
 
 describe.each(thrown)('a handler that throws %s', (_what, fail) => {
+  asDeployed();
+
   test('makes the delivery fail, may run again at once, and its words go nowhere', async () => {
     let runs = 0;
     const store = faultyStore();
@@ -357,6 +369,55 @@ describe.each(thrown)('a handler that throws %s', (_what, fail) => {
   });
 });
 
+describe('while an app is developed or tested', () => {
+  const { NODE_ENV } = process.env;
+  afterEach(() => {
+    process.env.NODE_ENV = NODE_ENV;
+  });
+
+  const errorLine = async (env: string | undefined, thrown: unknown) => {
+    const endpoint = await startEndpoint({ handlers: { '*': () => Promise.reject(thrown) } });
+    if (env === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = env;
+    expect(await endpoint.post()).toMatchObject(failed);
+    return lineWith(endpoint, 'a handler failed')?.error;
+  };
+  const missing = new TypeError('orders.markPaid is not a function');
+
+  test.each(['development', 'test'])(
+    'the message and stack of a handler’s error are logged: %s',
+    async (env) => {
+      expect(await errorLine(env, missing)).toMatchObject({
+        type: 'TypeError',
+        message: 'orders.markPaid is not a function',
+        stack: expect.stringMatching(
+          /^TypeError: orders\.markPaid is not a function\n {4}at .*dispatch-event\.test/,
+        ),
+      });
+    },
+  );
+
+  test.each(['production', 'staging', 'Development', undefined])('and nowhere else: %s', async (env) => {
+    const error = await errorLine(env, missing);
+    expect(error).toMatchObject({ type: 'TypeError', at: expect.any(Array) });
+    expect(error).not.toHaveProperty('message');
+    expect(error).not.toHaveProperty('stack');
+  });
+
+  test('they are cut to what a log line can hold', async () => {
+    const endless = new Error('x'.repeat(1_000_000));
+    const { message, stack } = (await errorLine('test', endless)) as Error;
+    expect(message).toHaveLength(1_000);
+    expect(stack).toHaveLength(4_000);
+  });
+
+  test.each<[string, () => unknown]>(thrown)('nothing is made worse by %s', async (_, fail) => {
+    const endpoint = await startEndpoint({ handlers: { '*': () => fail() } });
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(lineWith(endpoint, 'a handler failed')).toBeDefined();
+  });
+});
+
 describe('a handler that takes longer than the timeout', () => {
   const start = async (options: ReceiverOptions = {}) => {
     const work = gate();
@@ -379,11 +440,8 @@ describe('a handler that takes longer than the timeout', () => {
   };
 
   test('is answered 503 and told to stop, and goes on under its claim', async () => {
-    const { endpoint, work, contexts, store, sent } = await start();
+    const { endpoint, work, store, sent } = await start();
     expect(await endpoint.post(sent)).toMatchObject(timedOut);
-    const [context] = contexts;
-    expect(context?.signal.aborted).toBe(true);
-    expect(WebhookError.is(context?.signal.reason) && context?.signal.reason.code).toBe('HANDLER_TIMEOUT');
     expect(endpoint.records).toMatchObject([
       { status: 503, code: 'HANDLER_TIMEOUT', handlers: [{ status: 'running' }] },
     ]);
@@ -429,7 +487,9 @@ describe('a handler that takes longer than the timeout', () => {
   test('and asks for its signal only then finds it aborted', async () => {
     const { endpoint, work, contexts, sent } = await start();
     await endpoint.post(sent);
+    const reason = contexts[0]?.signal.reason;
     expect(contexts[0]?.signal.aborted).toBe(true);
+    expect(WebhookError.is(reason) && reason.code).toBe('HANDLER_TIMEOUT');
     work.open();
     await until(() => endpoint.hooks.inFlight === 0);
   });
@@ -471,6 +531,110 @@ describe('a handler that takes longer than the timeout', () => {
   });
 });
 
+describe('a handler that took its signal', () => {
+  const aborted = (signal: AbortSignal) =>
+    new Promise((resolve) => signal.addEventListener('abort', resolve));
+  const start = async (handler: Handler, options: ReceiverOptions = {}) => {
+    const attempts: number[] = [];
+    const store = faultyStore();
+    const endpoint = await startEndpoint({
+      store,
+      timeout: 60,
+      lease: 300,
+      handlers: {
+        'transaction.paid': (event, context) => {
+          attempts.push(context.attempt);
+          return attempts.length === 1 ? handler(event, context) : undefined;
+        },
+      },
+      ...options,
+    });
+    return { endpoint, attempts, store, sent: delivery() };
+  };
+
+  test.each<[string, Handler]>([
+    [
+      'gives up and returns',
+      async (_event, { signal }) => {
+        await aborted(signal);
+        if (signal.aborted) return;
+      },
+    ],
+    [
+      'returns after it has asked for it late',
+      async (_event, context) => {
+        await pause(90);
+        if (context.signal.aborted) return;
+      },
+    ],
+    [
+      'has passed on a copy of its context',
+      async (_event, context) => void (await pause(90, { ...context })),
+    ],
+    [
+      'took it from an object derived from its context',
+      async (_event, context) => {
+        const { signal } = Object.create(context, { db: { value: 1 } }) as HandlerContext;
+        await aborted(signal);
+      },
+    ],
+    [
+      'took it through a proxy',
+      async (_event, context) => void (await aborted(new Proxy(context, {}).signal)),
+    ],
+    ['has given it to what then throws', (_event, { signal }) => pause(5_000, undefined, { signal })],
+  ])('and %s after the timeout has failed: the retry runs it again', async (_, handler) => {
+    const { endpoint, attempts, store, sent } = await start(handler);
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(store.calls.filter((call) => call !== 'renew')).toEqual(['claim', 'release']);
+    expect(lineWith(endpoint, 'handlers settled after the answer')).toMatchObject({
+      level: 50,
+      code: 'HANDLER_FAILED',
+    });
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(attempts).toEqual([1, 2]);
+  });
+
+  test('and returns after the abort says so in the log', async () => {
+    const { endpoint, sent } = await start(async (_event, { signal }) => void (await aborted(signal)));
+    await endpoint.post(sent);
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(lineWith(endpoint, SIGNAL_TAKEN)).toMatchObject({ level: 50, handler: 'transaction.paid' });
+  });
+
+  test('and returns before the timeout has succeeded', async () => {
+    const { endpoint, attempts, sent } = await start((_event, { signal }) => void signal.aborted);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(attempts).toEqual([1]);
+  });
+
+  test('fails alone: one beside it that never took it is not run again when it has a name', async () => {
+    const ran: string[] = [];
+    const endpoint = await startEndpoint({ timeout: 60, handlers: {} });
+    endpoint.hooks.on('*', async () => void ran.push(await pause(90, 'book')), { name: 'book' });
+    endpoint.hooks.on('*', async (_event, { signal, attempt }) => {
+      ran.push('ship');
+      if (attempt === 1) await aborted(signal);
+    });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(ran).toEqual(['ship', 'book', 'ship']);
+  });
+
+  test('and returns when its lease has lapsed has failed too', async () => {
+    const store = faultyStore({ renew: rejects });
+    const handler: Handler = async (_event, { signal }) => void (await aborted(signal));
+    const { endpoint, attempts, sent } = await start(handler, { store, timeout: 5_000 });
+    expect(await endpoint.post(sent)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(attempts).toEqual([1, 2]);
+  });
+});
+
 describe.each(expresses)('on %s', (framework) => {
   test('a sender who leaves while the handler runs changes nothing: it goes on, and the event is completed', async () => {
     const { work, started, endpoint } = await slowEndpoint(framework);
@@ -501,7 +665,7 @@ describe.each(expresses)('on %s', (framework) => {
     await until(() => endpoint.records.length === 1);
     expect(endpoint.records).toMatchObject([{ status: 0, outcome: 'processed' }]);
     expect(
-      lineWith(endpoint, 'somebody else had answered this request already; nothing was written'),
+      lineWith(endpoint, 'other code had already answered this request, so the receiver wrote nothing'),
     ).toMatchObject({
       level: 50,
     });
@@ -521,7 +685,7 @@ describe.each(expresses)('on %s', (framework) => {
     finish();
     expect(await reply).toMatchObject({ status: 200, body: { by: 'somebody else' } });
     expect(
-      lineWith(endpoint, 'somebody else had answered this request already; nothing was written'),
+      lineWith(endpoint, 'other code had already answered this request, so the receiver wrote nothing'),
     ).toBeDefined();
     // Given back: the next delivery runs it.
     const again = endpoint.post(sent);

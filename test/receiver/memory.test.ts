@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, hmac, KEY } from '../setup/delivery.js';
 import { type OwnProcess, startOwnProcess } from '../setup/own-process.js';
+import { head, openSocket, type RawSocket, wire } from '../setup/raw-socket.js';
 
 const MB = 1_048_576;
 const agent = new Agent({ keepAlive: true, maxSockets: 100 });
@@ -42,6 +43,53 @@ describe('memory', () => {
     const after = await receivers.report('after gc');
     expect(after.heldBytes - before.heldBytes).toBeLessThan(20 * MB);
   }, 60_000);
+});
+
+describe('a body in chunks of one byte', () => {
+  const LIMIT = 16_384;
+  const SLAB = 16_384;
+  const SENDERS = 200;
+  const chunks = Buffer.from('1\r\nx\r\n'.repeat(LIMIT - 1));
+
+  test('holds no more than its bytes and a slab before its signature can be checked', async () => {
+    const small = await startOwnProcess({ privateKey: KEY, limit: LIMIT, bodyTimeout: 120_000 }, [
+      '--max-old-space-size=128',
+    ]);
+    const senders: RawSocket[] = [];
+    try {
+      const honest = async () => {
+        const sender = await openSocket(small.ports[2] as number);
+        sender.write(wire(delivery()));
+        expect(await sender.until(/"outcome"/)).toMatch(/^HTTP\/1\.1 200 /);
+        sender.socket.destroy();
+      };
+      await honest();
+      const before = await small.report('after gc');
+      for (let index = 0; index < SENDERS; index += 1) {
+        const sender = await openSocket(small.ports[index % 3] as number);
+        sender.write(
+          head([
+            ['x-service-signature', 'a'.repeat(64)],
+            ['transfer-encoding', 'chunked'],
+          ]),
+        );
+        senders.push(sender);
+      }
+      await Promise.all(senders.map(({ socket }) => new Promise((sent) => socket.write(chunks, sent))));
+      await honest();
+      const waiting = await small.report('after gc');
+      expect(waiting.inFlight).toBe(SENDERS);
+      expect(waiting.heldBytes - before.heldBytes).toBeLessThan(SENDERS * (LIMIT + SLAB) + 20 * MB);
+      for (const { write } of senders) write('1\r\nx\r\n0\r\n\r\n');
+      const answers = await Promise.all(senders.map((sender) => sender.until(/\}$/)));
+      for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+      await honest();
+      expect((await small.report()).unhandled).toEqual([]);
+    } finally {
+      for (const { socket } of senders) socket.destroy();
+      small.stop();
+    }
+  }, 120_000);
 });
 
 async function flood(

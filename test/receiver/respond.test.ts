@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
@@ -155,16 +156,71 @@ describe('Retry-After', () => {
 });
 
 describe.each(expresses)('a response that a middleware has patched, on %s', (framework) => {
-  test('and that throws leaves no sender waiting for ever', async () => {
-    const patch: RequestHandler = (_req, res, next) => {
-      res.writeHead = () => {
-        throw new Error('of the patch');
-      };
+  const patched = (patch: (res: ServerResponse) => void): RequestHandler => {
+    return (_req, res, next) => {
+      patch(res);
       next();
     };
-    const endpoint = await startEndpoint({}, { framework, before: () => [patch] });
+  };
+  const fails = () => {
+    throw new TypeError('of the patch');
+  };
+
+  test.each<[string, (res: ServerResponse) => void]>([
+    ['writeHead', (res) => Object.assign(res, { writeHead: fails })],
+    ['end', (res) => Object.assign(res, { end: fails })],
+  ])('and whose %s() throws leaves no sender waiting, and says so in the log', async (_, patch) => {
+    const endpoint = await startEndpoint({}, { framework, before: () => [patched(patch)] });
     await expect(endpoint.post()).rejects.toMatchObject({ code: 'ECONNRESET' });
     expect(endpoint.records).toMatchObject([{ status: 0, outcome: 'processed' }]);
+    expect(endpoint.log.lines).toContainEqual(
+      expect.objectContaining({
+        level: 50,
+        error: expect.objectContaining({ type: 'TypeError' }),
+        msg: expect.stringMatching(
+          /^the answer was not written, .* call receive\(\) and send its answer yourself$/,
+        ),
+      }),
+    );
+    expect(endpoint.log.text.join('')).not.toContain('of the patch');
+  });
+
+  test('and whose writeHead() returns nothing is answered all the same', async () => {
+    const quiet = patched((res) => {
+      const writeHead = res.writeHead.bind(res) as (...head: unknown[]) => unknown;
+      Object.assign(res, { writeHead: (...head: unknown[]) => void writeHead(...head) });
+    });
+    const endpoint = await startEndpoint({}, { framework, before: () => [quiet] });
+    expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await endpoint.post(delivery('{}', 'pri_x'))).toMatchObject({ status: 401 });
+  });
+});
+
+describe('what is not the request and response of Node', () => {
+  const framework = { id: 1, headers: {}, body: {}, status: () => {}, code: () => {} };
+
+  test('is refused at once, in words that name what to pass, so that the framework answers 500', async () => {
+    const endpoint = await startEndpoint();
+    expect(() => endpoint.hooks(framework as never, framework as never)).toThrow(
+      /^The receiver was not given the request and response of Node\. In Fastify .*request\.raw.*receive\(\)/,
+    );
+    expect(endpoint.hooks.inFlight).toBe(0);
+    await endpoint.hooks.close();
+  });
+
+  test('but looks like it ends no process, and leaves nothing in flight', async () => {
+    const endpoint = await startEndpoint();
+    const broken = () => {
+      throw new Error('not mine');
+    };
+    const half = Object.defineProperty({ writeHead: broken, destroy: broken }, 'headersSent', {
+      get: broken,
+    });
+    endpoint.hooks(framework as never, half as never);
+    await until(() => endpoint.hooks.inFlight === 0 && endpoint.log.lines.length > 0);
+    expect(endpoint.log.lines).toContainEqual(
+      expect.objectContaining({ level: 50, msg: expect.stringContaining('the answer was not written') }),
+    );
   });
 });
 

@@ -23,7 +23,7 @@ function section({ name }: Row, command: Command): string {
     ...optionRows(command),
   ];
   const table = rows.map(([left, about]) => `| \`${left}\` | ${about.replaceAll('|', '\\|')} |`);
-  const examples = command.examples.map(([line, purpose]) => `# ${purpose}\n${line}`);
+  const examples = Object.entries(command.examples).map(([line, purpose]) => `# ${purpose}\n${line}`);
   return [
     `### ${name}`,
     `\`${usage(name, command)}\``,

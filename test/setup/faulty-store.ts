@@ -19,9 +19,10 @@ export function faultyStore(
 ): FaultyStore {
   const calls: Operation[] = [];
   const current = { ...faults };
-  const go = <Answer>(name: Operation, real: () => Promise<Answer>): Promise<Answer> => {
+  const go = <Answer>(name: Operation, real: () => Answer | Promise<Answer>): Promise<Answer> => {
     calls.push(name);
-    return (current[name]?.(real) ?? real()) as Promise<Answer>;
+    const promised = async () => real();
+    return (current[name]?.(promised) ?? promised()) as Promise<Answer>;
   };
   const wired = (claim: Claim): Claim => ({
     ...claim,

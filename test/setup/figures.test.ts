@@ -38,8 +38,8 @@ describe('figures', () => {
   });
 
   test.each([
-    ['reliability', 'figures'],
-    ['reliability', 'soak'],
+    ['project/reliability', 'figures'],
+    ['project/reliability', 'soak'],
     ['deploying', 'costs'],
   ])('have a place in docs/%s.md for %s', (name, mark) => {
     const text = readFileSync(join(__dirname, `../../docs/${name}.md`), 'utf8');

@@ -7,13 +7,16 @@ export interface CodeBlock {
   /** What stands behind the language, such as `fragment`. */
   readonly mark: string;
   readonly text: string;
+  /** Of the section that it is in, such as `Jest with swc`. */
+  readonly heading: string;
   /** Line of the file on which the text begins, counted from 1. */
   readonly line: number;
 }
 
 export function codeBlocks(file: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
-  let open: { language: string; mark: string; line: number; lines: string[] } | undefined;
+  let open: { language: string; mark: string; heading: string; line: number; lines: string[] } | undefined;
+  let heading = '';
   readFileSync(file, 'utf8')
     .split('\n')
     .forEach((text, index) => {
@@ -25,7 +28,9 @@ export function codeBlocks(file: string): CodeBlock[] {
       } else if (open) {
         open.lines.push(text);
       } else if (fence) {
-        open = { language: fence[1] ?? '', mark: fence[2] ?? '', line: index + 2, lines: [] };
+        open = { language: fence[1] ?? '', mark: fence[2] ?? '', heading, line: index + 2, lines: [] };
+      } else {
+        heading = /^#+ (.*)$/.exec(text)?.[1] ?? heading;
       }
     });
   if (open) throw new Error(`${file}: the code block at line ${open.line - 1} is never closed.`);

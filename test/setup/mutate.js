@@ -5,15 +5,19 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
-  'src/collect-body.ts': ['receiver/capture-body', 'hints'],
-  'src/handler-context.ts': ['receiver/dispatch-event', 'handlers'],
+  'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'receiver/dedupe-delivery'],
+  'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/handlers'],
+  'src/delivery/lease.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
+  'src/delivery/read-body.ts': ['receiver/capture-body', 'receiver/memory', 'hints'],
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
+  'src/stores/call-store.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
   'src/stores/memory.ts': ['stores/memory'],
+  'src/stores/memory/completed-ids.ts': ['stores/memory'],
   'src/receiver/capture-body.ts': ['receiver/capture-body', 'hints'],
   'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
   'src/receiver/decode-event.ts': ['receiver/decode-event', 'hints', 'construct-event'],
-  'src/receiver/dedupe-delivery.ts': ['receiver/dedupe-delivery', 'lease'],
-  'src/receiver/dispatch-event.ts': ['receiver/dispatch-event', 'handlers', 'observer'],
+  'src/receiver/dedupe-delivery.ts': ['receiver/dedupe-delivery', 'delivery/lease'],
+  'src/receiver/dispatch-event.ts': ['receiver/dispatch-event', 'handlers/handlers', 'observer'],
   'src/receiver/respond.ts': [
     'receiver/respond',
     'receiver',

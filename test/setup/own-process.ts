@@ -13,9 +13,14 @@ export interface OwnProcess {
   stop(): void;
 }
 
-export async function startOwnProcess(options: ReceiverOptions): Promise<OwnProcess> {
+export async function startOwnProcess(
+  options: ReceiverOptions,
+  flags: readonly string[] = [],
+): Promise<OwnProcess> {
   const script = join(__dirname, 'endpoint-process.ts');
-  const child = fork(script, [JSON.stringify(options)], { execArgv: ['--expose-gc', '--import', 'tsx'] });
+  const child = fork(script, [JSON.stringify(options)], {
+    execArgv: [...flags, '--expose-gc', '--import', 'tsx'],
+  });
   const [ports] = await once(child, 'message');
   return {
     ports,

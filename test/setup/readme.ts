@@ -1,4 +1,5 @@
-// Follows the README of an example: its first command starts the app, the others are typed in a second terminal.
+// Follows the README of an example: one command starts the app, the others are typed in a second terminal. What the
+// README installs is here already, so that part is left out; test/consumers follows all of it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +21,9 @@ export interface Session {
   end(): Promise<void>;
 }
 
+/** Whether it is the part of a README that installs what the example uses. */
+export const installs = ({ script }: Command) => script.includes('npm install');
+
 export function commandsOf(readme: string): Command[] {
   const blocks = codeBlocks(readme);
   return blocks.flatMap(({ language, text }, index) => {
@@ -38,11 +42,14 @@ export async function followReadme(
   example: string,
   ports: Readonly<Record<string, number>> = { PORT: 3000 },
 ): Promise<Session> {
-  const [startIt, ...commands] = commandsOf(join(ROOT, 'examples', example, 'README.md'));
+  const inFolder = join(ROOT, 'examples', example);
+  const all = commandsOf(join(inFolder, 'README.md')).filter((command) => !installs(command));
+  const startIt = all.find(({ script }) => script.includes('npx tsx app.ts'));
+  const commands = all.filter((command) => command !== startIt);
   const free = new Map<string, string>();
   for (const variable of Object.keys(ports)) free.set(variable, String(await freePort()));
   const folder = mkdtempSync(join(tmpdir(), `${example}-`));
-  const app = start(startIt?.script ?? '', Object.fromEntries(free));
+  const app = start(startIt?.script ?? '', Object.fromEntries(free), inFolder);
   await app.printed('http://localhost:');
   return {
     commands,

@@ -41,16 +41,21 @@ export interface Running {
 }
 
 /** Starts a command that does not end by itself, and waits until it has printed the text. */
-export async function startUntil(text: string, script: string, env?: Surroundings['env']): Promise<Running> {
-  const running = start(script, env);
+export async function startUntil(
+  text: string,
+  script: string,
+  env?: Surroundings['env'],
+  cwd?: string,
+): Promise<Running> {
+  const running = start(script, env, cwd);
   await running.printed(text);
   return running;
 }
 
 /** Starts a command that does not end by itself. */
-export function start(script: string, env: Surroundings['env'] = {}): Running {
+export function start(script: string, env: Surroundings['env'] = {}, cwd = ROOT): Running {
   // A process group of its own, so that stopping it reaches what `npx` started.
-  const child = spawn('bash', ['-c', script], { cwd: ROOT, env: clean(env), detached: true });
+  const child = spawn('bash', ['-c', script], { cwd, env: clean(env), detached: true });
   let output = '';
   const take = (chunk: Buffer) => {
     output += chunk.toString();

@@ -1,7 +1,7 @@
 // Reads src as data: the imports, functions and calls of every file, for the test that holds the layout.
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
-import { parseSync } from '@swc/core';
+import { type Module, parseSync } from '@swc/core';
 
 export interface Import {
   /** Path below src without its ending for a file of ours, else the package or `node:` module. */
@@ -33,16 +33,7 @@ export function readSources(root: string): Source[] {
 
 /** Exported so that the reader itself can be tested on a text. */
 export function readSource(name: string, text: string): Source {
-  // An empty statement in front: its offset is that of the file, whatever comments the file begins with.
-  // A line for the shell (#!) would have to be the very first, so it becomes a comment of the same length.
-  const code = `;${text.replace(/^#!/, '//')}`;
-  const module = parseSync(code, { syntax: 'typescript', tsx: name.endsWith('x'), target: 'es2023' });
-  const bytes = Buffer.from(code);
-  const lineAt = (offset: number) =>
-    bytes
-      .subarray(0, offset - module.span.start)
-      .toString('utf8')
-      .split('\n').length;
+  const { module, lineAt } = parseSource(name, text);
   const imports: Import[] = [];
   const functions: { line: number; length: number }[] = [];
   const calls: string[] = [];
@@ -67,6 +58,21 @@ export function readSource(name: string, text: string): Source {
   };
 }
 
+/** The syntax tree of a file, and the line of an offset in it. */
+export function parseSource(name: string, text: string): { module: Module; lineAt(offset: number): number } {
+  // An empty statement in front: its offset is that of the file, whatever comments the file begins with.
+  // A line for the shell (#!) would have to be the very first, so it becomes a comment of the same length.
+  const code = `;${text.replace(/^#!/, '//')}`;
+  const module = parseSync(code, { syntax: 'typescript', tsx: name.endsWith('x'), target: 'es2023' });
+  const bytes = Buffer.from(code);
+  const lineAt = (offset: number) =>
+    bytes
+      .subarray(0, offset - module.span.start)
+      .toString('utf8')
+      .split('\n').length;
+  return { module, lineAt };
+}
+
 /** The parts of swc's nodes that are looked at here. */
 interface Node {
   readonly type: string;
@@ -77,9 +83,10 @@ interface Node {
   readonly arguments?: readonly { readonly expression: { readonly value: string } }[];
 }
 
-function visit(value: unknown, look: (node: Node) => void): void {
+/** Calls `look` for every node, parents before their children. */
+export function visit<Looked = Node>(value: unknown, look: (node: Looked) => void): void {
   if (typeof value !== 'object' || value === null) return;
-  if ('type' in value && 'span' in value) look(value as Node);
+  if ('type' in value && ('span' in value || value.type === 'KeyValueProperty')) look(value as Looked);
   for (const child of Object.values(value)) visit(child, look);
 }
 

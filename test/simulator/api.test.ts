@@ -1,14 +1,14 @@
 // The five endpoints of the service, at /api/v2 and under the sandbox prefix (spec: Endpoints).
 import { describe, expect, jest, test } from '@jest/globals';
 import type * as Door from 'payment-webhooks/simulator';
-import { afterwards, basic, call, endpoint, raw, simulator, type Wire } from './world.js';
+import { afterwards, basic, type CallResult, call, endpoint, raw, simulator } from './world.js';
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 async function api(prefix: '' | '/sandbox' = '') {
   const service = await simulator();
   const headers = basic(prefix ? service.sandboxKey : service.privateKey);
-  const send = (method: string, path: string, body?: unknown): Promise<Wire> =>
+  const send = (method: string, path: string, body?: unknown): Promise<CallResult> =>
     call(`${service.baseUrl}${prefix}/api/v2${path}`, { method, body, headers });
   return { service, send };
 }
@@ -82,11 +82,15 @@ test.each([
   ['an empty url', { url: '' }, 'url'],
   ['a relative url', { url: '/hooks' }, 'url'],
   ['another scheme', { url: 'ftp://127.0.0.1/' }, 'url'],
+  ['a slash too few', { url: 'http:/localhost/' }, 'url'],
+  ['no slash', { url: 'http:localhost' }, 'url'],
+  ['a slash too many', { url: 'http:///hooks' }, 'url'],
+  ['backslashes', { url: 'http:\\\\localhost/' }, 'url'],
   ['javascript:', { url: 'javascript:alert(1)' }, 'url'],
   ['a line break in the url', { url: 'http://127.0.0.1/\r\nX-Injected: 1' }, 'url'],
   ['a password in the url', { url: 'http://user:secret@127.0.0.1/' }, 'url'],
   ['an endless url', { url: `http://127.0.0.1/${'a'.repeat(3000)}` }, 'url'],
-  ['events that are no list', { url: 'http://127.0.0.1/', events: 'transaction.paid' }, 'events'],
+  ['events that are not a list', { url: 'http://127.0.0.1/', events: 'transaction.paid' }, 'events'],
   ['no events at all', { url: 'http://127.0.0.1/', events: [] }, 'events'],
   ['an event without a dot', { url: 'http://127.0.0.1/', events: ['paid'] }, 'events'],
   ['a star in the wrong place', { url: 'http://127.0.0.1/', events: ['*.paid'] }, 'events'],
@@ -109,7 +113,7 @@ test('a change that changes nothing, or is wrong, leaves the webhook as it was',
   expect((await send('GET', '/webhooks')).json.data).toEqual([data]);
 });
 
-test('bodies that are no JSON object are refused with a status of their own', async () => {
+test('refuses bodies that are not a JSON object, each with its status', async () => {
   const { service, send } = await api();
   const headers = basic(service.privateKey);
   const post = (body: string, more: Record<string, string> = {}) =>

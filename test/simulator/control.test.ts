@@ -104,7 +104,7 @@ describe('events', () => {
     expect(JSON.parse(String(target.received[0]?.body)).payload).toEqual({ only: 'this' });
   });
 
-  test('that nobody subscribes to are said to go nowhere', async () => {
+  test('without a subscriber are accepted, with a message', async () => {
     const { sim } = await plane();
     const { status, json } = await sim('POST', '/events', { event_name: 'transaction.paid' });
     expect([status, json.data.deliveries]).toEqual([202, []]);
@@ -134,10 +134,10 @@ describe('events', () => {
     ['no name', {}, 'event_name'],
     ['a name without a dot', { event_name: 'paid' }, 'event_name'],
     ['a name with a line break', { event_name: 'a.b\r\nX: 1' }, 'event_name'],
-    ['overrides that are no object', { event_name: 'a.b', overrides: [] }, 'overrides'],
-    ['an id that is no text', { event_name: 'a.b', overrides: { id: 7 } }, 'overrides'],
-    ['a payload that is no object', { event_name: 'a.b', payload: 'x' }, 'payload'],
-    ['a sandbox that is no boolean', { event_name: 'a.b', sandbox: 'yes' }, 'sandbox'],
+    ['overrides that are not an object', { event_name: 'a.b', overrides: [] }, 'overrides'],
+    ['an id that is not text', { event_name: 'a.b', overrides: { id: 7 } }, 'overrides'],
+    ['a payload that is not an object', { event_name: 'a.b', payload: 'x' }, 'payload'],
+    ['a sandbox that is not a boolean', { event_name: 'a.b', sandbox: 'yes' }, 'sandbox'],
     ['too many', { event_name: 'a.b', count: 1_001 }, 'count'],
     ['an unknown fault', { event_name: 'a.b', fault: 'meteor' }, 'fault'],
   ])('are refused: %s', async (_, body, field) => {
@@ -190,7 +190,7 @@ describe('deliveries', () => {
     ]);
     const [attempt] = failing.attempts;
     expect(Object.keys(attempt ?? {})).toEqual([
-      ...['number', 'trigger', 'started_at', 'duration_ms', 'succeeded', 'fault', 'diagnosis'],
+      ...['number', 'trigger', 'started_at', 'duration_ms', 'succeeded', 'outcome', 'fault', 'diagnosis'],
       ...['will_retry', 'next_attempt_at', 'request', 'response', 'error'],
     ]);
     expect(Object.keys(attempt?.request ?? {})).toEqual(['method', 'url', 'headers', 'body', 'body_sha256']);
@@ -219,6 +219,7 @@ describe('deliveries', () => {
           duration_ms: failing.attempts[0]?.duration_ms,
           status: 500,
           error: null,
+          outcome: null,
           fault: null,
           diagnosis: failing.attempts[0]?.diagnosis,
         },

@@ -5,7 +5,7 @@ import https from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Attempt } from 'payment-webhooks/simulator';
-import { DIAGNOSES, diagnose } from '../../src/simulator/diagnose.js';
+import { DIAGNOSES, diagnose } from '../../src/simulator/delivery/diagnose.js';
 import { type Answer, afterwards, endpoint, simulator } from './world.js';
 
 async function attempt(
@@ -52,14 +52,14 @@ describe('an answer', () => {
     expect(await diagnosisOf(status)).toBe(line);
   });
 
-  test('a receiver that says BODY_CONSUMED is believed', async () => {
+  test('uses the code BODY_CONSUMED of a receiver', async () => {
     const body = JSON.stringify({ message: 'set up wrongly', code: 'BODY_CONSUMED' });
     expect(await diagnosisOf((_, response) => response.writeHead(500).end(body))).toBe(
       DIAGNOSES.bodyConsumed,
     );
   });
 
-  test('that succeeds needs no line', async () => {
+  test('that succeeds has no line', async () => {
     expect(await diagnosisOf(204)).toBeNull();
   });
 });
@@ -83,7 +83,7 @@ describe('no answer', () => {
     expect(await diagnosisOf((_, response) => void response.destroy())).toBe(DIAGNOSES.reset);
   });
 
-  test('something that is no HTTP', async () => {
+  test('an answer that is not HTTP', async () => {
     expect(await diagnosisOf((_, response) => void response.socket?.end('220 smtp ready\r\n'))).toBe(
       DIAGNOSES.notHttp,
     );
@@ -94,7 +94,7 @@ describe('no answer', () => {
     expect((await attempt(url.replace('http:', 'https:')))?.diagnosis).toBe(DIAGNOSES.tls);
   });
 
-  test('a certificate that nobody vouches for', async () => {
+  test('a certificate that is not trusted', async () => {
     const { key, cert } = selfSigned();
     const server = https.createServer({ key, cert }, (_request, response) => response.end());
     await new Promise<void>((resolve) => {
@@ -115,7 +115,7 @@ describe('no answer', () => {
     expect(delivery?.attempts[0]?.diagnosis).toBe(DIAGNOSES.refused);
   });
 
-  test('a code that nobody foresaw still gets a line', () => {
+  test('an unknown error code still gets a line', () => {
     const of = (code: string) =>
       diagnose({ fault: null, response: null, error: { code, message: '' }, succeeded: false }, 10_000);
     expect(of('EMFILE')).toBe(DIAGNOSES.network);
@@ -135,30 +135,30 @@ describe('a fault', () => {
     return delivery?.attempts[0];
   }
 
-  test('that was noticed is no complaint', async () => {
+  test('that the endpoint noticed is as it should be', async () => {
     expect((await faulted('wrong_key', 401))?.diagnosis).toBe(
-      'Refused, and rightly: the fault wrong_key damaged this attempt on purpose.',
+      'Refused, as it should be: the fault wrong_key changed this attempt on purpose.',
     );
   });
 
-  test('that was not noticed is one, although the attempt succeeded', async () => {
+  test('that the endpoint accepted is reported, although the attempt succeeded', async () => {
     const attempt = await faulted('wrong_key', 200);
     expect(attempt?.succeeded).toBe(true);
     expect(attempt?.diagnosis).toMatch(
-      /^Your endpoint acknowledged a delivery that the fault wrong_key had damaged/,
+      /^Your endpoint accepted a delivery that the fault wrong_key had changed/,
     );
   });
 
   test('that loses the delivery says so', async () => {
     expect((await faulted('drop', 200))?.diagnosis).toBe(
-      'Lost on purpose by the fault drop: the retry is what brings it.',
+      'Lost on purpose: the fault drop kept this attempt from arriving. The next retry delivers the event.',
     );
     expect((await faulted('truncate_body', 200))?.diagnosis).toMatch(
-      /^Lost on purpose by the fault truncate_body/,
+      /^Lost on purpose: the fault truncate_body kept/,
     );
   });
 
-  test('is not blamed for a handler that fails', async () => {
+  test('is not the diagnosis of a handler that fails', async () => {
     expect((await faulted('wrong_key', 500))?.diagnosis).toBe(DIAGNOSES.failed);
   });
 });
@@ -169,11 +169,11 @@ test('docs/troubleshooting.md has one heading for each line, and no other', () =
   expect([...headings].sort()).toEqual(Object.values(DIAGNOSES).sort());
 });
 
-test('no line is longer than a line', () => {
+test('every line has less than 130 characters', () => {
   for (const line of Object.values(DIAGNOSES)) expect(line.length).toBeLessThan(130);
 });
 
-/** A certificate for 127.0.0.1, made anew with the openssl program. */
+/** A certificate for 127.0.0.1, made with the openssl program. */
 function selfSigned(): { key: string; cert: string } {
   const pem = execFileSync(
     'openssl',

@@ -1,5 +1,6 @@
-// Who may talk to the simulator, and whom it may talk to.
+// Which requests the simulator accepts, and which targets it connects to.
 import dns, { type LookupAddress } from 'node:dns';
+import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { basic, call, endpoint, raw, simulator } from './world.js';
 
@@ -64,6 +65,115 @@ describe('the Host header', () => {
       expect(await raw(service, ['GET /_sim/readyz HTTP/1.1', `Host: ${host}`])).toMatch(/^HTTP\/1\.1 200 /);
     },
   );
+
+  describe('with allowHosts', () => {
+    const allowHosts = [
+      'simulator',
+      'Build_Machine.local',
+      'dot.example.',
+      '192.168.1.5',
+      'fd00::7',
+      '[fd00:0:0::8]',
+      'bücher.local',
+    ];
+    const answerTo = async (host: string) => {
+      const service = await simulator({ allowHosts });
+      const answer = await raw(service, ['GET /_sim/readyz HTTP/1.1', `Host: ${host}`]);
+      return answer.slice(9, 12);
+    };
+
+    test.each([
+      'simulator',
+      'simulator:4747',
+      'simulator:80',
+      'SIMULATOR:4747',
+      'build_machine.local',
+      'dot.example.',
+      'dot.example.:4747',
+      '192.168.1.5:4747',
+      '[fd00::7]',
+      '[fd00::7]:4747',
+      '[FD00:0::0:7]:4747',
+      '[fd00::8]:4747',
+      'xn--bcher-kva.local:4747',
+      'localhost:4747',
+      '127.0.0.1',
+      '[::1]:4747',
+    ])('%j is answered', async (host) => {
+      expect(await answerTo(host)).toBe('200');
+    });
+
+    test.each([
+      'evil.example',
+      'simulator.',
+      'simulator.:4747',
+      'simulator.evil.example',
+      'evil.simulator',
+      'xsimulator',
+      'simulator@evil.example',
+      'evil.example@simulator',
+      'simulator:4747:80',
+      'simulator:',
+      'simulator:port',
+      'simulator:123456',
+      'simulator, evil.example',
+      'simulator evil.example',
+      'simulator/evil.example',
+      'simulator%2e',
+      'dot.example',
+      '192.168.1.50',
+      '192.168.001.005',
+      '3232235781',
+      'fd00::7',
+      '[fd00::9]',
+      '[fd00::7',
+      '[fd00::7%25eth0]',
+      '[::ffff:192.168.1.5]',
+      'bücher.local',
+      '*',
+      '',
+    ])('%j is 403', async (host) => {
+      expect(await answerTo(host)).toBe('403');
+    });
+
+    test('the page of a listed name may write, and that of another may not', async () => {
+      const service = await simulator({ allowHosts });
+      const post = (host: string, origin: string) =>
+        raw(service, [
+          'POST /_sim/reset HTTP/1.1',
+          `Host: ${host}`,
+          `Origin: ${origin}`,
+          'Sec-Fetch-Site: same-origin',
+          'Content-Type: application/json',
+        ]);
+      expect(await post('simulator:4747', 'http://simulator:4747')).toMatch(/ 204 /);
+      expect(await post('simulator:4747', 'http://localhost:4747')).toMatch(/ 403 /);
+      expect(await post('simulator:4747', 'http://evil.example:4747')).toMatch(/ 403 /);
+      expect(await post('evil.example:4747', 'http://evil.example:4747')).toMatch(/ 403 /);
+    });
+
+    test('a name that is refused is answered with what allows it', async () => {
+      const service = await simulator({ allowHosts });
+      const { json } = await call(`${service.baseUrl}/_sim/readyz`);
+      expect(json.ready).toBe(true);
+      const answer = await raw(service, ['GET /_sim/readyz HTTP/1.1', 'Host: ci-runner:4747']);
+      expect(answer).toContain('--allow-host ci-runner');
+      expect(await raw(service, ['GET / HTTP/1.1', 'Host: <script>'])).not.toContain('--allow-host');
+    });
+  });
+
+  const outside = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  (outside ? test : test.skip)('of a listed address is answered over the network', async () => {
+    const service = await simulator({ host: '0.0.0.0', allowHosts: [String(outside)] });
+    const url = `http://${outside}:${new URL(service.baseUrl).port}`;
+    expect((await call(`${url}/_sim/readyz`)).status).toBe(200);
+    const other = await simulator({ host: '0.0.0.0', allowHosts: ['simulator'] });
+    expect((await call(`http://${outside}:${new URL(other.baseUrl).port}/_sim/readyz`)).status).toBe(403);
+    // What it can be called by is itself, and it must not deliver to itself.
+    await expect(service.webhooks.create({ url: `${url}/_sim/events` })).rejects.toThrow(/own address/);
+  });
 
   test('missing, or named in the request line, is refused too', async () => {
     const service = await simulator();
@@ -275,7 +385,7 @@ describe('targets: refused at registration', () => {
     await expect(allowing.webhooks.create({ url })).resolves.toMatchObject({ url });
   });
 
-  test('a name is judged by every address that it resolves to', async () => {
+  test('checks every address that a name resolves to', async () => {
     const service = await simulator({ allowTargets: ['Shop.Example'] });
     const create = (url: string) => service.webhooks.create({ url });
     resolveTo(['10.0.0.5']);
@@ -304,7 +414,7 @@ describe('targets: refused at registration', () => {
     expect(service.webhooks.list()[0]?.url).toBe('http://127.0.0.1:3000/');
   });
 
-  test('the simulator itself is no endpoint', async () => {
+  test('refuses the simulator itself as a target', async () => {
     const service = await simulator();
     const { port } = new URL(service.baseUrl);
     for (const host of ['127.0.0.1', 'localhost', '127.0.0.2', '[::1]', '[::ffff:7f00:1]']) {
@@ -337,6 +447,20 @@ describe('targets: refused again when the connection is made', () => {
     expect(received).toEqual([]);
   });
 
+  test('records the errors of all addresses if all fail', async () => {
+    const service = await simulator({ retry: 'off' });
+    const target = await endpoint();
+    await target.close();
+    resolveTo(['127.0.0.1', '127.0.0.2']);
+    await service.webhooks.create({ url: `http://shop.example:${target.port}/` });
+    const [delivery] = await service.trigger('transaction.paid');
+    const { error, diagnosis } = delivery?.attempts[0] ?? {};
+    expect(error?.code).toBe('ECONNREFUSED');
+    for (const host of ['127.0.0.1', '127.0.0.2'])
+      expect(error?.message).toContain(`connect ECONNREFUSED ${host}:${target.port}`);
+    expect(diagnosis).toContain('Nothing listens');
+  });
+
   test('the addresses that were checked are the ones that are used', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, received } = await endpoint();
@@ -347,7 +471,7 @@ describe('targets: refused again when the connection is made', () => {
     expect(received[0]?.headers.host).toBe(`shop.example:${port}`);
   });
 
-  test('a name that comes to mean the simulator itself is refused', async () => {
+  test('refuses a name that now resolves to the simulator', async () => {
     const service = await simulator({ retry: 'off' });
     const { port } = new URL(service.baseUrl);
     resolveTo(['10.0.0.5'], ['127.0.0.1']);
@@ -357,7 +481,7 @@ describe('targets: refused again when the connection is made', () => {
     expect(service.deliveries()).toHaveLength(1);
   });
 
-  test('a name that does not resolve is registered, and explained when it fails', async () => {
+  test('registers a name that does not resolve, and explains the failure', async () => {
     const service = await simulator({ retry: 'off' });
     await service.webhooks.create({ url: 'http://nowhere.invalid/' });
     const [delivery] = await service.trigger('transaction.paid');

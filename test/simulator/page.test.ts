@@ -1,12 +1,12 @@
-// The page's files: served by name from the folder that was built, or a notice instead.
+// The files of the built page, or a notice if it was not built.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
+import { pageRouter } from '../../src/simulator/api/page.js';
 import { packageFolder } from '../../src/simulator/package-folder.js';
-import { pageRouter } from '../../src/simulator/page.js';
 import { afterwards, call, simulator } from './world.js';
 
 async function serve(folder: string | undefined): Promise<string> {
@@ -36,7 +36,7 @@ describe('a built page', () => {
     expect((await call(`${url}/app.css`)).headers.get('content-type')).toMatch(/^text\/css/);
   });
 
-  test('gives away nothing else', async () => {
+  test('serves nothing else', async () => {
     const url = await serve(built());
     for (const path of ['/deeper/secret.txt', '/%2e%2e/package.json', '/..%2fpackage.json', '/nothing.js']) {
       expect((await call(url + path)).status).toBe(404);
@@ -44,7 +44,7 @@ describe('a built page', () => {
   });
 });
 
-test('without a built page there is a notice that says what to run', async () => {
+test('shows a notice with the build command if the page was not built', async () => {
   const page = await call(await serve('/nowhere'));
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(page.text).toContain('npm run build');

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import { type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
-import { afterwards, call, endpoint, simulator, until } from './world.js';
+import { afterwards, call, endpoint, hasAddress, simulator, startError, until } from './world.js';
 
 const environment = process.env.NODE_ENV;
 afterEach(() => {
@@ -18,6 +18,14 @@ describe('options', () => {
     [{ port: 70_000 }, /port is 70000; give a port number/],
     [{ port: '0' as never }, /port is "0"/],
     [{ host: '' }, /host is ""/],
+    [{ allowHosts: 'simulator' as never }, /allowHosts is "simulator"; give a list/],
+    [{ allowHosts: [''] }, /allowHosts\[0\] is ""; give a host name or address/],
+    [{ allowHosts: ['a', '*'] }, /allowHosts\[1\] is "\*"; give a host name or address/],
+    [{ allowHosts: ['*.example'] }, /allowHosts\[0\] is "\*\.example"/],
+    [{ allowHosts: ['simulator:4747'] }, /allowHosts\[0\] is "simulator:4747".*without a port/],
+    [{ allowHosts: ['http://simulator'] }, /allowHosts\[0\] is "http:\/\/simulator"/],
+    [{ allowHosts: ['[::1'] }, /allowHosts\[0\]/],
+    [{ allowHosts: [7 as never] }, /allowHosts\[0\] is 7/],
     [{ timeout: 0 }, /timeout is 0; give milliseconds above 0/],
     [{ timeout: Number.NaN }, /timeout is/],
     [{ retry: 'fats' as never }, /retry is "fats".* Did you mean "fast"\?/],
@@ -52,7 +60,9 @@ describe('options', () => {
 
   test('production is refused, unless it is allowed', async () => {
     process.env.NODE_ENV = 'production';
-    await expect(startSimulator({ port: 0 })).rejects.toThrow(/NODE_ENV is "production".*--allow-production/);
+    await expect(startSimulator({ port: 0 })).rejects.toThrow(
+      /NODE_ENV is "production".*allowProduction: true/,
+    );
     await expect(simulator({ allowProduction: true })).resolves.toBeDefined();
   });
 
@@ -96,7 +106,7 @@ describe('the port', () => {
   });
 
   test('an address that is not here is explained', async () => {
-    await expect(startSimulator({ port: 0, host: '203.0.113.1' })).rejects.toThrow(
+    await expect(startSimulator({ port: 0, host: '203.0.113.1', allowHosts: ['simulator'] })).rejects.toThrow(
       /cannot listen on 203\.0\.113\.1/,
     );
   });
@@ -195,7 +205,7 @@ describe('from a program', () => {
     await service.trigger('transaction.paid');
     await service.trigger('refund.succeeded');
     expect(seen).toEqual(['transaction.paid']);
-    await expect(service.attach(app, '/hooks', { events: ['no'] })).rejects.toThrow(/no event name/);
+    await expect(service.attach(app, '/hooks', { events: ['no'] })).rejects.toThrow(/not an event name/);
   });
 
   test('an attached app is closed with the simulator', async () => {
@@ -221,7 +231,7 @@ describe('from a program', () => {
     expect((await service.trigger('transaction.paid'))[0]?.status).toBe('retrying');
   });
 
-  test('reset() breaks off what is under way, and nothing of it comes back', async () => {
+  test('reset() ends the attempts in flight, and records none of them', async () => {
     const service = await simulator();
     const hanging = await endpoint(() => {});
     await service.webhooks.create({ url: hanging.url });
@@ -242,7 +252,7 @@ describe('from a program', () => {
     const [future] = await service.trigger('a.b');
     expect(await coming).toEqual(future);
     await expect(service.waitForDelivery({ event: 'c.d' }, { timeout: 20 })).rejects.toThrow(
-      /No delivery matched within 20 ms. There are: transaction\.paid is delivered, a\.b is delivered/,
+      /No delivery matched within 20 ms. The latest deliveries: transaction\.paid is delivered, a\.b is delivered/,
     );
     await expect(service.waitForDelivery({ status: 'lost' as never })).rejects.toThrow(
       /status must be one of/,
@@ -267,7 +277,7 @@ describe('from a program', () => {
     const service = await simulator();
     await expect(service.webhooks.create({ url: 'nonsense' })).rejects.toMatchObject({
       name: 'ConfigurationError',
-      message: expect.stringMatching(/not an absolute URL/),
+      message: expect.stringMatching(/must be an absolute URL/),
     });
     await expect(service.webhooks.update('unknown', {})).rejects.toThrow(/no webhook with the id "unknown"/);
     await expect(service.webhooks.delete('unknown')).rejects.toThrow(/no webhook/);
@@ -330,6 +340,22 @@ describe('from a program', () => {
     expect(service.deliveries()[0]?.status).toBe('delivered');
   });
 
+  test.each(['0.0.0.0', '::', '192.168.1.5', 'fd00::7', 'build-machine'])(
+    'the host %s, which others can reach, is refused without the names by which they call',
+    async (host) => {
+      for (const allowHosts of [undefined, []]) {
+        const { message } = await startError({ host, ...(allowHosts && { allowHosts }) });
+        expect(message).toContain(`host is ${JSON.stringify(host)}`);
+        expect(message).toContain(`allowHosts: ['simulator']`);
+      }
+    },
+  );
+
+  test.each(['127.0.0.1', '127.0.0.2', 'localhost', '::1'])('the host %s needs no names', async (host) => {
+    if (host === '::1' && !hasAddress('::1')) return;
+    await expect(simulator({ host })).resolves.toBeDefined();
+  });
+
   test('a host that others can reach is warned about', async () => {
     const warnings: string[] = [];
     const logger = {
@@ -337,7 +363,7 @@ describe('from a program', () => {
       warn: (_: object | string, message?: string) => void warnings.push(String(message)),
       error() {},
     };
-    const service = await simulator({ host: '0.0.0.0', logger });
+    const service = await simulator({ host: '0.0.0.0', allowHosts: ['simulator'], logger });
     expect(warnings).toEqual(['the simulator can be reached from other machines']);
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:/);
     const status = await new Promise((resolve) => {

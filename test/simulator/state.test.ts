@@ -1,11 +1,22 @@
 // The state file: everything outlives a restart, also a violent one, and no file that is not understood is touched.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { startSimulator } from 'payment-webhooks/simulator';
-import { afterwards, basic, call, endpoint, simulator, until } from './world.js';
+import { afterwards, basic, call, endpoint, simulator, startError, until } from './world.js';
 
 function stateFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
@@ -84,6 +95,23 @@ describe('a restart', () => {
     expect(second.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ fault: 'delay' }] }]);
   });
 
+  test('that fails sends nothing, though a retry is due', async () => {
+    const state = stateFile();
+    const target = await endpoint(500, 200);
+    const options = { state, clock: 'real', retry: ['300ms'] } as const;
+    const first = await startSimulator({ port: 0, ...options });
+    await first.webhooks.create({ url: target.url });
+    await first.trigger('transaction.paid');
+    await first.close();
+    await new Promise((resolve) => setTimeout(resolve, 350));
+    const { message } = await startError({ ...options, port: target.port });
+    expect(message).toContain('is taken by another program');
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(target.received.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    const second = await simulator(options);
+    await until(() => second.deliveries()[0]?.status === 'delivered');
+  });
+
   test('without the allowance of before connects to no public address', async () => {
     const state = stateFile();
     // An address for documentation: nothing answers there, and nothing is sent while the webhook is paused.
@@ -131,6 +159,7 @@ describe('a file that cannot be used is left as it is', () => {
     const state = stateFile();
     const service = await startSimulator({ port: 0, state });
     await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
+    await service.trigger('transaction.paid');
     await service.close();
     return state;
   }
@@ -143,48 +172,68 @@ describe('a file that cannot be used is left as it is', () => {
       (text) => text.replace('"version":1', '"version":2'),
       /has version 2, and this simulator reads version 1/,
     ],
-    ['of something else', () => '{"name":"my-app"}', /is not a simulator's: version does not fit/],
-    ['null', () => 'null', /is not a simulator's/],
+    [
+      'of something else',
+      () => '{"name":"my-app"}',
+      /is not a state file of the simulator: version is invalid/,
+    ],
+    ['null', () => 'null', /is not a state file of the simulator/],
     [
       'changed by hand',
       (text) => text.replace('"paused":false', '"paused":"no"'),
-      /webhooks\.0\.paused does not fit/,
+      /webhooks\.0\.paused is invalid/,
+    ],
+    [
+      'with a delivery of an event that it does not hold',
+      (text) => text.replace('"deliveries":[{', '"deliveries":[{"event":7,').replace('"event":0,', ''),
+      /deliveries\.0\.event is invalid/,
     ],
   ])('%s', async (_, damage, message) => {
     const state = await whole();
     const damaged = damage(readFileSync(state, 'utf8'));
     writeFileSync(state, damaged);
-    await expect(startSimulator({ port: 0, state })).rejects.toThrow(message);
-    await expect(startSimulator({ port: 0, state })).rejects.toThrow(/left as it is: move it away/);
+    expect((await startError({ state })).message).toMatch(message);
+    expect((await startError({ state })).message).toMatch(/left as it is: move it, or choose/);
     expect(readFileSync(state, 'utf8')).toBe(damaged);
-    expect(existsSync(`${state}.tmp`)).toBe(false);
+    expect(readdirSync(dirname(state))).toEqual(['state.json']);
   });
 
   test('a folder in its place', async () => {
     const folder = join(stateFile(), '..');
-    await expect(startSimulator({ port: 0, state: folder })).rejects.toThrow(/cannot be read \(EISDIR\)/);
+    expect((await startError({ state: folder })).message).toMatch(/is not a regular file/);
+  });
+
+  test('a symbolic link, wherever it leads, with the path that it leads to', async () => {
+    const state = await whole();
+    const content = readFileSync(state, 'utf8');
+    const [link, dangling] = [join(dirname(state), 'link'), join(dirname(state), 'dangling')];
+    symlinkSync(state, link);
+    symlinkSync('missing.json', dangling);
+    for (const [path, target] of [
+      [link, state],
+      [dangling, 'missing.json'],
+    ]) {
+      expect((await startError({ state: String(path) })).message).toMatch(
+        `The state file ${path} is a symbolic link to ${target}. Give the path of the file itself.`,
+      );
+      expect(lstatSync(String(path)).isSymbolicLink()).toBe(true);
+    }
+    expect(readFileSync(state, 'utf8')).toBe(content);
+    expect(readdirSync(dirname(state)).sort()).toEqual(['dangling', 'link', 'state.json']);
   });
 
   test('a place where nothing can be written', async () => {
     const state = join(stateFile(), 'missing', 'state.json');
-    await expect(startSimulator({ port: 0, state })).rejects.toThrow(
-      /cannot be (read|written) \((ENOENT|ENOTDIR)\)/,
-    );
-    // A folder stands where the new file is put together.
-    const whole = stateFile();
-    const service = await startSimulator({ port: 0, state: whole });
-    await service.close();
-    const content = readFileSync(whole, 'utf8');
-    mkdirSync(`${whole}.tmp`);
-    await expect(startSimulator({ port: 0, state: whole })).rejects.toThrow(/cannot be written \(EISDIR\)/);
-    expect(readFileSync(whole, 'utf8')).toBe(content);
+    expect((await startError({ state })).message).toMatch(/cannot be (read|written) \((ENOENT|ENOTDIR)\)/);
   });
 
-  test('a place that becomes unwritable is said in readyz, and the old file stays', async () => {
+  test('a folder that becomes unwritable shows in readyz', async () => {
     const state = stateFile();
     const service = await simulator({ state });
-    const content = readFileSync(state, 'utf8');
-    mkdirSync(`${state}.tmp`);
+    const moved = `${dirname(state)}-moved`;
+    renameSync(dirname(state), moved);
+    afterwards(async () => rmSync(moved, { recursive: true, force: true }));
+    const content = readFileSync(join(moved, 'state.json'), 'utf8');
     const { status } = await call(`${service.baseUrl}/_sim/webhooks`, {
       method: 'POST',
       body: { url: 'http://127.0.0.1:1/' },
@@ -192,14 +241,67 @@ describe('a file that cannot be used is left as it is', () => {
     expect(status).toBe(201);
     expect((await call(`${service.baseUrl}/_sim/readyz`)).json).toMatchObject({
       state: true,
-      state_error: 'EISDIR',
+      state_error: 'ENOENT',
     });
-    expect(readFileSync(state, 'utf8')).toBe(content);
-    rmSync(`${state}.tmp`, { recursive: true });
+    expect(readFileSync(join(moved, 'state.json'), 'utf8')).toBe(content);
+    renameSync(moved, dirname(state));
   });
 
-  test('the file is for its owner alone', async () => {
-    expect(statSync(await whole()).mode & 0o077).toBe(0);
+  test('a failed write is retried until it succeeds, and logged once', async () => {
+    const state = stateFile();
+    const said: unknown[] = [];
+    const error = (fields: object | string) => void said.push((fields as { code?: string }).code);
+    const service = await simulator({ state, logger: { info() {}, warn() {}, error } });
+    await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
+    const moved = `${dirname(state)}-moved`;
+    afterwards(async () => rmSync(moved, { recursive: true, force: true }));
+    renameSync(dirname(state), moved);
+    const [delivery] = await service.trigger('transaction.paid');
+    await service.advance('2s');
+    expect(said).toEqual(['ENOENT']);
+    renameSync(moved, dirname(state));
+    // Without a further change: it retries by itself.
+    await until(() => readFileSync(state, 'utf8').includes(String(delivery?.event_id)));
+    await until(async () => (await call(`${service.baseUrl}/_sim/readyz`)).json.state_error === null);
+    expect(said).toEqual(['ENOENT']);
+  });
+});
+
+describe('the file is written', () => {
+  test('for its owner alone, whatever it was before', async () => {
+    const state = stateFile();
+    writeFileSync(`${state}.tmp`, '');
+    chmodSync(`${state}.tmp`, 0o666);
+    const first = await startSimulator({ port: 0, state });
+    await first.close();
+    expect(statSync(state).mode & 0o777).toBe(0o600);
+    chmodSync(state, 0o666);
+    const second = await startSimulator({ port: 0, state });
+    expect(statSync(state).mode & 0o777).toBe(0o600);
+    await second.close();
+  });
+
+  test('without touching files that are already there', async () => {
+    const state = stateFile();
+    const victim = join(dirname(state), 'victim');
+    writeFileSync(victim, 'untouched');
+    symlinkSync(victim, `${state}.tmp`);
+    const service = await startSimulator({ port: 0, state });
+    await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
+    await service.close();
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
+    expect(lstatSync(state).isFile()).toBe(true);
+    expect(lstatSync(`${state}.tmp`).isSymbolicLink()).toBe(true);
+  });
+
+  test('and only temporary files of a killed process are removed', async () => {
+    const state = stateFile();
+    const others = ['state.json.tmp', 'state.json.tmp-mine', 'other.json.tmp-0123456789abcdef'];
+    for (const name of [...others, 'state.json.tmp-0123456789abcdef'])
+      writeFileSync(join(dirname(state), name), 'half');
+    const service = await startSimulator({ port: 0, state });
+    await service.close();
+    expect(readdirSync(dirname(state)).sort()).toEqual([...others, 'state.json'].sort());
   });
 });
 

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import http, { type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { afterEach } from '@jest/globals';
 import { type Simulator, type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
 
@@ -35,14 +36,28 @@ export async function simulator(options: SimulatorOptions = {}): Promise<Simulat
   return service;
 }
 
-/** Waits for what is bound to happen soon; a test that waits for ever would keep the whole run from ending. */
+/** The error of a simulator that does not start. One that starts is closed, so that a failing test does not hang. */
+export async function startError(options: SimulatorOptions): Promise<Error> {
+  const outcome = await startSimulator({ port: 0, ...options }).catch((error: Error) => error);
+  if (outcome instanceof Error) return outcome;
+  await outcome.close();
+  throw new Error('The simulator started.');
+}
+
+/** Whether this machine has the address. */
+export function hasAddress(address: string): boolean {
+  return Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address));
+}
+
+/** Waits until the condition holds; fails after a while, so that the run ends. */
 export async function until(
-  happened: () => boolean | Promise<boolean>,
+  condition: () => boolean | Promise<boolean>,
   milliseconds = 10_000,
 ): Promise<void> {
   const deadline = performance.now() + milliseconds;
-  while (!(await happened())) {
-    if (performance.now() > deadline) throw new Error(`Nothing happened within ${milliseconds} ms.`);
+  while (!(await condition())) {
+    if (performance.now() > deadline)
+      throw new Error(`The condition did not hold within ${milliseconds} ms.`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
@@ -85,7 +100,7 @@ export function opensslHmac(body: Buffer, key: string): string {
   return stdout.toString('utf8').slice(0, 64);
 }
 
-export interface Wire {
+export interface CallResult {
   status: number;
   headers: Headers;
   text: string;
@@ -101,7 +116,7 @@ export async function call(
     body,
     headers = {},
   }: { method?: string; body?: unknown; headers?: Record<string, string> } = {},
-): Promise<Wire> {
+): Promise<CallResult> {
   const response = await fetch(url, {
     method,
     headers: { ...(method === 'GET' ? {} : { 'Content-Type': 'application/json' }), ...headers },

@@ -24,7 +24,7 @@ const [PANEL_WIDTH, PANEL_HEIGHT] = [420, 170];
 const MARGIN = { left: 44, right: 16, top: 34, bottom: 30 };
 const TICKS = 4;
 
-/** With a ground of its own, since nobody knows that of the page. */
+/** With its own background, because that of the page is unknown. */
 const STYLE = `
   text { font: 11px system-ui, sans-serif; fill: #59636e }
   .title { font-weight: 600; font-size: 12px; fill: #1f2328 }

@@ -1,10 +1,10 @@
-// One request, in the ways in which senders and networks behave.
+// One request, sent in the ways that senders and networks behave.
 import { type Agent, type ClientRequest, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
-export type Way = 'whole' | 'in pieces' | 'stuck' | 'aborted halfway' | 'aborted at the end';
+export type SendMode = 'whole' | 'in pieces' | 'stuck' | 'aborted halfway' | 'aborted at the end';
 
-export interface Letter {
+export interface SignedBody {
   readonly body: Buffer;
   readonly signature: string;
 }
@@ -23,7 +23,11 @@ export interface Address {
 const PIECES = 6;
 const LONGEST_MS = 15_000;
 
-export function post({ port, agent }: Address, { body, signature }: Letter, way: Way): Promise<Answer> {
+export function post(
+  { port, agent }: Address,
+  { body, signature }: SignedBody,
+  mode: SendMode,
+): Promise<Answer> {
   const headers = {
     'content-type': 'application/json',
     'content-length': body.length,
@@ -32,8 +36,8 @@ export function post({ port, agent }: Address, { body, signature }: Letter, way:
   return new Promise((resolve) => {
     const broken = () => resolve({ status: undefined, body: '' });
     const req = request(
-      // Whoever misbehaves has a connection of its own.
-      { port, host: '127.0.0.1', path: '/hooks', method: 'POST', headers, agent: way === 'whole' && agent },
+      // A sender that misbehaves has a connection of its own.
+      { port, host: '127.0.0.1', path: '/hooks', method: 'POST', headers, agent: mode === 'whole' && agent },
       (res) => {
         let text = '';
         res.setEncoding('utf8');
@@ -46,15 +50,15 @@ export function post({ port, agent }: Address, { body, signature }: Letter, way:
     );
     req.setTimeout(LONGEST_MS, () => req.destroy());
     req.on('error', broken).on('close', broken);
-    void write(req, body, way);
+    void write(req, body, mode);
   });
 }
 
-async function write(req: ClientRequest, body: Buffer, way: Way): Promise<void> {
-  if (way === 'whole' || way === 'aborted at the end') req.end(body);
-  else if (way === 'in pieces') await writeSlowly(req, body);
+async function write(req: ClientRequest, body: Buffer, mode: SendMode): Promise<void> {
+  if (mode === 'whole' || mode === 'aborted at the end') req.end(body);
+  else if (mode === 'in pieces') await writeSlowly(req, body);
   else req.write(body.subarray(0, body.length / 2));
-  if (!way.startsWith('aborted')) return;
+  if (!mode.startsWith('aborted')) return;
   await pause(Math.random() * 50);
   req.destroy();
 }

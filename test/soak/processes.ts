@@ -1,11 +1,11 @@
-// The workers and senders of a soak, and what they have told so far.
+// The worker and sender processes of a soak, and their messages so far.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { FromSender, FromWorker, Order, PerStore, Sample, StoreName, Tally } from './merchant.js';
+import type { Command, FromSender, FromWorker, PerStore, Sample, StoreName, Totals } from './merchant.js';
 import type { Rest, Timed } from './verdict.js';
 
-/** Until a process that has nothing to do has closed what it closes when idle. */
+/** How long an idle process takes to close its idle connections. */
 const IDLE_MS = 3_000;
 const COLLECTIONS = 5;
 const END_MS = 5_000;
@@ -14,7 +14,7 @@ export interface Start {
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Called when it ends without having been told to. */
+  /** Called when the process ends by itself. */
   readonly failed: (why: string) => void;
 }
 
@@ -35,7 +35,7 @@ abstract class Process<Message extends { readonly kind: string }> {
 
   protected abstract heard(message: Message): void;
 
-  /** The next message of that kind; never, when the process ends before. */
+  /** The next message of that kind. Never settles when the process ends first. */
   protected next(kind: Message['kind']): Promise<Message> {
     return new Promise((resolve) => {
       const listen = (message: Message) => {
@@ -71,7 +71,7 @@ export class Worker extends Process<FromWorker> {
     if (message.kind === 'sample') this.samples.push({ at: performance.now(), value: message });
   }
 
-  /** The lowest of several collections: what the first leaves, finalizers and weak references may still let go. */
+  /** The lowest of several collections: finalizers and weak references may free more after the first. */
   async atRest(): Promise<Rest> {
     await pause(IDLE_MS);
     const taken: Sample[] = [];
@@ -93,16 +93,16 @@ export class Sender extends Process<FromSender> {
     if (message.kind === 'second') this.latencies.push({ at: performance.now(), value: message.latencies });
   }
 
-  deliver(order: Exclude<Order, 'rest'>): void {
+  deliver(order: Exclude<Command, 'rest'>): void {
     this.child.send(order);
   }
 
-  /** Resolves once everything that it had begun is settled. */
-  async rest(): Promise<PerStore<Tally>> {
+  /** Resolves when every delivery that it had started is settled. */
+  async rest(): Promise<PerStore<Totals>> {
     const resting = this.next('resting');
     this.child.send('rest');
     const message = await resting;
     if (message.kind !== 'resting') throw new Error(message.kind);
-    return message.tallies;
+    return message.allTotals;
   }
 }

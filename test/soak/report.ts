@@ -2,7 +2,14 @@
 import { machine, table, today } from '../setup/figures.js';
 import { RATE, type StoreName, storeNames } from './merchant.js';
 import { bucket, type Panel, plot } from './plot.js';
-import { drift, percent, percentile, type StoreStory, type Story, type WorkerStory } from './verdict.js';
+import {
+  drift,
+  percent,
+  percentile,
+  type SoakResult,
+  type StoreResult,
+  type WorkerResult,
+} from './verdict.js';
 
 const TITLES: Readonly<Record<StoreName, string>> = {
   memory: 'Memory',
@@ -11,11 +18,11 @@ const TITLES: Readonly<Record<StoreName, string>> = {
   transactional: 'Postgres, transactional',
 };
 const MINUTE_MS = 60_000;
-/** Some hundreds of deliveries each, in the least. */
+/** At least a few hundred deliveries each. */
 const SHORTEST_BUCKET_MS = 10_000;
 const BUCKETS = 120;
 
-export function tablesOf({ workers, stores }: Story, minutes: number): string {
+export function tablesOf({ workers, stores }: SoakResult, minutes: number): string {
   return [
     `Node ${process.version}, ${machine()}, ${today()}. ${minutes} minutes, ${RATE} deliveries a second to each store.`,
     table(
@@ -45,12 +52,12 @@ export function tablesOf({ workers, stores }: Story, minutes: number): string {
         'forged',
         'wrong answers',
       ],
-      stores.map((story) => rowOfStore(story, minutes)),
+      stores.map((result) => rowOfStore(result, minutes)),
     ),
   ].join('\n\n');
 }
 
-function rowOfWorker({ store, first, last, samples }: WorkerStory): string[] {
+function rowOfWorker({ store, first, last, samples }: WorkerResult): string[] {
   return [
     TITLES[store],
     (first.heap / 1e6).toFixed(2),
@@ -68,8 +75,8 @@ function rowOfWorker({ store, first, last, samples }: WorkerStory): string[] {
 }
 
 /** The p99 of the first minute's load and of the last one's, or of the halves of a shorter run. */
-function rowOfStore(story: StoreStory, minutes: number): string[] {
-  const { balance, attempts, putOff, broken, surprises, latencies } = story;
+function rowOfStore(result: StoreResult, minutes: number): string[] {
+  const { balance, attempts, retriesAsked, broken, unexpected, latencies } = result;
   const span = Math.min(1, minutes / 2) * MINUTE_MS;
   const end = minutes * MINUTE_MS;
   const p99 = (from: number, to: number) => {
@@ -85,16 +92,16 @@ function rowOfStore(story: StoreStory, minutes: number): string[] {
     attempts.toLocaleString('en'),
     p99(0, span),
     p99(end - span, end),
-    String(putOff),
+    String(retriesAsked),
     String(broken),
     String(balance.missing),
     String(balance.doubled),
     String(balance.forged),
-    String(Object.values(surprises).reduce((sum, times) => sum + times, 0)),
+    String(Object.values(unexpected).reduce((sum, times) => sum + times, 0)),
   ];
 }
 
-export function pictureOf({ workers, stores }: Story, minutes: number): string {
+export function pictureOf({ workers, stores }: SoakResult, minutes: number): string {
   const width = Math.max(SHORTEST_BUCKET_MS, (minutes * MINUTE_MS) / BUCKETS);
   const inMinutes = (points: [number, number][]) =>
     points.map(([ms, value]) => [ms / MINUTE_MS, value] as const);

@@ -1,4 +1,4 @@
-// `npm run soak [-- --minutes 5]`: half an hour of every kind of delivery over every store, and what it left behind.
+// `npm run soak [-- --minutes 5]`: half an hour of every kind of delivery over every store, and what remains of it.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -6,13 +6,13 @@ import { writeFigures } from '../setup/figures.js';
 import { MOST_IDS, RATE, STORES, storeNames, WARM_UP_SECONDS } from './merchant.js';
 import { pictureOf, tablesOf } from './report.js';
 import { soak } from './soak.js';
-import { faultsIn, TOLERANCE } from './verdict.js';
+import { failuresOf, TOLERANCE } from './verdict.js';
 
 const FULL = 30;
 /** For starting, resting and stopping. */
 const BESIDES_MS = 5 * 60_000;
-const PICTURE = new URL('../../docs/images/soak.svg', import.meta.url);
-const PAGE = new URL('../../docs/reliability.md', import.meta.url);
+const PICTURE = new URL('../../docs/project/soak.svg', import.meta.url);
+const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
 
 const HELP = `npm run soak [-- --minutes N] [-- --record]
 
@@ -48,14 +48,14 @@ async function main(): Promise<number> {
   }
   if (!(minutes >= 1)) throw new Error(`--minutes is ${values.minutes}; give a number of 1 or more.`);
   setTimeout(() => process.exit(3), minutes * 60_000 + BESIDES_MS).unref();
-  const story = await soak({ minutes, signal: interruption(), progress: (line) => console.error(line) });
-  const text = tablesOf(story, minutes);
+  const result = await soak({ minutes, signal: interruption(), progress: (line) => console.error(line) });
+  const text = tablesOf(result, minutes);
   console.log(text);
-  if (minutes >= FULL || values.record) record(text, pictureOf(story, minutes));
-  const faults = faultsIn(story);
-  for (const fault of faults) console.log(`WRONG: ${fault}`);
-  console.log(faults.length === 0 ? 'All as it should be.' : `${faults.length} things are wrong.`);
-  return faults.length === 0 ? 0 : 1;
+  if (minutes >= FULL || values.record) record(text, pictureOf(result, minutes));
+  const failures = failuresOf(result);
+  for (const fault of failures) console.log(`WRONG: ${fault}`);
+  console.log(failures.length === 0 ? 'All as it should be.' : `${failures.length} things are wrong.`);
+  return failures.length === 0 ? 0 : 1;
 }
 
 function interruption(): AbortSignal {
@@ -71,7 +71,7 @@ function record(text: string, picture: string): void {
   writeFigures(
     PAGE,
     'soak',
-    `${text}\n\nHeap after a collection, a line for each worker, and the p99 of ordinary deliveries:\n\n![Heap of each worker, and p99 of ordinary deliveries, over time](images/soak.svg)`,
+    `${text}\n\nHeap after a collection, a line for each worker, and the p99 of ordinary deliveries:\n\n![Heap of each worker, and p99 of ordinary deliveries, over time](soak.svg)`,
   );
   console.error(`Written to ${fileURLToPath(PAGE)} and ${fileURLToPath(PICTURE)}.`);
 }

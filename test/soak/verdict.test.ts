@@ -1,7 +1,7 @@
-// The verdict over a soak, on stories of which one detail at a time is wrong.
+// The verdict on soaks in which one detail at a time is wrong.
 import { describe, expect, test } from '@jest/globals';
 import type { Sample } from './merchant.js';
-import { drift, faultsIn, percent, percentile, type StoreStory, type WorkerStory } from './verdict.js';
+import { drift, failuresOf, percent, percentile, type StoreResult, type WorkerResult } from './verdict.js';
 
 const sample: Sample = {
   kind: 'sample',
@@ -12,26 +12,26 @@ const sample: Sample = {
   inFlight: 3,
   unhandled: 0,
 };
-const worker: WorkerStory = {
+const worker: WorkerResult = {
   store: 'redis',
   first: { heap: 15e6, handles: 20 },
   last: { heap: 15.7e6, handles: 21 },
   samples: [{ at: 0, value: sample }],
 };
-const store: StoreStory = {
+const store: StoreResult = {
   balance: { store: 'redis', events: 1_000, missing: 0, doubled: 0, forged: 0 },
   attempts: 1_400,
   broken: 0,
-  putOff: 0,
-  surprises: {},
+  retriesAsked: 0,
+  unexpected: {},
   latencies: [],
 };
-const faultsOf = (wrong: Partial<WorkerStory>, wrongStore: Partial<StoreStory> = {}) =>
-  faultsIn({ workers: [{ ...worker, ...wrong }], stores: [{ ...store, ...wrongStore }] });
+const failures = (wrong: Partial<WorkerResult>, wrongStore: Partial<StoreResult> = {}) =>
+  failuresOf({ workers: [{ ...worker, ...wrong }], stores: [{ ...store, ...wrongStore }] });
 
 describe('a soak', () => {
   test('has shown what it should when nothing moved by more than 5 % and the ledger is exact', () => {
-    expect(faultsOf({})).toEqual([]);
+    expect(failures({})).toEqual([]);
   });
 
   test.each([
@@ -39,27 +39,27 @@ describe('a soak', () => {
     ['shrank', { heap: 14.2e6, handles: 20 }, 'heap of a worker with redis moved by -5.3 %'],
     ['kept handles', { heap: 15e6, handles: 22 }, 'handles of a worker with redis moved by +10.0 %'],
     ['was not measured', { heap: Number.NaN, handles: 20 }, 'heap of a worker with redis moved by NaN %'],
-  ])('fails when a worker %s', (_how, last, fault) => {
-    expect(faultsOf({ last })).toEqual([fault]);
+  ])('fails when a worker %s', (_how, last, failure) => {
+    expect(failures({ last })).toEqual([failure]);
   });
 
-  test('fails for a rejection that nobody handled, and for a worker that never said so', () => {
+  test('fails for an unhandled rejection, and for a worker without a sample', () => {
     const samples = [{ at: 0, value: { ...sample, unhandled: 1 } }];
-    expect(faultsOf({ samples })).toEqual(['1 unhandled rejections at redis']);
-    expect(faultsOf({ samples: [] })).toEqual(['NaN unhandled rejections at redis']);
+    expect(failures({ samples })).toEqual(['1 unhandled rejections at redis']);
+    expect(failures({ samples: [] })).toEqual(['NaN unhandled rejections at redis']);
   });
 
   test.each([
     ['missing', 'redis: 2 events have no row in the ledger'],
     ['doubled', 'redis: 2 events have several rows in the ledger'],
     ['forged', 'redis: 2 rows of the ledger belong to no event that was signed'],
-  ])('fails for a ledger with %s rows', (what, fault) => {
-    expect(faultsOf({}, { balance: { ...store.balance, [what]: 2 } })).toEqual([fault]);
+  ])('fails for a ledger with %s rows', (what, failure) => {
+    expect(failures({}, { balance: { ...store.balance, [what]: 2 } })).toEqual([failure]);
   });
 
   test('fails for a wrong answer, and for a store to which nothing was sent', () => {
-    expect(faultsOf({}, { surprises: { '404 ': 3 } })).toEqual(['redis answered 3 times: 404 ']);
-    expect(faultsOf({}, { balance: { ...store.balance, events: 0 } })).toEqual(['nothing was sent to redis']);
+    expect(failures({}, { unexpected: { '404 ': 3 } })).toEqual(['redis answered 3 times: 404 ']);
+    expect(failures({}, { balance: { ...store.balance, events: 0 } })).toEqual(['nothing was sent to redis']);
   });
 });
 

@@ -1,8 +1,8 @@
-// Whether a soak has shown what it should: nothing grew, nothing was rejected unhandled, and the ledger is exact.
+// Whether a soak passed: nothing grew, no rejection was unhandled, and the ledger is exact.
 import type { Balance } from './ledger.js';
 import type { Sample, StoreName } from './merchant.js';
 
-/** How far heap and handles may be from where they were after the first minute. */
+/** How far heap and handles may move after the first minute. */
 export const TOLERANCE = 0.05;
 
 export interface Timed<Value> {
@@ -17,31 +17,31 @@ export interface Rest {
   readonly handles: number;
 }
 
-export interface WorkerStory {
+export interface WorkerResult {
   readonly store: StoreName;
   readonly first: Rest;
   readonly last: Rest;
   readonly samples: readonly Timed<Sample>[];
 }
 
-export interface StoreStory {
+export interface StoreResult {
   readonly balance: Balance;
   readonly attempts: number;
   readonly broken: number;
-  readonly putOff: number;
-  readonly surprises: Readonly<Record<string, number>>;
+  readonly retriesAsked: number;
+  readonly unexpected: Readonly<Record<string, number>>;
   /** Milliseconds that ordinary deliveries took, by the second. */
   readonly latencies: readonly Timed<readonly number[]>[];
 }
 
-export interface Story {
-  readonly workers: readonly WorkerStory[];
-  readonly stores: readonly StoreStory[];
+export interface SoakResult {
+  readonly workers: readonly WorkerResult[];
+  readonly stores: readonly StoreResult[];
 }
 
-/** Sentences; none when everything is as it should be. */
-export function faultsIn({ workers, stores }: Story): string[] {
-  return [...workers.flatMap(faultsOfWorker), ...stores.flatMap(faultsOfStore)];
+/** One sentence for each failure. */
+export function failuresOf({ workers, stores }: SoakResult): string[] {
+  return [...workers.flatMap(failuresOfWorker), ...stores.flatMap(failuresOfStore)];
 }
 
 /** 0.05 where it grew by 5 %. */
@@ -54,13 +54,13 @@ export function percent(share: number): string {
   return `${share > 0 ? '+' : ''}${rounded === '-0.0' ? '0.0' : rounded} %`;
 }
 
-/** The value below which that share of them is; 0 of none. */
+/** The value that this share of the values does not exceed; 0 without values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
 }
 
-function faultsOfWorker({ store, first, last, samples }: WorkerStory): string[] {
+function failuresOfWorker({ store, first, last, samples }: WorkerResult): string[] {
   const moved = (['heap', 'handles'] as const)
     .map((what) => ({ what, by: drift(first[what], last[what]) }))
     .filter(({ by }) => !(Math.abs(by) <= TOLERANCE))
@@ -69,9 +69,9 @@ function faultsOfWorker({ store, first, last, samples }: WorkerStory): string[] 
   return unhandled === 0 ? moved : [...moved, `${unhandled} unhandled rejections at ${store}`];
 }
 
-function faultsOfStore({ balance, surprises }: StoreStory): string[] {
+function failuresOfStore({ balance, unexpected }: StoreResult): string[] {
   const { store, events, missing, doubled, forged } = balance;
-  const wrong = Object.entries(surprises).map(
+  const wrong = Object.entries(unexpected).map(
     ([answer, times]) => `${store} answered ${times} times: ${answer}`,
   );
   const counts = [

@@ -1,4 +1,4 @@
-// One process of the merchant: an app with the receiver, which tells once a second how it is.
+// One worker process: an app with the receiver, which sends a sample of itself once a second.
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,7 +15,14 @@ import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/post
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { Pool } from 'pg';
 import { INSERT } from '../faults/merchant.js';
-import { type FromWorker, type Manner, MOST_IDS, PRIVATE_KEY, type StoreName, TIMES } from './merchant.js';
+import {
+  type FromWorker,
+  type HandlerMode,
+  MOST_IDS,
+  PRIVATE_KEY,
+  type StoreName,
+  TIMES,
+} from './merchant.js';
 
 const { STORE, REDIS_URL, POSTGRES_URL } = process.env as Record<string, string>;
 const SAMPLES_BETWEEN_COLLECTIONS = 10;
@@ -28,11 +35,11 @@ for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
     console.error(STORE, event, error);
   });
 }
-// Ctrl-C reaches every process of the terminal: the soak itself ends the others.
+// Ctrl-C reaches every process of the terminal; the soak ends this one.
 process.on('SIGINT', () => {});
 process.on('disconnect', () => process.exit());
 
-// Idle clients go soon, so that a process at rest has the same handles whatever the load was before.
+// Idle clients are closed soon, so that a process at rest has the same handles whatever the load was.
 const pool = new Pool({ connectionString: POSTGRES_URL, max: 20, idleTimeoutMillis: 500 });
 pool.on('error', () => {});
 
@@ -47,10 +54,11 @@ const stores: Record<StoreName, () => IdempotencyStore<{ transaction?: PostgresC
 };
 
 async function pay(event: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
-  const manner = event.payload.transaction.order_id as Manner;
-  if (manner === 'slow') await pause(300 + Math.random() * 700);
-  if (manner === 'late') await pause(TIMES.late);
-  if (manner === 'failing' && Math.random() < 0.5) throw new Error('This handler fails half of the time.');
+  const handlerMode = event.payload.transaction.order_id as HandlerMode;
+  if (handlerMode === 'slow') await pause(300 + Math.random() * 700);
+  if (handlerMode === 'late') await pause(TIMES.late);
+  if (handlerMode === 'failing' && Math.random() < 0.5)
+    throw new Error('This handler fails half of the time.');
   await (context.transaction ?? pool).query({
     text: INSERT,
     values: [event.id, process.pid, context.attempt],
@@ -92,7 +100,7 @@ setInterval(() => {
   samples += 1;
   sample(samples % SAMPLES_BETWEEN_COLLECTIONS === 0);
 }, 1_000);
-// Whatever it says, it asks for a sample after a collection.
+// Every message asks for a sample after a garbage collection.
 process.on('message', () => sample(true));
 
 const app = express().post('/hooks', hooks);

@@ -1,9 +1,9 @@
 // Holds a store against its contract: the suite that users get, and walks that fast-check chooses and shrinks.
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
-import { storeContract } from '../../src/testing/store-contract.js';
-import { ALIVE_MS, BRIEF_MS, type StoreContractOptions, Trial } from '../../src/testing/store-trial.js';
-import { type Step, walk } from '../../src/testing/store-walk.js';
+import { ALIVE_MS, BRIEF_MS, ContractContext } from '../../src/testing/store-contract/context.js';
+import { compareWithModel, type Step } from '../../src/testing/store-contract/reference-model.js';
+import { type StoreContractOptions, storeContract } from '../../src/testing/store-contract.js';
 
 export function keepsTheContract(options: StoreContractOptions): void {
   test.each(storeContract(options))('$name', ({ run }) => run());
@@ -45,7 +45,7 @@ export function walksAsPromised(options: StoreContractOptions): void {
             ? [step, { verb: 'wait', ms: 2 * BRIEF_MS }]
             : [step],
         );
-        await walk(new Trial(store, sleep), waited);
+        await compareWithModel(new ContractContext(store, sleep), waited);
       };
       await fc.assert(fc.asyncProperty(steps, run), { numRuns: 25, interruptAfterTimeLimit: 20_000 });
     }, 30_000);

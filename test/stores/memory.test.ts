@@ -2,8 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { memoryStore } from '../../src/stores/memory.js';
-import { Trial } from '../../src/testing/store-trial.js';
-import { type Step, walk } from '../../src/testing/store-walk.js';
+import type { IdempotencyStore } from '../../src/stores/store.js';
+import { ContractContext } from '../../src/testing/store-contract/context.js';
+import { compareWithModel, type Step } from '../../src/testing/store-contract/reference-model.js';
 import { keepsTheContract, stepsWith } from './contract.js';
 
 /** A store whose clock moves only when it is told to. */
@@ -15,7 +16,7 @@ function stopped(options: { maxEntries?: number; retention?: number } = {}) {
   return { store: memoryStore({ ...options, now: () => time }), sleep };
 }
 
-function claim(store: ReturnType<typeof memoryStore>, key: string, leaseMs = 1_000) {
+async function claim(store: ReturnType<typeof memoryStore>, key: string, leaseMs = 1_000) {
   return store.claim(key, { leaseMs, fingerprint: 'f' });
 }
 
@@ -25,11 +26,49 @@ async function granted(store: ReturnType<typeof memoryStore>, key: string, lease
   return result.claim;
 }
 
+/** The same store, as one behind a network answers. */
+function promised(store: IdempotencyStore): IdempotencyStore {
+  return {
+    claim: async (...request) => {
+      const result = await store.claim(...request);
+      if (result.status !== 'claimed') return result;
+      const { claim } = result;
+      const { attempt, finished } = claim;
+      return {
+        status: 'claimed',
+        claim: {
+          attempt,
+          finished,
+          renew: async (leaseMs) => claim.renew(leaseMs),
+          complete: async () => claim.complete(),
+          release: async (list) => claim.release(list),
+        },
+      };
+    },
+  };
+}
+
 describe('the memory store', () => {
   describe('keeps the contract by the clock of the process', () => {
     keepsTheContract({
       create: ({ retention }) => memoryStore(retention === undefined ? {} : { retention }),
     });
+  });
+
+  describe('keeps the contract when it answers by promises', () => {
+    keepsTheContract({
+      create: ({ retention }) => promised(memoryStore(retention === undefined ? {} : { retention })),
+    });
+  });
+
+  test('answers at once', () => {
+    const claimed = memoryStore().claim('a', { leaseMs: 1_000, fingerprint: 'f' });
+    if ('then' in claimed || claimed.status !== 'claimed') throw new Error('not granted at once');
+    expect([claimed.claim.renew(1_000), claimed.claim.complete(), claimed.claim.release([])]).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 
   test('answers any walk as the model does, to the millisecond, with leases and retention running out', async () => {
@@ -39,7 +78,7 @@ describe('the memory store', () => {
     );
     const run = (walked: Step[]) => {
       const { store, sleep } = stopped({ retention: 50 });
-      return walk(new Trial(store, sleep), walked, 50);
+      return compareWithModel(new ContractContext(store, sleep), walked, 50);
     };
     await fc.assert(fc.asyncProperty(fc.array(steps, { maxLength: 60 }), run), { numRuns: 1_500 });
   });
@@ -166,7 +205,7 @@ describe('the memory store', () => {
     (maxEntries) => {
       expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
       expect(() => memoryStore({ maxEntries })).toThrow(
-        `maxEntries is ${maxEntries}; give a whole number above 0.`,
+        `maxEntries is ${maxEntries}. Give a whole number above 0.`,
       );
     },
   );

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import * as errors from '../../src/errors.js';
-import * as linkedList from '../../src/linked-list.js';
+import * as unknownOption from '../../src/options/unknown-option.js';
+import * as completedIds from '../../src/stores/memory/completed-ids.js';
+import * as linkedList from '../../src/stores/memory/linked-list.js';
 import type { memoryStore } from '../../src/stores/memory.js';
 import * as contract from '../../src/stores/store.js';
 import { storeContract } from '../../src/testing/store-contract.js';
-import * as unknownOption from '../../src/unknown-option.js';
 
 interface Mutant {
   readonly name: string;
@@ -19,170 +20,211 @@ interface Mutant {
   readonly replace: string;
 }
 
-const TOKEN = 'entry.attempt === attempt && entry.list === list';
-const COMPLETE = `if (!ownsIn(this.#running)) return false;
-        this.#completed.append(entry);`;
-const RELEASE = `entry.finished = [...now];
-        this.#released.append(entry);`;
+const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8');
+
+/** From the signature of `claim` to where it reads the latest claim of the key. */
+const READ = /claim\(key: string.*?let latest = this\.#claims\.get\(key\);/s.exec(SOURCE)?.[0] ?? '';
+const RUNNING = 'if (claim.list !== this.#running) return false;';
+const COMPLETE = `${RUNNING}
+    this.#forget(claim);`;
+const RELEASE = `claim.finished = [...finished];
+    this.#released.append(claim);`;
+const RENEW = 'return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());';
+const TAKEOVER = 'if (latest) this.#forget(latest);';
+const AGAIN = 'if (serial !== undefined) return this.#completed.serialOf(key) === serial;';
 
 const MUTANTS: readonly Mutant[] = [
   {
     name: 'counts attempts from zero',
     by: 'the first claim of a key',
-    find: 'attempt = 0;',
-    replace: 'attempt = -1;',
+    find: 'latest.attempt + 1 : 1',
+    replace: 'latest.attempt + 1 : 0',
   },
   {
     name: 'remembers for ever what was never completed',
     by: 'a key that was released or never completed',
-    find: 'if (entry && entry.forgetAt <= now) {',
-    replace: 'if (entry && entry.list === this.#completed && entry.forgetAt <= now) {',
+    find: 'if (latest && latest.forgetAt <= now) {',
+    replace: 'if (latest && latest.forgetAt <= now - 1e9) {',
   },
   {
-    name: 'ignores the token',
+    name: 'leaves a claim its event when another takes it over',
     by: 'an owner that was replaced',
-    find: TOKEN,
-    replace: 'entry.list === list',
+    find: TAKEOVER,
+    replace: 'if (latest) this.#claims.delete(key);',
   },
   {
     name: 'ignores the token on complete',
     by: 'when a lapsed owner completes while another claims',
     find: COMPLETE,
-    replace: 'if (entry.list !== this.#running) return false; this.#completed.append(entry);',
+    replace: 'if (!this.#claims.has(key)) return false; this.#forget(this.#claims.get(key)!);',
   },
   {
     name: 'lets a stale owner complete over what others did',
     by: 'an owner that has released or completed',
     find: COMPLETE,
-    replace: 'this.#completed.append(entry);',
+    replace: 'this.#forget(this.#claims.get(key) ?? claim);',
   },
   {
-    name: 'keeps the old token on a takeover',
+    name: 'ignores the token on release',
     by: 'an owner that was replaced',
-    find: 'entry.attempt += 1;',
-    replace: 'if (entry.list !== this.#running) entry.attempt += 1;',
+    find: `${RUNNING}
+    ${RELEASE}`,
+    replace:
+      'claim = this.#claims.get(claim.key) ?? claim; claim.finished = [...finished]; this.#released.append(claim);',
+  },
+  {
+    name: 'lets a stale owner renew what another has',
+    by: 'an owner that was replaced',
+    find: RENEW,
+    replace:
+      'const owner = this.#claims.get(claim.key); return owner !== undefined && this.#extend(owner, leaseMs, this.#now());',
+  },
+  {
+    name: 'keeps the attempt on a takeover',
+    by: 'attempt rises by one',
+    find: 'latest.attempt + 1 : 1',
+    replace: 'latest.attempt : 1',
   },
   {
     name: 'takes over a live lease',
     by: 'a key whose lease runs',
-    find: 'entry && entry.leaseEnds > now',
-    replace: 'entry && entry.leaseEnds < now',
+    find: 'latest && latest.leaseEnds > now',
+    replace: 'latest && latest.leaseEnds < now',
   },
   {
     name: 'lets no lease lapse',
     by: 'attempt rises by one',
-    find: 'entry && entry.leaseEnds > now',
-    replace: 'entry?.list === this.#running',
+    find: 'latest && latest.leaseEnds > now',
+    replace: 'latest?.list === this.#running',
   },
   {
     name: 'says that a lapsed lease is lost though nobody took it',
     by: 'an owner whose lease has lapsed may still',
-    find: TOKEN,
-    replace: `entry.leaseEnds > this.#now() && ${TOKEN}`,
+    find: RENEW,
+    replace:
+      'return claim.list === this.#running && claim.leaseEnds > this.#now() && this.#extend(claim, leaseMs, this.#now());',
   },
   {
     name: 'forgets after complete',
     by: 'a completed key stays completed',
-    find: 'this.#completed.append(entry);',
-    replace: 'this.#forget(entry);',
+    find: 'claim.serial = this.#completed.add(key, fingerprint, this.#now() + this.#retention);',
+    replace: '',
   },
   {
     name: 'does not remember whom a completed entry belongs to',
     by: 'a complete whose reply was lost',
-    find: 'if (ownsIn(this.#completed)) return true;',
+    find: AGAIN,
     replace: '',
   },
   {
     name: 'says true to whoever completes what is completed',
     by: 'an owner that was replaced',
-    find: 'if (ownsIn(this.#completed)) return true;',
-    replace: 'if (entry.list === this.#completed) return true;',
+    find: AGAIN,
+    replace: 'if (this.#completed.serialOf(key) !== undefined) return true;',
   },
-  { name: 'deletes on release', by: 'attempt rises by one', find: RELEASE, replace: 'this.#forget(entry);' },
+  {
+    name: 'deletes on release',
+    by: 'attempt rises by one',
+    find: RELEASE,
+    replace: 'this.#forget(claim); return true;',
+  },
   {
     name: 'keeps the lease on release',
     by: 'an owner that has released or completed',
     find: RELEASE,
-    replace: 'entry.finished = [...now];',
+    replace: 'claim.finished = [...finished];',
   },
   {
     name: 'keeps the finished handlers of an earlier release',
     by: 'finished handlers outlive',
-    find: 'entry.finished = [...now];',
-    replace: 'if (entry.finished.length === 0) entry.finished = [...now];',
+    find: 'claim.finished = [...finished];',
+    replace: 'if (claim.finished.length === 0) claim.finished = [...finished];',
   },
   {
     name: 'joins the finished handlers of all releases',
     by: 'finished handlers outlive',
-    find: 'entry.finished = [...now];',
-    replace: 'entry.finished = [...entry.finished, ...now];',
+    find: 'claim.finished = [...finished];',
+    replace: 'claim.finished = [...claim.finished, ...finished];',
   },
   {
     name: 'drops the finished handlers',
     by: 'names of finished handlers',
-    find: 'entry.finished = [...now];',
+    find: 'claim.finished = [...finished];',
     replace: '',
   },
   {
     name: 'counts attempts anew after a release',
     by: 'of 24 who claim a released key',
-    find: 'entry.attempt += 1;',
-    replace: 'entry.attempt = entry.list === this.#released ? 1 : entry.attempt + 1;',
+    find: TAKEOVER,
+    replace:
+      'if (latest?.list === this.#released) { this.#forget(latest); latest = undefined; } else if (latest) this.#forget(latest);',
   },
   {
     name: 'counts an attempt for a claim that was refused',
     by: 'of 24 who claim a lapsed key',
-    find: "return { status: 'in_progress', retryAfterMs: entry.leaseEnds - now };",
-    replace: "entry.attempt += 1; return { status: 'in_progress', retryAfterMs: entry.leaseEnds - now };",
+    find: "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };",
+    replace:
+      "{ Object.assign(latest, { attempt: latest.attempt + 1 }); return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now }; }",
   },
   {
     name: 'returns the fingerprint of the duplicate',
     by: 'a completed key stays completed',
-    find: "return { status: 'completed', fingerprint: entry.fingerprint };",
+    find: "return { status: 'completed', fingerprint: this.#completed.fingerprintOf(serial) };",
     replace: "return { status: 'completed', fingerprint };",
   },
   {
     name: 'keeps the fingerprint of the first claim',
     by: 'a completed key stays completed',
-    find: 'entry.fingerprint = fingerprint;',
-    replace: 'entry.fingerprint ||= fingerprint;',
+    find: 'this.fingerprint = fingerprint;',
+    replace: 'this.fingerprint = latest?.fingerprint ?? fingerprint;',
   },
   {
     name: 'refuses other bytes than those of the claim that lapsed',
     by: 'a released key can be claimed at once',
-    find: 'entry ??= this.#enter(key, now);',
-    replace:
-      "if (entry && entry.fingerprint !== fingerprint) return { status: 'in_progress', retryAfterMs: 1 }; entry ??= this.#enter(key, now);",
+    find: TAKEOVER,
+    replace: `if (latest && latest.fingerprint !== fingerprint) return { status: 'in_progress', retryAfterMs: 1 }; ${TAKEOVER}`,
   },
   {
     name: 'does not write on renew',
     by: 'renew sets the end of the lease',
-    find: 'this.#extend(entry, leaseMs, this.#now());\n        return true;',
-    replace: 'return true;',
+    find: RENEW,
+    replace: 'return claim.list === this.#running;',
   },
   {
     name: 'adds to the lease on renew',
     by: 'renew sets the end of the lease',
-    find: 'entry.leaseEnds = now + leaseMs;',
-    replace: 'entry.leaseEnds = Math.max(entry.leaseEnds, now) + leaseMs;',
+    find: 'claim.leaseEnds = now + leaseMs;',
+    replace: 'claim.leaseEnds = Math.max(claim.leaseEnds, now) + leaseMs;',
   },
   {
     name: 'never shortens a lease',
     by: 'renew sets the end of the lease',
-    find: 'entry.leaseEnds = now + leaseMs;',
-    replace: 'entry.leaseEnds = Math.max(entry.leaseEnds, now + leaseMs);',
+    find: 'claim.leaseEnds = now + leaseMs;',
+    replace: 'claim.leaseEnds = Math.max(claim.leaseEnds, now + leaseMs);',
   },
   {
-    name: 'ignores the retention',
+    name: 'ignores the retention of what is completed',
     by: 'a completed key is new once its retention is over',
-    find: 'entry.forgetAt = now + Math.max(leaseMs, this.#retention);',
-    replace: 'entry.forgetAt = Number.POSITIVE_INFINITY;',
+    find: 'this.#now() + this.#retention',
+    replace: 'Number.POSITIVE_INFINITY',
+  },
+  {
+    name: 'counts the retention of what is completed from its claim',
+    by: 'the retention counts from the last write',
+    find: 'this.#now() + this.#retention',
+    replace: 'claim.forgetAt',
+  },
+  {
+    name: 'ignores the retention of what is released',
+    by: 'a key that was released or never completed',
+    find: 'claim.forgetAt = now + Math.max(leaseMs, this.#retention);',
+    replace: 'claim.forgetAt = Number.POSITIVE_INFINITY;',
   },
   {
     name: 'counts the retention from the first write',
     by: 'the retention counts from the last write',
-    find: 'entry.forgetAt = now + Math.max(leaseMs, this.#retention);',
-    replace: 'entry.forgetAt ||= now + Math.max(leaseMs, this.#retention);',
+    find: 'claim.forgetAt = now + Math.max(leaseMs, this.#retention);',
+    replace: 'claim.forgetAt ||= now + Math.max(leaseMs, this.#retention);',
   },
   {
     name: 'forgets what is worked on when its retention is over',
@@ -193,14 +235,14 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'takes ids that differ in case for one',
     by: 'ids that differ only in case',
-    find: 'let entry = this.#entries.get(key);',
-    replace: 'key = key.toLowerCase(); let entry = this.#entries.get(key);',
+    find: 'const now = this.#now();\n    this.#forgetExpired(now);',
+    replace: 'key = key.toLowerCase(); const now = this.#now();',
   },
   {
     name: 'reads the key, thinks, and then writes',
     by: 'of 24 who claim a new key',
-    find: 'let entry = this.#entries.get(key);',
-    replace: 'let entry = this.#entries.get(key); await null;',
+    find: READ,
+    replace: `async ${READ.replace(': ClaimResult', '')} await null;`,
   },
 ];
 
@@ -229,18 +271,18 @@ async function broken(create: MemoryStore): Promise<string[]> {
   const failed: string[] = [];
   for (const { name, run } of cases) {
     await run().catch((error: Error) => {
-      expect(error.message).toMatch(/^A promise was broken: /);
+      expect(error.message).toMatch(/^The store breaks its contract: /);
       failed.push(name);
     });
   }
   return failed;
 }
 
-const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8');
 const MODULES: Record<string, unknown> = {
   '../errors.js': errors,
-  '../linked-list.js': linkedList,
-  '../unknown-option.js': unknownOption,
+  './memory/linked-list.js': linkedList,
+  '../options/unknown-option.js': unknownOption,
+  './memory/completed-ids.js': completedIds,
   './store.js': contract,
 };
 

@@ -55,7 +55,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
 
   async function until(condition: () => Promise<boolean> | boolean) {
     for (const end = Date.now() + 4_000; !(await condition()); await pause(10))
-      if (Date.now() > end) throw new Error('waited in vain');
+      if (Date.now() > end) throw new Error('the condition was never met');
   }
 
   const waitsForLock = async (name: string) => {
@@ -200,7 +200,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(await shown(pool, 'idle_in_transaction_session_timeout')).toBe('0');
     });
 
-    test('and hangs no listener on a client for each time it was lent', async () => {
+    test('and adds no listener to a client each time it is checked out', async () => {
       const { store, key, pool } = opened({ max: 1 });
       const counts = new Set<number>();
       pool.on('acquire', (client) => counts.add(client.listenerCount('error')));
@@ -213,7 +213,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
     });
   });
 
-  describe('does not let a handler break the bracket in silence', () => {
+  describe('does not let a handler break the transaction unnoticed', () => {
     test.each([
       'COMMIT',
       'ROLLBACK',
@@ -244,7 +244,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect([await paid(key), await known(key), pool.totalCount]).toEqual([0, 0, 0]);
     });
 
-    test('but an error within a savepoint is its own affair', async () => {
+    test('but an error within a savepoint is up to the handler', async () => {
       const { store, key } = opened();
       const claim = granted(await store.claim(key, request));
       const { transaction } = claim.context;
@@ -257,7 +257,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(await paid(key)).toBe(1);
     });
 
-    test('by giving the client back itself', async () => {
+    test('by releasing the client itself', async () => {
       const { store, key } = opened();
       const claim = granted(await store.claim(key, request));
       expect(() => claim.context.transaction.release()).toThrow('which gives its client back to the pool');
@@ -266,7 +266,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(await paid(key)).toBe(1);
     });
 
-    test('by a query that comes after the end, where it would join the transaction of another event', async () => {
+    test('by a query after the end, which would join the transaction of another event', async () => {
       const { store, key } = opened({ max: 1 });
       const claim = granted(await store.claim(key, request));
       const { transaction } = claim.context;
@@ -274,6 +274,36 @@ withPostgres('the Postgres store, in transactional mode', () => {
       const other = granted(await store.claim(`${key}:other`, request));
       expect(() => transaction.query('SELECT 1')).toThrow('The transaction has ended');
       expect(await other.release([])).toBe(true);
+    });
+
+    test.each<[string, (client: PoolClient) => (text: string, values: unknown[]) => unknown]>([
+      ['taken off the client', ({ query }) => query],
+      ['bound to the client', (client) => client.query.bind(client)],
+      [
+        'of the client that on() returned',
+        (client) => {
+          const same = client.on('notice', () => {});
+          return (text, values) => same.query(text, values);
+        },
+      ],
+      [
+        'of a copy of the client',
+        (client) => {
+          const copy = Object.create(client) as PoolClient;
+          return (text, values) => copy.query(text, values);
+        },
+      ],
+    ])('by a query function that was kept, %s', async (_, take) => {
+      const { store, key } = opened({ max: 1 });
+      const claim = granted(await store.claim(key, request));
+      const query = take(claim.context.transaction);
+      const insert = (event: string) => query(`INSERT INTO ${ledger} (event) VALUES ($1)`, [event]);
+      await insert(key);
+      await claim.complete();
+      const other = granted(await store.claim(`${key}:other`, request));
+      expect(() => insert(`${key}:stray`)).toThrow('The transaction has ended');
+      expect(await other.complete()).toBe(true);
+      expect([await paid(key), await paid(`${key}:stray`)]).toEqual([1, 0]);
     });
   });
 
@@ -369,7 +399,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
       await terminate(name);
       await query;
       // The reply to the query may be here before the news that the connection is gone.
-      expect(await claim.complete().catch(() => false)).toBe(false);
+      expect(await Promise.resolve(claim.complete()).catch(() => false)).toBe(false);
       expect(pool.totalCount).toBe(0);
     });
 
@@ -424,8 +454,8 @@ withPostgres('the Postgres store, in transactional mode', () => {
     });
   });
 
-  describe('a claim that nobody comes back to', () => {
-    test('gives its client and its event free when the lease lapses', async () => {
+  describe('a claim whose owner is gone', () => {
+    test('frees its client and its event when the lease expires', async () => {
       const { store, key, pool } = opened();
       const claim = granted(await store.claim(key, { ...request, leaseMs: 200 }));
       await pay(claim.context.transaction, key);
@@ -440,7 +470,7 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(await paid(key)).toBe(0);
     });
 
-    test('of a process that hangs is ended by the server when the lease lapses', async () => {
+    test('of a process that hangs is ended by the server when the lease expires', async () => {
       const { store, key } = opened();
       const script = join(__dirname, 'stuck-owner.ts');
       const stuck = spawn(process.execPath, ['--import', 'tsx', script, connectionString, table, key]);

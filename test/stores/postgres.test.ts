@@ -50,6 +50,39 @@ withPostgres('the Postgres store, in lease mode', () => {
     }
   });
 
+  describe('claims', () => {
+    /** A pool that lets a test look at each query before it is sent. */
+    const watched = (before: (text: string) => unknown) => {
+      const query = async (config: { text: string; values?: unknown[] }) => {
+        await before(config.text);
+        return pool.query(config);
+      };
+      const on = () => {};
+      return postgresStore({ pool: { query, on, connect: () => pool.connect() }, table });
+    };
+
+    test('a new event with one statement, and a known one with two', async () => {
+      const sent: string[] = [];
+      const counted = watched((text) => sent.push(/DO [A-Z]+/.exec(text)?.[0] ?? 'other'));
+      const first = granted(await counted.claim('counted', bytes));
+      expect(sent.splice(0)).toEqual(['DO NOTHING']);
+      await first.release(['mail']);
+      expect(granted(await counted.claim('counted', bytes))).toMatchObject({
+        attempt: 2,
+        finished: ['mail'],
+      });
+      expect(sent).toEqual(['other', 'DO NOTHING', 'DO UPDATE']);
+    });
+
+    test('an event whose row is deleted between the two statements', async () => {
+      await granted(await store.claim('deleted', bytes)).complete();
+      const racing = watched(async (text) => {
+        if (text.includes('DO UPDATE')) await pool.query(`DELETE FROM ${table} WHERE key = 'deleted'`);
+      });
+      expect(granted(await racing.claim('deleted', bytes)).attempt).toBe(1);
+    });
+  });
+
   describe('migrates', () => {
     test('at once in two pools, and again later', async () => {
       const other = new Pool({ connectionString });
@@ -164,7 +197,7 @@ withPostgres('the Postgres store, in lease mode', () => {
       expect(granted(await once.claim('a', bytes)).attempt).toBe(1);
     });
 
-    test('also tries the later steps again', async () => {
+    test('also retries the later steps', async () => {
       const unsteady = await failing('later', '40001', 2);
       const again = () => pool.query(`ALTER SEQUENCE ${schema}.later_tries RESTART`);
       const claim = granted(await unsteady.claim('a', bytes));
@@ -178,7 +211,7 @@ withPostgres('the Postgres store, in lease mode', () => {
       expect([next.finished, await next.complete()]).toEqual([['mail'], true]);
     });
 
-    test('one of many wins also where every transaction is serializable', async () => {
+    test('one of many wins also when every transaction is serializable', async () => {
       const strict = new Pool({
         connectionString,
         max: 8,
@@ -239,7 +272,7 @@ withPostgres('the Postgres store, in lease mode', () => {
     });
   });
 
-  test('lives through a restart of its connections, with a pool to which nobody listens', async () => {
+  test('survives a restart of its connections, with a pool that has no listeners', async () => {
     const name = `lives_${schema}`;
     const lonely = new Pool({ connectionString, max: 3, application_name: name });
     const survivor = postgresStore({ pool: lonely, table });
@@ -291,7 +324,7 @@ withPostgres('the Postgres store, in lease mode', () => {
     await expect(missing.claim('a', bytes)).rejects.toMatchObject({ code: '42P01' });
   });
 
-  test('rejects when a rule of the table swallows the row', async () => {
+  test('rejects when a trigger of the table drops the row', async () => {
     const ruled = postgresStore({ pool, table: `${schema}.ruled` });
     await ruled.migrate();
     await pool.query(`
@@ -326,7 +359,7 @@ describe('the options of the Postgres store', () => {
     {},
   ])('refuse the table %p', (table) => {
     expect(() => wrong({ pool, table })).toThrow(ConfigurationError);
-    expect(() => wrong({ pool, table })).toThrow(/^table is .*give "name" or "schema\.name"/);
+    expect(() => wrong({ pool, table })).toThrow(/^table is .*\. Give "name" or "schema\.name"/);
   });
 
   test.each(['a', '_', 'A1', 'public.webhook_event', `${'s'.repeat(63)}.${'t'.repeat(63)}`])(
@@ -340,17 +373,17 @@ describe('the options of the Postgres store', () => {
     'refuse a pool of %p',
     (given) => {
       expect(() => wrong({ pool: given })).toThrow(
-        'pool is none; give one of pg: "new Pool({ connectionString })".',
+        /^pool is .+, not a pool of pg\. Give "new Pool\(\{ connectionString \}\)"\.$/,
       );
     },
   );
 
-  test('refuse nothing at all, an unknown name, and values of the wrong kind', () => {
+  test('refuse missing options, an unknown name, and values of the wrong kind', () => {
     expect(() => wrong()).toThrow(ConfigurationError);
     expect(() => wrong({ pool, tabel: 'a' })).toThrow('Unknown option "tabel". Did you mean "table"?');
     expect(() => wrong({ pool, retention: 'soon' })).toThrow('retention is "soon"');
     expect(() => wrong({ pool, transactional: 'yes' })).toThrow(
-      'transactional is of type string; give true or false.',
+      'transactional is "yes". Give true or false.',
     );
   });
 

@@ -1,5 +1,5 @@
 // A receiver on each store that processes share: what one has done the other one knows.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -97,6 +97,21 @@ describe.each(shared)('a receiver on %s', (_name, url, make) => {
     expect(await send(event, 1)).toEqual([200, 'duplicate']);
     expect(await send({ ...event, sandbox: true }, 1)).toEqual([200, 'processed']);
     expect(runs).toHaveLength(2);
+  });
+
+  whenThere('knows the bytes of an event again that version 0.1 completed', async () => {
+    const { send, log } = await processes(make, () => {});
+    const event = fixtures.transactionPaid();
+    const fingerprint = createHash('sha256').update(delivery(event).body).digest('hex');
+    const result = await make().claim(`default:live:${event.id}`, { leaseMs: 1_000, fingerprint });
+    if (result.status !== 'claimed') throw new Error('not granted');
+    await result.claim.complete();
+    expect(await send(event, 0)).toEqual([200, 'duplicate']);
+    expect(log.lines.filter(({ level }) => level === 50)).toEqual([]);
+    expect(await send({ ...event, added: true }, 1)).toEqual([200, 'duplicate']);
+    expect(log.lines.filter(({ level }) => level === 50)).toMatchObject([
+      { msg: expect.stringContaining('delivered again with other bytes') },
+    ]);
   });
 
   whenThere('lets the next process try at once when a handler has failed', async () => {

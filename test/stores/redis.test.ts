@@ -230,19 +230,19 @@ describe('the options of the Redis store', () => {
     },
   );
 
-  test('refuse none at all, and a client in their place', () => {
+  test('refuse to be missing, and a client in their place', () => {
     const wrong = redisStore as (options?: unknown) => unknown;
     expect(() => wrong()).toThrow(ConfigurationError);
-    expect(() => wrong({ client: {} })).toThrow('sendCommand is no function');
+    expect(() => wrong({ client: {} })).toThrow('sendCommand is undefined. Give "(...args) =>');
   });
 
-  test('refuse a name that is none, a prefix that is no text and a retention that is no duration', () => {
+  test('refuse an unknown name, a prefix that is not a string and a retention that is not a duration', () => {
     const wrong = redisStore as (options: unknown) => unknown;
     expect(() => wrong({ sendCommand, prefx: 'a' })).toThrow(
       'Unknown option "prefx". Did you mean "prefix"?',
     );
     expect(() => wrong({ sendCommand, prefix: 5 })).toThrow(
-      'prefix is of type number; give text, like "webhook:".',
+      'prefix is 5. Give a string, such as "webhook:".',
     );
     expect(() => wrong({ sendCommand, retention: 'a while' })).toThrow('retention is "a while"');
   });

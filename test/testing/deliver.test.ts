@@ -119,12 +119,12 @@ describe('deliver', () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ['nothing', undefined, /The app is of type undefined; give an Express app/],
-    ['null', null, /The app is null/],
-    ['a URL', 'http://localhost:3000', /The app is of type string/],
-    ['an object', { listen() {} }, /The app is of type object/],
-    ['a server of node:net', createNetServer() satisfies NetServer, /The app is of type object/],
-    ['a server that answers nobody', createServer() satisfies Server, /no request listener/],
+    ['nothing', undefined, /app is undefined\. Give an Express app/],
+    ['null', null, /app is null/],
+    ['a URL', 'http://localhost:3000', /app is "http:\/\/localhost:3000"/],
+    ['an object', { listen() {} }, /app is of type object/],
+    ['a server of node:net', createNetServer() satisfies NetServer, /app is of type object/],
+    ['a server that answers nobody', createServer() satisfies Server, /without a request listener/],
   ])('refuses an app that is %s', async (_, app, message) => {
     const delivery = deliver(app as Server, '{}', { privateKey });
     await expect(delivery).rejects.toThrow(ConfigurationError);
@@ -135,7 +135,7 @@ describe('deliver', () => {
     ['no options', undefined, /The options are missing/],
     ['a key that is empty', { privateKey: '' }, /privateKey is empty/],
     ['a slip in a name', { privateKey, paht: '/' }, /Unknown option "paht". Did you mean "path"\?/],
-    ['a path without a slash', { privateKey, path: 'hooks' }, /path is "hooks"; give a path like "\/hooks"/],
+    ['a path without a slash', { privateKey, path: 'hooks' }, /path is "hooks"\. Give a path like "\/hooks"/],
     ['a path with a space', { privateKey, path: '/ho oks' }, /path is "\/ho oks"/],
     ['a path that is no text', { privateKey, path: 7 }, /path is 7/],
   ])('refuses %s', async (_, options, message) => {

@@ -13,7 +13,7 @@ function hmac(body: string | Buffer, key: string | Buffer = privateKey): string 
 }
 
 describe('signedDelivery', () => {
-  test('serialises the event once and signs exactly those bytes', () => {
+  test('serializes the event once and signs exactly those bytes', () => {
     const event = fixtures.transactionPaid({ payload: { customer: { name: 'Zoë 漢字 😀' } } });
     const { body, headers, rawBody } = signedDelivery(event, { privateKey });
     expect(JSON.parse(body)).toEqual(event);
@@ -21,7 +21,7 @@ describe('signedDelivery', () => {
     expect(headers).toEqual({ 'content-type': 'application/json', 'x-service-signature': hmac(rawBody) });
   });
 
-  test('takes text as the body itself, whatever it is', () => {
+  test('takes any text as the body itself', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const { body, headers, rawBody } = signedDelivery(text, { privateKey });
@@ -55,21 +55,21 @@ describe('signedDelivery', () => {
   const circle: { self?: object } = {};
   circle.self = circle;
   test.each([
-    ['null', null, /The event is null; give an event/],
-    ['nothing', undefined, /The event is of type undefined/],
-    ['a number', 7, /The event is of type number/],
-    ['a function', () => ({}), /The event is of type function/],
-    ['a Buffer', Buffer.from('{}'), /The event is bytes/],
-    ['a promise', Promise.resolve({}), /The event is a promise: await it first/],
-    ['a circle', circle, /The event has no JSON/],
-    ['a bigint inside', { amount: 1n }, /The event has no JSON/],
+    ['null', null, /event is null\. Give an event/],
+    ['nothing', undefined, /event is undefined/],
+    ['a number', 7, /event is 7/],
+    ['a function', () => ({}), /event is of type function/],
+    ['a Buffer', Buffer.from('{}'), /event is bytes/],
+    ['a promise', Promise.resolve({}), /event is a promise\. Await it first/],
+    ['a circle', circle, /event has no JSON form/],
+    ['a bigint inside', { amount: 1n }, /event has no JSON form/],
   ])('refuses an event that is %s', (_, event, message) => {
     expect(() => signedDelivery(event as object, { privateKey })).toThrow(ConfigurationError);
     expect(() => signedDelivery(event as object, { privateKey })).toThrow(message);
   });
 
   test.each([
-    ['no options', undefined, /The options are missing: give at least \{ privateKey \}/],
+    ['no options', undefined, /The options are missing\. Give at least \{ privateKey \}/],
     ['no key', {}, /privateKey is of type undefined/],
     ['an empty key', { privateKey: '' }, /privateKey is empty/],
     [
@@ -80,7 +80,7 @@ describe('signedDelivery', () => {
     [
       'a name that is no header',
       { privateKey, signatureHeader: 'X Y' },
-      /signatureHeader is "X Y"; give the name/,
+      /signatureHeader is "X Y".* the name/,
     ],
     ['an empty header name', { privateKey, signatureHeader: '' }, /signatureHeader is ""/],
     ['a header name that is no text', { privateKey, signatureHeader: 7 }, /signatureHeader is 7/],

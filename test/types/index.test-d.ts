@@ -34,6 +34,8 @@ import {
   WebhookError,
   type WebhookEvent,
 } from 'payment-webhooks';
+import { openTelemetry } from 'payment-webhooks/opentelemetry';
+import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { pino } from 'pino';
 import * as v from 'valibot';
 import { z } from 'zod';
@@ -211,8 +213,9 @@ receiver({ store: false });
 receiver({ store: memoryStore({ retention: '7d', maxEntries: 10 }) });
 // @ts-expect-error: an option that is unknown
 receiver({ limits: '1mb' });
-// @ts-expect-error: milliseconds, not text
-receiver({ lease: '30s' });
+receiver({ lease: '30s', bodyTimeout: '10s', timeout: '10 s', maxHandlerTime: '5m', storeTimeout: 2_000 });
+// @ts-expect-error: text or milliseconds, not a list
+receiver({ lease: [30] });
 // @ts-expect-error: no such policy
 receiver({ sandbox: 'deny' });
 // @ts-expect-error: a schema is missing
@@ -259,6 +262,32 @@ createServer(receiver({ events, store: transactional })).close();
 express().use(express.json({ verify: keepRawBody }));
 express4().use(express4.json({ verify: keepRawBody }));
 export const bare: (req: IncomingMessage, res: ServerResponse) => void = receiver();
+
+// The function that makes receivers is not one of them: each of these would fail at the first request.
+
+// @ts-expect-error: receiver is not called, on Express 5
+express().post('/hooks', receiver);
+// @ts-expect-error: receiver is not called, on Express 4
+express4().post('/hooks', receiver);
+// @ts-expect-error: receiver is not called
+express().use(receiver);
+// @ts-expect-error: receiver is not called
+express.Router().post('/', express.raw(), receiver);
+// @ts-expect-error: receiver is not called
+createServer(receiver);
+// @ts-expect-error: receiver is not called, where a listener may take anything
+createServer().on('request', receiver);
+// @ts-expect-error: receiver takes options and nothing else
+receiver({}, express());
+
+// The same slip where a receiver is made.
+
+// @ts-expect-error: memoryStore is not called
+receiver({ store: memoryStore });
+// @ts-expect-error: openTelemetry is not called
+receiver({ observer: openTelemetry });
+// @ts-expect-error: enqueue is not called
+receiver().on('*', enqueue);
 
 same<ReturnType<Receiver['receive']>, Promise<Answer>>(true);
 same<ReturnType<Receiver['close']>, Promise<void>>(true);

@@ -1,47 +1,53 @@
-// The head of the page: what this is, whether it is live, and the few things that concern the whole page.
-import type { State } from './live/state.js';
-import { Icon } from './parts/icon.js';
-import { pure } from './parts/pure.js';
-import { useTheme } from './parts/theme.js';
+// The header of the page: its name, the state of the connection, and the theme and dialogs.
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { State } from './api/state.js';
+import { Icon } from './components/icon.js';
+import { memo } from './components/memo.js';
+import { loadSetting, saveSetting } from './components/saved-setting.js';
 
 interface HeaderProps {
-  readonly link: State['link'];
+  readonly connection: State['connection'];
   readonly stateError: string | null;
   readonly show: (dialog: 'about' | 'shortcuts') => void;
 }
 
-const LINK_WORDS = {
-  connecting: 'Connecting …',
+const CONNECTION_LABELS = {
+  connecting: 'Connecting…',
   live: 'Live',
-  lost: 'Connection lost, trying again …',
+  lost: 'Connection lost. Reconnecting…',
 } as const;
 
-export const Header = pure(({ link, stateError, show }: HeaderProps) => {
+export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
   const [theme, nextTheme] = useTheme();
   return (
-    <header class="page-head">
-      <h1 class="brand">
-        <svg class="brand-mark" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
-          <rect width="32" height="32" rx="8" />
-          <path d="M8 16h10m-4-5 5 5-5 5M23 9v14" />
+    <header class="page-head cluster">
+      <h1 class="cluster">
+        <svg class="logo" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
+          <rect width="32" height="32" rx="8" fill="currentColor" />
+          <path
+            d="M8 16h10m-4-5 5 5-5 5M23 9v14"
+            fill="none"
+            stroke="#fff"
+            stroke-width="2.5"
+            stroke-linecap="round"
+            stroke-linejoin="round"
+          />
         </svg>
         Webhook simulator
       </h1>
-      <p class={`link-state link-${link}`} role="status">
-        {LINK_WORDS[link]}
-      </p>
+      <ConnectionStatus connection={connection} />
       {stateError && (
         <p class="problem" role="alert">
-          The state file could not be written: {stateError}
+          The state file cannot be written: {stateError}
         </p>
       )}
-      <div class="head-actions">
+      <div class="toolbar">
         <button type="button" class="button quiet" onClick={nextTheme}>
           <Icon name="theme" />
           Theme: {theme}
         </button>
         <button type="button" class="button quiet" onClick={() => show('shortcuts')}>
-          Keys <kbd>?</kbd>
+          Shortcuts <kbd>?</kbd>
         </button>
         <button type="button" class="button quiet" onClick={() => show('about')}>
           About
@@ -50,3 +56,33 @@ export const Header = pure(({ link, stateError, show }: HeaderProps) => {
     </header>
   );
 });
+
+function ConnectionStatus({ connection }: Pick<HeaderProps, 'connection'>) {
+  const live = connection === 'live';
+  return (
+    <p class={connection === 'lost' ? 'cluster note problem' : 'cluster note'} role="status">
+      <span class={live ? 'tone-delivered' : ''}>
+        <Icon name={live ? 'dot' : 'ring'} />
+      </span>
+      {CONNECTION_LABELS[connection]}
+    </p>
+  );
+}
+
+type Theme = 'auto' | 'light' | 'dark';
+
+const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
+
+/** The theme, which is saved, and a function that goes to the next one. */
+function useTheme(): [Theme, () => void] {
+  const [theme, setTheme] = useState<Theme>(
+    () => THEMES.find((name) => name === loadSetting('theme')) ?? 'auto',
+  );
+  // Before the next frame, so that no other theme flashes up.
+  useLayoutEffect(() => {
+    document.documentElement.style.colorScheme = theme === 'auto' ? '' : theme;
+    saveSetting('theme', theme);
+  }, [theme]);
+  const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto');
+  return [theme, next];
+}

@@ -1,74 +1,102 @@
-// A claim in Postgres: the question and its answer, and the claim that one row keeps.
+// A claim in Postgres: its parameters, its answer, and the claim that one row keeps.
 import { StoreError } from '../../errors.js';
-import { newToken } from '../../token.js';
 import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
-import type { PostgresPool, PostgresReply } from './pool.js';
-import type { Sql } from './sql.js';
-import type { Asking, Statement } from './statement.js';
+import { newToken } from '../token.js';
+import type { EventTable } from './event-table.js';
+import type { PostgresReply } from './pool.js';
+import type { Statement } from './sql.js';
 
-export interface PostgresClaims {
-  readonly pool: PostgresPool;
-  readonly sql: Sql;
-  readonly asking: Asking;
-  readonly retention: number;
-}
-
-/** Who claims what; the values of the claim statement, in its order. */
-export class Bid {
+/** Who owns a claim, and what it knows of earlier ones. */
+export interface Owner extends Pick<Claim, 'attempt' | 'finished'> {
   readonly key: string;
-  readonly leaseMs: number;
-  readonly token = newToken('hex');
-  readonly values: unknown[];
-
-  constructor(key: string, { leaseMs, fingerprint }: ClaimRequest, retention: number) {
-    this.key = key;
-    this.leaseMs = leaseMs;
-    this.values = [key, this.token, fingerprint, leaseMs, Math.max(leaseMs, retention)];
-  }
+  readonly token: string;
 }
 
-export type Answer =
-  | { readonly status: 'claimed'; readonly attempt: number; readonly finished: readonly string[] }
-  | Exclude<ClaimResult, { status: 'claimed' }>;
+export type Answer = ({ readonly status: 'claimed' } & Owner) | Exclude<ClaimResult, { status: 'claimed' }>;
 
 interface ClaimRow {
   readonly claimed: boolean;
   readonly attempt: number;
   readonly finished: string;
   readonly fingerprint: string;
-  /** Seconds; endless once completed. */
+  /** Seconds; infinite once completed. */
   readonly lease_left: number;
 }
 
-export function readAnswer(reply: PostgresReply): Answer {
-  const row = reply.rows[0] as ClaimRow | undefined;
-  if (!row) throw new StoreError('Postgres answered a claim without a row; a rule or trigger on the table?');
-  if (row.claimed) return { status: 'claimed', attempt: row.attempt, finished: JSON.parse(row.finished) };
-  if (row.lease_left === Number.POSITIVE_INFINITY)
-    return { status: 'completed', fingerprint: row.fingerprint };
-  return { status: 'in_progress', retryAfterMs: Math.max(row.lease_left * 1_000, 1) };
+export class ClaimParameters {
+  readonly leaseMs: number;
+  /** In the order of the claim statements. */
+  readonly values: unknown[];
+  readonly #key: string;
+  readonly #token = newToken('hex');
+
+  constructor(key: string, { leaseMs, fingerprint }: ClaimRequest, retentionMs: number) {
+    this.leaseMs = leaseMs;
+    this.values = [key, this.#token, fingerprint, leaseMs, Math.max(leaseMs, retentionMs)];
+    this.#key = key;
+  }
+
+  /** The answer of a claim statement. */
+  read(reply: PostgresReply): Answer {
+    const row = reply.rows[0] as ClaimRow | undefined;
+    if (!row)
+      throw new StoreError(
+        'Postgres answered a claim without a row. Check the table for rules and triggers.',
+      );
+    if (row.claimed) return this.granted(row.attempt, JSON.parse(row.finished));
+    if (row.lease_left === Number.POSITIVE_INFINITY)
+      return { status: 'completed', fingerprint: row.fingerprint };
+    return { status: 'in_progress', retryAfterMs: Math.max(row.lease_left * 1_000, 1) };
+  }
+
+  granted(attempt: number, finished: readonly string[]): Answer {
+    return { status: 'claimed', key: this.#key, token: this.#token, attempt, finished };
+  }
 }
 
 /** Lease mode: every step is a statement that commits by itself. */
-export async function claimRow(
-  { pool, sql, asking, retention }: PostgresClaims,
-  key: string,
-  request: ClaimRequest,
-): Promise<ClaimResult> {
-  const bid = new Bid(key, request, retention);
-  const answer = readAnswer(await asking.again(() => asking.query(pool, sql.claim, bid.values)));
-  if (answer.status !== 'claimed') return answer;
-  const { attempt, finished } = answer;
-  const set = async (statement: Statement, ...values: unknown[]) => {
-    const all = [key, bid.token, ...values];
-    return (await asking.again(() => asking.query(pool, statement, all))).rowCount === 1;
-  };
-  const claim: Claim = {
-    attempt,
-    finished,
-    renew: (leaseMs) => set(sql.renew, leaseMs, Math.max(leaseMs, retention)),
-    complete: () => set(sql.complete, retention),
-    release: (now) => set(sql.release, retention, JSON.stringify(now)),
-  };
-  return { status: 'claimed', claim };
+export async function claimRow(table: EventTable, key: string, request: ClaimRequest): Promise<ClaimResult> {
+  const parameters = new ClaimParameters(key, request, table.retentionMs);
+  // Most claims are the first of their event. A plain insert costs less than the statement that can take over.
+  const inserted = await table.run(table.sql.claimNew, parameters.values);
+  const answer =
+    inserted.rowCount === 1
+      ? parameters.granted(1, [])
+      : parameters.read(await table.run(table.sql.claim, parameters.values));
+  return answer.status === 'claimed' ? { status: 'claimed', claim: new RowClaim(table, answer) } : answer;
+}
+
+class RowClaim implements Claim {
+  readonly attempt: number;
+  readonly finished: readonly string[];
+  readonly #table: EventTable;
+  readonly #owner: Owner;
+
+  constructor(table: EventTable, owner: Owner) {
+    this.#table = table;
+    this.#owner = owner;
+    this.attempt = owner.attempt;
+    this.finished = owner.finished;
+  }
+
+  renew(leaseMs: number): Promise<boolean> {
+    const { sql, retentionMs } = this.#table;
+    return this.#write(sql.renew, leaseMs, Math.max(leaseMs, retentionMs));
+  }
+
+  complete(): Promise<boolean> {
+    const { sql, retentionMs } = this.#table;
+    return this.#write(sql.complete, retentionMs);
+  }
+
+  release(finished: readonly string[]): Promise<boolean> {
+    const { sql, retentionMs } = this.#table;
+    return this.#write(sql.release, retentionMs, JSON.stringify(finished));
+  }
+
+  async #write(statement: Statement, ...values: unknown[]): Promise<boolean> {
+    const { key, token } = this.#owner;
+    const { rowCount } = await this.#table.run(statement, [key, token, ...values]);
+    return rowCount === 1;
+  }
 }

@@ -1,4 +1,4 @@
-// What the store needs of a `pg` pool, so that neither types nor code of a driver are loaded.
+// The part of a `pg` pool that the store uses, so that neither types nor code of a driver are loaded.
 
 export interface PostgresReply {
   readonly command: string;
@@ -17,11 +17,11 @@ export interface Queryable {
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** A client that the pool has lent. */
+/** A client that is checked out of the pool. */
 export interface PostgresClient extends Queryable {
   removeListener(event: 'error', listener: (error: Error) => void): unknown;
   release(error?: Error | boolean): void;
-  /** False while a query is under way. */
+  /** False while a query runs. */
   readonly readyForQuery?: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface PostgresPool extends Queryable {
   connect(): Promise<PostgresClient>;
 }
 
-/** What `connect()` of this pool resolves with; that of `pg` also has a form with a callback. */
+/** What `connect()` of this pool resolves with. In `pg` it also has a form with a callback. */
 export type ClientOf<Pool extends PostgresPool> = Pool['connect'] extends {
   (): Promise<infer Client extends PostgresClient>;
   (callback: never): void;
@@ -40,10 +40,10 @@ export type ClientOf<Pool extends PostgresPool> = Pool['connect'] extends {
 
 const survivors = new WeakSet<PostgresPool>();
 
-/** A client that breaks while idle makes its pool emit `error`, which ends the process if nobody listens. */
+/** A client that breaks while idle makes its pool emit `error`, which ends the process if nothing listens. */
 export function survive(pool: PostgresPool): void {
   if (survivors.has(pool)) return;
   survivors.add(pool);
-  // The pool has dropped the client already; whoever asks next hears of it if the server is still away.
+  // The pool has already dropped the client. If the server is still down, the next query fails.
   pool.on('error', () => {});
 }

@@ -1,9 +1,20 @@
-// The SQL of the Postgres store, for a table of the user's choice.
+// The SQL of the Postgres store, for a table that the user names.
 import { createHash } from 'node:crypto';
 import { ConfigurationError } from '../../errors.js';
-import { Statement } from './statement.js';
+import { show } from '../../options/option-checks.js';
 
-// Every statement reads the clock of the server once, and no other clock.
+export class Statement {
+  readonly text: string;
+  /** By which each connection prepares it once. */
+  readonly name: string;
+
+  constructor(text: string) {
+    this.text = text;
+    this.name = `payment_webhooks_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+  }
+}
+
+// Every statement takes the time from the server, and takes it once.
 const NOW = 'statement_timestamp()';
 const FORGOTTEN = `e.forget_at <= ${NOW}`;
 const FREE = `LEAST(e.lease_ends, e.forget_at) <= ${NOW}`;
@@ -16,7 +27,7 @@ CREATE TABLE IF NOT EXISTS ${table} (
   token       uuid,                         -- who owns the claim; null once it is released
   attempt     integer NOT NULL,
   finished    text NOT NULL,                -- JSON: named handlers that succeeded on an earlier attempt
-  fingerprint text NOT NULL,                -- SHA-256 of the bytes that are worked on, or were
+  fingerprint text NOT NULL,                -- stands for the bytes that are worked on, or were
   lease_ends  timestamptz NOT NULL,         -- -infinity once released, infinity once completed
   forget_at   timestamptz NOT NULL,         -- the last write plus the retention
   claimed_at  timestamptz NOT NULL DEFAULT statement_timestamp()
@@ -24,10 +35,15 @@ CREATE TABLE IF NOT EXISTS ${table} (
 -- Not on forget_at: each write changes that, and would then have to touch every index.
 CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`;
 
-// The row is written even when it stays as it is: otherwise a claim that lost a race would get no row at all.
-const claim = (table: string) => `
+const insert = (table: string) => `
 INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
-VALUES ($1, $2, 1, '[]', $3, ${fromNow('$4')}, ${fromNow('$5')})
+VALUES ($1, $2, 1, '[]', $3, ${fromNow('$4')}, ${fromNow('$5')})`;
+
+// Changes one row if the event is new, and none otherwise.
+const claimNew = (table: string) => `${insert(table)} ON CONFLICT (key) DO NOTHING`;
+
+// The row is written even if nothing in it changes: otherwise a claim that lost a race would get no row.
+const claim = (table: string) => `${insert(table)}
 ON CONFLICT (key) DO UPDATE SET
   ${ifFree('token')},
   attempt = CASE WHEN ${FORGOTTEN} THEN 1 WHEN ${FREE} THEN e.attempt + 1 ELSE e.attempt END,
@@ -50,15 +66,15 @@ const release = (table: string) => `
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${fromNow('$3')}
 WHERE key = $1 AND token = $2 AND lease_ends < 'infinity'`;
 
-// What was claimed within the retention is remembered still, so the index leaves out most of the table.
+// An event that was claimed within the retention is still remembered, so the index excludes most of the table.
 const prune = (table: string) => `
 DELETE FROM ${table} WHERE key IN (
   SELECT key FROM ${table} WHERE claimed_at <= ${NOW} - $1 * interval '1 millisecond' AND forget_at <= ${NOW}
   ORDER BY claimed_at LIMIT $2 FOR UPDATE SKIP LOCKED
 )`;
 
-// A duplicate waits for the transaction that works on the event, but not for long. The handlers' own statements
-// wait as they always did: the claim puts the setting back.
+// A duplicate waits for the transaction that works on the event, but only for a second. The claim then restores the
+// setting, so that the handlers' own statements wait as before.
 const begin = (idleMs: number) => `
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout'), true),
@@ -70,7 +86,7 @@ const claimInTransaction = (table: string) => `${claim(table)},
 
 const renewTransaction = `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`;
 
-// Finds no row when a handler has ended the transaction: the row was then written by another one, or by none.
+// Finds no row if a handler has ended the transaction: another transaction wrote the row, or none did.
 const completeInTransaction = (table: string) =>
   `${complete(table)} AND xmin = pg_current_xact_id_if_assigned()::xid`;
 
@@ -84,11 +100,12 @@ function fromNow(parameter: string): string {
 
 export type Sql = ReturnType<typeof sqlFor>;
 
-/** @throws {ConfigurationError} for a table that is not `name` or `schema.name` of letters, digits and underscores */
+/** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
 export function sqlFor(name: unknown) {
   const { table, index } = parseTable(name);
   return {
     migrate: migrate(table, index),
+    claimNew: new Statement(claimNew(table)),
     claim: new Statement(claim(table)),
     renew: new Statement(renew(table)),
     complete: new Statement(complete(table)),
@@ -108,15 +125,15 @@ function parseTable(table: unknown): { readonly table: string; readonly index: s
   const match = typeof table === 'string' ? TABLE.exec(table) : null;
   if (!match) {
     throw new ConfigurationError(
-      `table is ${typeof table === 'string' ? JSON.stringify(table.slice(0, 80)) : `of type ${typeof table}`}; ` +
-        'give "name" or "schema.name", each of at most 63 letters, digits and underscores, not starting with a digit.',
+      `table is ${show(table)}. Give "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
+        'and does not start with a digit.',
     );
   }
   const [, schema, name = ''] = match;
   return { table: schema === undefined ? `"${name}"` : `"${schema}"."${name}"`, index: indexName(name) };
 }
 
-/** Postgres would cut a long name to that of the table itself, and then find the index there already. */
+/** Postgres would cut a long name to the name of the table, and then find that it exists. */
 function indexName(table: string): string {
   const index = `${table}_claimed_at`;
   return index.length <= LONGEST_NAME

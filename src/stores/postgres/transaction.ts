@@ -1,47 +1,51 @@
-// A claim that is a transaction: the event is remembered by the same commit as the handlers' writes.
+// A claim that is a transaction: one commit remembers the event and keeps what the handlers wrote.
 import { StoreError } from '../../errors.js';
+import { LONGEST_TIMER } from '../../options/duration.js';
 import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
-import { type Answer, Bid, type PostgresClaims, readAnswer } from './claim.js';
-import { Loan } from './loan.js';
+import { CheckedOutClient } from './checked-out-client.js';
+import { type Answer, ClaimParameters, type Owner } from './claim.js';
+import { type EventTable, sqlState, withRetry } from './event-table.js';
 import type { PostgresClient } from './pool.js';
-import { sqlState } from './statement.js';
 
 /** What handlers get in their context. */
 export interface InTransaction {
   readonly transaction: PostgresClient;
 }
 
-/** The longest idle time that Postgres takes. */
-const LONGEST_IDLE = 2_147_483_647;
-/** Somebody held the event for as long as we waited, so it may well take as long again. */
+/** Another transaction held the event for as long as we waited, so it may well take as long again. */
 const RETRY_AFTER_MS = 1_000;
+const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
 
 export async function claimInTransaction(
-  claims: PostgresClaims,
+  table: EventTable,
   key: string,
   request: ClaimRequest,
 ): Promise<ClaimResult<InTransaction>> {
-  const loan = new Loan(await claims.pool.connect(), request.leaseMs);
-  const bid = new Bid(key, request, claims.retention);
+  const checkedOut = new CheckedOutClient(await table.pool.connect(), request.leaseMs);
+  const parameters = new ClaimParameters(key, request, table.retentionMs);
   try {
-    const answer = await claims.asking.again(() => begin(loan.client, claims, bid));
+    const answer = await withRetry(() => begin(table, checkedOut.client, parameters));
     if (answer.status === 'claimed')
-      return { status: 'claimed', claim: new TransactionClaim(loan, answer, { claims, bid }) };
-    await loan.rollBack();
+      return { status: 'claimed', claim: new TransactionClaim(table, checkedOut, answer) };
+    await checkedOut.rollBack();
     return answer;
   } catch (error) {
-    loan.end(error as Error);
+    checkedOut.giveBack(error as Error);
     throw error;
   }
 }
 
-async function begin(client: PostgresClient, { sql, asking }: PostgresClaims, bid: Bid): Promise<Answer> {
+async function begin(
+  table: EventTable,
+  client: PostgresClient,
+  parameters: ClaimParameters,
+): Promise<Answer> {
   try {
-    await client.query({ text: sql.begin(idleMs(bid.leaseMs)) });
-    return readAnswer(await asking.query(client, sql.claimInTransaction, bid.values));
+    await client.query({ text: table.sql.begin(idleMs(parameters.leaseMs)) });
+    return parameters.read(await table.query(client, table.sql.claimInTransaction, parameters.values));
   } catch (error) {
     if (sqlState(error) === '55P03') return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
-    // The next try begins anew; if even this fails, what matters is why.
+    // The next try begins again. If the rollback fails too, the first error is the one to report.
     await client.query({ text: 'ROLLBACK' }).catch(() => {});
     throw error;
   }
@@ -52,55 +56,50 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly attempt: number;
   readonly finished: readonly string[];
   readonly context: InTransaction;
-  readonly #loan: Loan;
-  readonly #claims: PostgresClaims;
-  readonly #bid: Bid;
+  readonly #table: EventTable;
+  readonly #checkedOut: CheckedOutClient;
+  readonly #owner: Owner;
   #ping: Promise<void> | undefined;
   #commit: Promise<boolean> | undefined;
   #settling = false;
 
-  constructor(
-    loan: Loan,
-    { attempt, finished }: Pick<Claim, 'attempt' | 'finished'>,
-    { claims, bid }: { readonly claims: PostgresClaims; readonly bid: Bid },
-  ) {
-    this.#loan = loan;
-    this.attempt = attempt;
-    this.finished = finished;
-    this.#claims = claims;
-    this.#bid = bid;
-    this.context = { transaction: lend(loan.client, () => this.#settling || loan.over) };
+  constructor(table: EventTable, checkedOut: CheckedOutClient, owner: Owner) {
+    this.#table = table;
+    this.#checkedOut = checkedOut;
+    this.#owner = owner;
+    this.attempt = owner.attempt;
+    this.finished = owner.finished;
+    const transaction = clientOfHandlers(checkedOut.client, () => this.#settling || checkedOut.returned);
+    this.context = { transaction };
   }
 
-  /** Whether the connection still lives, and with it the transaction. */
+  /** Whether the connection is still open, and with it the transaction. */
   async renew(leaseMs: number): Promise<boolean> {
-    if (this.#settling || this.#loan.over) return false;
-    // While a handler's own statement is under way the session is not idle, and asking would only queue behind it.
-    const busy = this.#loan.client.readyForQuery === false;
+    if (this.#settling || this.#checkedOut.returned) return false;
+    // While a handler's own statement runs the session is not idle, and a query would only wait behind it.
+    const busy = this.#checkedOut.client.readyForQuery === false;
     if (this.#ping || !busy) {
-      this.#ping ??= this.#askConnection(leaseMs).finally(() => {
+      this.#ping ??= this.#extendIdleTime(leaseMs).finally(() => {
         this.#ping = undefined;
       });
       await this.#ping;
     }
-    if (this.#loan.over) return false;
-    this.#loan.extend(leaseMs);
+    if (this.#checkedOut.returned) return false;
+    this.#checkedOut.extend(leaseMs);
     return true;
   }
 
-  async #askConnection(leaseMs: number): Promise<void> {
+  async #extendIdleTime(leaseMs: number): Promise<void> {
     try {
-      await this.#loan.client.query({
-        text: this.#claims.sql.renewTransaction,
-        values: [String(idleMs(leaseMs))],
-      });
+      const values = [String(idleMs(leaseMs))];
+      await this.#checkedOut.client.query({ text: this.#table.sql.renewTransaction, values });
     } catch (error) {
-      // A handler's statement has failed, so Postgres refuses everything but a rollback: it is there.
+      // A handler's statement has failed, so Postgres refuses everything but a rollback. The connection is open.
       if (sqlState(error) !== '25P02') throw error;
     }
   }
 
-  /** The outcome of a commit does not change by asking again: whoever lost it is told the same. */
+  /** The outcome of a commit never changes: a second call gets the same answer. */
   complete(): Promise<boolean> {
     if (!this.#commit && this.#settling) return Promise.resolve(false);
     this.#settling = true;
@@ -109,60 +108,70 @@ class TransactionClaim implements Claim<InTransaction> {
   }
 
   async #complete(): Promise<boolean> {
-    const { client } = this.#loan;
-    if (this.#loan.over) return false;
-    const { sql, asking, retention } = this.#claims;
-    const { key, token } = this.#bid;
+    if (this.#checkedOut.returned) return false;
     try {
-      const mark = await asking.query(client, sql.completeInTransaction, [key, token, retention]);
-      if (mark.rowCount !== 1) {
-        throw new StoreError(
-          'A handler has ended the transaction of its delivery; leave COMMIT and ROLLBACK to the store.',
-        );
-      }
-      const { command } = await client.query({ text: 'COMMIT' });
-      if (command !== 'COMMIT') throw new StoreError(`Postgres answered COMMIT with ${command}.`);
+      await this.#markAndCommit(this.#checkedOut.client);
     } catch (error) {
-      this.#loan.end(error as Error);
+      this.#checkedOut.giveBack(error as Error);
       throw error;
     }
-    this.#loan.end();
+    this.#checkedOut.giveBack();
     return true;
   }
 
-  /** A rollback forgets everything, the finished handlers too: their writes are undone with the rest. */
+  async #markAndCommit(client: PostgresClient): Promise<void> {
+    const { sql, retentionMs } = this.#table;
+    const { key, token } = this.#owner;
+    const marked = await this.#table.query(client, sql.completeInTransaction, [key, token, retentionMs]);
+    if (marked.rowCount !== 1) {
+      throw new StoreError(
+        'A handler has ended the transaction of its delivery. Leave COMMIT and ROLLBACK to the store.',
+      );
+    }
+    const { command } = await client.query({ text: 'COMMIT' });
+    if (command !== 'COMMIT') throw new StoreError(`Postgres answered COMMIT with ${command}.`);
+  }
+
+  /** A rollback forgets everything, also the finished handlers: their writes are undone with the rest. */
   async release(): Promise<boolean> {
-    if (this.#settling || this.#loan.over) return false;
+    if (this.#settling || this.#checkedOut.returned) return false;
     this.#settling = true;
     try {
-      await this.#loan.rollBack();
+      await this.#checkedOut.rollBack();
     } catch (error) {
-      this.#loan.end(error as Error);
+      this.#checkedOut.giveBack(error as Error);
       throw error;
     }
     return true;
   }
 }
 
-/** The client as handlers may use it: while it is theirs, and without the right to give it back. */
-function lend(client: PostgresClient, ended: () => boolean): PostgresClient {
-  return new Proxy(client, {
+/**
+ * The client as handlers may use it: until the claim ends, and without `release()`. Each call is checked, because a
+ * method that a handler kept can be called when the client already works for another event.
+ */
+function clientOfHandlers(client: PostgresClient, hasEnded: () => boolean): PostgresClient {
+  const guarded: PostgresClient = new Proxy(client, {
     get(target, property) {
-      if (ended())
-        throw new StoreError(
-          'The transaction has ended; await every query of it before the handler resolves.',
-        );
       if (property === 'release') return refuseRelease;
       const value: unknown = Reflect.get(target, property, target);
-      return typeof value === 'function' ? value.bind(target) : value;
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        if (hasEnded()) throw new StoreError(ENDED);
+        const result: unknown = Reflect.apply(value, target, args);
+        // on() and similar methods return the client itself.
+        return result === target ? guarded : result;
+      };
     },
   });
+  return guarded;
 }
 
 function refuseRelease(): never {
-  throw new StoreError('The transaction belongs to the store, which gives its client back to the pool.');
+  throw new StoreError('release() belongs to the store, which gives its client back to the pool.');
 }
 
+/** Postgres takes no longer time than a timer of Node does. */
 function idleMs(leaseMs: number): number {
-  return Math.min(Math.max(Math.ceil(leaseMs), 1), LONGEST_IDLE);
+  return Math.min(Math.max(Math.ceil(leaseMs), 1), LONGEST_TIMER);
 }

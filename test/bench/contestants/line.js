@@ -1,4 +1,5 @@
 // @line/bot-sdk: its middleware in Express 5.
+// Declares Node 22 and runs on Node 20.
 import { middleware, SignatureValidationFailed } from '@line/bot-sdk';
 import express from 'express';
 

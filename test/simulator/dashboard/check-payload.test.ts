@@ -4,38 +4,38 @@ import { checkPayload } from '../../../src/simulator/dashboard/sidebar/check-pay
 const SAMPLE = { transaction: { id: 't1', amount: '149.90', status: 1, base: null }, tags: ['a'] };
 const typed = (text: string) => checkPayload(text, SAMPLE);
 
-describe('a payload that is being typed', () => {
-  test('is fine when it is as the sample', () => {
+describe('checkPayload', () => {
+  test('accepts the sample', () => {
     const payload = structuredClone(SAMPLE);
-    expect(typed(JSON.stringify(payload))).toEqual({ fine: true, payload, remark: undefined });
+    expect(typed(JSON.stringify(payload))).toEqual({ valid: true, payload, difference: undefined });
   });
 
   test.each([
-    ['{\n  "a": 1,\n}', 'Not JSON: look at line 3, column 1.'],
-    ['{"a": nope}', /^Not JSON: look at line 1, column \d+\.$/],
-    ['{"a": 1', 'Not JSON: look at line 1, column 8.'],
-    ['  ', 'Empty: a payload is an object, { … }.'],
-    ['[1]', 'A payload is an object: { … }.'],
-    ['null', 'A payload is an object: { … }.'],
-    ['"text"', 'A payload is an object: { … }.'],
-  ])('%j is refused, with the place', (text, problem) => {
+    ['{\n  "a": 1,\n}', 'Invalid JSON at line 3, column 1.'],
+    ['{"a": nope}', /^Invalid JSON at line 1, column \d+\.$/],
+    ['{"a": 1', 'Invalid JSON at line 1, column 8.'],
+    ['  ', 'The payload is empty. Enter an object: { … }.'],
+    ['[1]', 'The payload must be an object: { … }.'],
+    ['null', 'The payload must be an object: { … }.'],
+    ['"text"', 'The payload must be an object: { … }.'],
+  ])('refuses %j, with the position', (text, problem) => {
     expect(typed(text)).toEqual({
-      fine: false,
+      valid: false,
       problem: typeof problem === 'string' ? problem : expect.stringMatching(problem),
     });
   });
 
-  test('may differ from the sample, and is told how', () => {
+  test('accepts what differs from the sample, and says how', () => {
     const payload = { transaction: { amount: 149.9, status: '1', base: 'EUR' }, tags: {}, more: true };
     expect(typed(JSON.stringify(payload))).toEqual({
-      fine: true,
+      valid: true,
       payload,
-      remark:
-        'no transaction.id, transaction.amount is a number instead of text, transaction.status is text instead of a number, …',
+      difference:
+        'transaction.id is missing, transaction.amount is a number instead of a string, transaction.status is a string instead of a number, …',
     });
   });
 
-  test('is not compared when the event has no sample', () => {
-    expect(checkPayload('{"refund": 1}', undefined)).toMatchObject({ fine: true, remark: undefined });
+  test('compares nothing when the event has no sample', () => {
+    expect(checkPayload('{"refund": 1}', undefined)).toMatchObject({ valid: true, difference: undefined });
   });
 });

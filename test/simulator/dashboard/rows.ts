@@ -1,5 +1,5 @@
-// A row of the list of deliveries; a test states only what matters to it.
-import type { Row } from '../../../src/simulator/dashboard/live/wire.js';
+// Rows of the list of deliveries. A test gives only the fields that matter to it.
+import type { Row } from '../../../src/simulator/dashboard/api/api-types.js';
 
 export function row(fields: Partial<Row> = {}): Row {
   return {
@@ -26,6 +26,7 @@ export function last(fields: Partial<NonNullable<Row['last']>>): NonNullable<Row
     duration_ms: 12,
     status: 200,
     error: null,
+    outcome: null,
     fault: null,
     diagnosis: null,
     ...fields,

@@ -5,7 +5,7 @@ import { last, row } from './rows.js';
 const found = (text: string, fields: Parameters<typeof row>[0]) => matches(parseSearch(text), row(fields));
 
 describe('a search', () => {
-  test('without anything in it finds every delivery', () => {
+  test('that is empty finds every delivery', () => {
     expect(found('  ', {})).toBe(true);
   });
 
@@ -33,7 +33,7 @@ describe('a search', () => {
     expect(found('id:zz', { id: 'abc' })).toBe(false);
   });
 
-  test('finds an answer by its code, by its class, and by the code of an error', () => {
+  test('finds a response by its code, by its class, and by the code of an error', () => {
     const refused = { last: last({ status: null, error: 'ECONNREFUSED' }) };
     expect(found('code:503', { last: last({ status: 503 }) })).toBe(true);
     expect(found('code:5xx', { last: last({ status: 503 }) })).toBe(true);
@@ -42,38 +42,41 @@ describe('a search', () => {
     expect(found('code:200', {})).toBe(false);
   });
 
-  test('asks for every word, in the ids, the name and the URL, in either case', () => {
+  test('requires every word, in the ids, the name or the URL, in either case', () => {
     expect(found('PAID hooks', {})).toBe(true);
     expect(found('paid nowhere', {})).toBe(false);
   });
 
-  test('asks for every kind of token at once', () => {
+  test('requires every filter', () => {
     expect(found('status:failed event:transaction.*', { status: 'failed' })).toBe(true);
     expect(found('status:failed event:refund.*', { status: 'failed' })).toBe(false);
   });
 
-  test('takes an address for a word, not for a token', () => {
+  test('takes a URL as a word, not as a filter', () => {
     expect(parseSearch('http://127.0.0.1:3000').problems).toEqual([]);
     expect(found('http://127.0.0.1:3000', {})).toBe(true);
   });
 
-  test('says what it does not understand, and what was probably meant', () => {
+  test('says what is unknown, and what was probably meant', () => {
     expect(parseSearch('stauts:failed').problems).toEqual([
-      'There is no filter “stauts:”. Did you mean "status"?',
+      'Unknown filter "stauts:". Did you mean "status"?',
+    ]);
+    expect(parseSearch('size:big').problems).toEqual([
+      'Unknown filter "size:". Use one of status:, event:, webhook:, id:, code:.',
     ]);
     expect(parseSearch('status:broken').problems).toEqual([
-      'A status is one of pending, in_flight, retrying, delivered, failed, cancelled.',
+      'Unknown status "broken". Use one of pending, in_flight, retrying, delivered, failed, cancelled.',
     ]);
     expect(parseSearch('__proto__:1').problems).toEqual([]);
   });
 
-  test('does not complain about a status that is still being typed', () => {
+  test('accepts a status that is still being typed', () => {
     expect(parseSearch('status:').problems).toEqual([]);
     expect(parseSearch('status:fai').problems).toEqual([]);
     expect(found('status:fai', { status: 'delivered' })).toBe(true);
   });
 
-  test('is given another status without losing the rest', () => {
+  test('takes another status without losing the rest', () => {
     expect(withStatus('event:refund.* status:failed paid', ['delivered'])).toBe(
       'status:delivered event:refund.* paid',
     );

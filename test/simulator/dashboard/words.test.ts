@@ -1,9 +1,13 @@
-// What the page writes: times, captured text, faults, and the table of what is documented.
+// The texts of the page: times, captured text, the URL, faults, and the rows of the About dialog.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { signatureFault } from '../../../src/simulator/dashboard/detail/signature-fault.js';
-import { visible } from '../../../src/simulator/dashboard/detail/visible.js';
-import { documentedRows } from '../../../src/simulator/dashboard/dialogs/documented.js';
-import type { Fault, Settings } from '../../../src/simulator/dashboard/live/wire.js';
+import type { Fault, Settings } from '../../../src/simulator/dashboard/api/api-types.js';
+import {
+  faultEffect,
+  faultText,
+  signatureEffect,
+} from '../../../src/simulator/dashboard/components/fault-text.js';
 import {
   formatBytes,
   formatDuration,
@@ -12,11 +16,11 @@ import {
   formatTimeExactly,
   shortId,
   shortUrl,
-} from '../../../src/simulator/dashboard/parts/format.js';
-import { readPlace, writePlace } from '../../../src/simulator/dashboard/place.js';
-import { faultText } from '../../../src/simulator/dashboard/sidebar/fault-text.js';
-import { faultWords } from '../../../src/simulator/dashboard/sidebar/fault-words.js';
-import { faultKinds } from '../../../src/simulator/fault-kinds.js';
+  showInvisible,
+} from '../../../src/simulator/dashboard/components/format.js';
+import { documentedRows } from '../../../src/simulator/dashboard/dialogs/documented.js';
+import { formatRoute, parseRoute } from '../../../src/simulator/dashboard/route.js';
+import { faultKinds } from '../../../src/simulator/delivery/faults.js';
 
 describe('times and sizes', () => {
   test.each([
@@ -55,7 +59,7 @@ describe('times and sizes', () => {
     [5_000_000, '5.0 MB'],
   ])('%d bytes are %s', (bytes, text) => expect(formatBytes(bytes)).toBe(text));
 
-  test('ids and addresses are cut to what tells them apart', () => {
+  test('ids and URLs are shortened', () => {
     expect(shortId('7f1c22aa-0000-4000-8000-000000000001')).toBe('7f1c22aa');
     expect(shortId('order-1')).toBe('order-1');
     expect(shortUrl('http://localhost:3000/hooks')).toBe('localhost:3000/hooks');
@@ -64,28 +68,28 @@ describe('times and sizes', () => {
 });
 
 describe('a captured text', () => {
-  test('shows what a browser would hide or reorder', () => {
-    expect(visible('a\0b\x1b[31m')).toBe('a␀b␛[31m');
-    expect(visible('\u202egnp.exe\ufeff\u200b')).toBe('⟨U+202E⟩gnp.exe⟨U+FEFF⟩⟨U+200B⟩');
-    expect(visible('\x7f\x85\u2028')).toBe('⟨U+007F⟩⟨U+0085⟩⟨U+2028⟩');
+  test('shows the characters that a browser would hide or reorder', () => {
+    expect(showInvisible('a\0b\x1b[31m')).toBe('a␀b␛[31m');
+    expect(showInvisible('\u202egnp.exe\ufeff\u200b')).toBe('⟨U+202E⟩gnp.exe⟨U+FEFF⟩⟨U+200B⟩');
+    expect(showInvisible('\x7f\x85\u2028')).toBe('⟨U+007F⟩⟨U+0085⟩⟨U+2028⟩');
   });
 
-  test('is otherwise left as it is', () => {
+  test('is otherwise unchanged', () => {
     const text = '{\n\t"name": "Ærøskøbing ✓ 漢字 🙂 <img onerror=1>"\n}';
-    expect(visible(text)).toBe(text);
+    expect(showInvisible(text)).toBe(text);
   });
 });
 
-describe('the address', () => {
-  test('holds the search and the selected delivery, readably, and gives them back', () => {
-    const place = { query: 'status:failed,retrying event:transaction.* a&b=c', delivery: 'd-1' };
-    expect(writePlace(place)).toBe('/?q=status:failed,retrying+event:transaction.*+a%26b%3Dc&delivery=d-1');
-    expect(readPlace(writePlace(place).slice(1))).toEqual(place);
+describe('the URL', () => {
+  test('holds the search and the open delivery', () => {
+    const route = { query: 'status:failed,retrying event:transaction.* a&b=c', delivery: 'd-1' };
+    expect(formatRoute(route)).toBe('/?q=status:failed,retrying+event:transaction.*+a%26b%3Dc&delivery=d-1');
+    expect(parseRoute(formatRoute(route).slice(1))).toEqual(route);
   });
 
-  test('is plain when there is nothing to hold', () => {
-    expect(writePlace({ query: '', delivery: undefined })).toBe('/');
-    expect(readPlace('')).toEqual({ query: '', delivery: undefined });
+  test('is / without a search and an open delivery', () => {
+    expect(formatRoute({ query: '', delivery: undefined })).toBe('/');
+    expect(parseRoute('')).toEqual({ query: '', delivery: undefined });
   });
 });
 
@@ -99,30 +103,30 @@ describe('a fault', () => {
     ...{ created_at: '', updated_at: '' },
   };
 
-  test('is said in words: what, to which deliveries, how often', () => {
+  test('has a text: what, to which deliveries, how often', () => {
     expect(faultText(fault, [])).toBe('tamper_body, once');
     const narrow: Fault = { ...fault, event: 'transaction.*', webhook: 'w1', probability: 0.25 };
     expect(faultText({ ...narrow, remaining: 'always' }, [webhook])).toBe(
-      'tamper_body on transaction.* to localhost:3000/hooks, 25 % of the attempts, until removed',
+      'tamper_body on transaction.* to localhost:3000/hooks, 25% of attempts, until removed',
     );
     expect(faultText({ ...fault, webhook: 'w1', remaining: 3 }, [])).toBe(
-      'tamper_body to a webhook that is gone, 3 more times',
+      'tamper_body to a deleted webhook, 3 more times',
     );
   });
 
   test('of every kind has a line that says what it does', () => {
-    expect(faultKinds.filter((kind) => !faultWords(kind))).toEqual([]);
-    expect(faultWords('__proto__')).toBeUndefined();
+    expect(faultKinds.filter((kind) => !faultEffect(kind))).toEqual([]);
+    expect(faultEffect('__proto__')).toBeUndefined();
   });
 
-  test('that touches the signature or the bytes under it is explained beside the signature', () => {
-    const silent = faultKinds.filter((kind) => !signatureFault(kind));
+  test('that affects the signature is explained beside the signature', () => {
+    const silent = faultKinds.filter((kind) => !signatureEffect(kind));
     expect(silent).toEqual(['duplicate', 'reorder', 'delay', 'slow_body', 'drop']);
-    expect(signatureFault(null)).toBeUndefined();
+    expect(signatureEffect(null)).toBeUndefined();
   });
 });
 
-describe('what is documented, and what is our choice', () => {
+describe('the About dialog', () => {
   const settings: Settings = {
     ...{ now: '', clock: 'real', retry: [2_000, 300_000], timeout_ms: 10_000 },
     ...{ signature_header: 'X-PAY', sandbox_signing: 'sandbox-key' },
@@ -130,13 +134,22 @@ describe('what is documented, and what is our choice', () => {
   };
   const said = (change: Partial<Settings> = {}) => JSON.stringify(documentedRows({ ...settings, ...change }));
 
-  test('is told with the settings of this simulator', () => {
-    expect(said()).toContain('X-PAY: lower-case hex');
+  test('has the settings of this simulator', () => {
+    expect(said()).toContain('The header is sent as X-PAY.');
     expect(said()).toContain('signed with the sandbox key');
     expect(said()).toContain('Pauses after a failure: 2 s, 5 m.');
     expect(said()).toContain('no answer within 10 s');
     expect(said({ retry: [] })).toContain('Pauses after a failure: none.');
     expect(said({ sandbox_signing: 'private-key' })).toContain('signed with the private key too');
+  });
+
+  test('says about the header what docs/what-is-documented.md says, whatever this simulator sends', () => {
+    const [signature] = documentedRows(settings).filter(({ subject }) => subject === 'Signature');
+    const name = 'with a neutral word in place of the service name';
+    expect(signature?.documented).toContain(`X-SERVICE-SIGNATURE, ${name}`);
+    expect(signature?.documented).not.toContain('X-PAY');
+    const page = readFileSync(join(__dirname, '../../../docs/what-is-documented.md'), 'utf8');
+    expect(page.replaceAll('\n  ', ' ')).toContain(`\`X-SERVICE-SIGNATURE\`, ${name}`);
   });
 
   test('names every subject once, with both sides', () => {

@@ -1,9 +1,13 @@
-// The list of deliveries, newest first.
-import type { Row } from '../live/wire.js';
-import { pure } from '../parts/pure.js';
-import { DeliveryRow } from './delivery-row.js';
-import { ROLES } from './table-roles.js';
-import { useGradually } from './use-gradually.js';
+// The table of deliveries, newest first.
+import { api } from '../api/api.js';
+import type { Row } from '../api/api-types.js';
+import { formatDuration, formatTime, shortId, shortUrl } from '../components/format.js';
+import { Icon } from '../components/icon.js';
+import { memo } from '../components/memo.js';
+import { useAction } from '../components/notice.js';
+import { RetryCountdown } from '../components/retry-countdown.js';
+import { ResponseStatus, Status } from '../components/status.js';
+import { useIncremental } from './use-incremental.js';
 
 interface DeliveryTableProps {
   readonly rows: readonly Row[];
@@ -18,25 +22,107 @@ const COLUMNS = [
   ['code', 'Code'],
   ['ms', 'Time'],
   ['attempts', 'Attempts'],
-  ['when', 'Created, or next retry'],
+  ['when', 'Created or next retry'],
 ] as const;
 
-export const DeliveryTable = pure(({ rows, selected, open }: DeliveryTableProps) => (
+// The rows are grids, so that the browser can skip those out of sight. Some browsers then need the roles of a table.
+const ROLES = {
+  table: { role: 'table' },
+  group: { role: 'rowgroup' },
+  row: { role: 'row' },
+  columnHeader: { role: 'columnheader', scope: 'col' },
+  rowHeader: { role: 'rowheader', scope: 'row' },
+  cell: { role: 'cell' },
+} as const;
+
+export const DeliveryTable = memo(({ rows, selected, open }: DeliveryTableProps) => (
   <table class="deliveries" {...ROLES.table}>
     <caption class="visually-hidden">Deliveries, newest first</caption>
     <thead {...ROLES.group}>
-      <tr class="columns-row" {...ROLES.row}>
-        {COLUMNS.map(([name, words]) => (
+      <tr class="note" {...ROLES.row}>
+        {COLUMNS.map(([name, label]) => (
           <th key={name} class={`cell-${name}`} {...ROLES.columnHeader}>
-            {words}
+            {label}
           </th>
         ))}
       </tr>
     </thead>
     <tbody {...ROLES.group}>
-      {useGradually(rows).map((row) => (
+      {useIncremental(rows).map((row) => (
         <DeliveryRow key={row.id} row={row} selected={row.id === selected} open={open} />
       ))}
     </tbody>
   </table>
 ));
+
+interface DeliveryRowProps {
+  readonly row: Row;
+  readonly selected: boolean;
+  readonly open: (id: string) => void;
+}
+
+const DeliveryRow = memo(({ row, selected, open }: DeliveryRowProps) => (
+  <tr class={selected ? 'row selected' : 'row'} aria-current={selected} {...ROLES.row}>
+    <td {...ROLES.cell}>
+      <Status status={row.status} />
+    </td>
+    <th class="cluster" {...ROLES.rowHeader}>
+      {/* The stylesheet extends this button over the whole row. */}
+      <button type="button" class="row-button" data-delivery={row.id} onClick={() => open(row.id)}>
+        {row.event_name}
+      </button>
+      {row.sandbox && <span class="tag">sandbox</span>}
+    </th>
+    <td class="cell-target" title={`${row.id} to ${row.url}`} {...ROLES.cell}>
+      <span class="mono">{shortId(row.id)}</span>
+      <span class="muted" aria-hidden="true">
+        {' → '}
+      </span>
+      <span class="visually-hidden"> to </span>
+      <span class="mono muted">{shortUrl(row.url)}</span>
+    </td>
+    <td class="cell-code" {...ROLES.cell}>
+      <ResponseStatus status={row.last?.status} error={row.last?.error} outcome={row.last?.outcome} />
+    </td>
+    <td class="cell-ms muted" {...ROLES.cell}>
+      {row.last ? formatDuration(row.last.duration_ms) : '–'}
+    </td>
+    <td class="cell-attempts" {...ROLES.cell}>
+      {row.last?.fault && <FaultTag kind={row.last.fault} />}
+      {row.attempts}/{Math.max(row.attempts, row.max_attempts)}
+    </td>
+    <td class="cell-when muted" {...ROLES.cell}>
+      {row.next_attempt_at ? <NextRetry row={row} at={row.next_attempt_at} /> : formatTime(row.created_at)}
+    </td>
+  </tr>
+));
+
+function FaultTag({ kind }: { kind: string }) {
+  return (
+    <span class="tag tone-fault" title={`Injected fault: ${kind}`}>
+      <Icon name="fault" />
+      <span class="visually-hidden">injected fault: {kind}</span>
+    </span>
+  );
+}
+
+function NextRetry({ row, at }: { row: Row; at: string }) {
+  const retry = useAction(api.retryNow);
+  return (
+    <span class="spread">
+      <RetryCountdown at={at} brief />
+      <button
+        type="button"
+        class="button small"
+        aria-label={`Retry now: ${row.event_name} ${shortId(row.id)}`}
+        onClick={(event) => {
+          // This button disappears with the retry. The one of the row stays.
+          event.currentTarget.closest('tr')?.querySelector<HTMLElement>('.row-button')?.focus();
+          retry(row.id);
+        }}
+      >
+        Retry now
+      </button>
+    </span>
+  );
+}

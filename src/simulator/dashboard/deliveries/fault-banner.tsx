@@ -1,34 +1,34 @@
-// Says, as long as a fault is in force, that deliveries are damaged on purpose.
-import { api } from '../live/api.js';
-import type { Fault, Webhook } from '../live/wire.js';
-import { Icon } from '../parts/icon.js';
-import { useAction } from '../parts/notice.js';
-import { pure } from '../parts/pure.js';
-import { faultText } from '../sidebar/fault-text.js';
-import { focusMain } from './focus.js';
+// A banner over the deliveries as long as a fault is active.
+import { api } from '../api/api.js';
+import type { Fault, Webhook } from '../api/api-types.js';
+import { faultText } from '../components/fault-text.js';
+import { focusMain } from '../components/focus.js';
+import { Icon } from '../components/icon.js';
+import { memo } from '../components/memo.js';
+import { useAction } from '../components/notice.js';
 
 interface FaultBannerProps {
   readonly faults: readonly Fault[];
   readonly webhooks: readonly Webhook[];
 }
 
-export const FaultBanner = pure(({ faults, webhooks }: FaultBannerProps) => {
-  const clear = useAction(async () => {
+export const FaultBanner = memo(({ faults, webhooks }: FaultBannerProps) => {
+  const removeAll = useAction(async () => {
     await api.removeFaults();
-    // The banner goes away, and with it the button that has the focus.
+    // The button disappears with the banner.
     focusMain();
   });
   const [first] = faults;
   if (!first) return null;
   return (
-    <div class="fault-banner" role="status">
+    <div class="fault-banner cluster tone-fault" role="status">
       <Icon name="fault" />
       <p>
-        <strong>Deliveries are damaged on purpose:</strong> {faultText(first, webhooks)}
+        <strong>The simulator injects faults:</strong> {faultText(first, webhooks)}
         {faults.length > 1 && `, and ${faults.length - 1} more`}.
       </p>
-      <button type="button" class="button small" onClick={() => clear()}>
-        Turn all faults off
+      <button type="button" class="button small" onClick={() => removeAll()}>
+        Remove all faults
       </button>
     </div>
   );

@@ -1,10 +1,12 @@
-// What stands in place of an empty list: three steps to the first delivery, each done right here.
-import type { ComponentChildren } from 'preact';
-import type { Sample, Webhook } from '../live/wire.js';
-import { shortUrl } from '../parts/format.js';
-import { Icon } from '../parts/icon.js';
-import { FirstEvent } from './first-event.js';
-import { FirstWebhook } from './first-webhook.js';
+// The empty state: three steps to the first delivery, each done on this page.
+import { useState } from 'preact/hooks';
+import { api } from '../api/api.js';
+import type { Sample, Webhook } from '../api/api-types.js';
+import { TextField } from '../components/field.js';
+import { focusMain } from '../components/focus.js';
+import { Problem, useForm } from '../components/form.js';
+import { shortUrl } from '../components/format.js';
+import { Step, Steps } from '../components/steps.js';
 
 interface OnboardingProps {
   readonly webhooks: readonly Webhook[];
@@ -25,55 +27,78 @@ app.listen(3000);`;
 export function Onboarding({ webhooks: [webhook], samples: [sample] }: OnboardingProps) {
   return (
     <section class="onboarding" aria-labelledby="onboarding-title">
-      <h2 id="onboarding-title" class="part-title">
-        Nothing has been delivered yet
-      </h2>
-      <p class="lead">Three steps to your first signed webhook. Nothing leaves this machine.</p>
-      <ol class="walk">
-        <Step number={1} title="Start your endpoint">
-          <p>
-            Give it the private key that the simulator printed when it started, as{' '}
-            <code>SERVICE_PRIVATE_KEY</code>. The smallest one:
+      <h2 id="onboarding-title">No deliveries yet</h2>
+      <p class="muted">Three steps to your first signed webhook. Nothing leaves this machine.</p>
+      <Steps>
+        <Step title="Start your endpoint">
+          <p class="muted">
+            Set <code>SERVICE_PRIVATE_KEY</code> to the private key that the simulator printed when it
+            started. A minimal endpoint:
           </p>
-          <pre class="snippet">{RECEIVER}</pre>
+          <pre class="code-block">{RECEIVER}</pre>
         </Step>
-        <Step number={2} title="Register its URL" done={webhook !== undefined}>
+        <Step title="Register a webhook" done={webhook !== undefined}>
           {webhook ? (
-            <p>
+            <p class="muted">
               <span class="mono wrap">{shortUrl(webhook.url)}</span> is registered.
             </p>
           ) : (
             <FirstWebhook />
           )}
         </Step>
-        <Step number={3} title="Send an event">
+        <Step title="Trigger an event">
           <FirstEvent sample={sample} ready={webhook !== undefined} />
         </Step>
-      </ol>
+      </Steps>
     </section>
   );
 }
 
-interface StepProps {
-  readonly number: number;
-  readonly title: string;
-  readonly done?: boolean;
-  readonly children: ComponentChildren;
+/** Registers a webhook for all events; asks only for its URL. */
+function FirstWebhook() {
+  const [url, setUrl] = useState('http://localhost:3000/hooks');
+  const { errors, problem, submit } = useForm(['url'], async () => {
+    await api.createWebhook({ url: url.trim() });
+    focusMain();
+  });
+  return (
+    <form class="cluster" onSubmit={submit}>
+      <TextField
+        label="URL of your endpoint"
+        type="url"
+        class="mono"
+        required
+        value={url}
+        change={setUrl}
+        errors={errors.url}
+      />
+      <button type="submit" class="button primary">
+        Register
+      </button>
+      <Problem text={problem} />
+    </form>
+  );
 }
 
-function Step({ number, title, done = false, children }: StepProps) {
+/** Triggers the sample of the first declared event. */
+function FirstEvent({ sample, ready }: { sample: Sample | undefined; ready: boolean }) {
+  const { problem, submit } = useForm([], async () => {
+    if (!sample) return;
+    const { event_name, sample: event } = sample;
+    await api.trigger({ event_name, payload: event.payload, sandbox: false, count: 1 });
+    focusMain();
+  });
   return (
-    <li class={done ? 'step done' : 'step'}>
-      <span class="step-number" aria-hidden="true">
-        {done ? <Icon name="delivered" /> : number}
-      </span>
-      <div>
-        <h3>
-          {title}
-          {done && <span class="visually-hidden"> (done)</span>}
-        </h3>
-        {children}
-      </div>
-    </li>
+    <form class="stack" onSubmit={submit}>
+      <p>
+        <button type="submit" class="button primary" disabled={!ready || !sample}>
+          Trigger {sample?.event_name ?? 'an event'}
+        </button>
+      </p>
+      <p class="note">
+        {ready ? 'The delivery, its attempts and its retries appear here.' : 'Register a webhook first.'}
+      </p>
+      <Problem text={problem} />
+    </form>
   );
 }

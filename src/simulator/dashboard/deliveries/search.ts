@@ -1,9 +1,9 @@
-// The search box: `status:failed event:transaction.*` and plain words, as a filter over rows.
-import { didYouMean } from '../../../nearest-name.js';
+// The search: parses `status:failed event:transaction.*` and plain words, and filters rows by them.
+import { didYouMean } from '../../../options/nearest-name.js';
 import { matchesEvent } from '../../event-pattern.js';
-import type { Row, Status } from '../live/wire.js';
+import type { DeliveryStatus, Row } from '../api/api-types.js';
 
-export const STATUSES: readonly Status[] = [
+export const STATUSES: readonly DeliveryStatus[] = [
   'pending',
   'in_flight',
   'retrying',
@@ -16,19 +16,20 @@ type Test = (row: Row, value: string) => boolean;
 
 const KEYS: ReadonlyMap<string, Test> = new Map([
   ['status', (row, value) => row.status === value],
-  ['event', (row, value) => matchesEvent(value, row.event_name) || isBeginning(value, row.event_name)],
+  ['event', (row, value) => matchesEvent(value, row.event_name) || isEventPrefix(value, row.event_name)],
   ['webhook', (row, value) => row.webhook_id.startsWith(value)],
   ['id', (row, value) => row.id.startsWith(value) || row.event_id.startsWith(value)],
   ['code', (row, value) => isCode(row, value)],
 ]);
 
-/** A search as it was understood. */
+const USE_KEYS = ` Use one of ${[...KEYS.keys()].map((key) => `${key}:`).join(', ')}.`;
+
 export interface Search {
-  /** Values by key; one of them must fit, for every key. */
+  /** Values by key. A row matches when it fits one value of each key. */
   readonly tokens: ReadonlyMap<string, readonly string[]>;
-  /** Lower case; every one must stand in the row. */
+  /** In lower case. A row must contain all of them. */
   readonly words: readonly string[];
-  /** What could not be understood, in words that say what to type. */
+  /** What is wrong with the search, and what to type. */
   readonly problems: readonly string[];
 }
 
@@ -39,12 +40,13 @@ export function parseSearch(text: string): Search {
   for (const part of text.split(/\s+/).filter(Boolean)) {
     const [, key, value] = /^([a-z]+):(?!\/\/)(.*)$/i.exec(part) ?? [];
     if (key === undefined || value === undefined) words.push(part.toLowerCase());
-    else if (!KEYS.has(key)) problems.push(`There is no filter “${key}:”.${didYouMean(key, KEYS.keys())}`);
+    else if (!KEYS.has(key))
+      problems.push(`Unknown filter "${key}:".${didYouMean(key, KEYS.keys()) || USE_KEYS}`);
     else {
       const values = value.split(',').filter((one) => one !== '');
       const known = values.filter((one) => key !== 'status' || isStatus(one));
-      if (values.some((one) => !known.includes(one) && !isStatusBegun(one)))
-        problems.push(`A status is one of ${STATUSES.join(', ')}.`);
+      const unknown = values.find((one) => !known.includes(one) && !isStatusPrefix(one));
+      if (unknown) problems.push(`Unknown status "${unknown}". Use one of ${STATUSES.join(', ')}.`);
       if (known.length > 0) tokens.set(key, [...(tokens.get(key) ?? []), ...known]);
     }
   }
@@ -60,23 +62,23 @@ export function matches({ tokens, words }: Search, row: Row): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** The text with another status filter in place of the present one; `undefined` takes it away. */
-export function withStatus(text: string, statuses: readonly Status[]): string {
+/** The text with the status filter replaced; an empty list removes it. */
+export function withStatus(text: string, statuses: readonly DeliveryStatus[]): string {
   const others = text.split(/\s+/).filter((part) => part !== '' && !part.startsWith('status:'));
   return [...(statuses.length > 0 ? [`status:${statuses.join(',')}`] : []), ...others].join(' ');
 }
 
-function isStatus(text: string): text is Status {
+function isStatus(text: string): text is DeliveryStatus {
   return (STATUSES as readonly string[]).includes(text);
 }
 
-/** One that is still being typed. */
-function isStatusBegun(text: string): boolean {
+/** A status that is still being typed. */
+function isStatusPrefix(text: string): boolean {
   return STATUSES.some((status) => status.startsWith(text));
 }
 
-/** A name that is still being typed. */
-function isBeginning(value: string, name: string): boolean {
+/** An event name that is still being typed. */
+function isEventPrefix(value: string, name: string): boolean {
   return !value.includes('.') && name.startsWith(value);
 }
 

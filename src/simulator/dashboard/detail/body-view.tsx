@@ -1,35 +1,28 @@
-// A captured body: always text, never markup. JSON can be read with line breaks; the bytes stay as they are.
+// A captured body, always as text. JSON is shown with line breaks, or as it was sent.
 import { useMemo, useState } from 'preact/hooks';
-import { CopyButton } from '../parts/copy-button.js';
-import { byteLength, formatBytes } from '../parts/format.js';
-import { visible } from './visible.js';
+import { CopyButton } from '../components/copy-button.js';
+import { byteLength, formatBytes, showInvisible } from '../components/format.js';
 
 export function BodyView({ label, body }: { label: string; body: string }) {
   const formatted = useMemo(() => formatJson(body), [body]);
-  const [asSent, setAsSent] = useState(false);
-  if (body === '') return <p class="note">{label}: empty.</p>;
-  const readable = formatted !== undefined && !asSent;
+  const [raw, setRaw] = useState(false);
+  if (body === '') return <p class="note">{label}: empty</p>;
   return (
     <figure class="body">
-      <figcaption>
-        {label} <span class="muted number">{formatBytes(byteLength(body))}</span>
-        <span class="body-tools">
+      <figcaption class="note cluster">
+        <b>{label}</b> {formatBytes(byteLength(body))}
+        <span class="toolbar">
           {formatted !== undefined && formatted !== body && (
-            <button
-              type="button"
-              class="button quiet small"
-              aria-pressed={asSent}
-              onClick={() => setAsSent(!asSent)}
-            >
-              As sent
+            <button type="button" class="button quiet small" aria-pressed={raw} onClick={() => setRaw(!raw)}>
+              Raw
             </button>
           )}
           <CopyButton label="Copy" text={body} class="button quiet small" />
         </span>
       </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it has to be reachable by keyboard */}
-      <section class="body-frame" tabIndex={0} aria-label={label}>
-        <pre>{visible(readable ? formatted : body)}</pre>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <section class="code-block" tabIndex={0} aria-label={label}>
+        <pre class="wrap">{showInvisible(raw ? body : (formatted ?? body))}</pre>
       </section>
     </figure>
   );

@@ -1,8 +1,9 @@
-// How the signature of an attempt was computed, step by step; the key itself never reaches this page.
+// How the signature of an attempt was computed, step by step. The key itself never reaches the page.
 import type { ComponentChildren } from 'preact';
-import type { Attempt, Settings } from '../live/wire.js';
-import { byteLength } from '../parts/format.js';
-import { signatureFault } from './signature-fault.js';
+import type { Attempt, Settings } from '../api/api-types.js';
+import { signatureEffect } from '../components/fault-text.js';
+import { byteLength } from '../components/format.js';
+import { Step, Steps } from '../components/steps.js';
 
 interface SignatureViewProps {
   readonly attempt: Attempt;
@@ -17,43 +18,42 @@ export function SignatureView({ attempt, sandbox, settings }: SignatureViewProps
   const name = settings?.signature_header ?? 'X-SERVICE-SIGNATURE';
   const value = headers.find(([header]) => header.toLowerCase() === name.toLowerCase())?.[1];
   const key = sandbox && settings?.sandbox_signing === 'sandbox-key' ? 'sandbox key' : 'private key';
-  const damage = signatureFault(attempt.fault);
+  const effect = signatureEffect(attempt.fault);
   const bytes = byteLength(body).toLocaleString('en');
-  const sent = value === undefined ? 'Left out this time:' : 'It went out as';
   return (
     <>
-      {damage && <p class="callout callout-fault">{damage}</p>}
-      <ol class="steps">
-        <Step title="Take the body as bytes" result={digest}>
-          {bytes} bytes, exactly as sent; parsing and printing the JSON again would change them. Their
-          SHA-256, to compare with what you received:
-        </Step>
-        <Step title={`HMAC-SHA256, keyed with the account’s ${key}`}>
-          The key is in the environment of the simulator and of your app. It is never sent, nor shown here.
-        </Step>
-        <Step title="Write the digest as 64 lower-case hex digits" result={value}>
-          {sent} <code>{name}</code>.
-        </Step>
-        <Step title="Compute it yourself" result={CHECK}>
-          With the body as sent, saved as body.json:
-        </Step>
-      </ol>
+      {effect && <p class="callout tone-fault">{effect}</p>}
+      <Steps>
+        <ComputationStep title="Take the raw body" result={digest}>
+          {bytes} bytes, exactly as sent. Parsing and serializing the JSON again would change them. Compare
+          their SHA-256 with what you received:
+        </ComputationStep>
+        <ComputationStep title={`Compute HMAC-SHA256 with the account’s ${key}`}>
+          The simulator and your app have the key in their environment. It is never sent, and never shown
+          here.
+        </ComputationStep>
+        <ComputationStep title="Write the digest as 64 lower-case hex digits" result={value}>
+          {value === undefined ? 'Not sent this time:' : 'Sent as'} <code>{name}</code>.
+        </ComputationStep>
+        <ComputationStep title="Check it yourself" result={CHECK}>
+          Save the raw body as body.json, then run:
+        </ComputationStep>
+      </Steps>
     </>
   );
 }
 
-interface StepProps {
+interface ComputationStepProps {
   readonly title: string;
   readonly result?: string | undefined;
   readonly children: ComponentChildren;
 }
 
-function Step({ title, result, children }: StepProps) {
+function ComputationStep({ title, result, children }: ComputationStepProps) {
   return (
-    <li>
-      <h3>{title}</h3>
-      <p>{children}</p>
-      {result !== undefined && <code class="digest">{result}</code>}
-    </li>
+    <Step title={title}>
+      <p class="muted">{children}</p>
+      {result !== undefined && <code class="code-block digest wrap">{result}</code>}
+    </Step>
   );
 }

@@ -1,18 +1,18 @@
-// What is documented about the service, and what is this simulator's own choice.
-import type { Settings } from '../live/wire.js';
-import { Dialog } from '../parts/dialog.js';
+// The About dialog: what the service documents, and what is a choice of the simulator.
+import type { Settings } from '../api/api-types.js';
+import { Dialog } from '../components/dialog.js';
 import { documentedRows } from './documented.js';
 
 export function AboutDialog({ settings, close }: { settings: Settings; close: () => void }) {
   return (
     <Dialog title="About this simulator" close={close}>
-      <p class="lead">
-        It sends your endpoint what the service documents. Where the documentation is silent, it had to
-        choose; the right column says what. Do not rely on that column in production.
+      <p class="muted">
+        The simulator sends what the service documents. Where the documentation says nothing, it makes a
+        choice of its own. Do not rely on these choices in production.
       </p>
       <table class="about">
         <thead>
-          <tr>
+          <tr class="note">
             <th scope="col">Subject</th>
             <th scope="col">Documented</th>
             <th scope="col">Our choice</th>
@@ -21,7 +21,9 @@ export function AboutDialog({ settings, close }: { settings: Settings; close: ()
         <tbody>
           {documentedRows(settings).map(({ subject, documented, ours }) => (
             <tr key={subject}>
-              <th scope="row">{subject}</th>
+              <th scope="row">
+                <b>{subject}</b>
+              </th>
               <td>{documented}</td>
               <td>{ours}</td>
             </tr>
@@ -30,9 +32,9 @@ export function AboutDialog({ settings, close }: { settings: Settings; close: ()
       </table>
       <p class="note">
         {settings.state
-          ? 'Everything is kept in the state file.'
-          : 'Nothing is kept when the simulator stops.'}{' '}
-        It talks to your endpoints and to nobody else. The endpoints it serves:{' '}
+          ? 'The state is saved in the state file.'
+          : 'The state is lost when the simulator stops.'}{' '}
+        The simulator connects only to your endpoints. Its own API:{' '}
         <a href="/_sim/openapi.json">OpenAPI document</a>.
       </p>
     </Dialog>

@@ -1,8 +1,7 @@
-// What the service documents, and what the simulator chose where the documentation is silent.
-import type { Settings } from '../live/wire.js';
-import { formatPause } from '../parts/format.js';
+// The rows of the About dialog: what the service documents, and what the simulator chose.
+import type { Settings } from '../api/api-types.js';
+import { formatPause } from '../components/format.js';
 
-/** A subject; a dash stands where the documentation is silent, or where nothing was left to choose. */
 export interface DocumentedRow {
   readonly subject: string;
   readonly documented: string;
@@ -13,12 +12,12 @@ const API_ROWS: readonly DocumentedRow[] = [
   {
     subject: 'Webhook endpoints',
     documented: 'Their methods and paths under /api/v2; a record has an id, a URL and events.',
-    ours: 'Names of the fields, bodies, and the statuses 201, 204, 404 and 422.',
+    ours: 'The names of the fields, the bodies, and the statuses 201, 204, 404 and 422.',
   },
   {
     subject: 'Choosing events',
-    documented: 'Possible when a webhook is registered or changed.',
-    ours: 'A list of names, of patterns such as transaction.*, or * for all.',
+    documented: 'A webhook chooses its events when it is registered or changed.',
+    ours: 'A list of names, patterns such as transaction.*, or * for all.',
   },
   {
     subject: 'Authentication',
@@ -28,8 +27,8 @@ const API_ROWS: readonly DocumentedRow[] = [
   },
   {
     subject: 'Sandbox',
-    documented: 'Keys of their own on endpoints of their own; events carry a flag.',
-    ours: 'The endpoints are under /sandbox/api/v2, and every webhook of the account is told of sandbox events.',
+    documented: 'It has its own keys and endpoints; its events have a flag.',
+    ours: 'The endpoints are under /sandbox/api/v2. Every webhook of the account receives sandbox events.',
   },
 ];
 
@@ -43,13 +42,14 @@ function messageRows(settings: Settings): DocumentedRow[] {
   return [
     {
       subject: 'Signature',
-      documented: `${header}: lower-case hex HMAC-SHA256 of the raw body, keyed with the account’s private key.`,
-      ours: `Sandbox events are signed with ${signer}.`,
+      documented:
+        'X-SERVICE-SIGNATURE, with a neutral word in place of the service name: lower-case hex HMAC-SHA256 of the raw body, keyed with the account’s private key.',
+      ours: `The header is sent as ${header}. Sandbox events are signed with ${signer}.`,
     },
     {
       subject: 'Event',
       documented: 'id, event_name, sandbox and payload; the whole payload of transaction.paid, status 1.',
-      ours: 'The payload of every other event is what you type.',
+      ours: 'You write the payload of every other event.',
     },
     {
       subject: 'Request',
@@ -65,13 +65,17 @@ function deliveryRows({ retry, timeout_ms: timeout }: Settings): DocumentedRow[]
     {
       subject: 'Acknowledgement',
       documented: 'A 2xx status.',
-      ours: `Anything else is a failure, a redirect too, and so is no answer within ${formatPause(timeout)}.`,
+      ours: `Anything else is a failure: also a redirect, and no answer within ${formatPause(timeout)}.`,
     },
-    { subject: 'Retries', documented: 'There are some.', ours: `Pauses after a failure: ${pauses}.` },
+    {
+      subject: 'Retries',
+      documented: 'The delivery record states whether a retry is pending.',
+      ours: `Pauses after a failure: ${pauses}.`,
+    },
     {
       subject: 'Delivery record',
       documented: 'What was sent, how the endpoint answered, whether a retry is pending.',
-      ours: 'Its fields, the diagnosis, and how it is listed; 64 KiB of an answer and 500 deliveries are kept.',
+      ours: 'Its fields, the diagnosis, and how it is listed. 64 KiB of each response and 500 deliveries are kept.',
     },
   ];
 }

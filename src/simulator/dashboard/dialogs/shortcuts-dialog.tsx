@@ -1,47 +1,46 @@
-// The list of single keys, and the switch that turns them off.
+// The keyboard shortcuts, and the switch that turns them off.
 import { useState } from 'preact/hooks';
-import { Dialog } from '../parts/dialog.js';
-import { setShortcutsOn, shortcutsOn } from '../parts/shortcuts.js';
+import { Dialog } from '../components/dialog.js';
+import { enableShortcuts, shortcutsEnabled } from '../components/shortcuts.js';
 
-const KEYS: readonly [keys: readonly string[], what: string][] = [
-  [['j', 'k'], 'Next and previous delivery'],
-  [['Enter'], 'Open the delivery'],
-  [['Esc'], 'Close the delivery'],
-  [['r'], 'Retry now, or resend'],
-  [['n'], 'New event'],
-  [['/'], 'Search'],
-  [['p'], 'Pause the list, or go on'],
-  [['?'], 'This list'],
+const KEYS: readonly [key: string, action: string][] = [
+  ['j', 'Next delivery'],
+  ['k', 'Previous delivery'],
+  ['Enter', 'Open the delivery'],
+  ['Esc', 'Close the delivery'],
+  ['r', 'Retry now, or resend'],
+  ['n', 'Trigger an event'],
+  ['/', 'Search'],
+  ['p', 'Pause or resume the list'],
+  ['?', 'Show these shortcuts'],
 ];
 
 export function ShortcutsDialog({ close }: { close: () => void }) {
-  const [on, setOn] = useState(shortcutsOn);
+  const [enabled, setEnabled] = useState(shortcutsEnabled);
   return (
-    <Dialog title="Keyboard" close={close}>
+    <Dialog title="Keyboard shortcuts" close={close}>
       <table class="keys">
         <tbody>
-          {KEYS.map(([keys, what]) => (
-            <tr key={what}>
+          {KEYS.map(([key, action]) => (
+            <tr key={key}>
               <th scope="row">
-                {keys.map((key) => (
-                  <kbd key={key}>{key}</kbd>
-                ))}
+                <kbd>{key}</kbd>
               </th>
-              <td>{what}</td>
+              <td>{action}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      <label class="choice">
+      <label class="cluster">
         <input
           type="checkbox"
-          checked={on}
+          checked={enabled}
           onChange={() => {
-            setShortcutsOn(!on);
-            setOn(!on);
+            enableShortcuts(!enabled);
+            setEnabled(!enabled);
           }}
         />
-        Single keys act on the page
+        Enable keyboard shortcuts
       </label>
     </Dialog>
   );

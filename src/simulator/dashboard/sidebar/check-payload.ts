@@ -1,52 +1,53 @@
-// Checks a payload while it is being typed: that it is JSON and an object, and how it differs from the sample.
+// Checks a payload while it is typed: that it is a JSON object, and how it differs from the sample.
 
 export type PayloadCheck =
-  | { readonly fine: true; readonly payload: object; readonly remark: string | undefined }
-  | { readonly fine: false; readonly problem: string };
+  | { readonly valid: true; readonly payload: object; readonly difference: string | undefined }
+  | { readonly valid: false; readonly problem: string };
 
-const MOST_DIFFERENCES = 3;
+const MAX_DIFFERENCES = 3;
 
 export function checkPayload(text: string, sample: object | undefined): PayloadCheck {
   let payload: unknown;
   try {
     payload = JSON.parse(text);
   } catch (error) {
-    return { fine: false, problem: place(text, error) };
+    return { valid: false, problem: describeSyntaxError(text, error) };
   }
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
-    return { fine: false, problem: 'A payload is an object: { … }.' };
+    return { valid: false, problem: 'The payload must be an object: { … }.' };
   }
   const found = sample ? differences(sample, payload, '') : [];
-  const shown = found.slice(0, MOST_DIFFERENCES).join(', ');
-  const remark = found.length > MOST_DIFFERENCES ? `${shown}, …` : shown;
-  return { fine: true, payload, remark: remark || undefined };
+  const shown = found.slice(0, MAX_DIFFERENCES).join(', ');
+  const difference = found.length > MAX_DIFFERENCES ? `${shown}, …` : shown;
+  return { valid: true, payload, difference: difference || undefined };
 }
 
-/** Members of the sample that are missing or of another type. Null is no type: the sample does not say which. */
+/** Fields of the sample that are missing or have another type. Null fits every type: the sample may not say which. */
 function differences(sample: object, value: object, path: string): string[] {
   const fields = new Map(Object.entries(value));
   return Object.entries(sample).flatMap(([key, expected]) => {
-    const here = path === '' ? key : `${path}.${key}`;
+    const name = path === '' ? key : `${path}.${key}`;
     const given: unknown = fields.get(key);
-    if (given === undefined) return [`no ${here}`];
+    if (given === undefined) return [`${name} is missing`];
     if (expected === null || given === null) return [];
-    if (kind(given) !== kind(expected)) return [`${here} is ${kind(given)} instead of ${kind(expected)}`];
-    return kind(given) === 'an object' ? differences(expected, given as object, here) : [];
+    if (typeName(given) !== typeName(expected))
+      return [`${name} is ${typeName(given)} instead of ${typeName(expected)}`];
+    return typeName(given) === 'an object' ? differences(expected, given as object, name) : [];
   });
 }
 
-function kind(value: unknown): string {
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'string' ? 'text' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** Browsers say in different ways where the fault is; some do not say it. */
-function place(text: string, error: unknown): string {
-  if (text.trim() === '') return 'Empty: a payload is an object, { … }.';
+/** With line and column, which each browser states in its own way, or not at all. */
+function describeSyntaxError(text: string, error: unknown): string {
+  if (text.trim() === '') return 'The payload is empty. Enter an object: { … }.';
   const message = error instanceof Error ? error.message : '';
   const [, line, column] = /line (\d+) column (\d+)/.exec(message) ?? [];
-  if (line && column) return `Not JSON: look at line ${line}, column ${column}.`;
+  if (line && column) return `Invalid JSON at line ${line}, column ${column}.`;
   const [, position] = /position (\d+)/.exec(message) ?? [];
   const before = text.slice(0, position === undefined ? text.length : Number(position)).split('\n');
-  return `Not JSON: look at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
+  return `Invalid JSON at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
 }

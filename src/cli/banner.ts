@@ -1,0 +1,102 @@
+// The first lines of `simulate`: what to paste into the app, how to trigger an event, addresses and credentials.
+
+import { shellQuote } from '../simulator/delivery/curl.js';
+import { DEVELOPER, seeds } from '../simulator/seeds.js';
+import type { Simulator, Webhook } from '../simulator.js';
+import type { Key } from './keyboard.js';
+import { type Paint, table } from './print.js';
+
+export interface Facts {
+  readonly service: Simulator;
+  /** The addresses at which other machines may call it. */
+  readonly otherUrls: readonly string[];
+  readonly forwards: readonly string[];
+  readonly demo: string | undefined;
+}
+
+interface BannerStyle {
+  readonly keys: readonly Key[];
+  readonly paint: Paint;
+  /** Whether to list the credentials. */
+  readonly credentials: boolean;
+  /** Where the other commands look for the simulator without --url. */
+  readonly defaultUrl: string;
+}
+
+const NO_WEBHOOK = 'no webhook yet: start with --forward 3000/hooks, or register one on the page';
+
+export function banner(facts: Facts, { keys, paint, credentials, defaultUrl }: BannerStyle): string {
+  const trigger = 'npx payment-webhooks trigger transaction.paid';
+  const { baseUrl, privateKey } = facts.service;
+  return [
+    paint('bold', 'The service runs on this machine.'),
+    '',
+    'Start your app with its key, and trigger an event in another terminal:',
+    '',
+    // As a shell and a .env file read it.
+    `  SERVICE_PRIVATE_KEY=${/^[\w.-]+$/.test(privateKey) ? privateKey : shellQuote(privateKey)}`,
+    `  ${baseUrl === defaultUrl ? trigger : `${trigger} --url ${baseUrl}`}`,
+    '',
+    table(addresses(facts)),
+    '',
+    credentials
+      ? credentialTable(facts.service)
+      : paint('dim', 'More keys and tokens: start with --credentials.'),
+    '',
+    ...keys.map(({ letter, about }) => paint('dim', `${letter}  ${about}`)),
+    ...(keys.length > 0 ? [''] : []),
+  ].join('\n');
+}
+
+/** The same for programs. */
+export function bannerJson({ service, otherUrls, forwards, demo }: Facts): object {
+  const { baseUrl, dashboardUrl, privateKey, sandboxKey } = service;
+  return {
+    type: 'ready',
+    page: dashboardUrl,
+    base_url: baseUrl,
+    other_urls: otherUrls,
+    private_key: privateKey,
+    sandbox_key: sandboxKey,
+    forwards,
+    demo: demo ?? null,
+    ...credentialsOf(service),
+  };
+}
+
+function addresses({ service, otherUrls, demo }: Facts): string[][] {
+  const webhooks = service.webhooks.list();
+  return [
+    ['page', service.dashboardUrl],
+    ['API base URL', service.baseUrl],
+    ...otherUrls.map((url) => ['other machines', url]),
+    ...webhooks.map((webhook) => [
+      webhook.url === demo ? 'demo endpoint' : 'delivers to',
+      webhook.url + restriction(webhook),
+    ]),
+    ...(webhooks.length === 0 ? [['delivers to', NO_WEBHOOK]] : []),
+  ];
+}
+
+/** Why it does not receive every event. */
+function restriction({ paused, events }: Webhook): string {
+  if (paused) return ' (paused)';
+  return events.includes('*') ? '' : ` (only ${events.join(', ')})`;
+}
+
+export function credentialTable(service: Simulator): string {
+  const { keys, tokens } = credentialsOf(service);
+  return table([
+    ...keys.map(({ key, shows }) => ['key', key, shows]),
+    ...tokens.map(({ token, shows }) => ['token', token, shows]),
+  ]);
+}
+
+/** Every key and token, each with what a request with it shows. */
+export function credentialsOf({ privateKey, sandboxKey }: Simulator) {
+  const keys = seeds.keys.map(({ key, account, sandbox, shows }, index) => ({
+    key: account === DEVELOPER ? (sandbox ? sandboxKey : privateKey) : key,
+    shows: index === 0 ? `${shows}; signs every delivery` : shows,
+  }));
+  return { keys, tokens: seeds.tokens.map(({ token, shows }) => ({ token, shows })) };
+}

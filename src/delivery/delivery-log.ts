@@ -1,0 +1,140 @@
+// One log line for each delivery: what it was, and what became of it.
+
+import { ANSWERS, type ErrorCode } from '../errors.js';
+import { type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
+import type { Delivery, Result } from './delivery.js';
+import { describeError } from './describe-error.js';
+import { Rejection } from './rejection.js';
+
+const LEVELS = {
+  SIGNATURE_MISSING: 'warn',
+  SIGNATURE_MALFORMED: 'warn',
+  SIGNATURE_MISMATCH: 'warn',
+  KEY_MODE_MISMATCH: 'warn',
+  BODY_MALFORMED: 'warn',
+  BODY_TIMEOUT: 'warn',
+  BODY_TOO_LARGE: 'warn',
+  BODY_ENCODED: 'warn',
+  BODY_CONSUMED: 'error',
+  BODY_ABORTED: 'info',
+  EVENT_INVALID: 'error',
+  HANDLER_FAILED: 'error',
+  HANDLER_TIMEOUT: 'error',
+  IN_PROGRESS: 'info',
+  CLAIM_LOST: 'error',
+  STORE_UNAVAILABLE: 'error',
+  KEY_UNAVAILABLE: 'error',
+  OVERLOADED: 'warn',
+  CLOSING: 'info',
+  CONFIGURATION_INVALID: 'error',
+} as const satisfies Record<ErrorCode, LogLevel>;
+
+const CONFLICT = 'a completed event was delivered again with other bytes; no handler ran';
+
+/** Names that were warned of are remembered up to this many; a service adds few. */
+const MOST_NAMES = 1_000;
+
+export class DeliveryLog {
+  readonly #throttle = new Throttle();
+  readonly #warned = new Set<string>();
+
+  /**
+   * Writes the line. Those that a stranger can cause come at most once in 10 s for each reason, with a count.
+   *
+   * @param status what was answered; a job of a queue is answered nothing
+   */
+  settled(delivery: Delivery, result: Result, status?: number): void {
+    const rejection = result instanceof Rejection ? result : undefined;
+    if (delivery.logger === silentLogger) return;
+    const suppressed =
+      rejection && causedByStranger(rejection, delivery) ? this.#throttle.admit(reasonOf(rejection)) : 0;
+    if (suppressed === undefined) return;
+    const fields = lineOf(delivery, result, status);
+    if (suppressed > 0) fields.suppressed = suppressed;
+    writeLog(delivery.logger, rejection ? LEVELS[rejection.code] : 'info', fields, 'delivery');
+    if (delivery.deduped?.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
+    if (delivery.decoded?.keysDropped) this.#keysDropped(delivery);
+    if (result === 'ignored' && delivery.decoded?.status === 'unknown') this.#undeclaredIgnored(delivery);
+  }
+
+  #keysDropped(delivery: Delivery): void {
+    writeLog(delivery.log, 'warn', {}, 'keys that could replace a prototype were dropped from the event');
+  }
+
+  answeredElsewhere(delivery: Delivery): void {
+    writeLog(
+      delivery.log,
+      'error',
+      {},
+      'other code had already answered this request, so the receiver wrote nothing',
+    );
+  }
+
+  /** A response that throws is not one of Node's own any more. */
+  notWritten(delivery: Delivery, cause: unknown): void {
+    writeLog(
+      delivery.log,
+      'error',
+      { error: describeError(cause) },
+      'the answer was not written, because res.writeHead() or res.end() threw: a middleware or an adapter has replaced it. ' +
+        'Mount the receiver before it, or call receive() and send its answer yourself',
+    );
+  }
+
+  /** Handlers that went on after their delivery was answered. */
+  late(delivery: Delivery, result: Result): void {
+    const rejection = result instanceof Rejection ? result : undefined;
+    const fields = rejection ? { code: rejection.code } : { outcome: result };
+    writeLog(delivery.log, rejection ? 'error' : 'info', fields, 'handlers settled after the answer');
+  }
+
+  /** Once for each name: the service may add names any day. */
+  #undeclaredIgnored(delivery: Delivery): void {
+    const name = delivery.event?.event_name;
+    if (name === undefined || this.#warned.has(name) || this.#warned.size >= MOST_NAMES) return;
+    this.#warned.add(name);
+    const advice = 'declare it in the option events, or register onUnknown()';
+    writeLog(delivery.log, 'warn', {}, `an event that is not declared was ignored: ${advice}`);
+  }
+}
+
+/** For what is easily overlooked: a 200 for an event that no handler has seen. */
+function whyIgnored({ decoded }: Delivery): string | undefined {
+  if (decoded?.status === 'ignored') return 'The option sandbox says to ignore it.';
+  if (decoded?.status !== 'declared') return undefined;
+  const name = shorten(decoded.event.event_name);
+  return `No handler is registered for it. Register one: hooks.on('${name}', async (event) => { … }).`;
+}
+
+/** Two mistakes in how a receiver is mounted have one code, and only the hint tells them apart. */
+function reasonOf({ code, hint }: Rejection): string {
+  return code === 'BODY_CONSUMED' ? `${code} ${hint}` : code;
+}
+
+/** Without a key index the signature has not been found right; with one, a leaked sandbox key may be at work. */
+function causedByStranger(rejection: Rejection, delivery: Delivery): boolean {
+  return delivery.keyIndex === undefined || ANSWERS[rejection.code].status === 401;
+}
+
+/** Assigned one by one: spreading an object for each field that may be absent took a tenth of a delivery. */
+function lineOf(delivery: Delivery, result: Result, status?: number): Record<string, unknown> {
+  const { event } = delivery;
+  const line: Record<string, unknown> = {};
+  if (result instanceof Rejection) line.code = result.code;
+  else line.outcome = result;
+  if (status !== undefined) line.status = status;
+  if (event) {
+    line.eventId = shorten(event.id);
+    line.eventName = shorten(event.event_name);
+    line.sandbox = event.sandbox;
+  }
+  const attempt = delivery.deduped?.attempt ?? delivery.attempt;
+  if (attempt !== undefined) line.attempt = attempt;
+  if (delivery.keyIndex !== undefined) line.keyIndex = delivery.keyIndex;
+  line.bytes = delivery.rawBody.length;
+  line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
+  const hint = result instanceof Rejection ? result.hint : result === 'ignored' && whyIgnored(delivery);
+  if (hint) line.hint = hint;
+  if (result instanceof Rejection && result.issues) line.issues = result.issues;
+  return line;
+}

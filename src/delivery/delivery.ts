@@ -1,0 +1,121 @@
+// One delivery on its way through the stations: what is known of it so far. Only the conductor writes on it.
+import type { IncomingHttpHeaders } from 'node:http';
+import { type ErrorCode, WebhookError } from '../errors.js';
+import type { Decoded, Envelope } from '../events/envelope.js';
+import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
+import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
+import { describeError } from './describe-error.js';
+import { Rejection } from './rejection.js';
+
+/** How a delivery ends: with a 2xx outcome, or with a rejection. */
+export type Result = Outcome | Rejection;
+
+/** What came of the handlers of one attempt. */
+export interface Dispatched {
+  /** What those that failed threw. */
+  readonly failures: readonly unknown[];
+  /** Named handlers that have succeeded, on this attempt or an earlier one. */
+  readonly finished: readonly string[];
+  /** Empty without an observer. They change while handlers go on. */
+  readonly reports: readonly HandlerReport[];
+  /** With the answer that does not wait for them, the handlers that go on. */
+  readonly unsettled?: { readonly rejection: Rejection; readonly rest: Promise<Dispatched> };
+}
+
+/** What came of an event that may have been delivered before. */
+export interface Deduped {
+  readonly result: Result;
+  readonly attempt?: number | undefined;
+  readonly dispatched?: Dispatched;
+  /** Undefined where nothing is remembered. */
+  readonly store?: { readonly ms: number | undefined } | undefined;
+  /** It had been completed before, with other bytes. */
+  readonly conflict?: boolean;
+  /** What comes of handlers that go on after the answer. */
+  readonly late?: Promise<Result>;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+export class Delivery {
+  readonly headers: IncomingHttpHeaders;
+  /** The logger of the receiver or of the request, not yet bound to an event. */
+  readonly logger: Logger;
+  readonly startedAt = performance.now();
+  rawBody: Buffer = NO_BYTES;
+  keyIndex: number | undefined;
+  decoded: Decoded | undefined;
+  deduped: Deduped | undefined;
+  /** Of a job: how often a worker has taken it up. */
+  attempt: number | undefined;
+  #log: Logger | undefined;
+  #controller: AbortController | undefined;
+  #aborted: ErrorCode | undefined;
+
+  constructor(headers: IncomingHttpHeaders, logger: Logger) {
+    this.headers = headers;
+    this.logger = logger;
+  }
+
+  get event(): Envelope | undefined {
+    return this.decoded?.event;
+  }
+
+  /** Bound to the event's id and name. Made when first asked for: most handlers never log. */
+  get log(): Logger {
+    this.#log ??= childLogger(this.logger, this.event ? namesOf(this.event) : {});
+    return this.#log;
+  }
+
+  /** Made when first asked for, like the logger. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted) this.#controller.abort(new WebhookError(this.#aborted));
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#aborted !== undefined;
+  }
+
+  /** Tells the handlers to stop; the first reason stays. */
+  abort(code: ErrorCode): void {
+    if (this.#aborted) return;
+    this.#aborted = code;
+    this.#controller?.abort(new WebhookError(code));
+  }
+
+  /** What an observer threw changes nothing. */
+  observerFailed(error: unknown): void {
+    writeLog(this.log, 'error', { error: describeError(error) }, 'the observer failed');
+  }
+
+  /** What telemetry is told: numbers and names only. */
+  record(result: Result, status: number, declared: ReadonlyMap<string, unknown>): DeliveryRecord {
+    const { event, keyIndex, deduped } = this;
+    const storeMs = deduped?.store?.ms;
+    const attempt = deduped?.attempt ?? this.attempt;
+    return {
+      status,
+      ...(result instanceof Rejection ? { code: result.code } : { outcome: result }),
+      ...(event && {
+        eventId: event.id,
+        eventName: event.event_name,
+        declared: declared.has(event.event_name),
+        sandbox: event.sandbox,
+      }),
+      ...(attempt !== undefined && { attempt }),
+      ...(keyIndex !== undefined && { keyIndex }),
+      ...(deduped?.conflict && { conflict: true }),
+      ...(storeMs !== undefined && { storeMs }),
+      bytes: this.rawBody.length,
+      durationMs: performance.now() - this.startedAt,
+      handlers: deduped?.dispatched?.reports.map((report) => ({ ...report })) ?? [],
+    };
+  }
+}
+
+/** The event's id and name as a log line may carry them. */
+function namesOf(event: Envelope): { eventId: string; eventName: string } {
+  return { eventId: shorten(event.id), eventName: shorten(event.event_name) };
+}

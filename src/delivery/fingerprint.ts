@@ -1,0 +1,53 @@
+// What stands for the bytes of a delivery in a store, and whether a stored one stands for the same bytes.
+import { hash } from 'node:crypto';
+import { type SigningKey, signWith } from '../signature.js';
+
+export interface Fingerprint {
+  /** At most 64 characters, for the store to keep. */
+  readonly text: string;
+  /** Whether a fingerprint that the store kept stands for these bytes. */
+  matches(stored: string): boolean;
+}
+
+/** Too short to be used as a signature, and long enough to tell the bytes of one event apart. */
+const DIGITS = 12;
+
+/** The beginning of the proven signature, which costs nothing more to compute. */
+export class SignatureFingerprint implements Fingerprint {
+  readonly text: string;
+  readonly #bytes: Uint8Array;
+  readonly #keys: readonly SigningKey[];
+
+  /** @param keys any of which may have signed the delivery whose fingerprint was stored */
+  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
+    this.text = signature.slice(0, DIGITS);
+    this.#bytes = bytes;
+    this.#keys = keys;
+  }
+
+  matches(stored: string): boolean {
+    if (stored === this.text) return true;
+    // What a store of a user's own answers may be of any type.
+    if (typeof stored !== 'string') return false;
+    // Version 0.1 stored a digest.
+    if (stored.length !== DIGITS) return stored === digest(this.#bytes);
+    return this.#keys.some((key) => signWith(this.#bytes, key).startsWith(stored));
+  }
+}
+
+/** SHA-256, for bytes that come without their signature. */
+export class DigestFingerprint implements Fingerprint {
+  readonly text: string;
+
+  constructor(bytes: Uint8Array) {
+    this.text = digest(bytes);
+  }
+
+  matches(stored: string): boolean {
+    return stored === this.text;
+  }
+}
+
+function digest(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'hex');
+}

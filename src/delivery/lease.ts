@@ -1,0 +1,102 @@
+// Keeps a claim alive while handlers run, and notices when it is lost. Only the monotonic clock counts.
+import { writeLog } from '../logger.js';
+import type { StoreCalls } from '../stores/call-store.js';
+import type { GrantedClaim } from '../stores/claim-answer.js';
+
+export class Lease {
+  /** Another delivery has the claim now. */
+  lost = false;
+  readonly #store: StoreCalls;
+  readonly #claim: GrantedClaim;
+  readonly #startedAt: number;
+  #endsAt: number;
+  #renewal: NodeJS.Timeout | undefined;
+  #lapse: NodeJS.Timeout | undefined;
+  /** Whether the end of the lease would be our own fault: nothing waits for the store. */
+  #idle = true;
+  #stopped = false;
+
+  /** @param store whose latest call was that for the claim */
+  constructor(store: StoreCalls, claim: GrantedClaim) {
+    this.#store = store;
+    this.#claim = claim;
+    // The store may have started the lease as soon as it was called, however long its answer took.
+    this.#startedAt = store.calledAt;
+    this.#endsAt = this.#startedAt + store.rules.lease;
+  }
+
+  /** By our own clock; the store may still keep the claim for us if no other delivery wanted it. */
+  get lapsed(): boolean {
+    return performance.now() >= this.#endsAt;
+  }
+
+  /** For handlers that do not settle at once: renews the claim until {@link stop}. */
+  start(): void {
+    this.#schedule(performance.now() - this.#startedAt);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#lapse);
+    clearTimeout(this.#renewal);
+    if (this.#idle) this.#noteBlocking();
+  }
+
+  /** @param passed milliseconds of the lease that are over */
+  #schedule(passed = 0): void {
+    this.#idle = true;
+    const ms = Math.max(this.#store.rules.lease / 3 - passed, 0);
+    this.#renewal = setTimeout(() => void this.#renew(), ms);
+  }
+
+  async #renew(): Promise<void> {
+    this.#idle = false;
+    const calledAt = performance.now();
+    if (calledAt - this.#startedAt > this.#store.rules.maxHandlerTime) return this.#giveUp();
+    this.#noteBlocking();
+    // Before the answer: a store may keep us waiting beyond the end. After a blocked event loop, only its answer
+    // tells whether anything is lost.
+    if (!this.lapsed) this.#abortOnLapse();
+    const answer = await this.#store.renew(this.#claim);
+    if (this.#stopped) return;
+    if (answer === false) return this.#lose();
+    if (answer === true) this.#extend(calledAt);
+    else this.#abortOnLapse();
+    this.#schedule();
+  }
+
+  #extend(from: number): void {
+    this.#endsAt = from + this.#store.rules.lease;
+    clearTimeout(this.#lapse);
+    this.#lapse = undefined;
+  }
+
+  #lose(): void {
+    this.lost = true;
+    const { claimant } = this.#store;
+    claimant.abort('CLAIM_LOST');
+    writeLog(claimant.log, 'error', {}, 'the claim was lost to another delivery while handlers ran');
+  }
+
+  /** From here on another delivery can run the event, although the handler still hangs. */
+  #giveUp(): void {
+    const { claimant } = this.#store;
+    claimant.abort('HANDLER_TIMEOUT');
+    const message = 'a handler has not settled within maxHandlerTime; its claim is no longer renewed';
+    writeLog(claimant.log, 'error', {}, message);
+  }
+
+  /** Handlers go on until the moment at which another delivery could start. */
+  #abortOnLapse(): void {
+    const left = Math.max(this.#endsAt - performance.now(), 0);
+    this.#lapse ??= setTimeout(() => this.#store.claimant.abort('CLAIM_LOST'), left);
+  }
+
+  /** A lease that ended before its renewal was due was not ended by the store. */
+  #noteBlocking(): void {
+    if (!this.lapsed || this.#lapse) return;
+    const overdueMs = Math.round(performance.now() - this.#endsAt);
+    const message = 'the event loop was blocked for longer than the lease';
+    writeLog(this.#store.claimant.log, 'warn', { overdueMs }, message);
+  }
+}

@@ -1,0 +1,24 @@
+// Why a delivery is refused: what a station returns instead of its value.
+import type { ErrorCode, Issue } from '../errors.js';
+
+/** Returned and never thrown: building an Error costs more than a delivery. */
+export class Rejection {
+  readonly code: ErrorCode;
+  /** What the operator should read in the log; never sent, and never holds a value from the request. */
+  readonly hint: string | undefined;
+  readonly issues: readonly Issue[] | undefined;
+  readonly retryAfterMs: number | undefined;
+  /** What user code threw, for programs only: it is neither logged nor sent. */
+  readonly cause: unknown;
+
+  constructor(
+    code: ErrorCode,
+    more: { hint?: string; issues?: readonly Issue[]; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    this.code = code;
+    this.hint = more.hint;
+    this.issues = more.issues;
+    this.retryAfterMs = more.retryAfterMs;
+    this.cause = more.cause;
+  }
+}

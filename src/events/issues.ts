@@ -1,0 +1,32 @@
+// What a schema found wrong with an event, in words that may be logged and answered to the sender.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Issue } from '../errors.js';
+
+/** How many issues of one event are reported. */
+const MOST_ISSUES = 20;
+
+/** Paths and expectations, never values. Messages only of our own schemas: others quote what they received. */
+export function toIssues(
+  issues: readonly StandardSchemaV1.Issue[],
+  prefix: readonly string[],
+  ours: boolean,
+): readonly Issue[] {
+  return issues.slice(0, MOST_ISSUES).map((issue) => ({
+    path: [...prefix, ...(issue.path ?? []).map(segment)].join('.'),
+    message: ours ? issue.message : expectation(issue),
+  }));
+}
+
+/** Keys of an open map may be a customer's words, so only what looks like a field name is shown. */
+function segment(part: PropertyKey | StandardSchemaV1.PathSegment): string {
+  const key = String(typeof part === 'object' ? part.key : part);
+  return /^(?:[a-z][a-z0-9_]{0,39}|\d{1,6})$/.test(key) ? key : '*';
+}
+
+/** zod, valibot and arktype set `expected`; it comes from the schema and quotes nothing of the event. */
+function expectation(issue: StandardSchemaV1.Issue): string {
+  const { expected } = issue as { expected?: unknown };
+  return typeof expected === 'string'
+    ? `expected ${expected}`.slice(0, 100)
+    : 'does not fit the declared schema';
+}

@@ -1,0 +1,86 @@
+// What a handler is given beside the event.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Delivery } from '../delivery/delivery.js';
+import type { Logger } from '../logger.js';
+import type { Claim } from '../stores/store.js';
+import type { HandlerContext } from './handler.js';
+
+/** The part of a claim that handlers come to see. */
+export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
+  readonly context?: object | undefined;
+}
+
+const RUN = Symbol('run');
+
+/** One call of a handler, as seen from its context. */
+export class HandlerRun {
+  readonly #delivery: Delivery;
+  #tookSignal = false;
+
+  constructor(delivery: Delivery) {
+    this.#delivery = delivery;
+  }
+
+  get signal(): AbortSignal {
+    this.#tookSignal = true;
+    return this.#delivery.signal;
+  }
+
+  get log(): Logger {
+    return this.#delivery.log;
+  }
+
+  /**
+   * Whether the handler may have given up: it could see that its delivery was aborted. When it returns after that,
+   * nothing tells whether the work is done, so it must run again.
+   */
+  get mayHaveGivenUp(): boolean {
+    return this.#tookSignal && this.#delivery.aborted;
+  }
+
+  /** @throws what a getter of the store's context throws */
+  context(attempt: Attempt): HandlerContext {
+    return new DeliveryContext(this, this.#delivery, attempt);
+  }
+}
+
+/**
+ * `signal` and `log` are made when they are asked for: most handlers use neither, and each costs more than the rest
+ * together. As properties of the context itself they are also in a copy, `{ ...context, db }`, and through the symbol
+ * they work on an object derived from it. All contexts share their two functions: an object literal with accessors
+ * takes 640 bytes for every delivery that waits, and this 70.
+ */
+class DeliveryContext implements HandlerContext {
+  static readonly #signal = {
+    enumerable: true,
+    get(this: DeliveryContext) {
+      return this[RUN].signal;
+    },
+  };
+  static readonly #log = {
+    enumerable: true,
+    get(this: DeliveryContext) {
+      return this[RUN].log;
+    },
+  };
+
+  declare readonly [RUN]: HandlerRun;
+  declare readonly signal: AbortSignal;
+  declare readonly log: Logger;
+  readonly rawBody: Buffer;
+  readonly headers: IncomingHttpHeaders;
+  readonly attempt: number;
+  readonly keyIndex: number;
+
+  constructor(run: HandlerRun, delivery: Delivery, { attempt, context }: Attempt) {
+    // First: a store adds to what handlers are given, and replaces nothing of it.
+    Object.assign(this, context);
+    this.rawBody = delivery.rawBody;
+    this.headers = delivery.headers;
+    this.attempt = attempt;
+    this.keyIndex = delivery.keyIndex ?? 0;
+    Object.defineProperty(this, RUN, { value: run });
+    Object.defineProperty(this, 'signal', DeliveryContext.#signal);
+    Object.defineProperty(this, 'log', DeliveryContext.#log);
+  }
+}

@@ -1,0 +1,154 @@
+// Which handlers an event has: patterns are resolved to names when a handler is registered.
+import { ConfigurationError, EventError } from '../errors.js';
+import { type Decoded, isEventName } from '../events/envelope.js';
+import type { Outcome } from '../observer.js';
+import { didYouMean } from '../options/nearest-name.js';
+import { show } from '../options/option-checks.js';
+import type { HandlerOptions } from './handler.js';
+
+/** A handler as registered, free of the types that the public methods hold it to. */
+export interface Registration {
+  /** As given, else the function's own name, else the pattern. */
+  readonly name: string;
+  /** What its success is remembered as across attempts; undefined for a handler that was given no name. */
+  readonly rememberedAs: string | undefined;
+  readonly run: (subject: never, context: never) => unknown;
+}
+
+/** The handlers of one event, what they are given, and the outcome when all of them resolve. */
+export interface Recipients {
+  readonly handlers: readonly Registration[];
+  readonly subject: unknown;
+  readonly outcome: Outcome;
+}
+
+/** Where a handler is registered. */
+interface Site {
+  /** For errors. */
+  readonly call: string;
+  /** Its name when neither the option nor the function gives one. */
+  readonly pattern: string;
+  /**
+   * Tells its success from that of another kind of handler with the same name: between two attempts an app may come
+   * to declare the event, or to accept its payload. No name has a space in it.
+   */
+  readonly kind?: 'unknown ' | 'invalid ';
+}
+
+const HANDLER_NAME = /^[!-~]{1,64}$/;
+
+export class Handlers {
+  readonly #declared: ReadonlyMap<string, Registration[]>;
+  readonly #unknown: Registration[] = [];
+  readonly #invalid: Registration[] = [];
+  #sealed = false;
+
+  constructor(eventNames: Iterable<string>) {
+    this.#declared = new Map([...eventNames].map((name) => [name, []]));
+  }
+
+  /** Who is to work on it, in the order of registration; on what; and what it comes to when all succeed. */
+  recipients({ status, event, rejection }: Decoded): Recipients {
+    switch (status) {
+      case 'declared':
+        return { handlers: this.#declared.get(event.event_name) ?? [], subject: event, outcome: 'processed' };
+      case 'unknown':
+        return { handlers: this.#unknown, subject: event, outcome: 'processed' };
+      case 'invalid':
+        return {
+          handlers: this.#invalid,
+          subject: new EventError(rejection?.issues ?? []),
+          outcome: 'ignored',
+        };
+      case 'ignored':
+        return { handlers: [], subject: event, outcome: 'ignored' };
+    }
+  }
+
+  /** From the first delivery on, what happens to an event must not depend on when it arrives. */
+  seal(): void {
+    this.#sealed = true;
+  }
+
+  on(pattern: string, handler: unknown, options?: HandlerOptions): void {
+    const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler, options);
+    const lists = this.#match(pattern);
+    for (const list of lists) refuseSameName(list, registration);
+    for (const list of lists) list.push(registration);
+  }
+
+  onUnknown(handler: unknown, options?: HandlerOptions): void {
+    const site = { call: 'onUnknown()', pattern: 'onUnknown', kind: 'unknown ' } as const;
+    const registration = this.#register(site, handler, options);
+    refuseSameName(this.#unknown, registration);
+    this.#unknown.push(registration);
+  }
+
+  onInvalid(handler: unknown, options?: HandlerOptions): void {
+    const site = { call: 'onInvalid()', pattern: 'onInvalid', kind: 'invalid ' } as const;
+    const registration = this.#register(site, handler, options);
+    refuseSameName(this.#invalid, registration);
+    this.#invalid.push(registration);
+  }
+
+  #match(pattern: string): Registration[][] {
+    if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
+      throw new ConfigurationError(
+        `${show(pattern)} is no event name or pattern. Give <resource>.<action>, <resource>.* or *.`,
+      );
+    }
+    const prefix = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
+    const names = [...this.#declared.keys()].filter(
+      (name) => pattern === '*' || name === pattern || (prefix !== undefined && name.startsWith(prefix)),
+    );
+    if (names.length > 0) return names.map((name) => this.#declared.get(name) ?? []);
+    const declared = [...this.#declared.keys()];
+    const patterns = declared.map((name) => `${name.slice(0, name.indexOf('.'))}.*`);
+    throw new ConfigurationError(
+      `No declared event matches "${pattern}".${didYouMean(pattern, [...declared, ...patterns])} ` +
+        `Declare it under the option events, or use onUnknown(). Declared: ${declared.join(', ')}.`,
+    );
+  }
+
+  #register({ call, pattern, kind }: Site, handler: unknown, options?: HandlerOptions): Registration {
+    if (this.#sealed) {
+      throw new ConfigurationError(
+        `${call} came after the first delivery. Register every handler before listening.`,
+      );
+    }
+    if (typeof handler !== 'function') {
+      throw new ConfigurationError(
+        `${call} was given ${show(handler)}. Give a function (event, context) => ….`,
+      );
+    }
+    const name = nameOf(call, options);
+    const run = handler as Registration['run'];
+    const rememberedAs = name === undefined ? undefined : `${kind ?? ''}${name}`;
+    return { name: name ?? (handler.name || pattern), rememberedAs, run };
+  }
+}
+
+/** Refuses a slip: without its name a handler would run again on every retry. */
+function nameOf(call: string, options: HandlerOptions = {}): string | undefined {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new ConfigurationError(
+      `${call} was given the options ${show(options)}. Give an object such as { name: 'receipt' }.`,
+    );
+  }
+  const unknown = Object.keys(options).find((option) => option !== 'name');
+  if (unknown !== undefined) {
+    throw new ConfigurationError(`${call}: Unknown option "${unknown}".${didYouMean(unknown, ['name'])}`);
+  }
+  const { name } = options;
+  if (name === undefined || (typeof name === 'string' && HANDLER_NAME.test(name))) return name;
+  throw new ConfigurationError(
+    `${call} has the name ${show(name)}. Give 1 to 64 printable ASCII characters.`,
+  );
+}
+
+function refuseSameName(list: readonly Registration[], { name, rememberedAs }: Registration): void {
+  if (rememberedAs === undefined || !list.some((other) => other.rememberedAs === rememberedAs)) return;
+  throw new ConfigurationError(
+    `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each a name of its own.`,
+  );
+}

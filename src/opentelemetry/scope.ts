@@ -1,3 +1,0 @@
-// What the spans and metrics are filed under.
-
-export const SCOPE = 'payment-webhooks';

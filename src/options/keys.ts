@@ -1,0 +1,59 @@
+// Where the private keys come from: an option, the environment, or a function called for each delivery.
+import type { IncomingHttpHeaders } from 'node:http';
+import { ConfigurationError } from '../errors.js';
+import { type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
+
+/** Called for each delivery that has a well-formed signature: secret managers, several accounts. */
+export type KeyFunction = (delivery: {
+  readonly headers: IncomingHttpHeaders;
+}) => string | readonly string[] | Promise<string | readonly string[]>;
+
+/** The keys that may have signed a delivery with these headers. May throw or reject where a function is called. */
+export type KeysOf = (headers: IncomingHttpHeaders) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
+
+export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
+
+/** Keys remembered at most; a function for more accounts than this makes some key objects again. */
+const MOST_CACHED = 1_000;
+
+/** @throws {ConfigurationError} when there is no key, or one that anyone could guess */
+export function resolveKeys(source: string | readonly string[] | KeyFunction | undefined): KeysOf {
+  if (typeof source === 'function') return fromFunction(source);
+  if (source !== undefined) return constantly(signingKeys(source));
+  const fromEnvironment = process.env[KEY_VARIABLE];
+  if (fromEnvironment === undefined) {
+    throw new ConfigurationError(
+      `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
+    );
+  }
+  return constantly([signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)]);
+}
+
+function constantly(keys: readonly SigningKey[]): KeysOf {
+  return () => keys;
+}
+
+function fromFunction(source: KeyFunction): KeysOf {
+  const known = new Map<string, SigningKey>();
+  const toKey = (given: PrivateKey) => signingKey(given, 'The key function returned a key that');
+  const remember = (given: PrivateKey): SigningKey => {
+    // The owner of bytes can change them, so only text is remembered.
+    if (typeof given !== 'string') return toKey(given);
+    const key = known.get(given) ?? toKey(given);
+    if (known.size >= MOST_CACHED) known.clear();
+    known.set(given, key);
+    return key;
+  };
+  const convert = (answer: PrivateKey | readonly PrivateKey[]): readonly SigningKey[] => {
+    const list = typeof answer === 'string' || answer instanceof Uint8Array ? [answer] : answer;
+    if (!Array.isArray(list) || list.length === 0)
+      throw new ConfigurationError('The key function returned no key.');
+    return list.map(remember);
+  };
+  return (headers) => {
+    const answer = source({ headers });
+    return typeof (answer as { then?: unknown } | undefined)?.then === 'function'
+      ? Promise.resolve(answer).then(convert)
+      : convert(answer as string | readonly string[]);
+  };
+}

@@ -1,0 +1,115 @@
+// One check for each kind of option: the value as it is used, or an error that says what to give instead.
+import { constants } from 'node:buffer';
+import { parse as parseSize } from 'bytes';
+import { ConfigurationError } from '../errors.js';
+import { isLogger, type Logger, silentLogger } from '../logger.js';
+import type { Observer } from '../observer.js';
+import type { IdempotencyStore } from '../stores/store.js';
+import { LONGEST_TIMER, parseDuration } from './duration.js';
+
+/** What happens to events by their `sandbox` flag. */
+export type SandboxPolicy = 'accept' | 'ignore' | 'only';
+
+export function milliseconds(option: string, value: unknown, least: number): number {
+  const ms = parseDuration(value);
+  if (ms !== undefined && ms >= least && ms <= LONGEST_TIMER) return ms;
+  throw new ConfigurationError(
+    `${option} is ${show(value)}. Give milliseconds from ${least} to ${LONGEST_TIMER.toLocaleString('en')}, or text like "10s".`,
+  );
+}
+
+export function wholeNumber(option: string, value: unknown, least: number): number {
+  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
+  throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
+}
+
+/** JSON is parsed from text, and this is the longest text that Node can hold: 2²⁹ − 24 characters. */
+const LARGEST_BODY = constants.MAX_STRING_LENGTH;
+
+/** `bytes` would also take what only begins with a number, and raw-body takes what it cannot read for no limit. */
+const SIZE = /^\d+(?:\.\d+)? *(?:b|kb|mb|gb|tb)?$/i;
+
+export function bodyLimit(value: unknown): number {
+  const text = typeof value === 'string' && SIZE.test(value.trim()) ? value.trim() : undefined;
+  const size = text === undefined ? value : parseSize(text);
+  if (Number.isSafeInteger(size) && (size as number) > LARGEST_BODY) {
+    throw new ConfigurationError(
+      `limit is ${show(value)}. Give at most ${LARGEST_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
+    );
+  }
+  if (Number.isSafeInteger(size) && (size as number) >= 1) return size as number;
+  throw new ConfigurationError(
+    `limit is ${show(value)}. Give a number of bytes above 0, or text like "256kb" or "1mb".`,
+  );
+}
+
+export function headerName(value: unknown): string {
+  if (typeof value === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)) return value.toLowerCase();
+  throw new ConfigurationError(
+    `signatureHeader is ${show(value)}. Give the name of a header, like "X-SERVICE-SIGNATURE".`,
+  );
+}
+
+export function sandboxPolicy(value: unknown): SandboxPolicy {
+  if (value === 'accept' || value === 'ignore' || value === 'only') return value;
+  throw new ConfigurationError(`sandbox is ${show(value)}. Give "accept", "ignore" or "only".`);
+}
+
+export function namespace(value: unknown): string {
+  if (typeof value === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(value)) return value;
+  throw new ConfigurationError(
+    `namespace is ${show(value)}. Give 1 to 64 letters, digits, dots, underscores or hyphens.`,
+  );
+}
+
+/** Values by name. A list or a Map has no keys, so it would pass for an empty object. */
+export function byName<Value extends object>(
+  option: string,
+  value: Value | undefined,
+  content: string,
+): Value {
+  if (value === undefined) return {} as Value;
+  if (typeof value === 'object' && value !== null && !(Symbol.iterator in value)) return value;
+  const got = typeof value === 'object' && value !== null ? 'a list or a Map' : show(value);
+  throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
+}
+
+export function store(store: unknown): IdempotencyStore<object> | undefined {
+  if (store === undefined) return undefined;
+  if (typeof (store as { claim?: unknown } | null)?.claim === 'function')
+    return store as IdempotencyStore<object>;
+  throw new ConfigurationError(
+    `store is ${show(store)}. Give a store such as memoryStore(), or false to remember nothing.`,
+  );
+}
+
+export function logger(logger: unknown): Logger | undefined {
+  if (logger === undefined) return undefined;
+  if (logger === false) return silentLogger;
+  if (isLogger(logger)) return logger;
+  throw new ConfigurationError(
+    `logger is ${show(logger)}. Give a logger with info(), warn() and error(), or false for silence.`,
+  );
+}
+
+export function observer(observer: unknown): Observer | undefined {
+  if (observer === undefined) return undefined;
+  if (typeof observer === 'object' && observer !== null) {
+    const wrong = ['around', 'handler', 'settled'].find((method) => {
+      const value = (observer as Record<string, unknown>)[method];
+      return value !== undefined && typeof value !== 'function';
+    });
+    if (wrong === undefined) return observer as Observer;
+  }
+  throw new ConfigurationError(
+    `observer is ${show(observer)}. Give an object with functions around, handler or settled.`,
+  );
+}
+
+/** A value for an error message: text and numbers as they are, of anything else only the kind. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
+    return String(value);
+  return Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
+}

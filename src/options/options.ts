@@ -1,0 +1,172 @@
+// The options of `receiver()`: what each means, what it is when left out, and what is refused.
+import { ConfigurationError } from '../errors.js';
+import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from '../events/event.js';
+import type { Handler, Matching, Pattern } from '../handlers/handler.js';
+import { Handlers } from '../handlers/handlers.js';
+import type { Logger } from '../logger.js';
+import type { Observer } from '../observer.js';
+import type { IdempotencyStore } from '../stores/store.js';
+import { type KeyFunction, type KeysOf, resolveKeys } from './keys.js';
+import * as check from './option-checks.js';
+import { warnOfOptions } from './option-warnings.js';
+import { refuseUnknownOptions } from './unknown-option.js';
+
+/** Handlers by pattern, as the option `handlers` takes them. */
+export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends object = {}> = {
+  readonly [P in Pattern<Events>]?: Handler<EventOf<Matching<P, Events>, Events>, Extra>;
+};
+
+/** Every option may be left out, and an unknown one is refused. */
+export interface ReceiverOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
+  /**
+   * The account's private key; a list of which any may have signed (rotation, live and sandbox); or a function
+   * (secret managers, several accounts). @default process.env.SERVICE_PRIVATE_KEY
+   */
+  readonly privateKey?: string | readonly string[] | KeyFunction | undefined;
+  /** Name of the header that carries the signature at the service. @default 'X-SERVICE-SIGNATURE' */
+  readonly signatureHeader?: string | undefined;
+  /**
+   * A Standard Schema (zod, valibot, arktype, …) for the payload of each further event; naming a built-in event
+   * replaces its schema.
+   * @example { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ id: z.string() }) }) }
+   */
+  readonly events?: Events | undefined;
+  /** Handlers by pattern: the same as calling `on` for each. */
+  readonly handlers?: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>> | undefined;
+  /**
+   * Events whose `sandbox` is true: `'accept'`, `'ignore'` (answered 200, no handler runs), or `'only'` (live ones
+   * are ignored: a staging server). @default 'accept'
+   */
+  readonly sandbox?: check.SandboxPolicy | undefined;
+  /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
+  readonly store?: IdempotencyStore<Extra> | false | undefined;
+  /** Separates receivers that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
+  readonly namespace?: string | undefined;
+  /** How long a claim outlives a crashed process: milliseconds, or text like `'30s'`. @default 30_000 */
+  readonly lease?: number | string | undefined;
+  /** Largest body: bytes, or text like `'256kb'` (1 kb = 1,024 bytes). @default '256kb' */
+  readonly limit?: number | string | undefined;
+  /** For the whole body to arrive: milliseconds, or text like `'10s'`. @default 10_000 */
+  readonly bodyTimeout?: number | string | undefined;
+  /**
+   * How long handlers may take before the delivery is answered 503 while they go on: milliseconds, or text like `'10s'`;
+   * 0: none. @default 10_000
+   */
+  readonly timeout?: number | string | undefined;
+  /** How long a claim is renewed while a handler has not settled: milliseconds, or text like `'5m'`. @default 300_000 */
+  readonly maxHandlerTime?: number | string | undefined;
+  /** For one call of the store or of the key function: milliseconds, or text like `'2s'`. @default 2_000 */
+  readonly storeTimeout?: number | string | undefined;
+  /** Deliveries at once; more are answered 503 before their body is read. @default 1_000 */
+  readonly maxInFlight?: number | undefined;
+  /** Any pino-compatible logger; `false` for silence. @default req.log of pino-http, else a pino logger */
+  readonly logger?: Logger | false | undefined;
+  /** Told of every delivery; see `openTelemetry()`. */
+  readonly observer?: Observer | undefined;
+}
+
+/** What an option is when left out: the one list of options, and the compiler insists that it is whole. */
+export const DEFAULTS = {
+  privateKey: undefined,
+  signatureHeader: 'X-SERVICE-SIGNATURE',
+  events: undefined,
+  handlers: undefined,
+  sandbox: 'accept',
+  store: undefined,
+  namespace: 'default',
+  lease: 30_000,
+  limit: '256kb',
+  bodyTimeout: 10_000,
+  timeout: 10_000,
+  maxHandlerTime: 300_000,
+  storeTimeout: 2_000,
+  maxInFlight: 1_000,
+  logger: undefined,
+  observer: undefined,
+} as const satisfies Record<keyof ReceiverOptions, unknown>;
+
+/** What the stations read. */
+export interface Configuration {
+  readonly keys: KeysOf;
+  /** Lower case, as Node spells header names. */
+  readonly signatureHeader: string;
+  readonly events: EventRegistry;
+  readonly handlers: Handlers;
+  readonly sandbox: check.SandboxPolicy;
+  readonly store: IdempotencyStore<object> | undefined;
+  readonly namespace: string;
+  /** Bytes. */
+  readonly limit: number;
+  /** This and all that follow in milliseconds. */
+  readonly bodyTimeout: number;
+  /** Never 0: without a timeout a delivery ends with the claim that protects it. */
+  readonly timeout: number;
+  readonly maxHandlerTime: number;
+  readonly storeTimeout: number;
+  readonly lease: number;
+  readonly maxInFlight: number;
+  /** As given; undefined lets each request's own logger come first. */
+  readonly logger: Logger | undefined;
+  readonly observer: Observer | undefined;
+  /** Whether it matters how each handler fared. */
+  readonly reports: boolean;
+}
+
+/** @throws {ConfigurationError} naming the option, what it got and what it takes */
+export function resolveOptions<Events extends EventSchemas, Extra extends object>(
+  options: ReceiverOptions<Events, Extra>,
+  defaultStore: () => IdempotencyStore,
+): Configuration {
+  refuseUnknown(options);
+  const given = withDefaults(options);
+  const events = declareEvents(options.events);
+  const handlers = new Handlers(events.keys());
+  const byPattern = check.byName('handlers', options.handlers, 'functions by pattern');
+  for (const [pattern, handler] of Object.entries(byPattern)) handlers.on(pattern, handler);
+  const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
+  const logger = check.logger(given.logger);
+  const observer = check.observer(given.observer);
+  const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);
+  const configuration = {
+    keys: resolveKeys(options.privateKey),
+    signatureHeader: check.headerName(given.signatureHeader),
+    events,
+    handlers,
+    sandbox: check.sandboxPolicy(given.sandbox),
+    store,
+    namespace: check.namespace(given.namespace),
+    limit: check.bodyLimit(given.limit),
+    bodyTimeout: check.milliseconds('bodyTimeout', given.bodyTimeout, 1),
+    timeout: check.milliseconds('timeout', given.timeout, 0) || maxHandlerTime,
+    maxHandlerTime,
+    storeTimeout: check.milliseconds('storeTimeout', given.storeTimeout, 1),
+    lease: check.milliseconds('lease', given.lease, 1),
+    maxInFlight: check.wholeNumber('maxInFlight', given.maxInFlight, 1),
+    logger,
+    observer,
+    reports: observer?.settled !== undefined,
+  };
+  warnOfOptions(configuration, options.sandbox === undefined);
+  return configuration;
+}
+
+type Given = { readonly [Option in keyof typeof DEFAULTS]: unknown };
+
+function withDefaults(options: object): Given {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...DEFAULTS, ...Object.fromEntries(given) };
+}
+
+function refuseUnknown(options: object): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    // Text is most likely the private key itself, so it is not shown.
+    const got = typeof options === 'string' ? 'text' : check.show(options);
+    throw new ConfigurationError(`receiver() was given ${got}. Give an object of options, or nothing.`);
+  }
+  if ('method' in options && 'socket' in options) {
+    throw new ConfigurationError(
+      "receiver() was given a request. Call it when you mount it: app.post('/hooks', receiver()), not app.post('/hooks', receiver).",
+    );
+  }
+  refuseUnknownOptions(options, Object.keys(DEFAULTS));
+}

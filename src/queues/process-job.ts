@@ -1,0 +1,96 @@
+// Processes a job: takes its delivery through the remaining stations, which are decode, dedupe and dispatch.
+import { AsyncResource } from 'node:async_hooks';
+import { Delivery, type Result } from '../delivery/delivery.js';
+import { DeliveryLog } from '../delivery/delivery-log.js';
+import { DigestFingerprint } from '../delivery/fingerprint.js';
+import { Rejection } from '../delivery/rejection.js';
+import { defaultLogger } from '../options/default-logger.js';
+import type { Configuration } from '../options/options.js';
+import { decodeEvent } from '../receiver/decode-event.js';
+import { dedupeDelivery } from '../receiver/dedupe-delivery.js';
+import { dispatchEvent } from '../receiver/dispatch-event.js';
+import { unpack } from './queued-delivery.js';
+
+/** The part of a job that is used. */
+export interface QueuedJob {
+  readonly data: unknown;
+  readonly queueName: string;
+  /** How often a worker has started it, including now. */
+  readonly attemptsStarted: number;
+}
+
+/** The configuration of a receiver, without what applies before a delivery is queued. */
+export type JobConfiguration = Omit<
+  Configuration,
+  'keys' | 'signatureHeader' | 'limit' | 'bodyTimeout' | 'maxInFlight'
+>;
+
+export interface ProcessedDelivery {
+  readonly result: Result;
+  readonly delivery: Delivery;
+}
+
+/** The receiver checked that key and event have the same mode before it queued the delivery. */
+const ALREADY_CHECKED = { sandbox: false } as const;
+
+export class JobProcessor {
+  readonly #c: JobConfiguration;
+  readonly #log = new DeliveryLog();
+
+  constructor(c: JobConfiguration) {
+    this.#c = c;
+  }
+
+  /** Never rejects. @param signal aborts when the worker cancels the job */
+  async process(job: QueuedJob, signal: AbortSignal | undefined): Promise<ProcessedDelivery> {
+    const packed = unpack(job.data);
+    const delivery = new Delivery(packed?.headers ?? {}, this.#c.logger ?? defaultLogger());
+    delivery.keyIndex = packed?.keyIndex ?? 0;
+    delivery.attempt = job.attemptsStarted;
+    // Bound: a job is cancelled in the async context of its caller.
+    const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
+    if (signal?.aborted) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    const result = await this.#run(delivery, packed?.rawBody, job).catch(broken);
+    this.#log.settled(delivery, result);
+    void delivery.deduped?.late?.then((late) => this.#log.late(delivery, late));
+    return { result, delivery };
+  }
+
+  async #run(delivery: Delivery, bytes: Buffer | undefined, job: QueuedJob): Promise<Result> {
+    if (!bytes) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
+    delivery.rawBody = bytes;
+    const decoded = await decodeEvent(bytes, ALREADY_CHECKED, this.#c);
+    if (decoded instanceof Rejection) return decoded;
+    delivery.decoded = decoded;
+    if (decoded.rejection) return decoded.rejection;
+    // The receiver was told to queue this event, and another worker may declare it.
+    if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
+    const { handlers, subject, outcome } = this.#c.handlers.recipients(decoded);
+    if (handlers.length === 0) return 'ignored';
+    delivery.deduped = await dedupeDelivery(delivery, this.#rulesOf(job), {
+      fingerprint: new DigestFingerprint(bytes),
+      outcome,
+      run: (claim, onPending) => {
+        const attempt = this.#c.store ? claim : { attempt: job.attemptsStarted, finished: [] };
+        return dispatchEvent(handlers, { delivery, attempt, subject, onPending }, this.#c);
+      },
+    });
+    return delivery.deduped.result;
+  }
+
+  /**
+   * Receivers and workers may share one store. If they shared its keys too, an event completed by one would be a
+   * duplicate to all others. No namespace contains a slash.
+   */
+  #rulesOf({ queueName }: QueuedJob): JobConfiguration {
+    return { ...this.#c, namespace: `${encodeURIComponent(queueName)}/${this.#c.namespace}` };
+  }
+}
+
+const NOT_QUEUED = 'The job has no delivery. Add jobs to this queue with enqueue() only.';
+const UNDECLARED = 'This event is not declared here. Declare it with the option events of processor().';
+
+function broken(cause: unknown): Rejection {
+  return new Rejection('HANDLER_FAILED', { hint: 'The processor itself failed.', cause });
+}

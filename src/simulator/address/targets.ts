@@ -1,0 +1,136 @@
+// The targets that webhooks may have: checked when a webhook is registered, and again for every connection.
+import dns, { type LookupAddress } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { after } from '../real-time.js';
+import { addressKind, isLoopback, isSameAddress } from './address-kind.js';
+
+/** A webhook's URL in the parts that a request needs. */
+export interface Target {
+  readonly secure: boolean;
+  readonly hostname: string;
+  readonly port: number;
+  readonly path: string;
+  /** Name and port, as in the Host header. */
+  readonly host: string;
+  /** Why the simulator does not connect to this IP address: an address needs no lookup that would check it. */
+  readonly refusal: string | undefined;
+  /** Checks the addresses that a name resolves to. */
+  readonly lookup: LookupFunction;
+}
+
+/** The simulator refused to connect to the address. */
+export class TargetNotAllowed extends Error {
+  readonly code = 'TARGET_REFUSED';
+}
+
+// A resolver that does not answer must not hold up a registration; the connection is checked again.
+const LOOKUP_TIMEOUT_MS = 2_000;
+const MAX_URL_LENGTH = 2_048;
+const MAX_CACHED = 1_000;
+
+/** What is wrong with the URL of a webhook; undefined for a valid one. */
+export function urlError(url: unknown): string | undefined {
+  if (typeof url !== 'string' || url === '') return 'The url is required and must be text.';
+  if (url.length > MAX_URL_LENGTH) return `The url is longer than ${MAX_URL_LENGTH} characters.`;
+  // The URL parser would silently drop line breaks and tabs.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
+  if (/[\u0000-\u0020\u007f]/.test(url)) return 'The url contains white space or a control character.';
+  if (!URL.canParse(url)) return 'The url must be an absolute URL, such as http://127.0.0.1:3000/hooks.';
+  // The URL parser would take the path of http:/hooks for a host.
+  if (!/^https?:\/\/[^/\\]/i.test(url)) return 'The url must begin with http:// or https://, and a host.';
+  const { username, password } = new URL(url);
+  if (username || password) return 'The url must not contain a user name or password.';
+  return undefined;
+}
+
+export class Targets {
+  readonly #allowed: ReadonlySet<string>;
+  readonly #cache = new Map<string, Target>();
+  /** Where the simulator listens, on loopback or everywhere: it must not deliver to itself. */
+  own = { port: 0, everywhere: false };
+
+  constructor(allowed: readonly string[]) {
+    this.#allowed = new Set(allowed.map((host) => host.replace(/^\[|\]$/g, '')));
+  }
+
+  /** Why a webhook may not have this URL. A name that does not resolve may do so later. */
+  async refusal(url: string): Promise<string | undefined> {
+    const { hostname, port, refusal } = this.of(url);
+    if (isIP(hostname)) return refusal;
+    return this.#firstRefusal(hostname, await lookUp(hostname), port);
+  }
+
+  /** @throws {TypeError} for text that is not a URL: call {@link urlError} first */
+  of(url: string): Target {
+    const known = this.#cache.get(url);
+    if (known) return known;
+    const { protocol, port: portText, pathname, search, host, hostname: bracketed } = new URL(url);
+    const secure = protocol === 'https:';
+    const hostname = bracketed.replace(/^\[|\]$/g, '');
+    const port = portText === '' ? (secure ? 443 : 80) : Number(portText);
+    const refusal = isIP(hostname) ? this.#refusalOf(hostname, hostname, port) : undefined;
+    const path = pathname + search;
+    const target = { secure, hostname, port, path, host, refusal, lookup: this.#checkedLookup(port) };
+    if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
+    this.#cache.set(url, target);
+    return target;
+  }
+
+  /** Connections use only addresses that passed the check, also when a name now resolves to other ones. */
+  #checkedLookup(port: number): LookupFunction {
+    return (hostname, options, callback) => {
+      dns.lookup(hostname, { ...options, all: true }, (error, addresses) => {
+        const refusal = error ? undefined : this.#firstRefusal(hostname, addresses, port);
+        const first = addresses?.[0];
+        if (error) callback(error, '');
+        else if (refusal || !first) callback(new TargetNotAllowed(refusal ?? 'The name has no address.'), '');
+        else if (options.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      });
+    };
+  }
+
+  #firstRefusal(host: string, addresses: readonly LookupAddress[], port: number): string | undefined {
+    for (const { address } of addresses) {
+      const refusal = this.#refusalOf(host, address, port);
+      if (refusal) return refusal;
+    }
+    return undefined;
+  }
+
+  #refusalOf(host: string, address: string, port: number): string | undefined {
+    const kind = addressKind(address);
+    const shown = host === address ? host : `${host} (${address})`;
+    if (kind === 'never') {
+      return `The simulator never connects to ${shown}: link-local, metadata and special addresses are refused.`;
+    }
+    if (port === this.own.port && this.#isOwn(address)) {
+      return "This is the simulator's own address. Give the URL of your endpoint.";
+    }
+    const name = host.toLowerCase().replace(/\.$/, '');
+    if (kind === 'near' || this.#allowed.has(name) || this.#allowed.has(address)) return undefined;
+    return (
+      `The simulator connects only to this machine and private networks, and ${shown} is public. ` +
+      `To allow it, start the simulator with --allow-target ${name}, or with allowTargets in a program.`
+    );
+  }
+
+  #isOwn(address: string): boolean {
+    return isLoopback(address) || (this.own.everywhere && isOfThisMachine(address));
+  }
+}
+
+function isOfThisMachine(address: string): boolean {
+  return Object.values(networkInterfaces()).some((all) =>
+    all?.some((one) => isSameAddress(one.address, address)),
+  );
+}
+
+/** The addresses of a name; none when it does not resolve in time. */
+function lookUp(hostname: string): Promise<LookupAddress[]> {
+  return new Promise((resolve) => {
+    after(LOOKUP_TIMEOUT_MS, () => resolve([]));
+    dns.lookup(hostname, { all: true }, (error, addresses) => resolve(error ? [] : addresses));
+  });
+}

@@ -1,0 +1,84 @@
+// Finds deliveries by conditions, and waits for one.
+import {
+  type DeliveryStatus,
+  deliveryStatuses,
+  type SimulatedDelivery,
+} from '../delivery/simulated-delivery.js';
+import { isEventPattern, matchesEvent } from '../event-pattern.js';
+import { after, cancel } from '../real-time.js';
+import type { SimulatorStore } from '../simulator-store.js';
+import { HttpError } from './http-error.js';
+
+/** Every given condition must hold. */
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus | readonly DeliveryStatus[];
+  /** An event name or a pattern. */
+  readonly event?: string;
+  /** The id of a webhook. */
+  readonly webhook?: string;
+  /** The id of the delivery. */
+  readonly id?: string;
+  /** Text in the delivery's id, event id, event name or URL, in upper or lower case. */
+  readonly q?: string;
+}
+
+/** The conditions of a delivery to wait for. */
+export interface WaitFilter extends DeliveryFilter {
+  /** The number of an attempt that must be settled. Without it and `status`, the delivery must be finished. */
+  readonly attempt?: number;
+}
+
+export type Matches = (delivery: SimulatedDelivery) => boolean;
+
+/** @throws {HttpError} for an unknown status or an invalid event pattern */
+export function deliveryFilter({ status, event, webhook, id, q }: DeliveryFilter): Matches {
+  const statuses = status === undefined ? undefined : [status].flat();
+  if (statuses?.some((name) => !deliveryStatuses.includes(name)))
+    throw HttpError.invalid({ status: [`The status must be one of ${deliveryStatuses.join(', ')}.`] });
+  if (event !== undefined && !isEventPattern(event)) {
+    throw HttpError.invalid({
+      event: ['The event must be an event name or a pattern such as "transaction.*".'],
+    });
+  }
+  const text = q?.toLowerCase();
+  return (delivery) =>
+    (!statuses || statuses.includes(delivery.status)) &&
+    (event === undefined || matchesEvent(event, delivery.event.name)) &&
+    (webhook === undefined || delivery.webhookId === webhook) &&
+    (id === undefined || delivery.id === id) &&
+    (!text || searchText(delivery).includes(text));
+}
+
+/** @throws {HttpError} as {@link deliveryFilter} */
+export function waitFilter({ attempt, ...filter }: WaitFilter): Matches {
+  const matches = deliveryFilter(filter);
+  if (attempt !== undefined) return (delivery) => matches(delivery) && delivery.nextNumber > attempt;
+  return filter.status === undefined ? (delivery) => matches(delivery) && delivery.finished : matches;
+}
+
+/** The oldest delivery that matches, or the next one to come; undefined after the timeout or an abort. */
+export function waitForDelivery(
+  store: SimulatorStore,
+  matches: Matches,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<SimulatedDelivery | undefined> {
+  const known = store.allDeliveries().find(matches);
+  if (known) return Promise.resolve(known);
+  return new Promise((resolve) => {
+    const finish = (delivery?: SimulatedDelivery) => {
+      cancel(timer);
+      unwatch();
+      resolve(delivery);
+    };
+    const timer = after(timeoutMs, finish);
+    const unwatch = store.watch((change) => {
+      if (change.kind === 'delivery' && matches(change.delivery)) finish(change.delivery);
+    });
+    signal?.addEventListener('abort', () => finish());
+  });
+}
+
+function searchText({ id, event, url }: SimulatedDelivery): string {
+  return `${id}\n${event.id}\n${event.name}\n${url}`.toLowerCase();
+}

@@ -1,0 +1,78 @@
+// What the routes share: JSON bodies, parameters, and handlers that may be asynchronous under Express 4 too.
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import type { Service } from '../service.js';
+import { HttpError } from './http-error.js';
+
+export const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Refuses writes of another content type: a form, or a script of another origin, can send those unasked. */
+export const requireJson: RequestHandler = (request, _response, next) => {
+  const type = request.headers['content-type'];
+  const isJson = type?.split(';')[0]?.trim().toLowerCase() === 'application/json';
+  const hasNoBody = request.method === 'DELETE' && type === undefined;
+  if (READ_METHODS.has(request.method) || hasNoBody || isJson) next();
+  else next(new HttpError(415, 'Send this request with Content-Type: application/json.'));
+};
+
+export const readJson: RequestHandler = express.json({ limit: '1mb', inflate: false });
+
+/** A handler whose error, thrown or rejected, goes to the error handler. */
+export function route(work: (request: Request, response: Response) => unknown): RequestHandler {
+  return (request, response, next) => {
+    Promise.resolve(work(request, response)).catch(next);
+  };
+}
+
+/** A change: answered with what `work` returns once it would survive a crash. 204 has no body. */
+export function change(
+  service: Service,
+  status: number,
+  work: (request: Request, response: Response) => unknown,
+): RequestHandler {
+  return route(async (request, response) => {
+    const body = await work(request, response);
+    await service.saved();
+    response.status(status);
+    if (status === 204) response.end();
+    else response.json(body);
+  });
+}
+
+/** Adds a route that changes something; see {@link change}. */
+export type WriteRoute = (
+  method: 'post' | 'put' | 'delete',
+  path: string,
+  status: number,
+  work: (request: Request) => unknown,
+) => void;
+
+export function writeRoutes(router: Router, service: Service): WriteRoute {
+  return (method, path, status, work) => router[method](path, change(service, status, work));
+}
+
+/** The fields of the body. @throws {HttpError} for a body that is not an object */
+export function fieldsOf({ body }: Request): { readonly [field: string]: unknown } {
+  if (body === undefined || body === null) return {};
+  if (typeof body !== 'object' || Array.isArray(body))
+    throw new HttpError(422, 'The body must be a JSON object.');
+  return body;
+}
+
+/** A path parameter. */
+export function param(request: Request, name: string): string {
+  return String(request.params[name]);
+}
+
+/** The query, read the same way under every version of Express. */
+export function queryOf(request: Request): URLSearchParams {
+  return new URL(request.originalUrl, 'http://localhost').searchParams;
+}
+
+export function methodNotAllowed(...allowed: string[]): RequestHandler {
+  return (_request, response, next) => {
+    response.set('Allow', allowed.join(', '));
+    next(new HttpError(405, `Use ${allowed.join(' or ')} for this path.`));
+  };
+}
+
+export const notFound: RequestHandler = (_request, _response, next) => next(new HttpError(404, 'Not found.'));

@@ -1,0 +1,93 @@
+// The API of the service, at the documented paths and under the sandbox prefix (spec: Endpoints).
+import express, { type RequestHandler, type Response, type Router } from 'express';
+import { type Accounts, type Caller, forbidden } from '../accounts.js';
+import type { Scope } from '../seeds.js';
+import type { Service } from '../service.js';
+import { codec } from './codec.js';
+import { HttpError } from './http-error.js';
+import {
+  change,
+  fieldsOf,
+  methodNotAllowed,
+  notFound,
+  param,
+  readJson,
+  requireJson,
+  route,
+} from './route.js';
+
+/** The router of one prefix: live keys work at one, sandbox keys at the other. */
+export function serviceApi(service: Service, sandbox: boolean): Router {
+  const router = express.Router();
+  // First, also for an unknown path: 401 tells nothing else.
+  router.use(authenticate(service.accounts, sandbox));
+  router
+    .route('/account/me')
+    .get(
+      permit('account:read'),
+      route((_request, response) => response.json(codec.account(callerOf(response).account))),
+    )
+    .all(methodNotAllowed('GET'));
+  webhookRoutes(router, service);
+  router.use(notFound);
+  return router;
+}
+
+function webhookRoutes(router: Router, service: Service): void {
+  const { store, registrations } = service;
+  router
+    .route('/webhooks')
+    .get(
+      permit('webhooks:read'),
+      route((_request, response) => response.json(codec.webhooks(store.webhooksOf(accountId(response))))),
+    )
+    .post(
+      permit('webhooks:write'),
+      change(service, 201, async (request, response) => {
+        const input = codec.readWebhook(fieldsOf(request));
+        return codec.webhook(await registrations.create(accountId(response), input));
+      }),
+    )
+    .all(methodNotAllowed('GET', 'POST'));
+  router
+    .route('/webhooks/:id')
+    .put(
+      permit('webhooks:write'),
+      change(service, 200, async (request, response) => {
+        const input = codec.readWebhook(fieldsOf(request));
+        return codec.webhook(await registrations.update(accountId(response), param(request, 'id'), input));
+      }),
+    )
+    .delete(
+      permit('webhooks:write'),
+      change(service, 204, (request, response) =>
+        registrations.delete(accountId(response), param(request, 'id')),
+      ),
+    )
+    .all(methodNotAllowed('PUT', 'DELETE'));
+}
+
+function authenticate(accounts: Accounts, sandbox: boolean): RequestHandler {
+  return (request, response, next) => {
+    const caller = accounts.authenticate(request.headersDistinct.authorization ?? [], sandbox);
+    response.locals.caller = caller;
+    next(caller ? undefined : new HttpError(401, 'Unauthenticated.'));
+  };
+}
+
+/** Checks the permission before the body is read. */
+function permit(scope: Scope): RequestHandler[] {
+  const check: RequestHandler = (_request, response, next) => {
+    const reason = forbidden(callerOf(response), scope);
+    next(reason === undefined ? undefined : new HttpError(403, reason));
+  };
+  return [check, requireJson, readJson];
+}
+
+function callerOf(response: Response): Caller {
+  return response.locals.caller as Caller;
+}
+
+function accountId(response: Response): string {
+  return callerOf(response).account.id;
+}

@@ -1,0 +1,76 @@
+// The state of the page, and how each message from the simulator changes it.
+import type { Fault, Row, Sample, Settings, Webhook } from './api-types.js';
+
+export interface State {
+  /** `lost`: what is shown may be out of date. */
+  readonly connection: 'connecting' | 'live' | 'lost';
+  /** Whether the lists arrived at least once. */
+  readonly loaded: boolean;
+  readonly settings: Settings | undefined;
+  /** How far the simulator's clock is ahead of this browser's, in milliseconds. */
+  readonly skew: number;
+  /** Newest first. */
+  readonly rows: readonly Row[];
+  readonly webhooks: readonly Webhook[];
+  readonly faults: readonly Fault[];
+  readonly samples: readonly Sample[];
+}
+
+/** A message of the stream, or a change of the connection. */
+export type Message =
+  | { readonly type: 'hello'; readonly data: Settings; readonly at: number }
+  | { readonly type: 'lists'; readonly data: Pick<State, 'rows' | 'webhooks' | 'faults' | 'samples'> }
+  | { readonly type: 'deliveries'; readonly data: readonly Row[] }
+  | { readonly type: 'removed'; readonly data: readonly string[] }
+  | { readonly type: 'webhooks'; readonly data: readonly Webhook[] }
+  | { readonly type: 'faults'; readonly data: readonly Fault[] }
+  | { readonly type: 'clock'; readonly data: { readonly now: string } }
+  | { readonly type: 'reset' }
+  | { readonly type: 'lost' };
+
+export const initialState: State = {
+  connection: 'connecting',
+  loaded: false,
+  settings: undefined,
+  skew: 0,
+  rows: [],
+  webhooks: [],
+  faults: [],
+  samples: [],
+};
+
+export function reduce(state: State, message: Message): State {
+  switch (message.type) {
+    case 'hello':
+      return { ...state, settings: message.data, skew: Date.parse(message.data.now) - message.at };
+    case 'lists':
+      return { ...state, ...message.data, connection: 'live', loaded: true };
+    case 'deliveries':
+      return { ...state, rows: merge(state.rows, message.data) };
+    case 'removed': {
+      const removed = new Set(message.data);
+      return { ...state, rows: state.rows.filter((row) => !removed.has(row.id)) };
+    }
+    case 'webhooks':
+      return { ...state, webhooks: message.data };
+    case 'faults':
+      return { ...state, faults: message.data };
+    case 'clock':
+      return { ...state, settings: state.settings && { ...state.settings, now: message.data.now } };
+    case 'reset':
+      return { ...state, rows: [], webhooks: [], faults: [] };
+    case 'lost':
+      return { ...state, connection: 'lost' };
+  }
+}
+
+/** Replaces known rows in place. New ones, which arrive oldest first, go to the front. */
+function merge(rows: readonly Row[], changed: readonly Row[]): readonly Row[] {
+  const added = new Map(changed.map((row) => [row.id, row]));
+  const merged = rows.map((row) => {
+    const replacement = added.get(row.id);
+    added.delete(row.id);
+    return replacement ?? row;
+  });
+  return [...[...added.values()].reverse(), ...merged];
+}

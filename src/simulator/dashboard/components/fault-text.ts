@@ -1,0 +1,55 @@
+// Faults in words: one that is active, what each kind does, and what it does to the signature.
+import type { Fault, FaultKind, Webhook } from '../api/api-types.js';
+import { shortUrl } from './format.js';
+
+/** What, to which deliveries, how often. */
+export function faultText(fault: Fault, webhooks: readonly Webhook[]): string {
+  const { kind, event, webhook, remaining, probability } = fault;
+  const url = webhooks.find(({ id }) => id === webhook)?.url;
+  const where = [event && ` on ${event}`, webhook && ` to ${url ? shortUrl(url) : 'a deleted webhook'}`];
+  const chance = probability < 1 ? `, ${Math.round(probability * 1_000) / 10}% of attempts` : '';
+  const times =
+    remaining === 'always' ? 'until removed' : remaining === 1 ? 'once' : `${remaining} more times`;
+  return `${kind}${where.filter(Boolean).join('')}${chance}, ${times}`;
+}
+
+const EFFECTS: Readonly<Record<FaultKind, string>> = {
+  duplicate: 'Sends the same bytes twice.',
+  reorder: 'Holds the attempt back, so that later ones arrive first.',
+  delay: 'Sends the attempt later.',
+  truncate_body: 'Stops in the middle of the body.',
+  tamper_body: 'Changes one digit of the body after signing.',
+  reserialize_body: 'Sends the same JSON as different bytes.',
+  wrong_key: 'Signs with a different key.',
+  missing_signature: 'Sends no signature header.',
+  uppercase_signature: 'Sends the signature in upper case.',
+  slow_body: 'Sends the body slowly.',
+  reset_connection: 'Resets the connection.',
+  drop: 'Never reaches the endpoint.',
+};
+
+const effects: ReadonlyMap<string, string> = new Map(Object.entries(EFFECTS));
+
+export function faultEffect(kind: string): string | undefined {
+  return effects.get(kind);
+}
+
+const EXPECT_401 = 'Your endpoint should answer 401.';
+const SIGNATURE_EFFECTS: ReadonlyMap<FaultKind, string> = new Map([
+  ['wrong_key', `A different key made this signature. ${EXPECT_401}`],
+  ['missing_signature', `The signature was left out. ${EXPECT_401}`],
+  ['uppercase_signature', `The signature is in upper case. ${EXPECT_401}`],
+  ['tamper_body', `The body was changed after it was signed. ${EXPECT_401}`],
+  [
+    'reserialize_body',
+    `The body was parsed and serialized again after it was signed: the same JSON, different bytes. ${EXPECT_401}`,
+  ],
+  ['truncate_body', 'The body stops in the middle. The signature covers the whole body.'],
+  ['reset_connection', 'The connection was reset. The signature covers the whole body.'],
+]);
+
+/** For a fault that touches the signature or the bytes that it covers. */
+export function signatureEffect(kind: FaultKind | null): string | undefined {
+  const effect = kind === null ? undefined : SIGNATURE_EFFECTS.get(kind);
+  return effect && `Injected fault: ${kind}. ${effect}`;
+}

@@ -1,0 +1,78 @@
+// Times, sizes, ids, URLs and captured text, formatted for people.
+
+/** `1.2 ms`, `12 ms`, `1.24 s`, `2 m 5 s`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${ms < 9.95 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(2)} s`;
+  return formatPause(ms);
+}
+
+/** A duration in its largest units: `4 s`, `1 m 20 s`, `5 h`, `2 h 30 m`. */
+export function formatPause(ms: number, most = 2): string {
+  const seconds = Math.ceil(ms / 1_000);
+  const units: [number, string][] = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'm'],
+    [seconds % 60, 's'],
+  ];
+  const first = units.findIndex(([count]) => count > 0);
+  if (first === -1) return '0 s';
+  return units
+    .slice(first, first + most)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}
+
+/** `10:32:05` in the time zone of this browser, with the day when it is not today. */
+export function formatTime(iso: string, now = new Date()): string {
+  const time = new Date(iso);
+  // Intl is too slow for hundreds of rows at once.
+  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':');
+  if (time.toDateString() === now.toDateString()) return clock;
+  return `${time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${clock}`;
+}
+
+/** `10:32:05.120` */
+export function formatTimeExactly(iso: string): string {
+  const milliseconds = String(new Date(iso).getMilliseconds()).padStart(3, '0');
+  return `${formatTime(iso)}.${milliseconds}`;
+}
+
+/** `980 bytes`, `1.2 KB` of 1,000 bytes. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} ${bytes === 1 ? 'byte' : 'bytes'}`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+export function byteLength(text: string): number {
+  return new TextEncoder().encode(text).byteLength;
+}
+
+/** The first characters of an id, enough to tell it from others. */
+export function shortId(id: string): string {
+  return id.length > 12 ? id.slice(0, 8) : id;
+}
+
+/** A URL without `http://`. */
+export function shortUrl(url: string): string {
+  return url.replace(/^http:\/\//, '');
+}
+
+// Control characters, and those that format: bidirectional overrides, zero-width characters, the byte-order mark.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const LAYOUT: ReadonlySet<string> = new Set(['\n', '\t']);
+
+/** Shows the characters of a captured text that a browser would hide, or that would reorder what is read. */
+export function showInvisible(text: string): string {
+  return text.replace(INVISIBLE, (character) => {
+    if (LAYOUT.has(character)) return character;
+    const code = character.codePointAt(0) ?? 0;
+    // Unicode has a picture of each control character: ␀, ␛, ␍.
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  });
+}

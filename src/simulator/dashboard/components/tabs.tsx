@@ -1,0 +1,44 @@
+// Tabs with one tab stop; the arrow keys move between them.
+import type { ComponentChild } from 'preact';
+import { useId, useState } from 'preact/hooks';
+
+interface TabsProps {
+  readonly label: string;
+  readonly tabs: readonly { readonly name: string; readonly content: () => ComponentChild }[];
+}
+
+export function Tabs({ label, tabs }: TabsProps) {
+  const id = useId();
+  const [chosen, choose] = useState(0);
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = (chosen + step + tabs.length) % tabs.length;
+    choose(next);
+    document.getElementById(`${id}-tab-${next}`)?.focus();
+  };
+  return (
+    <div>
+      <div class="tab-list" role="tablist" aria-label={label} onKeyDown={move}>
+        {tabs.map(({ name }, index) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            id={`${id}-tab-${index}`}
+            aria-selected={index === chosen}
+            aria-controls={`${id}-panel`}
+            tabIndex={index === chosen ? 0 : -1}
+            onClick={() => choose(index)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <div class="tab-panel stack" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`}>
+        {tabs[chosen]?.content()}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+// The header of the detail: which delivery it is, its status, and what can be done with it.
+import { api } from '../api/api.js';
+import type { Delivery, Row } from '../api/api-types.js';
+import { CloseButton } from '../components/close-button.js';
+import { CopyButton } from '../components/copy-button.js';
+import { DETAIL_TITLE, focusDetail } from '../components/focus.js';
+import { useAction } from '../components/notice.js';
+import { STATUS_LABELS, Status } from '../components/status.js';
+
+interface DetailHeaderProps {
+  readonly id: string;
+  /** The row of the list, which is there first, or the whole delivery. */
+  readonly delivery: Row | Delivery | undefined;
+  readonly sandbox: boolean;
+  /** The attempt that is shown. */
+  readonly attempt: number | undefined;
+  readonly close: () => void;
+}
+
+export function DetailHeader({ id, delivery, sandbox, attempt, close }: DetailHeaderProps) {
+  return (
+    <header class="stack">
+      <div class="spread">
+        <h2 class="wrap" id={DETAIL_TITLE} tabIndex={-1}>
+          {delivery?.event_name ?? 'Delivery'}
+          {delivery && <span class="visually-hidden">, {STATUS_LABELS[delivery.status]}</span>}
+        </h2>
+        <CloseButton label="Close delivery" close={close} />
+      </div>
+      {delivery && (
+        <>
+          <p class="cluster">
+            <Status status={delivery.status} />
+            {sandbox && <span class="tag">sandbox</span>}
+            <span class="mono muted wrap">{delivery.url}</span>
+          </p>
+          <DeliveryActions id={id} waiting={delivery.next_attempt_at !== null} attempt={attempt} />
+        </>
+      )}
+    </header>
+  );
+}
+
+interface DeliveryActionsProps {
+  readonly id: string;
+  /** Whether an attempt is scheduled. */
+  readonly waiting: boolean;
+  readonly attempt: number | undefined;
+}
+
+function DeliveryActions({ id, waiting, attempt }: DeliveryActionsProps) {
+  const resend = useAction(api.resend);
+  const retry = useAction(api.retryNow);
+  const cancel = useAction(api.cancel);
+  // Both buttons disappear with the scheduled attempt. The heading tells the new status.
+  const end = (action: (id: string) => void) => {
+    focusDetail();
+    action(id);
+  };
+  return (
+    <div class="cluster">
+      {waiting && (
+        <button type="button" class="button primary" onClick={() => end(retry)}>
+          Retry now
+        </button>
+      )}
+      <button type="button" class="button" onClick={() => resend(id)}>
+        Resend
+      </button>
+      {attempt !== undefined && <CopyButton label="Copy as curl" text={() => api.curl(id, attempt)} />}
+      {waiting && (
+        <button type="button" class="button quiet" onClick={() => end(cancel)}>
+          Cancel retries
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+// The diagnosis of an attempt: one line that says why it failed and what to do.
+
+import { isAuthentic } from './apply-fault.js';
+import type { FaultKind } from './faults.js';
+import type { EndpointResponse, SimulatedAttempt } from './simulated-delivery.js';
+
+/** Every diagnosis; `docs/troubleshooting.md` has a heading for each. None quotes the endpoint's response. */
+export const DIAGNOSES = {
+  faultRefused: 'Refused, as it should be: the fault {fault} changed this attempt on purpose.',
+  faultAccepted:
+    'Your endpoint accepted a delivery that the fault {fault} had changed. Check the signature over the raw bytes.',
+  faultLost:
+    'Lost on purpose: the fault {fault} kept this attempt from arriving. The next retry delivers the event.',
+
+  refused: 'Nothing listens at this address. Start your endpoint, or correct the URL of the webhook.',
+  unresolved: 'This host name does not resolve. Correct the URL of the webhook.',
+  unreachable: 'There is no route to this address. Check the network, or use 127.0.0.1.',
+  notAllowed: 'The simulator does not connect to this address. Allow a public host with --allow-target.',
+  reset:
+    'Your endpoint closed the connection without an answer. Look for a crash in its log, and for a proxy in between.',
+  timeout: 'Your endpoint did not answer in time: answer within {timeout}, or hand the work to a queue.',
+  certificate:
+    'The certificate of your endpoint is not trusted. Use http:// on this machine, or start with NODE_EXTRA_CA_CERTS.',
+  tls: 'There is no TLS at this port. Begin the URL with http://.',
+  notHttp: 'The program at this address does not speak HTTP/1.1. Correct the port or the scheme of the URL.',
+  network: 'The connection failed. The error of this attempt says why.',
+
+  redirect: 'Your endpoint redirects, and redirects are not followed. Register the final URL.',
+  bodyConsumed:
+    'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
+  unauthenticated:
+    'Your endpoint refused a correct signature. Usual cause: express.json() runs before receiver().',
+  forbidden:
+    'Your endpoint forbids the delivery. Let it through the login, CSRF check or firewall before your handler.',
+  notFound: 'There is no route at this path. Compare the URL of the webhook with app.post(…).',
+  wrongMethod: 'There is a route at this path, but not for POST. Use app.post(…).',
+  tooSlow:
+    'Your endpoint timed out while it waited for the body. Look for a proxy or body parser that delays it.',
+  tooLarge: 'The body is larger than your endpoint accepts. Raise its limit, or that of the proxy before it.',
+  wrongType:
+    'Your endpoint refuses the content type or encoding. Deliveries are application/json, not compressed.',
+  invalid: 'Your endpoint refuses the event. Compare its schema with the body of this delivery.',
+  tooMany: 'Your endpoint limits the rate of requests. Exempt this path from the rate limiter.',
+  clientError: 'Your endpoint refused the delivery. Its response may say why.',
+  failed: 'Your handler failed. Look for this event id in the log of your endpoint.',
+  badGateway: 'A proxy before your endpoint got no answer from it. Start your endpoint, or fix the proxy.',
+  unavailable:
+    'Your endpoint asks for a retry later: it is busy or starting, or its store or key is unavailable.',
+  odd: 'Your endpoint answered with an unusual status. Answer 200 once the event is handled.',
+} as const;
+
+type Diagnosis = keyof typeof DIAGNOSES;
+
+const BY_ERROR: ReadonlyMap<string, Diagnosis> = new Map([
+  ['ECONNREFUSED', 'refused'],
+  ['EADDRNOTAVAIL', 'refused'],
+  ['ENOTFOUND', 'unresolved'],
+  ['EAI_AGAIN', 'unresolved'],
+  ['EHOSTUNREACH', 'unreachable'],
+  ['ENETUNREACH', 'unreachable'],
+  ['TARGET_REFUSED', 'notAllowed'],
+  ['ECONNRESET', 'reset'],
+  ['EPIPE', 'reset'],
+  ['TIMEOUT', 'timeout'],
+  ['ETIMEDOUT', 'timeout'],
+  ['EPROTO', 'tls'],
+]);
+
+const BY_STATUS: ReadonlyMap<number, Diagnosis> = new Map([
+  [401, 'unauthenticated'],
+  [403, 'forbidden'],
+  [404, 'notFound'],
+  [405, 'wrongMethod'],
+  [408, 'tooSlow'],
+  [413, 'tooLarge'],
+  [415, 'wrongType'],
+  [422, 'invalid'],
+  [429, 'tooMany'],
+  [502, 'badGateway'],
+  [503, 'unavailable'],
+  [504, 'badGateway'],
+]);
+
+/** With these faults the whole event never arrives. */
+const LOSES_EVENT: ReadonlySet<FaultKind> = new Set(['drop', 'truncate_body', 'reset_connection']);
+
+type SettledAttempt = Pick<SimulatedAttempt, 'fault' | 'response' | 'error' | 'succeeded'>;
+
+/** Null for an attempt that succeeded and should have. */
+export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | null {
+  const diagnosis = diagnosisOf(attempt);
+  if (!diagnosis) return null;
+  return DIAGNOSES[diagnosis]
+    .replace('{fault}', attempt.fault ?? '')
+    .replace('{timeout}', timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`);
+}
+
+function diagnosisOf({ fault, response, error, succeeded }: SettledAttempt): Diagnosis | undefined {
+  if (succeeded) return isAuthentic(fault) ? undefined : 'faultAccepted';
+  if (fault && LOSES_EVENT.has(fault) && !isConnectFailure(error?.code)) return 'faultLost';
+  if (response) return isAuthentic(fault) || response.status >= 500 ? byAnswer(response) : 'faultRefused';
+  return byError(error?.code ?? '');
+}
+
+/** The endpoint was never reached, so the fault is not the cause. */
+function isConnectFailure(code: string | undefined): boolean {
+  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'TARGET_REFUSED';
+}
+
+function byAnswer(response: EndpointResponse): Diagnosis {
+  const { status } = response;
+  if (isBodyConsumed(response)) return 'bodyConsumed';
+  const known = BY_STATUS.get(status);
+  if (known) return known;
+  if (status >= 300 && status < 400) return 'redirect';
+  if (status >= 400 && status < 500) return 'clientError';
+  return status >= 500 && status < 600 ? 'failed' : 'odd';
+}
+
+function byError(code: string): Diagnosis {
+  const known = BY_ERROR.get(code);
+  if (known) return known;
+  if (code.startsWith('HPE_')) return 'notHttp';
+  if (/CERT|UNABLE_TO|SELF_SIGNED/.test(code)) return 'certificate';
+  return code.startsWith('ERR_SSL') ? 'tls' : 'network';
+}
+
+/** A documented code of this package's receiver. */
+function isBodyConsumed({ body }: EndpointResponse): boolean {
+  return body.length < 1_000 && /"code":\s*"BODY_CONSUMED"/.test(body);
+}

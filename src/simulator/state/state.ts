@@ -1,0 +1,192 @@
+// The state that outlives a restart: taken from a running simulator, as text, and restored.
+import { z } from 'zod';
+import type { ServiceParts } from '../delivery/attempts.js';
+import { faultKinds } from '../delivery/faults.js';
+import {
+  cancelReasons,
+  deliveryStatuses,
+  SimulatedDelivery,
+  type SimulatedEvent,
+} from '../delivery/simulated-delivery.js';
+
+const VERSION = 1;
+
+const headers = z.array(z.tuple([z.string(), z.string()]));
+const fault = z.enum(faultKinds);
+const count = z.union([z.number(), z.literal('always')]);
+const keys = z.object({ privateKey: z.string(), sandboxKey: z.string() });
+
+const attempt = z.object({
+  number: z.number(),
+  trigger: z.enum(['automatic', 'manual']),
+  startedAt: z.number(),
+  durationMs: z.number(),
+  succeeded: z.boolean(),
+  fault: fault.nullable(),
+  diagnosis: z.string().nullable(),
+  url: z.string(),
+  headers,
+  /** Null for the event's own bytes. */
+  body: z.string().nullable(),
+  response: z
+    .object({ status: z.number(), headers, body: z.string(), body_truncated: z.boolean() })
+    .nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  nextAttemptAt: z.number().nullable(),
+});
+
+const delivery = z.object({
+  id: z.string(),
+  /** The position in the list of events. */
+  event: z.number(),
+  webhookId: z.string(),
+  url: z.url(),
+  createdAt: z.number(),
+  status: z.enum(deliveryStatuses),
+  attempts: z.array(attempt),
+  nextAttemptAt: z.number().nullable(),
+  deliveredAt: z.number().nullable(),
+  cancelledBecause: z.enum(cancelReasons).optional(),
+  retries: z.number(),
+  plannedFault: z.object({ kind: fault, delayMs: z.number().nullable(), postponed: z.boolean() }).optional(),
+});
+
+const stateShape = z.object({
+  version: z.literal(VERSION),
+  now: z.number(),
+  drawn: z.number(),
+  keys: z.object({ first: keys, current: keys }),
+  webhooks: z.array(
+    z.object({
+      id: z.string(),
+      account: z.string(),
+      url: z.url(),
+      events: z.array(z.string()),
+      paused: z.boolean(),
+      createdAt: z.number(),
+      updatedAt: z.number(),
+    }),
+  ),
+  events: z.array(z.object({ id: z.string(), name: z.string(), sandbox: z.boolean(), body: z.string() })),
+  deliveries: z.array(delivery),
+  faults: z.array(
+    z.object({
+      id: z.string(),
+      kind: fault,
+      event: z.string().nullable(),
+      webhook: z.string().nullable(),
+      times: count,
+      remaining: count,
+      probability: z.number(),
+      delayMs: z.number().nullable(),
+    }),
+  ),
+});
+
+const state = stateShape.superRefine(({ events, deliveries }, context) => {
+  for (const [index, { event }] of deliveries.entries()) {
+    if (!events[event]) context.addIssue({ code: 'custom', path: ['deliveries', index, 'event'] });
+  }
+});
+
+export type State = Omit<z.infer<typeof state>, 'version'>;
+
+type DeliveryState = State['deliveries'][number];
+
+/** @returns the state, or what is wrong with the text */
+export function parseState(
+  text: string,
+):
+  | { readonly state: State; readonly error?: undefined }
+  | { readonly error: string; readonly state?: undefined } {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    return { error: 'is not complete JSON: it may be truncated' };
+  }
+  const version: unknown = (content as { version?: unknown } | null)?.version;
+  if (typeof version === 'number' && version !== VERSION) {
+    return { error: `has version ${version}, and this simulator reads version ${VERSION}` };
+  }
+  const result = state.safeParse(content);
+  if (result.success) return { state: result.data };
+  const where = result.error.issues[0]?.path.join('.') ?? '';
+  return { error: `is not a state file of the simulator: ${where || 'its content'} is invalid` };
+}
+
+export function stateText(content: State): string {
+  return JSON.stringify({ version: VERSION, ...content });
+}
+
+export function takeState({ store, faults, accounts, randomness, scheduler }: ServiceParts): State {
+  const deliveries = store.allDeliveries();
+  const events = [...new Set(deliveries.map((one) => one.event))];
+  const position = new Map(events.map((event, index) => [event, index]));
+  return {
+    now: scheduler.now(),
+    drawn: randomness.drawn,
+    keys: { first: accounts.initial, current: accounts.current },
+    webhooks: [...store.webhooks.values()].map((webhook) => ({ ...webhook, events: [...webhook.events] })),
+    events: events.map((event) => ({ ...event, body: event.body.toString('utf8') })),
+    deliveries: deliveries.map((one) => deliveryState(one, position.get(one.event) ?? -1)),
+    faults: faults.list(),
+  };
+}
+
+/** Restores everything but the time. @returns the unfinished deliveries; none is scheduled or sent yet */
+export function restoreState(saved: State, parts: ServiceParts): SimulatedDelivery[] {
+  const { store, faults, accounts, randomness } = parts;
+  const { first, current } = saved.keys;
+  const { privateKey, sandboxKey } = accounts.initial;
+  // Other keys given at the start are newer than a rotation of the old ones.
+  if (first.privateKey === privateKey && first.sandboxKey === sandboxKey) accounts.rotate(current);
+  randomness.drawn = saved.drawn;
+  for (const webhook of saved.webhooks) store.saveWebhook({ ...webhook });
+  for (const one of saved.faults) faults.restore(one);
+  const events = saved.events.map((event) => ({ ...event, body: Buffer.from(event.body, 'utf8') }));
+  const deliveries = saved.deliveries.flatMap((kept) => {
+    const event = events[kept.event];
+    return event ? [restoredDelivery(kept, event)] : [];
+  });
+  for (const one of deliveries) store.saveDelivery(one);
+  return deliveries.filter((one) => !one.finished);
+}
+
+function deliveryState(delivery: SimulatedDelivery, event: number): DeliveryState {
+  return {
+    id: delivery.id,
+    event,
+    webhookId: delivery.webhookId,
+    url: delivery.url,
+    createdAt: delivery.createdAt,
+    status: delivery.status,
+    attempts: delivery.attempts.map((one) => ({
+      ...one,
+      headers: [...one.headers],
+      body: one.body === delivery.event.body ? null : one.body.toString('utf8'),
+    })),
+    nextAttemptAt: delivery.nextAttemptAt,
+    deliveredAt: delivery.deliveredAt,
+    cancelledBecause: delivery.cancelledBecause,
+    retries: delivery.retries,
+    plannedFault: delivery.plannedFault,
+  };
+}
+
+function restoredDelivery({ attempts, ...saved }: DeliveryState, event: SimulatedEvent): SimulatedDelivery {
+  const delivery = Object.assign(new SimulatedDelivery({ ...saved, event }), { ...saved, event });
+  delivery.attempts = attempts.map((one) => ({
+    ...one,
+    body: one.body === null ? event.body : Buffer.from(one.body, 'utf8'),
+  }));
+  if (delivery.status === 'in_flight') delivery.status = statusAfterCrash(delivery);
+  return delivery;
+}
+
+/** An attempt that was in flight may or may not have arrived: it is made again, if it is still needed. */
+function statusAfterCrash(delivery: SimulatedDelivery): SimulatedDelivery['status'] {
+  if (delivery.deliveredAt !== null) return 'delivered';
+  if (delivery.cancelledBecause) return 'cancelled';
+  return delivery.nextAttemptAt === null ? 'pending' : 'retrying';
+}

@@ -1,0 +1,183 @@
+// The one place that calls a store: with a deadline of our own, its answers checked, its failures logged, its time measured.
+import { setTimeout as pause } from 'node:timers/promises';
+import { describeError } from '../delivery/describe-error.js';
+import { isThenable } from '../delivery/thenable.js';
+import type { ErrorCode } from '../errors.js';
+import { type Logger, writeLog } from '../logger.js';
+import type { Configuration } from '../options/options.js';
+import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, StoreFailure } from './claim-answer.js';
+import type { IdempotencyStore } from './store.js';
+
+/** At once, where the store answers at once: only an answer that has to be waited for gets a promise and a deadline. */
+type Reply<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
+
+const TRIES = 3;
+const PAUSE_MS = 100;
+/** One try to complete: three of them and the pauses between stay under two seconds. */
+const COMPLETE_MS = 600;
+
+/** Whose calls they are: its log says what went wrong, and its handlers are told when the claim is lost. */
+export interface Claimant {
+  readonly log: Logger;
+  abort(code: ErrorCode): void;
+}
+
+export type StoreRules = Pick<Configuration, 'lease' | 'maxHandlerTime' | 'storeTimeout'>;
+
+/** The calls that one delivery makes. None of them rejects. */
+export class StoreCalls {
+  readonly claimant: Claimant;
+  readonly rules: StoreRules;
+  /** Milliseconds that the delivery has waited for the store; undefined before the first call. */
+  ms: number | undefined;
+  /** When the latest call began, by the monotonic clock. */
+  calledAt = 0;
+  readonly #store: IdempotencyStore<object>;
+
+  constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
+    this.#store = store;
+    this.claimant = claimant;
+    this.rules = rules;
+  }
+
+  claim(key: string, fingerprint: string): Reply<ClaimAnswer> {
+    const { lease: leaseMs, storeTimeout } = this.rules;
+    const reply = this.#call<unknown>(
+      () => this.#store.claim(key, { leaseMs, fingerprint }),
+      storeTimeout,
+      (late) => this.#giveBack(readClaimAnswer(late)),
+    );
+    const check = (answer: unknown) => {
+      const checked = this.#withinLease(readClaimAnswer(answer));
+      if (checked instanceof StoreFailure) this.#complain('the store did not answer', checked);
+      return checked;
+    };
+    return reply instanceof Promise ? reply.then(check) : check(reply);
+  }
+
+  async renew({ claim }: GrantedClaim): Promise<boolean | StoreFailure> {
+    const answer = checkBoolean(
+      'renew',
+      await this.#call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
+    );
+    if (answer instanceof StoreFailure) this.#complain('the claim was not renewed', answer);
+    return answer;
+  }
+
+  /**
+   * True once the event is remembered, false when the claim is lost. In lease mode it is tried three times while the
+   * lease runs; a commit is tried once, since its outcome does not change.
+   */
+  complete(granted: GrantedClaim, lease: { readonly lapsed: boolean }): Reply<boolean> {
+    const { storeTimeout } = this.rules;
+    const timeout = granted.transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
+    const tryOnce = () => this.#call(() => granted.claim.complete(), timeout);
+    const first = tryOnce();
+    return typeof first === 'boolean' ? first : this.#retry(first, tryOnce, { granted, lease });
+  }
+
+  async #retry(
+    first: Reply<boolean>,
+    tryOnce: () => Reply<boolean>,
+    { granted, lease }: { readonly granted: GrantedClaim; readonly lease: { readonly lapsed: boolean } },
+  ): Promise<boolean | StoreFailure> {
+    const most = granted.transactional ? 1 : TRIES;
+    let answer = checkBoolean('complete', await first);
+    for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.lapsed; tried += 1) {
+      await pause(PAUSE_MS);
+      answer = checkBoolean('complete', await tryOnce());
+    }
+    if (answer instanceof StoreFailure)
+      this.#complain(
+        granted.transactional ? 'the store did not answer' : 'processed, but not remembered',
+        answer,
+      );
+    return answer;
+  }
+
+  /** Where the store cannot be told, the lease lapses by itself. */
+  async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<void> {
+    const answer = await this.#call(() => claim.release(finished), this.rules.storeTimeout);
+    if (answer instanceof StoreFailure) this.#complain('claim not released, so its lease will lapse', answer);
+  }
+
+  /** @param onLate given an answer that came after the deadline */
+  #call<Value>(
+    call: () => Value | Promise<Value>,
+    ms: number,
+    onLate?: (value: Value) => void,
+  ): Reply<Value> {
+    this.calledAt = performance.now();
+    try {
+      const answer = call();
+      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
+      this.#waited(this.calledAt);
+      return answer;
+    } catch (cause) {
+      this.#waited(this.calledAt);
+      return new StoreFailure('It threw.', cause);
+    }
+  }
+
+  /** Drivers wait for ever on a server that went silent. */
+  #inTime<Value>(
+    answering: PromiseLike<Value>,
+    ms: number,
+    onLate?: (value: Value) => void,
+  ): Promise<Value | StoreFailure> {
+    const { calledAt } = this;
+    return new Promise((resolve) => {
+      let late = false;
+      const settle = (answer: Value | StoreFailure) => {
+        clearTimeout(deadline);
+        this.#waited(calledAt);
+        resolve(answer);
+      };
+      const deadline = setTimeout(() => {
+        late = true;
+        settle(new StoreFailure(`No answer within ${ms} ms.`));
+      }, ms);
+      // A promise of Node's own settles once, and with no thenable, whatever the one of a store does.
+      Promise.resolve(answering).then(
+        (value) => (late ? onLate?.(value) : settle(value)),
+        (cause) => late || settle(new StoreFailure('It threw.', cause)),
+      );
+    });
+  }
+
+  /** Less than a millisecond counts as at once. */
+  #waited(since: number): void {
+    const ms = performance.now() - since;
+    this.ms = (this.ms ?? 0) + (ms < 1 ? 0 : ms);
+  }
+
+  /** A claim that comes when its own lease has ended is given back: another delivery may have the event by now. */
+  #withinLease(answer: ClaimAnswer | StoreFailure): ClaimAnswer | StoreFailure {
+    const { ms = 0, rules } = this;
+    if (ms < rules.lease || !isGranted(answer)) return answer;
+    this.#giveBack(answer);
+    return new StoreFailure(
+      `It granted the claim after ${Math.round(ms)} ms, when its lease of ${rules.lease} ms had ended.`,
+    );
+  }
+
+  /** No handler runs under such a claim, so the next delivery need not wait for its lease. */
+  #giveBack(answer: ClaimAnswer | StoreFailure): void {
+    if (isGranted(answer))
+      void this.#call(() => answer.claim.release(answer.finished), this.rules.storeTimeout);
+  }
+
+  #complain(what: string, { message, cause }: StoreFailure): void {
+    const fields = cause === undefined ? {} : { error: describeError(cause) };
+    writeLog(this.claimant.log, 'error', fields, `${what}: ${message}`);
+  }
+}
+
+function isGranted(answer: ClaimAnswer | StoreFailure): answer is GrantedClaim {
+  return 'status' in answer && answer.status === 'claimed';
+}
+
+function checkBoolean(verb: 'renew' | 'complete', answer: unknown): boolean | StoreFailure {
+  if (typeof answer === 'boolean' || answer instanceof StoreFailure) return answer;
+  return new StoreFailure(`Its answer to ${verb}() was neither true nor false.`);
+}

@@ -1,0 +1,61 @@
+// What a store answers to a claim, checked like what a sender says: a store is somebody else's code.
+import type { Claim } from './store.js';
+
+/** The store threw, rejected, did not answer in time, or answered what its contract does not know. */
+export class StoreFailure {
+  readonly message: string;
+  /** What the store threw. Its message may hold anything, so it is never logged. */
+  readonly cause: unknown;
+
+  constructor(message: string, cause?: unknown) {
+    this.message = message;
+    this.cause = cause;
+  }
+}
+
+/** A granted claim, and what it carries. */
+export interface GrantedClaim extends Pick<Claim<object>, 'attempt' | 'finished'> {
+  readonly status: 'claimed';
+  readonly claim: Claim<object>;
+  readonly context: object | undefined;
+  readonly transactional: boolean | undefined;
+}
+
+export type ClaimAnswer =
+  | GrantedClaim
+  | { readonly status: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly status: 'completed'; readonly fingerprint: string };
+
+const RETRY_AFTER_MS = 5_000;
+
+/** Reads each value once, because a getter may throw or return another the next time. */
+export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
+  if (answer instanceof StoreFailure) return answer;
+  try {
+    const given = answer as Partial<Record<string, unknown>> | null | undefined;
+    switch (given?.status) {
+      case 'claimed':
+        return readClaim(given.claim as Claim<object> | undefined);
+      case 'completed':
+        return { status: 'completed', fingerprint: given.fingerprint as string };
+      case 'in_progress': {
+        const { retryAfterMs } = given;
+        const known = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs);
+        return { status: 'in_progress', retryAfterMs: known ? retryAfterMs : RETRY_AFTER_MS };
+      }
+      default:
+        return new StoreFailure('Its answer to claim() has none of the known statuses.');
+    }
+  } catch (cause) {
+    return new StoreFailure('Its answer to claim() threw when it was read.', cause);
+  }
+}
+
+function readClaim(claim: Claim<object> | undefined): GrantedClaim | StoreFailure {
+  const { attempt, finished, context, transactional } = claim ?? {};
+  const methods = [claim?.renew, claim?.complete, claim?.release];
+  const complete = methods.every((method) => typeof method === 'function');
+  if (!claim || !complete || !Array.isArray(finished) || !Number.isSafeInteger(attempt))
+    return new StoreFailure('Its claim lacks attempt, finished, renew(), complete() or release().');
+  return { status: 'claimed', claim, attempt: attempt as number, finished, context, transactional };
+}

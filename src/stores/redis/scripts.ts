@@ -1,0 +1,101 @@
+// The Lua scripts of the Redis store, and how they are run.
+import { createHash } from 'node:crypto';
+
+class Script {
+  readonly text: string;
+  readonly sha: string;
+
+  constructor(text: string) {
+    this.text = text;
+    this.sha = createHash('sha1').update(text).digest('hex');
+  }
+}
+
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
+
+// Each script touches only KEYS[1], as a cluster requires, and leaves it with a time to live.
+// The field `lease` holds the millisecond at which the lease ends, or 'released', or 'completed'.
+export const CLAIM = new Script(`
+local key, token, lease, ttl, fingerprint = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local ends = redis.call('HGET', key, 'lease')
+if ends == 'completed' then return { 'completed', redis.call('HGET', key, 'fingerprint') } end
+${NOW}
+local attempt, finished = '1', false
+if ends then
+  local left = (tonumber(ends) or 0) - now
+  if left > 0 then return { 'in_progress', left } end
+  local earlier = redis.call('HMGET', key, 'attempt', 'finished')
+  attempt, finished = (earlier[1] or 0) + 1, earlier[2]
+end
+redis.call('HSET', key, 'lease', now + lease, 'token', token, 'attempt', attempt, 'fingerprint', fingerprint)
+redis.call('PEXPIRE', key, ttl)
+if finished then return { 'claimed', attempt, finished } end
+return tonumber(attempt)`);
+
+export const RENEW = new Script(`${NOW}
+local key, token, lease, ttl = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local entry = redis.call('HMGET', key, 'token', 'lease')
+if entry[1] ~= token or entry[2] == 'completed' then return 0 end
+redis.call('HSET', key, 'lease', now + lease)
+redis.call('PEXPIRE', key, ttl)
+return 1`);
+
+// The token stays, so that an owner who lost the reply can call again.
+export const COMPLETE = new Script(`
+local key, token, ttl = KEYS[1], ARGV[1], ARGV[2]
+local entry = redis.call('HMGET', key, 'token', 'finished')
+if entry[1] ~= token then return 0 end
+redis.call('HSET', key, 'lease', 'completed')
+if entry[2] then redis.call('HDEL', key, 'finished') end
+redis.call('PEXPIRE', key, ttl)
+return 1`);
+
+export const RELEASE = new Script(`
+local key, token, ttl, finished = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local entry = redis.call('HMGET', key, 'token', 'lease')
+if entry[1] ~= token or entry[2] == 'completed' then return 0 end
+redis.call('HSET', key, 'lease', 'released', 'finished', finished)
+redis.call('HDEL', key, 'token')
+redis.call('PEXPIRE', key, ttl)
+return 1`);
+
+/** Sends one command to Redis and resolves with its reply. */
+export type SendCommand = (...args: [command: string, ...rest: string[]]) => Promise<unknown>;
+
+/** Whose claim on which key. */
+export interface Owner {
+  readonly key: string;
+  readonly token: string;
+}
+
+/** Runs the scripts of one store. */
+export class Scripts {
+  /** Milliseconds, as an argument. */
+  readonly retention: string;
+  readonly #retentionMs: number;
+  readonly #send: SendCommand;
+
+  constructor(send: SendCommand, retentionMs: number) {
+    this.#send = send;
+    this.#retentionMs = retentionMs;
+    this.retention = String(retentionMs);
+  }
+
+  /** The lease, and a time to live that never ends before it. */
+  times(leaseMs: number): [lease: string, ttl: string] {
+    const lease = Math.ceil(leaseMs);
+    return [String(lease), lease > this.#retentionMs ? String(lease) : this.retention];
+  }
+
+  async run(script: Script, { key, token }: Owner, ...args: string[]): Promise<unknown> {
+    try {
+      return await this.#send('EVALSHA', script.sha, '1', key, token, ...args);
+    } catch (error) {
+      // Redis restarted, or never saw the script. It has changed nothing yet.
+      if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error;
+      return this.#send('EVAL', script.text, '1', key, token, ...args);
+    }
+  }
+}

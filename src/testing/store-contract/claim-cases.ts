@@ -1,0 +1,167 @@
+// The store contract, part one: what claim, renew, complete and release promise to one caller after another.
+import type { Claim } from '../../stores/store.js';
+import { ALIVE_MS, assertSame, BRIEF_MS, type ContractCases } from './context.js';
+
+export const CLAIM_CASES: ContractCases = {
+  'the first claim of a key is granted as attempt 1, with no handler finished': async (context) => {
+    const { attempt, finished } = await context.granted(context.key());
+    assertSame([attempt, finished], [1, []], 'the first claim is attempt 1 and knows no finished handler');
+  },
+
+  'a key whose lease runs is in progress, and says for how long': async (context) => {
+    const key = context.key();
+    await context.granted(key);
+    await context.inProgress(key);
+  },
+
+  'a completed key stays completed, with the fingerprint of the run that completed it': async (context) => {
+    const key = context.key();
+    await context.lapsed(key, 'first run');
+    const second = await context.granted(key, { bytes: 'second run' });
+    await context.inProgress(key, 'bytes that came while it ran');
+    assertSame(await second.complete(), true, 'the owner may complete');
+    await context.completed(key, 'second run');
+    await context.lapse();
+    await context.completed(key, 'second run');
+  },
+
+  'a complete whose reply was lost can be asked again': async (context) => {
+    const key = context.key();
+    const claim = await context.granted(key);
+    const answers = [await claim.complete(), await claim.complete()];
+    assertSame(answers, [true, true], 'complete() is true again for the same owner');
+    await context.completed(key);
+  },
+
+  'a released key can be claimed at once, with other bytes too': async (context) => {
+    const key = context.key();
+    const first = await context.granted(key, { bytes: 'some' });
+    assertSame(await first.release([]), true, 'the owner may release');
+    const second = await context.granted(key, { bytes: 'other' });
+    await second.complete();
+    await context.completed(key, 'other');
+  },
+
+  'attempt rises by one with every claim, after a release as after a lapse': async (context) => {
+    const key = context.key();
+    const attempts: number[] = [];
+    for (const way of ['release', 'lapse', 'lapse', 'release', 'release']) {
+      const claim = way === 'lapse' ? await context.lapsed(key) : await context.granted(key);
+      attempts.push(claim.attempt);
+      if (way === 'release') await claim.release([]);
+    }
+    assertSame(attempts, [1, 2, 3, 4, 5], 'every successful claim of a key has the next attempt number');
+  },
+
+  'finished handlers outlive a release and a lapse, and each release replaces the list': async (context) => {
+    const key = context.key();
+    const lists: (readonly string[])[] = [];
+    for (const released of [['mail', 'audit'], ['ledger'], []]) {
+      lists.push((await context.lapsed(key)).finished);
+      const claim = await context.granted(key);
+      lists.push(claim.finished);
+      await claim.release(released);
+    }
+    lists.push((await context.granted(key)).finished);
+    const expected = [[], [], ['mail', 'audit'], ['mail', 'audit'], ['ledger'], ['ledger'], []];
+    assertSame(lists, expected, 'a claim knows the list of the latest release, and nothing older');
+  },
+
+  'names of finished handlers may hold any character': async (context) => {
+    const key = context.key();
+    const quoting = ['', ' ', 'a,b', '{x}', '"q"', "it's", '\\', '[1]', 'new\nline', '$1', '%s'];
+    const names = [...quoting, 'NULL', 'null', 'Ωμέγα 🦊'];
+    await (await context.granted(key)).release(names);
+    assertSame((await context.granted(key)).finished, names, 'names of finished handlers stay as given');
+  },
+
+  'renew sets the end of the lease to so long from now, and may shorten it': async (context) => {
+    const [longer, shorter] = [context.key(), context.key()];
+    const brief = await context.granted(longer, { leaseMs: BRIEF_MS });
+    assertSame(await brief.renew(ALIVE_MS), true, 'the owner may renew');
+    assertSame(
+      await (await context.granted(shorter)).renew(BRIEF_MS),
+      true,
+      'the owner may shorten its lease',
+    );
+    await context.lapse();
+    await context.inProgress(longer);
+    assertSame((await context.granted(shorter)).attempt, 2, 'a lease that was shortened lapses early');
+  },
+
+  'ids that differ only in case, or look like keys of another namespace, are different events': async (
+    context,
+  ) => {
+    const key = context.key();
+    const longer = [':x', '%', '*', "'--", '\\'].map((suffix) => key + suffix);
+    const alike = [
+      key.toUpperCase(),
+      `x:${key}`,
+      `{${key}}`,
+      key.replace('live', 'sandbox'),
+      key.replace('contract', 'contract:live'),
+      `${key}~`.padEnd(320, '~'),
+    ];
+    const keys = [key, ...longer, ...alike];
+    for (const each of keys) assertSame((await context.granted(each)).attempt, 1, `the key ${each} is new`);
+    for (const each of keys) await context.inProgress(each);
+  },
+};
+
+/** What an owner may do that was late, has finished, or was replaced. */
+export const OWNER_CASES: ContractCases = {
+  'an owner whose lease has lapsed may still renew, complete or release if nobody came in between': async (
+    context,
+  ) => {
+    const [renewed, done, released] = [context.key(), context.key(), context.key()];
+    const answers = [
+      await (await context.lapsed(renewed)).renew(ALIVE_MS),
+      await (await context.lapsed(done)).complete(),
+      await (await context.lapsed(released)).release(['mail']),
+    ];
+    assertSame(answers, [true, true, true], 'a lapsed owner with no successor still owns the claim');
+    await context.inProgress(renewed);
+    await context.completed(done);
+    assertSame((await context.granted(released)).finished, ['mail'], 'a late release counts');
+  },
+
+  'an owner that has released or completed can do nothing more': async (context) => {
+    const [released, done] = [context.key(), context.key()];
+    const past = await context.granted(released);
+    await past.release(['mail']);
+    await refused(past, 'an owner that has released owns nothing');
+    assertSame((await context.granted(released)).finished, ['mail'], 'a refused operation changes nothing');
+    const finished = await context.granted(done);
+    await finished.complete();
+    const answers = [await finished.renew(BRIEF_MS), await finished.release(['mail'])];
+    assertSame(answers, [false, false], 'a completed key is neither renewed nor released');
+    await context.lapse();
+    await context.completed(done);
+  },
+
+  'an owner that was replaced is refused, whatever the new owner has done since, and changes nothing': async (
+    context,
+  ) => {
+    const key = context.key();
+    const stale: Claim<object>[] = [await context.lapsed(key), await context.lapsed(key)];
+    const allRefused = () =>
+      Promise.all(stale.map((claim) => refused(claim, 'an owner that was replaced owns nothing')));
+    const third = await context.granted(key, { bytes: 'third' });
+    await allRefused();
+    await context.inProgress(key);
+    assertSame(await third.release(['ledger']), true, 'the owner may release, whatever others tried');
+    stale.push(third);
+    await allRefused();
+    const fourth = await context.granted(key, { bytes: 'fourth' });
+    assertSame([fourth.attempt, fourth.finished], [4, ['ledger']], 'a refused operation changes nothing');
+    await allRefused();
+    assertSame(await fourth.complete(), true, 'the owner may complete, whatever others tried');
+    await allRefused();
+    await context.completed(key, 'fourth');
+  },
+};
+
+async function refused(claim: Claim<object>, promise: string): Promise<void> {
+  const answers = [await claim.renew(BRIEF_MS), await claim.complete(), await claim.release(['stale'])];
+  assertSame(answers, [false, false, false], promise);
+}

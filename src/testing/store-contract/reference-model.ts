@@ -1,0 +1,171 @@
+// The store contract, part four: many steps, each answer held against a reference model of a store.
+import type { Claim } from '../../stores/store.js';
+import {
+  ALIVE_MS,
+  assertSame,
+  BRIEF_MS,
+  type ContractCases,
+  type ContractContext,
+  fingerprint,
+} from './context.js';
+
+/** One step; `claim` counts back from the claim that was granted last, and wraps around. */
+export type Step =
+  | { readonly verb: 'claim'; readonly key: number; readonly bytes: number; readonly leaseMs: number }
+  | { readonly verb: 'renew'; readonly claim: number; readonly leaseMs: number }
+  | { readonly verb: 'complete'; readonly claim: number }
+  | { readonly verb: 'release'; readonly claim: number; readonly finished: readonly string[] }
+  | { readonly verb: 'wait'; readonly ms: number };
+
+type ClaimStep = Extract<Step, { verb: 'claim' }>;
+/** A step by the holder of a claim. */
+type OwnerStep = Extract<Step, { claim: number }>;
+
+/** What the model knows of a key. */
+interface Entry {
+  attempt: number;
+  /** Which granted claim owns it. */
+  owner: number | undefined;
+  completed: boolean;
+  finished: readonly string[];
+  fingerprint: string;
+  leaseEnds: number;
+  forgetAt: number;
+}
+
+/**
+ * Takes the steps with the store and with the model, and compares their answers.
+ *
+ * @param retention of the store; only a store whose clock stands still between waits can be held to one this exactly
+ */
+export async function compareWithModel(
+  context: ContractContext,
+  steps: readonly Step[],
+  retention = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const model = new ReferenceModel(context, retention);
+  for (const [index, step] of steps.entries()) {
+    try {
+      await model.take(step);
+    } catch (error) {
+      const taken = steps.slice(0, index + 1).map((each) => JSON.stringify(each));
+      throw new Error(`${(error as Error).message} After ${taken.length} steps:\n${taken.join('\n')}`);
+    }
+  }
+}
+
+class ReferenceModel {
+  readonly #context: ContractContext;
+  readonly #retention: number;
+  readonly #keys = new Map<number, string>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #granted: { readonly key: string; readonly claim: Claim<object> }[] = [];
+  #now = 0;
+
+  constructor(context: ContractContext, retention: number) {
+    this.#context = context;
+    this.#retention = retention;
+  }
+
+  async take(step: Step): Promise<void> {
+    if (step.verb === 'wait') {
+      await this.#context.sleep(step.ms);
+      this.#now += step.ms;
+    } else if (step.verb === 'claim') await this.#claim(step);
+    else if (this.#granted.length > 0) await this.#write(step);
+  }
+
+  async #claim({ key: index, bytes, leaseMs }: ClaimStep): Promise<void> {
+    const key = this.#keys.get(index) ?? this.#context.key();
+    this.#keys.set(index, key);
+    const result = await this.#context.claim(key, { bytes: String(bytes), leaseMs });
+    const entry = this.#entryOf(key);
+    if (entry?.completed) {
+      const expected = { status: 'completed', fingerprint: entry.fingerprint };
+      return assertSame(result, expected, 'a completed key stays completed');
+    }
+    if (entry && entry.owner !== undefined && entry.leaseEnds > this.#now)
+      return assertSame(result.status, 'in_progress', 'a key whose lease runs is in progress');
+    if (result.status !== 'claimed')
+      return assertSame(result.status, 'claimed', 'a key that nobody holds is granted');
+    const attempt = (entry?.attempt ?? 0) + 1;
+    const finished = entry?.finished ?? [];
+    const got = [result.claim.attempt, result.claim.finished];
+    assertSame(got, [attempt, finished], 'a claim knows its attempt and which handlers have finished');
+    this.#entries.set(key, {
+      attempt,
+      owner: this.#granted.push({ key, claim: result.claim }) - 1,
+      completed: false,
+      finished,
+      fingerprint: fingerprint(String(bytes)),
+      ...this.#until(leaseMs),
+    });
+  }
+
+  async #write(step: OwnerStep): Promise<void> {
+    const number = this.#granted.length - 1 - (step.claim % this.#granted.length);
+    const granted = this.#granted[number];
+    if (!granted) return;
+    const entry = this.#entries.get(granted.key);
+    const owns = entry?.owner === number;
+    const answer = await callStore(step, granted.claim);
+    const expected = owns && (step.verb === 'complete' || !entry.completed);
+    // A store may still know the owner of a forgotten key, or not. What follows must agree with its answer.
+    if (expected && !answer && entry.forgetAt <= this.#now) {
+      this.#entries.delete(granted.key);
+      return;
+    }
+    assertSame(answer, expected, `only the owner may ${step.verb}`);
+    if (!expected || entry.completed) return;
+    Object.assign(entry, this.#until(step.verb === 'renew' ? step.leaseMs : 0));
+    if (step.verb === 'complete') entry.completed = true;
+    if (step.verb === 'release') Object.assign(entry, { owner: undefined, finished: step.finished });
+  }
+
+  #until(leaseMs: number): Pick<Entry, 'leaseEnds' | 'forgetAt'> {
+    return { leaseEnds: this.#now + leaseMs, forgetAt: this.#now + Math.max(leaseMs, this.#retention) };
+  }
+
+  #entryOf(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    return entry && entry.forgetAt > this.#now ? entry : undefined;
+  }
+}
+
+function callStore(step: OwnerStep, claim: Claim<object>): boolean | Promise<boolean> {
+  if (step.verb === 'renew') return claim.renew(step.leaseMs);
+  return step.verb === 'complete' ? claim.complete() : claim.release(step.finished);
+}
+
+const STEPS = 80;
+
+export const MODEL_CASES: ContractCases = Object.fromEntries(
+  [1, 2, 3].map((seed) => [
+    `${STEPS} steps chosen by chance (seed ${seed}) are each answered as promised`,
+    (context: ContractContext) => compareWithModel(context, randomSteps(seed)),
+  ]),
+);
+
+/** The same steps for the same seed, in every version of Node. */
+function randomSteps(seed: number): Step[] {
+  let state = seed;
+  const below = (limit: number) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+  const verbs = ['claim', 'claim', 'claim', 'renew', 'complete', 'release', 'release'] as const;
+  return Array.from({ length: STEPS }, (_, index) => {
+    const brief = below(4) === 0;
+    const step = {
+      verb: verbs[below(verbs.length)] ?? 'claim',
+      // A completed key always answers the same, so the steps move on to new keys.
+      key: Math.floor(index / 15) + below(2),
+      bytes: below(2),
+      claim: below(2) * below(100),
+      leaseMs: brief ? BRIEF_MS : ALIVE_MS,
+      finished: ['mail', 'audit'].slice(below(3)),
+    };
+    // A brief lease has lapsed before the next step, and a long one lasts to the end.
+    return brief ? [step, { verb: 'wait', ms: 4 * BRIEF_MS } as const] : [step];
+  }).flat();
+}

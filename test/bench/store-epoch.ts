@@ -1,0 +1,27 @@
+// One epoch of a store in a process of its own, with a server of its own: store-epoch.ts STORE ROUNDS BUILD
+import type { Round, Sample } from './epoch.js';
+import { shuffled } from './random.js';
+import { stores } from './store-subjects.js';
+import { measureWindow } from './store-window.js';
+
+const [name = '', count, build = ''] = process.argv.slice(2);
+const open = stores[name];
+if (!open) throw new Error(`There is no store "${name}".`);
+process.once('disconnect', () => process.exit(1));
+
+const { subjects, serverPid, close } = await open(build);
+try {
+  // To warm up.
+  for (const subject of shuffled(subjects)) await measureWindow(subject, serverPid);
+  const rounds: Round[] = [];
+  while (rounds.length < Number(count)) {
+    const round: Record<string, Sample> = {};
+    for (const subject of shuffled(subjects)) round[subject.name] = await measureWindow(subject, serverPid);
+    rounds.push(round);
+  }
+  process.send?.(rounds);
+} finally {
+  await close();
+  process.removeAllListeners('disconnect');
+  process.disconnect();
+}

@@ -1,0 +1,273 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { type HandlerContext, memoryStore, type ReceiverOptions, WebhookError } from 'payment-webhooks';
+import { delivery } from '../setup/delivery.js';
+import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
+import { answers, faultyStore, hangs, rejects, repliesAfter, times } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
+
+const LEASE = 200;
+const LATE_REPLY_MS = 700;
+
+/**
+ * An endpoint whose first run takes until the gate opens; each run leaves its context. The signal is taken by a
+ * handler that has succeeded by then, because one that took it and returned after an abort would have failed.
+ */
+async function start(options: ReceiverOptions) {
+  const work = gate<unknown>();
+  const contexts: HandlerContext[] = [];
+  const signals: AbortSignal[] = [];
+  const endpoint = await startEndpoint({
+    lease: LEASE,
+    handlers: {
+      '*': (_event, context) => {
+        contexts.push(context);
+        return contexts.length === 1 ? work.opened : undefined;
+      },
+      'transaction.*': (_event, { signal }) => void signals.push(signal),
+    },
+    ...options,
+  });
+  const sent = delivery();
+  const first = endpoint.post(sent);
+  await until(() => signals.length === 1);
+  const signal = signals[0] as AbortSignal;
+  return { endpoint, work, contexts, sent, first, signal };
+}
+
+/** The event loop does nothing else meanwhile, as under a long computation. */
+function block(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until; );
+}
+
+function messages({ log }: Endpoint): unknown[] {
+  return log.lines.filter(({ msg }) => msg !== 'delivery').map(({ msg }) => msg);
+}
+
+const BLOCKED = 'the event loop was blocked for longer than the lease';
+const code = (signal: AbortSignal) => (WebhookError.is(signal.reason) ? signal.reason.code : signal.reason);
+
+describe('while handlers run', () => {
+  test('the lease is renewed every third of it, so that nobody else gets the event', async () => {
+    const store = faultyStore();
+    const { endpoint, work, contexts, sent, first, signal } = await start({ store, lease: 400 });
+    await pause(650);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'IN_PROGRESS' } });
+    expect(store.calls.filter((call) => call === 'renew').length).toBeGreaterThanOrEqual(3);
+    expect(signal.aborted).toBe(false);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(contexts).toHaveLength(1);
+    expect(messages(endpoint)).toEqual([]);
+  });
+
+  test.each([
+    ['succeeded', (work: ReturnType<typeof gate<unknown>>) => work.open(undefined)],
+    ['failed', (work: ReturnType<typeof gate<unknown>>) => work.fail(new Error('down'))],
+  ])('renewing ends when they have %s', async (_how, end) => {
+    const store = faultyStore();
+    const { work, first } = await start({ store });
+    await until(() => store.calls.includes('renew'));
+    end(work);
+    await first;
+    const calls = store.calls.length;
+    await pause(LEASE);
+    expect(store.calls).toHaveLength(calls);
+  });
+
+  test('a renewal that is on its way when they succeed takes nothing back', async () => {
+    const reply = gate<boolean>();
+    const store = faultyStore({ renew: () => reply.opened });
+    const { endpoint, work, sent, first } = await start({ store });
+    await until(() => store.calls.includes('renew'));
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    reply.open(false);
+    await pause(5);
+    expect(messages(endpoint)).toEqual([]);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+  });
+
+  test('a renewal that arrives after they failed does not take the event back', async () => {
+    const shared = memoryStore();
+    const proceed = gate();
+    const store = faultyStore({ renew: (real) => proceed.opened.then(real) }, { store: shared });
+    const { endpoint, work, contexts, sent, first } = await start({ store });
+    await until(() => store.calls.includes('renew'));
+    work.fail(new Error('down'));
+    expect(await first).toMatchObject({ status: 500 });
+    proceed.open();
+    await pause(5);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(contexts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+});
+
+describe('a store that is down at a renewal', () => {
+  test('lets the handlers go on, and nothing is lost when it comes back within the lease', async () => {
+    const store = faultyStore({ renew: times(1, rejects) });
+    const { endpoint, work, first, signal } = await start({ store });
+    await until(() => store.calls.filter((call) => call === 'renew').length >= 3);
+    expect(signal.aborted).toBe(false);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200 });
+    expect(messages(endpoint)).toEqual(['the claim was not renewed: It threw.']);
+  });
+
+  test('no longer tells handlers that have succeeded meanwhile', async () => {
+    const store = faultyStore({ renew: rejects });
+    const { work, first, signal } = await start({ store });
+    await until(() => store.calls.includes('renew'));
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200 });
+    await pause(LEASE);
+    expect(signal.aborted).toBe(false);
+  });
+
+  test.each([
+    ['rejects', rejects],
+    ['never answers', hangs],
+    ['answers rubbish', answers({ value: 'OK' })],
+  ])('and %s until the lease ends: the handlers are told at that moment', async (_what, renew) => {
+    const store = faultyStore({ renew });
+    const startedAt = performance.now();
+    const { endpoint, work, first, signal } = await start({ store });
+    let abortedAt = 0;
+    signal.addEventListener('abort', () => {
+      abortedAt = performance.now();
+    });
+    await until(() => signal.aborted);
+    expect(code(signal)).toBe('CLAIM_LOST');
+    expect(abortedAt - startedAt).toBeGreaterThanOrEqual(LEASE - 5);
+    expect(messages(endpoint)).not.toContain(BLOCKED);
+    work.open(undefined);
+    await first;
+  });
+
+  test('and stays down: a success is completed all the same, if nobody else came', async () => {
+    const store = faultyStore({ renew: rejects });
+    const { endpoint, work, sent, first, signal } = await start({ store });
+    await until(() => signal.aborted);
+    await pause(LEASE);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+    expect(messages(endpoint)).not.toContain(BLOCKED);
+  });
+
+  test('the lease counts from the moment at which it was asked for, not from the reply', async () => {
+    const store = faultyStore({ renew: hangs, claim: (real) => pause(LATE_REPLY_MS).then(real) });
+    let askedAt = 0;
+    const slow: typeof store = {
+      ...store,
+      claim: (...request) => {
+        askedAt = performance.now();
+        return store.claim(...request);
+      },
+    };
+    const { work, first, signal } = await start({ store: slow, lease: 1_500 });
+    const toldAt = await until(() => signal.aborted).then(() => performance.now());
+    // Counted from the reply it would be later by all the time that the reply took.
+    expect(toldAt - askedAt).toBeLessThan(1_500 + LATE_REPLY_MS);
+    work.open(undefined);
+    await first;
+  });
+});
+
+describe('an event loop that was blocked for longer than the lease', () => {
+  test('is logged on waking, and the handler completes when nobody took over', async () => {
+    const { endpoint, work, sent, first, signal } = await start({});
+    block(LEASE + 50);
+    await until(() => messages(endpoint).length > 0);
+    expect(messages(endpoint)).toEqual([BLOCKED]);
+    expect(endpoint.log.lines.find(({ msg }) => msg === BLOCKED)).toMatchObject({
+      level: 40,
+      overdueMs: expect.any(Number),
+      eventId: expect.any(String),
+    });
+    expect(signal.aborted).toBe(false);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+  });
+
+  test('by the handler itself, which then succeeds, is logged too', async () => {
+    const endpoint = await startEndpoint({ lease: LEASE, handlers: { '*': () => block(LEASE + 50) } });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(messages(endpoint)).toEqual([BLOCKED]);
+    expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+  });
+
+  test('is no reason to tell the handlers before the store has said whether anything is lost', async () => {
+    const store = faultyStore({ renew: repliesAfter(40) });
+    const { endpoint, work, first, signal } = await start({ store });
+    block(LEASE + 50);
+    await until(() => store.calls.includes('renew'));
+    await pause(20);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(signal.aborted).toBe(false);
+    expect(messages(endpoint)).toEqual([BLOCKED]);
+  });
+
+  test('and a store that is down: the handlers are told', async () => {
+    const { work, first, signal } = await start({ store: faultyStore({ renew: rejects }) });
+    block(LEASE + 50);
+    await until(() => signal.aborted);
+    expect(code(signal)).toBe('CLAIM_LOST');
+    work.open(undefined);
+    await first;
+  });
+
+  test('is a lost claim when somebody took over meanwhile', async () => {
+    const shared = memoryStore();
+    const { work, contexts, first, signal } = await start({ store: shared });
+    block(LEASE + 50);
+    // Asked before this process has had a turn to renew, as another process would.
+    const key = `default:live:${JSON.parse(String(contexts[0]?.rawBody)).id}`;
+    const taken = await shared.claim(key, { leaseMs: 60_000, fingerprint: 'f'.repeat(64) });
+    expect(taken.status).toBe('claimed');
+    await until(() => signal.aborted);
+    expect(code(signal)).toBe('CLAIM_LOST');
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
+    const still = await shared.claim(key, { leaseMs: 1, fingerprint: 'f'.repeat(64) });
+    expect(still.status).toBe('in_progress');
+  });
+});
+
+describe('a handler that never settles', () => {
+  test('holds the event for maxHandlerTime and one lease, then another attempt runs it', async () => {
+    const { endpoint, contexts, sent, first, signal } = await start({ timeout: 40, maxHandlerTime: 100 });
+    expect(await first).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
+    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'IN_PROGRESS' } });
+    await until(() => messages(endpoint).length > 0);
+    expect(messages(endpoint)).toEqual([
+      'a handler has not settled within maxHandlerTime; its claim is no longer renewed',
+    ]);
+    expect(code(signal)).toBe('HANDLER_TIMEOUT');
+    await pause(LEASE);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(contexts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    await until(() => endpoint.hooks.inFlight === 0);
+  });
+
+  test('but does so after all, too late, overwrites nothing', async () => {
+    const store = faultyStore();
+    const { endpoint, work, sent, first } = await start({ store, timeout: 40, maxHandlerTime: 100 });
+    await first;
+    await until(() => messages(endpoint).length > 0);
+    await pause(LEASE);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    work.open(undefined);
+    await until(() => store.calls.filter((call) => call === 'complete').length === 2);
+    await pause(5);
+    expect(endpoint.log.lines.at(-1)).toMatchObject({
+      level: 50,
+      code: 'CLAIM_LOST',
+      msg: 'handlers settled after the answer',
+    });
+    expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+  });
+});

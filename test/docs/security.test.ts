@@ -1,0 +1,177 @@
+// Runs the programs of docs/security.md, and checks what the page says of them.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { ConfigurationError, receiver } from 'payment-webhooks';
+import { fixtures } from 'payment-webhooks/testing';
+import { delivery, KEY } from '../setup/delivery.js';
+import { send, startEndpoint } from '../setup/endpoint.js';
+import { codeBlocks } from '../setup/markdown.js';
+import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
+import { gate, until } from '../setup/waiting.js';
+
+const folder = join(ROOT, '.scratch/security');
+const privateKey = 'pri_security';
+
+function blockOf(file: string): string {
+  const block = codeBlocks(join(ROOT, 'docs/security.md')).find(({ text }) =>
+    text.startsWith(`// ${file}\n`),
+  );
+  if (!block) throw new Error(`docs/security.md has no block that begins with // ${file}.`);
+  return block.text;
+}
+
+beforeAll(() => void mkdirSync(folder, { recursive: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the log of pino-http', () => {
+  const program = blockOf('app.ts');
+
+  /** Delivers once to the program, and returns what it has logged. */
+  async function logOf(name: string, text: string, sent: ReturnType<typeof delivery>): Promise<string> {
+    writeFileSync(
+      join(folder, name),
+      `${text}app.listen(Number(process.env.PORT), '127.0.0.1', () => console.log('started'));\n`,
+    );
+    const port = await freePort();
+    const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
+    const app: Running = await startUntil('started', `exec node --import tsx ${join(folder, name)}`, env);
+    try {
+      expect(await send(port, sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+      await app.printed('request completed');
+      return app.output();
+    } finally {
+      await app.stop('SIGKILL');
+    }
+  }
+
+  test('has the signature in every line, unless it is redacted as the page shows', async () => {
+    const sent = delivery(fixtures.transactionPaid(), privateKey);
+    const signature = sent.headers['x-service-signature'] ?? '';
+    const redacted = await logOf('redacted.ts', program, sent);
+    expect(redacted).not.toContain(signature);
+    expect(redacted).toContain('"msg":"paid"');
+
+    const bare = program.replace(/\{ redact: \[.*?\] \}/, '');
+    expect(bare).not.toBe(program);
+    const lines = (await logOf('bare.ts', bare, sent)).split('\n').filter((line) => line.startsWith('{'));
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['paid', 'delivery', 'request completed']);
+    for (const line of lines) expect(line).toContain(signature);
+  }, 60_000);
+});
+
+describe('a private key', () => {
+  test.each(['', ' ', ' pri_a', 'pri_a ', 'pri_\na', 'pri_\u0000a', 'undefined'])(
+    'that is %j stops the app when it starts',
+    (privateKey) => expect(() => receiver({ privateKey })).toThrow(ConfigurationError),
+  );
+
+  test('may have a space inside', () => {
+    expect(() => receiver({ privateKey: 'pri a' })).not.toThrow();
+  });
+});
+
+/** Well-formed, and signed with a key that is none. */
+const forged = () => delivery(undefined, 'pri_forged');
+
+describe('a key function', () => {
+  test('is asked once for each forged request', async () => {
+    let loads = 0;
+    const privateKey = async () => {
+      loads += 1;
+      return KEY;
+    };
+    const { post } = await startEndpoint({ privateKey });
+    const replies = await Promise.all(Array.from({ length: 300 }, () => post(forged())));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]));
+    expect(loads).toBe(300);
+  });
+
+  test('that is too slow for the attack costs genuine deliveries', async () => {
+    const { post } = await startEndpoint({ privateKey: () => new Promise(() => {}), storeTimeout: 100 });
+    const unavailable = { status: 503, body: { code: 'KEY_UNAVAILABLE' } };
+    expect(await Promise.all([post(forged()), post()])).toMatchObject([unavailable, unavailable]);
+  });
+});
+
+describe('the cache of keys', () => {
+  type KeepKeys = (
+    load: () => Promise<readonly string[]>,
+    every?: number,
+  ) => () => Promise<readonly string[]>;
+  const file = join(folder, 'keep-keys.ts');
+  let keepKeys: KeepKeys;
+
+  beforeAll(async () => {
+    writeFileSync(file, blockOf('keep-keys.ts'));
+    ({ keepKeys } = (await import(file)) as { keepKeys: KeepKeys });
+  });
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  /** A secret manager whose answer a test changes as it goes on. */
+  function secretManager(first: () => Promise<readonly string[]> = async () => [KEY]) {
+    const manager = { loads: 0, answer: first };
+    const load = () => {
+      manager.loads += 1;
+      return manager.answer();
+    };
+    return { manager, load };
+  }
+
+  test('loads once for 300 forged requests and the genuine ones among them', async () => {
+    const { manager, load } = secretManager();
+    const { post } = await startEndpoint({ privateKey: keepKeys(load) });
+    const replies = await Promise.all(
+      Array.from({ length: 303 }, (_, index) => post(index % 101 === 0 ? delivery() : forged())),
+    );
+    const count = (status: number) => replies.filter((reply) => reply.status === status).length;
+    expect([count(200), count(401)]).toEqual([3, 300]);
+    expect(manager.loads).toBe(1);
+  });
+
+  test('has one load at a time, and all deliveries that wait share it', async () => {
+    const answer = gate<string[]>();
+    const { manager, load } = secretManager(() => answer.opened);
+    const { post, hooks } = await startEndpoint({ privateKey: keepKeys(load, 0) });
+    const replies = Array.from({ length: 20 }, () => post());
+    await until(() => hooks.inFlight === 20);
+    expect(manager.loads).toBe(1);
+    answer.open([KEY]);
+    for (const reply of await Promise.all(replies)) expect(reply.status).toBe(200);
+  });
+
+  test('keeps the last good keys while loading fails, and takes the next good ones', async () => {
+    jest.spyOn(console, 'error').mockImplementation(() => {});
+    const { manager, load } = secretManager();
+    const { post } = await startEndpoint({ privateKey: keepKeys(load, 0) });
+    const statusOf = async (key: string) => (await post(delivery(undefined, key))).status;
+    expect(await statusOf(KEY)).toBe(200);
+    for (const failing of [
+      () => Promise.reject(new Error('down')),
+      async () => [],
+      async () => [''],
+      () => {
+        throw new Error('down');
+      },
+    ]) {
+      const { loads } = manager;
+      manager.answer = failing;
+      while (manager.loads === loads) expect(await statusOf(KEY)).toBe(200);
+    }
+    expect(console.error).toHaveBeenCalled();
+    manager.answer = async () => ['pri_new'];
+    for (let status = 401; status !== 200; ) status = await statusOf('pri_new');
+    expect(await statusOf(KEY)).toBe(401);
+  });
+
+  test('answers 503 until the first load has succeeded, also when one hangs', async () => {
+    const { manager, load } = secretManager(() => new Promise(() => {}));
+    const { post } = await startEndpoint({ privateKey: keepKeys(load, 0) });
+    expect(await post()).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
+    manager.answer = async () => [KEY];
+    for (let status = 503; status !== 200; ) ({ status } = await post());
+  });
+});

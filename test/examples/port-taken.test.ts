@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { codeBlocks } from '../setup/markdown.js';
+import { freePort, ROOT, shell } from '../setup/shell.js';
+
+const EXAMPLES = readdirSync(join(ROOT, 'examples'));
+const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;
+
+/** What the example needs before it listens, and does not find on this machine. */
+function missing(example: string): boolean {
+  const app = readFileSync(join(ROOT, 'examples', example, 'app.ts'), 'utf8');
+  if (app.includes("from 'pg'")) return !TEST_POSTGRES_URL;
+  return /from '(?:redis|ioredis|bullmq)'/.test(app) && !TEST_REDIS_URL;
+}
+
+let server: Server;
+let taken: string;
+
+beforeAll(async () => {
+  server = createServer().listen(0);
+  await once(server, 'listening');
+  taken = String((server.address() as AddressInfo).port);
+});
+
+afterAll(() => void server.close());
+
+/** What became of the program; one that still runs after 20 s ends with exit code 124. */
+async function start(file: string, ports: Readonly<Record<string, string>>) {
+  const env = {
+    SERVICE_PRIVATE_KEY: 'pri_example',
+    REDIS_URL: TEST_REDIS_URL,
+    DATABASE_URL: TEST_POSTGRES_URL,
+    ...ports,
+  };
+  return shell(`timeout --kill-after=5 20 "${process.execPath}" --import tsx ${file}`, { env });
+}
+
+const refused = () => ({
+  code: 1,
+  stdout: expect.not.stringContaining('http://'),
+  stderr: expect.stringMatching(new RegExp(`EADDRINUSE.*\\b${taken}\\b`)),
+});
+
+describe('where its port is taken, it ends and names the port:', () => {
+  for (const example of EXAMPLES) {
+    const run = missing(example) ? test.skip : test;
+    run(
+      `the example ${example}`,
+      async () => {
+        expect(await start(`examples/${example}/app.ts`, { PORT: taken })).toEqual(refused());
+      },
+      40_000,
+    );
+  }
+
+  test('the example observability, of its metrics', async () => {
+    const ports = { PORT: String(await freePort()), METRICS_PORT: taken };
+    expect(await start('examples/observability/app.ts', ports)).toMatchObject({
+      code: 1,
+      stderr: refused().stderr,
+    });
+  }, 40_000);
+
+  test('the app of README.md', async () => {
+    mkdirSync(join(ROOT, '.scratch'), { recursive: true });
+    const folder = mkdtempSync(join(ROOT, '.scratch/port-'));
+    const [app] = codeBlocks(join(ROOT, 'README.md')).filter(({ language }) => language === 'ts');
+    expect(app?.text).toContain('app.listen(3000)');
+    writeFileSync(join(folder, 'app.mts'), app?.text.replace('3000', taken) ?? '');
+    expect(await start(join(folder, 'app.mts'), {})).toEqual(refused());
+    rmSync(folder, { recursive: true, force: true });
+  }, 40_000);
+});

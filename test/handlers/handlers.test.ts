@@ -1,0 +1,246 @@
+import { describe, expect, test } from '@jest/globals';
+import { ConfigurationError, type EventSchemas, type Receiver, receiver } from 'payment-webhooks';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY } from '../setup/delivery.js';
+
+const any = z.looseObject({});
+const events = {
+  'transaction.failed': any,
+  'transaction.refund.succeeded': any,
+  'transactional.paid': any,
+  'refund.succeeded': any,
+} satisfies EventSchemas;
+
+const make = () => receiver({ privateKey: KEY, logger: false, events });
+
+/** Registration as a program without types would do it. */
+function register(
+  call: (hooks: Record<'on' | 'onUnknown' | 'onInvalid', (...given: unknown[]) => unknown>) => unknown,
+) {
+  return () => call(make() as never);
+}
+
+/** Answers of a receiver to one delivery of the event. */
+async function post(hooks: Pick<Receiver, 'receive'>, event: unknown) {
+  const { body, headers } = delivery(event);
+  const answer = await hooks.receive({ rawBody: body, headers });
+  return { status: answer.status, ...JSON.parse(answer.body) };
+}
+
+describe('a pattern', () => {
+  const everyName = ['transaction.paid', ...Object.keys(events)];
+
+  test.each([
+    ['transaction.paid', ['transaction.paid']],
+    ['transaction.*', ['transaction.paid', 'transaction.failed', 'transaction.refund.succeeded']],
+    ['refund.*', ['refund.succeeded']],
+    ['*', everyName],
+  ] as const)('%s stands for exactly its declared events', async (pattern, expected) => {
+    const seen: string[] = [];
+    const hooks = make();
+    hooks.on(pattern, (event) => seen.push(event.event_name));
+    for (const name of everyName) {
+      const event = name === 'transaction.paid' ? fixtures.transactionPaid() : fixtures.event(name, {});
+      const { outcome } = await post(hooks, event);
+      expect(outcome).toBe((expected as readonly string[]).includes(name) ? 'processed' : 'ignored');
+    }
+    expect(seen).toEqual(expected);
+  });
+
+  test('* is not for events that nobody declared', async () => {
+    const seen: string[] = [];
+    const hooks = make()
+      .on('*', () => seen.push('declared'))
+      .onUnknown((event) => seen.push(`unknown: ${event.event_name}`));
+    expect(await post(hooks, fixtures.event('payout.sent', {}))).toMatchObject({ outcome: 'processed' });
+    expect(seen).toEqual(['unknown: payout.sent']);
+  });
+
+  test('every handler that matches runs, in the order of registration, however it was registered', async () => {
+    const order: string[] = [];
+    const hooks = receiver({
+      privateKey: KEY,
+      logger: false,
+      handlers: { '*': () => order.push('option *'), 'transaction.paid': () => order.push('option') },
+    });
+    hooks.on('transaction.*', () => order.push('resource')).on('transaction.paid', () => order.push('name'));
+    await post(hooks, fixtures.transactionPaid());
+    expect(order).toEqual(['option *', 'option', 'resource', 'name']);
+  });
+
+  test('a handler that two patterns bring runs once for each', async () => {
+    let runs = 0;
+    const count = () => {
+      runs += 1;
+    };
+    const hooks = make().on('*', count).on('transaction.paid', count);
+    await post(hooks, fixtures.transactionPaid());
+    expect(runs).toBe(2);
+  });
+
+  test.each([
+    ['transaction.payed', 'transaction.paid'],
+    ['Transaction.Paid', 'transaction.paid'],
+    ['refunds.succeeded', 'refund.succeeded'],
+    ['transactions.*', 'transaction.*'],
+  ])('%s matches nothing, and %s is suggested', (pattern, meant) => {
+    const refused = register((hooks) => hooks.on(pattern, () => {}));
+    expect(refused).toThrow(ConfigurationError);
+    expect(refused).toThrow(`No declared event matches "${pattern}". Did you mean "${meant}"?`);
+  });
+
+  test('without a likely slip the declared names are listed, and what else to do', () => {
+    const refused = register((hooks) => hooks.on('invoice.opened', () => {}));
+    expect(refused).toThrow(
+      'No declared event matches "invoice.opened". Declare it under the option events, or use onUnknown(). ' +
+        `Declared: ${everyName.join(', ')}.`,
+    );
+  });
+
+  test.each([
+    'constructor.name',
+    '__proto__.x',
+    'toString.call',
+    '*.paid',
+    'transaction.**',
+    'transaction.p*',
+  ])('%s matches nothing', (pattern) => {
+    expect(register((hooks) => hooks.on(pattern, () => {}))).toThrow('No declared event matches');
+  });
+
+  test.each([
+    '',
+    'transaction',
+    'transaction.',
+    '.paid',
+    '.*',
+    '**',
+    ' transaction.paid',
+    'a b.c',
+    'ä.ö',
+    null,
+    undefined,
+    5,
+    5n,
+    {},
+    ['*'],
+  ])('%p is no pattern', (pattern) => {
+    const refused = register((hooks) => hooks.on(pattern, () => {}));
+    expect(refused).toThrow(ConfigurationError);
+    expect(refused).toThrow('is no event name or pattern. Give <resource>.<action>, <resource>.* or *.');
+  });
+});
+
+describe('a handler', () => {
+  test.each([undefined, null, 'save', 5, {}, Promise.resolve()])('%p is no handler', (handler) => {
+    for (const call of [
+      register((hooks) => hooks.on('*', handler)),
+      register((hooks) => hooks.onUnknown(handler)),
+      register((hooks) => hooks.onInvalid(handler)),
+    ]) {
+      expect(call).toThrow(ConfigurationError);
+      expect(call).toThrow('Give a function (event, context) => …');
+    }
+  });
+
+  test.each(['', ' ', 'two words', 'ä', 'x'.repeat(65), 5, null, {}])('the name %p is refused', (name) => {
+    for (const call of [
+      register((hooks) => hooks.on('*', () => {}, { name })),
+      register((hooks) => hooks.onUnknown(() => {}, { name })),
+      register((hooks) => hooks.onInvalid(() => {}, { name })),
+    ]) {
+      expect(call).toThrow('Give 1 to 64 printable ASCII characters');
+    }
+  });
+
+  test.each(['nmae', 'Name', 'timeout'])(
+    'an option %s is refused: a slip would run it again on every retry',
+    (option) => {
+      for (const call of [
+        register((hooks) => hooks.on('*', () => {}, { [option]: 'receipt' })),
+        register((hooks) => hooks.onUnknown(() => {}, { [option]: 'receipt' })),
+        register((hooks) => hooks.onInvalid(() => {}, { [option]: 'receipt' })),
+      ]) {
+        expect(call).toThrow(ConfigurationError);
+        expect(call).toThrow(`Unknown option "${option}".`);
+      }
+    },
+  );
+
+  test.each(['receipt', null, 5, ['receipt']])('%p instead of its options is refused', (options) => {
+    const refused = register((hooks) => hooks.on('*', () => {}, options));
+    expect(refused).toThrow(ConfigurationError);
+    expect(refused).toThrow("Give an object such as { name: 'receipt' }");
+  });
+
+  test('its options may be left out, undefined or empty', () => {
+    expect(register((hooks) => hooks.on('*', () => {}, undefined))).not.toThrow();
+    expect(register((hooks) => hooks.on('*', () => {}, {}))).not.toThrow();
+    expect(register((hooks) => hooks.on('*', () => {}, { name: undefined }))).not.toThrow();
+  });
+
+  test('two of one event cannot have the same name, whatever pattern brings them together', () => {
+    const refused = register((hooks) => {
+      hooks.on('transaction.*', () => {}, { name: 'receipt' });
+      hooks.on('transaction.paid', () => {}, { name: 'receipt' });
+    });
+    expect(refused).toThrow('Two handlers of one event are named "receipt"');
+    expect(
+      register((hooks) => {
+        hooks.onUnknown(() => {}, { name: 'receipt' });
+        hooks.onUnknown(() => {}, { name: 'receipt' });
+      }),
+    ).toThrow('are named "receipt"');
+  });
+
+  test('a refused registration registers it for none of the events', async () => {
+    let runs = 0;
+    const hooks = make();
+    hooks.on('refund.succeeded', () => {}, { name: 'receipt' });
+    expect(() => hooks.on('*', () => (runs += 1), { name: 'receipt' })).toThrow('are named');
+    await post(hooks, fixtures.transactionPaid());
+    expect(runs).toBe(0);
+  });
+
+  test('those of different events may share a name', () => {
+    const registered = register((hooks) => {
+      hooks.on('transaction.paid', () => {}, { name: 'receipt' });
+      hooks.on('refund.succeeded', () => {}, { name: 'receipt' });
+      hooks.onUnknown(() => {}, { name: 'receipt' });
+      hooks.onInvalid(() => {}, { name: 'receipt' });
+    });
+    expect(registered).not.toThrow();
+  });
+
+  test('each way to register returns the receiver', () => {
+    const hooks = make();
+    const handler = () => {};
+    expect(hooks.on('*', handler)).toBe(hooks);
+    expect(hooks.onUnknown(handler)).toBe(hooks);
+    expect(hooks.onInvalid(handler)).toBe(hooks);
+  });
+});
+
+describe('after the first delivery', () => {
+  test.each([
+    ['on', (hooks: Receiver) => hooks.on('transaction.paid', () => {})],
+    ['onUnknown', (hooks: Receiver) => hooks.onUnknown(() => {})],
+    ['onInvalid', (hooks: Receiver) => hooks.onInvalid(() => {})],
+  ])('%s throws, because a delivery must not depend on when it arrives', async (_call, late) => {
+    const hooks = receiver({ privateKey: KEY, logger: false });
+    expect(() => late(hooks)).not.toThrow();
+    const answered = post(hooks, fixtures.transactionPaid());
+    expect(() => late(hooks)).toThrow(ConfigurationError);
+    await answered;
+    expect(() => late(hooks)).toThrow(
+      'came after the first delivery. Register every handler before listening.',
+    );
+  });
+
+  test('a stranger who sends rubbish seals it too: nothing of the traffic decides', async () => {
+    const hooks = receiver({ privateKey: KEY, logger: false });
+    expect((await hooks.receive({ rawBody: '', headers: {} })).status).toBe(401);
+    expect(() => hooks.on('*', () => {})).toThrow('after the first delivery');
+  });
+});

@@ -1,0 +1,220 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import {
+  type Claim,
+  type ClaimRequest,
+  type ClaimResult,
+  type IdempotencyStore,
+  memoryStore,
+  type ReceiverOptions,
+} from 'payment-webhooks';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+
+const processed = { status: 200, body: { outcome: 'processed' } };
+const duplicate = { status: 200, body: { outcome: 'duplicate' } };
+const unavailable = { status: 503, body: { code: 'STORE_UNAVAILABLE' } };
+const inProgress = { status: 503, body: { code: 'IN_PROGRESS' } };
+const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+
+type Verb = 'renew' | 'complete' | 'release';
+
+/** A memory store, one of whose answers is replaced by what `odd` makes of it. */
+function oddStore(verb: Verb | 'claim', odd: (real: () => unknown) => unknown): IdempotencyStore {
+  const memory = memoryStore();
+  const wired = (claim: Claim): Claim => ({
+    attempt: claim.attempt,
+    finished: claim.finished,
+    renew: (leaseMs) => claim.renew(leaseMs),
+    complete: () => claim.complete(),
+    release: (finished) => claim.release(finished),
+    ...(verb !== 'claim' && {
+      [verb]: (given: never) => odd(() => (claim[verb] as (given: never) => unknown)(given)),
+    }),
+  });
+  const claim = (key: string, request: ClaimRequest) => {
+    const answer = memory.claim(key, request) as ClaimResult;
+    return answer.status === 'claimed' ? { ...answer, claim: wired(answer.claim) } : answer;
+  };
+  return {
+    claim: (key, request) =>
+      (verb === 'claim' ? odd(() => claim(key, request)) : claim(key, request)) as ClaimResult,
+  };
+}
+
+const runsFor = (ms: number) => ({ handlers: { '*': () => pause(ms) } });
+
+/** A query builder works when it is awaited, and may fail as soon as that. */
+const LAZY: Record<string, () => unknown> = {
+  'throws in then()': () => ({
+    // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested
+    then() {
+      throw new Error('The connection is closed.');
+    },
+  }),
+  'has a then that throws when it is read again': () => {
+    let reads = 0;
+    return {
+      // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested
+      get then() {
+        reads += 1;
+        if (reads > 1) throw new Error('The connection is closed.');
+        return () => {};
+      },
+    };
+  },
+  'resolves with a promise that rejects': () => ({
+    // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested
+    then: (fulfil: (value: unknown) => void) =>
+      fulfil(Promise.reject(new Error('The connection is closed.'))),
+  }),
+};
+
+describe.each(Object.entries(LAZY))('an answer that %s', (_what, lazy) => {
+  test('to claim is a store that is down', async () => {
+    const endpoint = await startEndpoint({ store: oddStore('claim', lazy) });
+    expect(await endpoint.post()).toMatchObject(unavailable);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('to complete costs no second run', async () => {
+    const endpoint = await startEndpoint({ store: oddStore('complete', lazy) });
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(endpoint.log.lines).toContainEqual(
+      expect.objectContaining({ msg: expect.stringContaining('processed, but not remembered') }),
+    );
+  });
+
+  test('to renew is logged, and ends no process', async () => {
+    const endpoint = await startEndpoint({ store: oddStore('renew', lazy), lease: 150, ...runsFor(80) });
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(endpoint.log.lines).toContainEqual(
+      expect.objectContaining({ msg: expect.stringContaining('the claim was not renewed') }),
+    );
+  });
+
+  test('to release leaves the answer as it is', async () => {
+    const handlers = { '*': () => Promise.reject(new Error('no')) };
+    const endpoint = await startEndpoint({ store: oddStore('release', lazy), handlers });
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(endpoint.log.lines).toContainEqual(
+      expect.objectContaining({ msg: expect.stringContaining('claim not released') }),
+    );
+  });
+});
+
+describe('a thenable', () => {
+  test('that answers twice grants one claim, and gives none back', async () => {
+    const twice = (real: () => unknown) => ({
+      // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested
+      then(fulfil: (value: unknown) => void) {
+        const answer = real();
+        fulfil(answer);
+        fulfil(answer);
+      },
+    });
+    const endpoint = await startEndpoint({ store: oddStore('claim', twice), ...runsFor(100) });
+    const sent = delivery();
+    const first = endpoint.post(sent);
+    await pause(30);
+    expect(await endpoint.post(sent)).toMatchObject(inProgress);
+    expect(await first).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
+  test.each<[Verb | 'claim', object]>([
+    ['claim', unavailable],
+    ['complete', processed],
+  ])('whose answer to %s never settles is given up when storeTimeout is over', async (verb, answer) => {
+    // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested
+    const never = () => ({ then: (fulfil: (value: unknown) => void) => fulfil({ then() {} }) });
+    const endpoint = await startEndpoint({ store: oddStore(verb, never), storeTimeout: 50 });
+    expect(await endpoint.post()).toMatchObject(answer);
+    expect(endpoint.hooks.inFlight).toBe(0);
+  });
+});
+
+/** The event loop does nothing else meanwhile, as in a driver that waits for a lock. */
+function block(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until; );
+}
+
+describe('a store that blocks the event loop for longer than the lease', () => {
+  const blocks = (real: () => unknown) => {
+    const answer = real();
+    block(150);
+    return answer;
+  };
+  test.each([
+    ['at once', blocks],
+    ['by a promise', async (real: () => unknown) => blocks(real)],
+  ])('and answers %s grants nothing', async (_how, odd) => {
+    const options: ReceiverOptions = { store: oddStore('claim', odd), lease: 100, storeTimeout: 2_000 };
+    const endpoint = await startEndpoint(options);
+    expect(await endpoint.post()).toMatchObject(unavailable);
+    expect(endpoint.handled).toEqual([]);
+    expect(endpoint.records[0]?.storeMs).toBeGreaterThanOrEqual(150);
+  });
+});
+
+describe('what a claim carries is read once', () => {
+  const withClaim = (more: object) =>
+    oddStore('claim', (real) => {
+      const answer = real() as ClaimResult;
+      if (answer.status === 'claimed')
+        Object.defineProperties(answer.claim, Object.getOwnPropertyDescriptors(more));
+      return answer;
+    });
+  const broken = () => {
+    throw new Error('not now');
+  };
+
+  test('so a member that throws is an answer of the store, and no handler runs', async () => {
+    for (const member of [
+      'context',
+      'transactional',
+      'attempt',
+      'finished',
+      'renew',
+      'complete',
+      'release',
+    ]) {
+      const more = Object.defineProperty({}, member, { get: broken, enumerable: true });
+      const endpoint = await startEndpoint({ store: withClaim(more) });
+      expect(await endpoint.post()).toMatchObject(unavailable);
+      expect(endpoint.handled).toEqual([]);
+    }
+  });
+
+  test('and a context that throws when it is copied fails the handlers, and gives the claim back', async () => {
+    const context = Object.defineProperty({}, 'db', { get: broken, enumerable: true });
+    const endpoint = await startEndpoint({ store: withClaim({ context }), lease: 60_000 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(endpoint.hooks.inFlight).toBe(0);
+  });
+
+  test('and no name in a context gets in the way', async () => {
+    const context = { mayHaveGivenUp: 1, signal: 2, log: 3, run: 4 };
+    const endpoint = await startEndpoint({ store: withClaim({ context }) });
+    expect(await endpoint.post()).toMatchObject(processed);
+  });
+});
+
+test('a completed event is a duplicate, whatever else its answer carries', async () => {
+  const odd = async () => {
+    await pause(120);
+    return { status: 'completed', fingerprint: '0'.repeat(12), claim: undefined };
+  };
+  const endpoint = await startEndpoint({ store: oddStore('claim', odd), lease: 100, storeTimeout: 2_000 });
+  expect(await endpoint.post()).toMatchObject(duplicate);
+});
+
+test.each([undefined, null, 1, 'yes'])('%p is no answer to renew, and is logged as such', async (value) => {
+  const endpoint = await startEndpoint({ store: oddStore('renew', () => value), lease: 150, ...runsFor(80) });
+  expect(await endpoint.post()).toMatchObject(processed);
+  expect(endpoint.log.lines).toContainEqual(
+    expect.objectContaining({ msg: expect.stringContaining('the claim was not renewed') }),
+  );
+});
