@@ -32,7 +32,14 @@ export function readBody(
   done: (body: Buffer | Unread) => void,
 ): void {
   const reader = length ? new AnnouncedBody(length) : new ChunkedBody(limit, length);
+  let deadline: NodeJS.Timeout | undefined;
+  // Most bodies arrive together with their headers and need no timer, which costs eight times as much as this.
+  const arming = setImmediate(() => {
+    // Not before what has arrived is read: after a blocked event loop, timers come before the network.
+    deadline = setTimeout(() => setImmediate(settle, 'timeout'), timeout);
+  });
   const settle = (body: Buffer | Unread) => {
+    clearImmediate(arming);
     clearTimeout(deadline);
     stream.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
     done(body);
@@ -44,8 +51,6 @@ export function readBody(
   // Not at the last byte: a connection counts as idle, and `server.close()` ends it, only after the end of its request.
   const onEnd = () => settle(attempt(() => reader.end()));
   const onClose = () => settle('aborted');
-  // Not before what has arrived is read: after a blocked event loop, timers come before the network.
-  const deadline = setTimeout(() => setImmediate(settle, 'timeout'), timeout);
   stream.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   // A middleware may have paused it, and will not resume what is no longer its own.
   stream.resume();

@@ -74,7 +74,7 @@ class DeliveryContext implements HandlerContext {
 
   constructor(run: HandlerRun, delivery: Delivery, { attempt, context }: Attempt) {
     // First: a store adds to what handlers are given, and replaces nothing of it.
-    Object.assign(this, context);
+    if (context) Object.assign(this, context);
     this.rawBody = delivery.rawBody;
     this.headers = delivery.headers;
     this.attempt = attempt;

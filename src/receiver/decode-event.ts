@@ -4,7 +4,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
 import { withDeadline } from '../delivery/deadline.js';
 import { Rejection } from '../delivery/rejection.js';
-import { type Decoded, type Envelope, envelope } from '../events/envelope.js';
+import { type Decoded, type Envelope, envelope, isEnvelope } from '../events/envelope.js';
 import { markUnknown } from '../events/event.js';
 import { toIssues } from '../events/issues.js';
 import { transactionPaidPayload } from '../events/transaction.js';
@@ -26,17 +26,17 @@ export function decodeEvent(
 ): Decoded | Rejection | Promise<Decoded | Rejection> {
   const document = parseJson(bytes);
   if (document instanceof Rejection) return document;
-  const checked = envelope.safeParse(document.json);
-  if (!checked.success)
-    return new Rejection('EVENT_INVALID', { issues: toIssues(checked.error.issues, [], true) });
-  const event: Envelope = checked.data;
+  const { json: event, keysDropped } = document;
+  if (!isEnvelope(event)) {
+    const issues = envelope.safeParse(event).error?.issues ?? [];
+    return new Rejection('EVENT_INVALID', { issues: toIssues(issues, [], true) });
+  }
   // A leaked sandbox key must never mint live money.
   if (key.sandbox && !event.sandbox) {
     return new Rejection('KEY_MODE_MISMATCH', {
       hint: 'A sandbox key signed an event that says it is live.',
     });
   }
-  const { keysDropped } = document;
   if (rules.sandbox !== 'accept' && event.sandbox !== (rules.sandbox === 'only')) {
     return { status: 'ignored', event, keysDropped };
   }

@@ -48,39 +48,43 @@ export async function dedupeDelivery(
     return { result: new Rejection('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs }), store };
   const lease = new Lease(store, answer);
   const dispatched = await work.run(answer, () => lease.start());
-  return conclude({ attempt: answer.attempt, store }, dispatched, async (settled) => {
+  return conclude({ attempt: answer.attempt, store }, dispatched, (settled) => {
     lease.stop();
     if (!lease.lost && settled.failures.length === 0) return complete(answer, lease, { store, work });
-    await store.release(answer, settled.finished);
-    return lease.lost ? lost() : resultOf(settled, work.outcome);
+    const released = store.release(answer, settled.finished);
+    return released.then(() => (lease.lost ? lost() : resultOf(settled, work.outcome)));
   });
 }
 
 /** Handlers that go on after the answer keep their claim until they settle. */
-async function conclude(
+function conclude(
   { attempt, store }: Pick<Deduped, 'attempt' | 'store'>,
   dispatched: Dispatched,
   end: (settled: Dispatched) => Result | Promise<Result>,
-): Promise<Deduped> {
+): Deduped | Promise<Deduped> {
   const { unsettled } = dispatched;
   if (unsettled)
     return { result: unsettled.rejection, attempt, store, dispatched, late: unsettled.rest.then(end) };
-  return { result: await end(dispatched), attempt, store, dispatched };
+  const deduped = (result: Result) => ({ result, attempt, store, dispatched });
+  const ending = end(dispatched);
+  return isThenable(ending) ? ending.then(deduped) : deduped(ending);
 }
 
 /**
  * In lease mode a store that cannot be told is no reason to refuse: a 503 would guarantee a second run, a 200 only
  * risks one. In transactional mode the handlers' writes are in this commit.
  */
-async function complete(
+function complete(
   claim: GrantedClaim,
   lease: Lease,
   { store, work }: { readonly store: StoreCalls; readonly work: Work },
-): Promise<Result> {
+): Result | Promise<Result> {
+  const resultOf = (completed: boolean | StoreFailure) => {
+    if (completed === false) return lost();
+    return claim.transactional && completed instanceof StoreFailure ? unavailable(completed) : work.outcome;
+  };
   const completing = store.complete(claim, lease);
-  const completed = isThenable(completing) ? await completing : completing;
-  if (completed === false) return lost();
-  return claim.transactional && completed instanceof StoreFailure ? unavailable(completed) : work.outcome;
+  return isThenable(completing) ? completing.then(resultOf) : resultOf(completing);
 }
 
 function resultOf({ failures }: Dispatched, outcome: Outcome): Result {

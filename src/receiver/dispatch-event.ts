@@ -3,6 +3,7 @@ import { withDeadline } from '../delivery/deadline.js';
 import type { Delivery, Dispatched } from '../delivery/delivery.js';
 import { describeHandlerError } from '../delivery/describe-error.js';
 import { Rejection } from '../delivery/rejection.js';
+import { isThenable } from '../delivery/thenable.js';
 import { WebhookError } from '../errors.js';
 import { type Attempt, HandlerRun } from '../handlers/handler-context.js';
 import type { Registration } from '../handlers/handlers.js';
@@ -36,12 +37,16 @@ export async function dispatchEvent(
   rules: Rules,
 ): Promise<Dispatched> {
   const round = new Round(dispatch, rules);
-  const runs = handlers.map((handler) => run(handler, round));
+  const pending: Promise<void>[] = [];
+  for (const handler of handlers) {
+    const settling = run(handler, round);
+    if (settling) pending.push(settling);
+  }
   // A handler that waits for nothing has settled after this, and needs no timer.
   await undefined;
   if (round.running.length === 0) return round;
   dispatch.onPending();
-  const all = Promise.all(runs).then(() => round);
+  const all = Promise.all(pending).then(() => round);
   return withDeadline<Dispatched>(all, rules.timeout, () => {
     dispatch.delivery.abort('HANDLER_TIMEOUT');
     const names = round.running.map(({ name }) => name).join(', ');
@@ -95,28 +100,37 @@ class Round implements Dispatched {
   }
 }
 
-/** Never rejects: what the handler throws is among the failures of the round. */
-async function run(handler: Registration, round: Round): Promise<void> {
+/** What the handler throws is among the failures of the round. @returns undefined when it has settled at once */
+function run(handler: Registration, round: Round): Promise<void> | undefined {
   const { delivery, attempt } = round.dispatch;
   if (handler.rememberedAs !== undefined && attempt.finished.includes(handler.rememberedAs)) {
     round.report(handler, 'skipped');
-    return;
+    return undefined;
   }
   round.running.push(handler);
   const report = round.report(handler, 'running');
   const startedAt = report ? performance.now() : 0;
   const called = new HandlerRun(delivery);
-  let status: Report['status'];
+  const settle = (status: Report['status']) => {
+    round.running.splice(round.running.indexOf(handler), 1);
+    if (report) Object.assign(report, { status, durationMs: performance.now() - startedAt });
+  };
+  const returned = () =>
+    settle(
+      called.mayHaveGivenUp
+        ? round.failed(handler, new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP)
+        : round.succeeded(handler),
+    );
+  const threw = (error: unknown) =>
+    settle(round.failed(handler, error, { error: describeHandlerError(error) }, 'a handler failed'));
   try {
-    await call(handler, round, called.context(attempt));
-    status = called.mayHaveGivenUp
-      ? round.failed(handler, new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP)
-      : round.succeeded(handler);
+    const result = call(handler, round, called.context(attempt));
+    if (isThenable(result)) return Promise.resolve(result).then(returned, threw);
+    returned();
   } catch (error) {
-    status = round.failed(handler, error, { error: describeHandlerError(error) }, 'a handler failed');
+    threw(error);
   }
-  round.running.splice(round.running.indexOf(handler), 1);
-  if (report) Object.assign(report, { status, durationMs: performance.now() - startedAt });
+  return undefined;
 }
 
 /** @throws what the handler throws, now or by a promise */
