@@ -19,9 +19,9 @@ export interface Work {
   readonly outcome: Outcome;
   /**
    * Never rejects.
-   * @param onPending called when the handlers do not settle at once
+   * @param onPending called when the handlers have not settled before the event loop turns
    */
-  run(attempt: Attempt, onPending: () => void): Promise<Dispatched>;
+  run(attempt: Attempt, onPending: () => void): Dispatched | Promise<Dispatched>;
 }
 
 /** What an attempt is when nothing is remembered. */

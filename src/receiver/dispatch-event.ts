@@ -1,5 +1,4 @@
 // Station 5: event -> your handlers, awaited.
-import { withDeadline } from '../delivery/deadline.js';
 import type { Delivery, Dispatched } from '../delivery/delivery.js';
 import { describeHandlerError } from '../delivery/describe-error.js';
 import { Rejection } from '../delivery/rejection.js';
@@ -17,7 +16,7 @@ export interface Dispatch {
   readonly attempt: Attempt;
   /** The event; for `onInvalid` handlers the error. */
   readonly subject: unknown;
-  /** Called when they do not settle at once. */
+  /** Called when they have not settled before the event loop turns. */
   readonly onPending: () => void;
 }
 
@@ -31,110 +30,127 @@ const GIVEN_UP =
  * Runs the handlers concurrently and waits for all of them, but no longer than `timeout`: then they go on, and the
  * delivery's answer is a rejection, never a 2xx. Never rejects.
  */
-export async function dispatchEvent(
+export function dispatchEvent(
   handlers: readonly Registration[],
   dispatch: Dispatch,
   rules: Rules,
-): Promise<Dispatched> {
-  const round = new Round(dispatch, rules);
-  const pending: Promise<void>[] = [];
-  for (const handler of handlers) {
-    const settling = run(handler, round);
-    if (settling) pending.push(settling);
-  }
-  // A handler that waits for nothing has settled after this, and needs no timer.
-  await undefined;
-  if (round.running.length === 0) return round;
-  dispatch.onPending();
-  const all = Promise.all(pending).then(() => round);
-  return withDeadline<Dispatched>(all, rules.timeout, () => {
-    dispatch.delivery.abort('HANDLER_TIMEOUT');
-    const names = round.running.map(({ name }) => name).join(', ');
-    const hint = `Still running after ${rules.timeout} ms: ${names}.`;
-    const rejection = new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS });
-    return {
-      failures: [],
-      finished: round.finished,
-      reports: round.reports,
-      unsettled: { rejection, rest: all },
+): Dispatched | Promise<Dispatched> {
+  const round = new Round(handlers, dispatch, rules);
+  for (const call of round.reports) call.begin();
+  return round.running === 0 ? round : settledInTime(round);
+}
+
+function settledInTime(round: Round): Promise<Dispatched> {
+  const { dispatch, rules } = round;
+  return new Promise((resolve) => {
+    let deadline: NodeJS.Timeout | undefined;
+    // Most handlers have settled before the event loop turns, and need no timer.
+    const arming = setImmediate(() => {
+      dispatch.onPending();
+      deadline = setTimeout(() => resolve(timedOut(round)), rules.timeout);
+    });
+    round.whenSettled = () => {
+      clearImmediate(arming);
+      clearTimeout(deadline);
+      resolve(round);
     };
   });
 }
 
-type Report = { -readonly [Field in keyof HandlerReport]: HandlerReport[Field] };
+function timedOut(round: Round): Dispatched {
+  const { dispatch, rules, finished, reports } = round;
+  dispatch.delivery.abort('HANDLER_TIMEOUT');
+  const names = reports.filter(({ status }) => status === 'running').map(({ name }) => name);
+  const hint = `Still running after ${rules.timeout} ms: ${names.join(', ')}.`;
+  const rejection = new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS });
+  const rest = new Promise<Dispatched>((resolve) => {
+    round.whenSettled = () => resolve(round);
+  });
+  return { failures: [], finished, reports, unsettled: { rejection, rest } };
+}
 
 /** A dispatch under way, and what has come of it so far. */
 class Round implements Dispatched {
   readonly failures: unknown[] = [];
   finished: readonly string[];
-  readonly reports: Report[] = [];
-  readonly running: Registration[] = [];
+  readonly reports: readonly Call[];
+  /** How many handlers have not settled. */
+  running: number;
+  whenSettled: (() => void) | undefined;
   readonly dispatch: Dispatch;
   readonly rules: Rules;
 
-  constructor(dispatch: Dispatch, rules: Rules) {
+  constructor(handlers: readonly Registration[], dispatch: Dispatch, rules: Rules) {
     this.dispatch = dispatch;
     this.rules = rules;
     this.finished = dispatch.attempt.finished;
-  }
-
-  /** Undefined without an observer. */
-  report({ name }: Registration, status: Report['status']): Report | undefined {
-    if (!this.rules.reports) return undefined;
-    const report = { name, status, durationMs: 0 };
-    this.reports.push(report);
-    return report;
-  }
-
-  /** @returns the status of its report */
-  succeeded({ rememberedAs }: Registration): 'fulfilled' {
-    if (rememberedAs !== undefined) this.finished = [...this.finished, rememberedAs];
-    return 'fulfilled';
-  }
-
-  /** @returns the status of its report */
-  failed({ name }: Registration, failure: unknown, fields: object, message: string): 'rejected' {
-    this.failures.push(failure);
-    writeLog(this.dispatch.delivery.log, 'error', { handler: name, ...fields }, message);
-    return 'rejected';
+    this.running = handlers.length;
+    this.reports = handlers.map((handler) => new Call(handler, this));
   }
 }
 
-/** What the handler throws is among the failures of the round. @returns undefined when it has settled at once */
-function run(handler: Registration, round: Round): Promise<void> | undefined {
-  const { delivery, attempt } = round.dispatch;
-  if (handler.rememberedAs !== undefined && attempt.finished.includes(handler.rememberedAs)) {
-    round.report(handler, 'skipped');
-    return undefined;
+/** The call of a handler in a round. What others see of it is its report. */
+class Call implements HandlerReport {
+  readonly name: string;
+  status: HandlerReport['status'] = 'running';
+  durationMs = 0;
+  readonly #handler: Registration;
+  readonly #round: Round;
+  readonly #run: HandlerRun;
+  #startedAt = 0;
+
+  constructor(handler: Registration, round: Round) {
+    this.name = handler.name;
+    this.#handler = handler;
+    this.#round = round;
+    this.#run = new HandlerRun(round.dispatch.delivery);
   }
-  round.running.push(handler);
-  const report = round.report(handler, 'running');
-  const startedAt = report ? performance.now() : 0;
-  const called = new HandlerRun(delivery);
-  const settle = (status: Report['status']) => {
-    round.running.splice(round.running.indexOf(handler), 1);
-    if (report) Object.assign(report, { status, durationMs: performance.now() - startedAt });
+
+  begin(): void {
+    const { dispatch, rules } = this.#round;
+    const { rememberedAs } = this.#handler;
+    if (rememberedAs !== undefined && dispatch.attempt.finished.includes(rememberedAs))
+      return this.#settle('skipped');
+    if (rules.reports) this.#startedAt = performance.now();
+    try {
+      const result = run(this.#handler, this.#round, this.#run.context(dispatch.attempt));
+      // A promise of Node's own settles once, whatever the one of a handler does.
+      if (isThenable(result)) Promise.resolve(result).then(this.#returned, this.#threw);
+      else this.#returned();
+    } catch (error) {
+      this.#threw(error);
+    }
+  }
+
+  readonly #returned = (): void => {
+    const { rememberedAs } = this.#handler;
+    if (this.#run.mayHaveGivenUp) return this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP);
+    if (rememberedAs !== undefined) this.#round.finished = [...this.#round.finished, rememberedAs];
+    this.#settle('fulfilled');
   };
-  const returned = () =>
-    settle(
-      called.mayHaveGivenUp
-        ? round.failed(handler, new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP)
-        : round.succeeded(handler),
-    );
-  const threw = (error: unknown) =>
-    settle(round.failed(handler, error, { error: describeHandlerError(error) }, 'a handler failed'));
-  try {
-    const result = call(handler, round, called.context(attempt));
-    if (isThenable(result)) return Promise.resolve(result).then(returned, threw);
-    returned();
-  } catch (error) {
-    threw(error);
+
+  readonly #threw = (error: unknown): void => {
+    this.#fail(error, { error: describeHandlerError(error) }, 'a handler failed');
+  };
+
+  #fail(failure: unknown, fields: object, message: string): void {
+    const { failures, dispatch } = this.#round;
+    failures.push(failure);
+    writeLog(dispatch.delivery.log, 'error', { handler: this.name, ...fields }, message);
+    this.#settle('rejected');
   }
-  return undefined;
+
+  #settle(status: HandlerReport['status']): void {
+    const round = this.#round;
+    this.status = status;
+    if (this.#startedAt > 0) this.durationMs = performance.now() - this.#startedAt;
+    round.running -= 1;
+    if (round.running === 0) round.whenSettled?.();
+  }
 }
 
 /** @throws what the handler throws, now or by a promise */
-function call(handler: Registration, { dispatch, rules }: Round, context: object): unknown {
+function run(handler: Registration, { dispatch, rules }: Round, context: object): unknown {
   const { delivery, attempt, subject } = dispatch;
   const { observer } = rules;
   const wrap = observer?.handler?.bind(observer);
