@@ -1,9 +1,11 @@
 // A running `simulate`: the simulator, its forwards, the demo endpoint, and what its keys do.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { receiver } from '../receiver.js';
-import { hostName } from '../simulator/address/host-names.js';
+import { hostName } from '../simulator/address/host.js';
+import { closeServer } from '../simulator/listen.js';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../simulator.js';
 import { AttemptLog } from './attempt-log.js';
 import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
@@ -139,22 +141,13 @@ class DemoEndpoint {
   }
 
   /** Rejects when the port is in use. */
-  start(port: number = this.#port): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject).listen(port, '127.0.0.1', () => {
-        this.#server.off('error', reject);
-        this.#port = (this.#server.address() as AddressInfo).port;
-        resolve();
-      });
-    });
+  async start(port: number = this.#port): Promise<void> {
+    await once(this.#server.listen(port, '127.0.0.1'), 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  async stop(): Promise<void> {
-    if (!this.running) return;
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
+  stop(): Promise<void> {
+    return closeServer(this.#server);
   }
 }
 

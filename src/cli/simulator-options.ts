@@ -1,7 +1,7 @@
 // Turns the flags of `simulate` into the options of the simulator, and names the flags in every error.
 import { parseDuration } from '../options/duration.js';
 import { didYouMean } from '../options/nearest-name.js';
-import { hostName, isLocalHost } from '../simulator/address/host-names.js';
+import { hostName, isLocalHost } from '../simulator/address/host.js';
 import type { RetrySchedule, SimulatorOptions } from '../simulator.js';
 import {
   CommandError,

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import http, { type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError } from '../errors.js';
-import { after, cancel } from './real-time.js';
 
 /** Where to listen. */
 export interface Place {
@@ -12,7 +11,6 @@ export interface Place {
 }
 
 const ASK_TIMEOUT_MS = 1_000;
-const MAX_ANSWER = 10_000;
 
 /** @throws {ConfigurationError} that says who uses the port, or what is wrong with the host */
 export async function listen(
@@ -55,24 +53,13 @@ async function explain({ code }: NodeJS.ErrnoException, { host, port }: Place): 
 
 /** Asks what answers there: another simulator says so. */
 async function userOf(url: string): Promise<string> {
-  const request = http.get(url, { agent: false });
-  const timer = after(ASK_TIMEOUT_MS, () => request.destroy());
-  request.on('error', () => {});
   try {
-    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-    let text = '';
-    for await (const chunk of response.setEncoding('utf8')) {
-      text += chunk;
-      if (text.length > MAX_ANSWER) break;
-    }
-    const { simulator, pid, started_at } = JSON.parse(text);
+    const response = await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT_MS), redirect: 'error' });
+    const { simulator, pid, started_at } = (await response.json()) as Record<string, unknown>;
     if (simulator === 'payment-webhooks')
       return `another simulator (process ${Number(pid)}, started ${String(started_at).slice(0, 40)})`;
   } catch {
     // It is silent, or speaks another protocol.
-  } finally {
-    cancel(timer);
-    request.destroy();
   }
   return 'another program';
 }

@@ -5,7 +5,7 @@ import { isLogger, type Logger, silentLogger } from '../logger.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { simulatorKey } from './accounts.js';
-import { hostName, isLocalHost } from './address/host-names.js';
+import { hostName, isLocalHost } from './address/host.js';
 import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';
 
 /** Options of `startSimulator()`. */
@@ -87,7 +87,7 @@ export function resolveSettings(options: SimulatorOptions = {}): SimulatorSettin
   for (const [name, [expected, isValid]] of Object.entries(OPTIONS)) {
     const value: unknown = options[name as keyof SimulatorOptions];
     if (value !== undefined && !isValid(value))
-      throw new ConfigurationError(`${name} is ${show(value)}; give ${expected}.`);
+      throw new ConfigurationError(`${name} is ${show(value)}. Give ${expected}.`);
   }
   refuseProduction(options.allowProduction);
   const { host = '127.0.0.1', logger = false } = options;
@@ -116,7 +116,7 @@ function allowedHosts(hosts: readonly string[] = [], host: string): string[] {
     const name = typeof given === 'string' ? hostName(given) : undefined;
     if (name !== undefined) return name;
     throw new ConfigurationError(
-      `allowHosts[${index}] is ${show(given)}; give a host name or address without a port, such as "simulator".`,
+      `allowHosts[${index}] is ${show(given)}. Give a host name or address without a port, such as "simulator".`,
     );
   });
   if (names.length > 0 || isLocalHost(host)) return names;

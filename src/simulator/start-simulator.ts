@@ -1,7 +1,7 @@
 // Starts the simulator: its state file, its port, and the Express app with the API, the control plane and the page.
 import express, { type Express, type Router } from 'express';
 import { writeLog } from '../logger.js';
-import { isLocalHost } from './address/host-names.js';
+import { isLocalHost } from './address/host.js';
 import { controlPlane } from './api/control-plane.js';
 import { guard } from './api/guard.js';
 import { answerErrors } from './api/http-error.js';

@@ -1,4 +1,5 @@
 // Delivers one signed event to an app over real HTTP, for tests without supertest.
+import { once } from 'node:events';
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -49,10 +50,8 @@ export async function deliver(
     throw new ConfigurationError(`path is ${show(path)}. Give a path like "/hooks".`);
   }
   const delivery = signedDelivery(event, signing);
-  const server = createServer(listenerOf(app));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', resolve);
-  });
+  const server = createServer(listenerOf(app)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
   try {
     return await post((server.address() as AddressInfo).port, path, delivery);
   } finally {

@@ -383,8 +383,9 @@ describeInTerminal('simulate in a terminal', () => {
     type('s');
     await until(() => seen().includes('The demo endpoint is stopped'));
     type('t');
-    await until(() => /retrying.*ECONNREFUSED.*next retry at/.test(seen()));
-    expect(seen()).toContain('Nothing listens at this address.');
+    await until(() =>
+      /retrying.*ECONNREFUSED.*next retry at.*\s+.*Nothing listens at this address\./.test(seen()),
+    );
     type('s');
     await until(() => seen().includes('The demo endpoint is running again.'));
     await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);

@@ -3,7 +3,7 @@ import dns, { type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { after } from '../real-time.js';
-import { addressKind, isLoopback, isSameAddress } from './address-kind.js';
+import { type AddressKind, addressKind, isSameAddress } from './host.js';
 
 /** A webhook's URL in the parts that a request needs. */
 export interface Target {
@@ -105,19 +105,19 @@ export class Targets {
     if (kind === 'never') {
       return `The simulator never connects to ${shown}: link-local, metadata and special addresses are refused.`;
     }
-    if (port === this.own.port && this.#isOwn(address)) {
+    if (port === this.own.port && this.#isOwn(address, kind)) {
       return "This is the simulator's own address. Give the URL of your endpoint.";
     }
     const name = host.toLowerCase().replace(/\.$/, '');
-    if (kind === 'near' || this.#allowed.has(name) || this.#allowed.has(address)) return undefined;
+    if (kind !== 'public' || this.#allowed.has(name) || this.#allowed.has(address)) return undefined;
     return (
       `The simulator connects only to this machine and private networks, and ${shown} is public. ` +
       `To allow it, start the simulator with --allow-target ${name}, or with allowTargets in a program.`
     );
   }
 
-  #isOwn(address: string): boolean {
-    return isLoopback(address) || (this.own.everywhere && isOfThisMachine(address));
+  #isOwn(address: string, kind: AddressKind): boolean {
+    return kind === 'loopback' || (this.own.everywhere && isOfThisMachine(address));
   }
 }
 

@@ -1,6 +1,6 @@
 // Protects every route: only this machine, allowed hosts and the simulator's own page may send requests.
 import type { RequestHandler } from 'express';
-import { hostName, isAllowedHost } from '../address/host-names.js';
+import { hostName, isAllowedHost } from '../address/host.js';
 import { HttpError } from './http-error.js';
 import { READ_METHODS } from './route.js';
 

@@ -18,7 +18,7 @@ export function retryPauses(schedule: RetrySchedule): readonly number[] {
   if (!Array.isArray(pauses)) {
     const names = [...SCHEDULES.keys()];
     throw new ConfigurationError(
-      `retry is ${JSON.stringify(schedule)}; give ${names.map((name) => `"${name}"`).join(', ')} or a list of pauses.` +
+      `retry is ${JSON.stringify(schedule)}. Give ${names.map((name) => `"${name}"`).join(', ')} or a list of pauses.` +
         didYouMean(String(schedule), names),
     );
   }
@@ -26,7 +26,7 @@ export function retryPauses(schedule: RetrySchedule): readonly number[] {
     const ms = parseDuration(pause);
     if (ms !== undefined) return ms;
     throw new ConfigurationError(
-      `retry[${index}] is ${JSON.stringify(pause)}; give milliseconds, or text such as "5m".`,
+      `retry[${index}] is ${JSON.stringify(pause)}. Give milliseconds, or text such as "5m".`,
     );
   });
 }

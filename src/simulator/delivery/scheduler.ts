@@ -132,6 +132,6 @@ export function advanceDuration(duration: number | string): number {
   const ms = parseDuration(duration);
   if (ms !== undefined) return ms;
   throw new ConfigurationError(
-    `advance() got ${JSON.stringify(duration)}; give milliseconds, or text such as "5m".`,
+    `advance() got ${JSON.stringify(duration)}. Give milliseconds, or text such as "5m".`,
   );
 }

@@ -1,9 +1,10 @@
-// What kind of network an IP address belongs to, also when IPv6 wraps an IPv4 address.
+// Hosts: what kind of network an IP address belongs to, and which hosts a request to the simulator may name.
 import { isIP } from 'node:net';
+import { domainToASCII } from 'node:url';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
-/** `near`: this machine or a private network. `never`: metadata services and what is not a unicast host. */
-export type AddressKind = 'near' | 'public' | 'never';
+/** `never`: metadata services and what is not a unicast host. */
+export type AddressKind = 'loopback' | 'private' | 'public' | 'never';
 
 type Address = IPv4 | IPv6;
 
@@ -23,9 +24,9 @@ const RANGES = {
     'fd00:ec2::/32',
     'fd20:ce::/32',
   ),
-  near: ranges('127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '::1/128', 'fc00::/7'),
+  loopback: ranges('127.0.0.0/8', '::1/128'),
+  private: ranges('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'),
 };
-const LOOPBACK = { loopback: ranges('127.0.0.0/8', '::1/128') };
 
 /** The first byte of the IPv4 address within each kind of IPv6 address that wraps one. */
 const WRAPPERS: readonly [range: [Address, number], firstByte: number][] = [
@@ -47,9 +48,9 @@ export function addressKind(address: string): AddressKind {
   return parsed ? (ipaddr.subnetMatch(parsed, RANGES, 'public') as AddressKind) : 'never';
 }
 
-export function isLoopback(address: string): boolean {
-  const parsed = parseAddress(address);
-  return parsed !== undefined && ipaddr.subnetMatch(parsed, LOOPBACK) === 'loopback';
+/** Whether only this machine can reach what listens there. */
+export function isLocalHost(host: string): boolean {
+  return host.toLowerCase() === 'localhost' || addressKind(host) === 'loopback';
 }
 
 export function isSameAddress(one: string, other: string): boolean {
@@ -75,4 +76,30 @@ function parseAddress(text: string): Address | undefined {
 
 function ranges(...networks: string[]): [Address, number][] {
   return networks.map((network) => ipaddr.parseCIDR(network));
+}
+
+const LOOPBACK_HEADER = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+const HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
+
+/** Whether a `Host` header names this machine or an allowed host. @param allowed as {@link hostName} returns them */
+export function isAllowedHost(header: string, allowed: ReadonlySet<string>): boolean {
+  // Strict: an IPv6 address that wraps 127.0.0.1 is not how anybody names this machine.
+  if (LOOPBACK_HEADER.test(header)) return true;
+  const [, host = ''] = HEADER.exec(header) ?? [];
+  return host !== '' && allowed.has(canonical(host));
+}
+
+/** A host as a Host header spells it; undefined for text that is not a host, or has a port. */
+export function hostName(text: string): string | undefined {
+  const bracketed = isIP(text) === 6 ? `[${text}]` : text;
+  // Browsers send the ASCII form of other letters.
+  const host = /^[\x21-\x7e]*$/.test(bracketed) ? bracketed : domainToASCII(bracketed);
+  const [whole, name] = HEADER.exec(host) ?? [];
+  return name === undefined || whole !== name || canonical(name) === '' ? undefined : canonical(name);
+}
+
+/** Names in lower case, IPv6 addresses in their shortest form; empty for an invalid address. */
+function canonical(host: string): string {
+  if (!host.startsWith('[')) return host.toLowerCase();
+  return isIP(host.slice(1, -1)) === 6 ? new URL(`http://${host}/`).hostname : '';
 }

@@ -1,6 +1,6 @@
 // What kind of network an address belongs to, in every form of IPv6 that wraps an IPv4 address.
 import { describe, expect, test } from '@jest/globals';
-import { addressKind, isLoopback, isSameAddress } from '../../src/simulator/address/address-kind.js';
+import { addressKind, isLocalHost, isSameAddress } from '../../src/simulator/address/host.js';
 
 /** The second half of an IPv6 address, in hexadecimal groups. */
 function groups(ipv4: string, invert = 0): string {
@@ -25,24 +25,24 @@ describe.each(FORMS)('%s', (_, form) => {
     ['169.254.169.254', 'never'],
     ['100.100.100.200', 'never'],
     ['255.255.255.255', 'never'],
-    ['127.0.0.1', 'near'],
-    ['10.1.2.3', 'near'],
-    ['172.31.255.255', 'near'],
+    ['127.0.0.1', 'loopback'],
+    ['10.1.2.3', 'private'],
+    ['172.31.255.255', 'private'],
     ['172.32.0.1', 'public'],
     ['8.8.8.8', 'public'],
   ])('%s is %s', (ipv4, kind) => {
     expect(addressKind(form(ipv4))).toBe(kind);
-    expect(isLoopback(form(ipv4))).toBe(ipv4 === '127.0.0.1');
+    expect(isLocalHost(form(ipv4))).toBe(ipv4 === '127.0.0.1');
     expect(isSameAddress(form(ipv4), ipv4)).toBe(true);
   });
 });
 
 test.each([
   ['::', 'never'],
-  ['::1', 'near'],
+  ['::1', 'loopback'],
   ['fe80::1%eth0', 'never'],
   ['fd00:ec2::254', 'never'],
-  ['fd00:ec3::254', 'near'],
+  ['fd00:ec3::254', 'private'],
   ['2001:1::1', 'public'],
   ['64:ff9b:2::a9fe:a9fe', 'public'],
   ['0x7f.1', 'never'],
