@@ -1,7 +1,6 @@
 // Prints the results of `doctor` as they arrive: for people, or one JSON object per line.
-import type { Check } from './checks.js';
+import { type Check, evaluateCheck } from './checks.js';
 import type { Terminal } from './command.js';
-import { evaluateCheck } from './evaluate-check.js';
 import { Output, printable } from './print.js';
 import type { Reply } from './probe.js';
 
@@ -27,19 +26,14 @@ export class Checklist {
 
   /** Whether the check passed. */
   add(check: Check, reply: Reply): boolean {
-    const { passed, got, fix } = evaluateCheck(check, reply);
+    const { got, fix } = evaluateCheck(check, reply);
+    const passed = fix === undefined;
     const { paint } = this.#output;
     this.#count[passed ? 'passed' : 'failed'] += 1;
-    const line = {
-      check: check.name,
-      passed,
-      got,
-      ms: reply.ms,
-      ...(fix === undefined ? {} : { cure: fix }),
-    };
+    const line = { check: check.name, passed, got, ms: reply.ms, ...(passed ? {} : { cure: fix }) };
     const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');
     const text = `${mark}  ${check.name.padEnd(NAME_WIDTH)}  ${printable(got)}`;
-    this.#print(line, fix === undefined ? text : `${text}\n      ${this.#once(fix)}`);
+    this.#print(line, passed ? text : `${text}\n      ${this.#once(fix)}`);
     this.#progress(`${this.#count.passed + this.#count.failed} of ${this.#total}`);
     return passed;
   }

@@ -48,10 +48,9 @@ export const doctor = command({
     }
     const privateKey = await readKey(values['key-file'], terminal);
     if (!isLoopback(url.hostname) && !values.yes) await confirm(question(url), terminal);
-    const [{ checks }, { Checklist }, { wasIgnored }] = await Promise.all([
+    const [{ checks, wasIgnored }, { Checklist }] = await Promise.all([
       import('./checks.js'),
       import('./checklist.js'),
-      import('./evaluate-check.js'),
     ]);
     const { first, repeat, others, slow, last } = checks({ privateKey, signatureHeader });
     const checklist = new Checklist(terminal, { json, total: others.length + 4 });
