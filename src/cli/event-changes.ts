@@ -59,13 +59,14 @@ function set(fields: Fields, text: string, sample: unknown): void {
   let sampled = sample;
   for (const [index, part] of names.slice(0, -1).entries()) {
     sampled = fieldOf(sampled, part);
-    const current = fieldOf(place, part) ?? sampled;
+    const changed = fieldOf(place, part);
+    const current = changed === undefined ? sampled : changed;
     const kind = Array.isArray(current) ? 'a list' : KINDS_WITHOUT_FIELDS.get(typeof current);
     if (kind) {
       const parent = names.slice(0, index + 1).join('.');
       throw new UsageError(`--set ${path}: ${parent} is ${kind} and has no fields.`);
     }
-    if (!isFields(fieldOf(place, part))) put(place, part, {});
+    if (!isFields(changed)) put(place, part, {});
     place = place[part] as Fields;
   }
   put(place, names.at(-1) ?? '', value);

@@ -36,8 +36,14 @@ function exitCode(error: unknown): ExitCode {
 /** What the person typed or set, by the name of the API option that it became. */
 export type TypedNames = Readonly<Record<string, string>>;
 
-/** The error in the names that the person typed; an error of another kind unchanged. */
+/** The error in the names that the person typed or set. */
 export function withTypedNames(names: TypedNames, error: unknown): unknown {
+  if (error instanceof ServiceError) {
+    // Nothing else is replaced, because the message may quote the service. No command has an option for the path.
+    const { baseUrl: address = 'baseUrl' } = names;
+    const message = error.message.replace('baseUrl and apiPath lead', `${address} leads`);
+    error.message = message.replace('baseUrl', address);
+  }
   if (!ConfigurationError.is(error)) return error;
   const typed = new Map(Object.entries(names));
   return new CommandError(error.message.replace(/\w+/g, (word) => typed.get(word) ?? word));

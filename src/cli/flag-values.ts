@@ -26,7 +26,8 @@ export function wholeNumber(
 export function duration(flag: string, text: string): number {
   const ms = parseDuration(text);
   if (ms) return ms;
-  throw new UsageError(`${flag} ${JSON.stringify(text)} is not a duration. Give one like 30s.`);
+  const fault = ms === 0 ? 'is too short' : 'is not a duration';
+  throw new UsageError(`${flag} ${JSON.stringify(text)} ${fault}. Give one like 30s.`);
 }
 
 /** The URL of an endpoint: `3000/hooks`, `localhost:3000/hooks` or a whole URL. */

@@ -23,6 +23,11 @@ describe('--set', () => {
     expect(overrides).toEqual({ id: 'evt-1', payload: { a: { b: 1, c: '2' } } });
   });
 
+  test('null that was set before may get fields, whatever the sample has there', () => {
+    const { overrides } = changes(['payload.transaction.amount:=null', 'payload.transaction.amount.x=1']);
+    expect(overrides).toEqual({ payload: { transaction: { amount: { x: '1' } } } });
+  });
+
   test('names like __proto__ are names, and change no prototype', () => {
     const { overrides } = changes(['payload.__proto__.polluted=yes', 'payload.constructor.prototype.x=1']);
     expect(JSON.stringify(overrides)).toBe(

@@ -222,6 +222,15 @@ describe('failures', () => {
       message: expect.stringContaining(message),
     });
     expect(people.stderr + program.stderr).not.toContain('c4nary');
+    expect(people.stderr + program.stderr).not.toMatch(/baseUrl|apiPath/);
+  });
+
+  test('what to check is named as it was set', async () => {
+    const lost = await runCli(['webhooks', 'delete', 'x', '--yes', '--live'], live());
+    expect(lost.stderr).toContain('Check the id, and that SERVICE_API_URL leads to API v2.');
+    server.once((_, response) => response.writeHead(302, { location: 'https://x.example/' }).end());
+    const moved = await runCli(['account', '--url', server.baseUrl], {});
+    expect(moved.stderr).toContain('It was not followed, to keep the credential here. Check --url.');
   });
 
   test('exit code 3 when nothing listens, with how to start a simulator', async () => {
