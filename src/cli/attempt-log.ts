@@ -1,27 +1,8 @@
 // What `simulate` prints while it runs: a line for each attempt, with its diagnosis.
 import type { Logger } from '../logger.js';
+import type { AttemptFields } from '../simulator/delivery/attempts.js';
 import { clockTime, shortId } from './delivery-text.js';
 import { type Output, printable, type Style } from './print.js';
-
-/** A settled attempt, as the simulator logs it. */
-interface Settled {
-  readonly delivery: string;
-  readonly event: string;
-  readonly eventName: string;
-  readonly url: string;
-  readonly attempt: number;
-  readonly status: string;
-  /** The status of the answer, or the code of the error. */
-  readonly answer: number | string | undefined;
-  /** The message of the error, if there was one. */
-  readonly reason: string | null;
-  /** What the endpoint says that it did with the event. */
-  readonly outcome: string | null;
-  readonly durationMs: number;
-  readonly fault: string | null;
-  readonly diagnosis: string | null;
-  readonly nextAttemptAt: string | null;
-}
 
 const STYLES: ReadonlyMap<string, Style> = new Map([
   ['delivered', 'green'],
@@ -32,7 +13,7 @@ const STYLES: ReadonlyMap<string, Style> = new Map([
 export class AttemptLog implements Logger {
   readonly #output: Output;
   /** What to print after the banner; undefined once it is printed. */
-  #early: Settled[] | undefined = [];
+  #early: AttemptFields[] | undefined = [];
 
   constructor(output: Output) {
     this.#output = output;
@@ -46,8 +27,8 @@ export class AttemptLog implements Logger {
 
   readonly info = (fields: object | string): void => {
     if (typeof fields === 'string' || !('eventName' in fields)) return;
-    if (this.#early) this.#early.push(fields as Settled);
-    else this.#print(fields as Settled);
+    if (this.#early) this.#early.push(fields as AttemptFields);
+    else this.#print(fields as AttemptFields);
   };
 
   readonly warn = (fields: object | string, message = String(fields)): void => {
@@ -59,11 +40,11 @@ export class AttemptLog implements Logger {
 
   readonly error = this.warn;
 
-  #print(settled: Settled): void {
+  #print(settled: AttemptFields): void {
     this.#output.print(jsonLine(settled), this.#line(settled));
   }
 
-  #line({ delivery, eventName, url, ...settled }: Settled): string {
+  #line({ delivery, eventName, url, ...settled }: AttemptFields): string {
     const { attempt, status, answer, reason, outcome, durationMs, fault, diagnosis, nextAttemptAt } = settled;
     const answered = String((answer === 'UNKNOWN' ? reason : answer) || reason || '');
     const { paint } = this.#output;
@@ -100,21 +81,15 @@ function reasonIn(fields: object | string): string {
   return code || error?.code || error?.message || error?.type || '';
 }
 
-function jsonLine(settled: Settled): object {
+function jsonLine({ delivery, event, eventName, durationMs, nextAttemptAt, ...same }: AttemptFields): object {
   return {
     type: 'attempt',
-    delivery_id: settled.delivery,
-    event_id: settled.event,
-    event_name: settled.eventName,
-    url: settled.url,
-    attempt: settled.attempt,
-    status: settled.status,
-    answer: settled.answer ?? null,
-    reason: settled.reason,
-    outcome: settled.outcome,
-    duration_ms: settled.durationMs,
-    fault: settled.fault,
-    diagnosis: settled.diagnosis,
-    next_attempt_at: settled.nextAttemptAt,
+    delivery_id: delivery,
+    event_id: event,
+    event_name: eventName,
+    ...same,
+    answer: same.answer ?? null,
+    duration_ms: durationMs,
+    next_attempt_at: nextAttemptAt,
   };
 }

@@ -1,5 +1,7 @@
-// Calls the control plane of a running simulator, and turns its errors into failures of the command.
+// Calls the control plane of a running simulator, waits for deliveries, and turns its errors into failures of the command.
+import type { Delivery } from '../simulator.js';
 import { CommandError, EXIT, jsonOption, type Terminal, text, UNREACHABLE, UsageError } from './command.js';
+import { duration } from './flag-values.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:4747';
 
@@ -64,7 +66,7 @@ export class ControlPlane {
 
   /** @param waitMs how long the simulator may hold the answer back on purpose */
   async get<Answer>(path: string, query: Query = {}, waitMs = 0): Promise<Answer> {
-    return this.#parse(await this.#fetch(withQuery(path, query), {}, waitMs));
+    return this.#answerIn(await this.#fetch(withQuery(path, query), {}, waitMs));
   }
 
   getText(path: string, query: Query = {}): Promise<string> {
@@ -73,7 +75,7 @@ export class ControlPlane {
 
   async post<Answer>(path: string, body: object = {}): Promise<Answer> {
     const headers = { 'content-type': 'application/json' };
-    return this.#parse(await this.#fetch(path, { method: 'POST', headers, body: JSON.stringify(body) }));
+    return this.#answerIn(await this.#fetch(path, { method: 'POST', headers, body: JSON.stringify(body) }));
   }
 
   async #fetch(path: string, init: RequestInit, waitMs = 0): Promise<string> {
@@ -82,16 +84,17 @@ export class ControlPlane {
       const response = await fetch(`${this.#origin}/_sim${path}`, { ...init, signal, redirect: 'error' });
       const text = await response.text();
       if (response.ok) return text;
-      const message = field(text, 'message');
+      const { message } = parsed(text);
       throw typeof message === 'string' ? new ControlError(message, response.status) : this.#notASimulator();
     } catch (error) {
       throw this.#failure(error);
     }
   }
 
-  #parse<Answer>(text: string): Answer {
-    if (field(text, 'data') === undefined) throw this.#notASimulator();
-    return JSON.parse(text);
+  #answerIn<Answer>(text: string): Answer {
+    const answer = parsed(text);
+    if (answer.data === undefined) throw this.#notASimulator();
+    return answer as Answer;
   }
 
   #failure(error: unknown): unknown {
@@ -113,16 +116,68 @@ export class ControlPlane {
   }
 }
 
-/** Undefined where the text is not JSON either. */
-function field(text: string, name: 'data' | 'message'): unknown {
+/** Empty for text that is not JSON. */
+function parsed(text: string): { readonly data?: unknown; readonly message?: unknown } {
   try {
-    return Object(JSON.parse(text))[name];
+    return Object(JSON.parse(text));
   } catch {
-    return undefined;
+    return {};
   }
 }
 
 function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}
+
+export const timeoutOption = text({ TIME: '30s' }, 'How long to wait in total. Default: 2m.');
+
+// Short enough to notice soon that the simulator dropped a delivery.
+const SLICE_MS = 5_000;
+
+/** How long a command waits in total. */
+export class WaitLimit {
+  readonly #text: string;
+  readonly #endsAt: number;
+
+  constructor(timeout = '2m') {
+    this.#text = timeout;
+    this.#endsAt = performance.now() + duration('--timeout', timeout);
+  }
+
+  /** Milliseconds for the next request. @throws {CommandError} when the time is over */
+  slice(): number {
+    const left = Math.ceil(this.#endsAt - performance.now());
+    if (left > 0) return Math.min(left, SLICE_MS);
+    throw new CommandError(
+      `Not finished after ${this.#text}. \`payment-webhooks deliveries list\` shows the state.`,
+      EXIT.timedOut,
+      'TIMED_OUT',
+    );
+  }
+}
+
+/** @param attempt wait until this one is settled, instead of until the delivery is finished */
+export async function waitForDelivery(
+  control: ControlPlane,
+  { id, attempt }: { readonly id: string; readonly attempt?: number },
+  limit: WaitLimit,
+): Promise<Delivery> {
+  for (;;) {
+    const ms = limit.slice();
+    const query = { id, timeout: `${ms}ms`, attempt: attempt?.toString() };
+    try {
+      return (await control.get<{ data: Delivery }>('/wait', query, ms)).data;
+    } catch (error) {
+      if (!(error instanceof ControlError) || error.status !== 408) throw error;
+      await control.get(`/deliveries/${encodeURIComponent(id)}`).catch(explainDropped);
+    }
+  }
+}
+
+function explainDropped(error: unknown): never {
+  if (!(error instanceof ControlError) || error.status !== 404) throw error;
+  const message =
+    'A delivery is finished and already dropped: the simulator keeps the last 500. Wait for fewer events.';
+  throw new CommandError(message, EXIT.failed, 'FORGOTTEN');
 }

@@ -1,14 +1,19 @@
 // `deliveries …`: what the simulator recorded, and sending it again.
+import { deliveryStatuses } from '../simulator/delivery/simulated-delivery.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import type { Attempt, Delivery } from '../simulator.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
-import { ControlError, ControlPlane, controlOptions } from './control-plane.js';
+import {
+  ControlError,
+  ControlPlane,
+  controlOptions,
+  timeoutOption,
+  WaitLimit,
+  waitForDelivery,
+} from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
 import { oneOf, wholeNumber } from './flag-values.js';
 import { print, printable } from './print.js';
-import { timeoutOption, WaitLimit, waitForDelivery } from './wait-for-delivery.js';
-
-const STATUSES = ['pending', 'in_flight', 'retrying', 'delivered', 'failed', 'cancelled'] as const;
 
 const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits' };
 
@@ -21,7 +26,9 @@ export const list = command({
   about: 'Lists the deliveries that the simulator recorded, newest first.',
   arguments: [],
   options: {
-    status: text({ 'A,B': 'failed,retrying' }, `Only these: ${STATUSES.join(', ')}.`, { offer: STATUSES }),
+    status: text({ 'A,B': 'failed,retrying' }, `Only these: ${deliveryStatuses.join(', ')}.`, {
+      offer: deliveryStatuses,
+    }),
     event: text({ NAME: 'transaction.paid' }, 'Only this event, or a pattern like transaction.*.', {
       offer: 'event',
     }),
@@ -36,7 +43,7 @@ export const list = command({
   },
   async run({ values, terminal }) {
     const { status, event, search: q, limit = '20' } = values;
-    for (const each of status?.split(',') ?? []) oneOf('--status', each, STATUSES);
+    for (const each of status?.split(',') ?? []) oneOf('--status', each, deliveryStatuses);
     if (event !== undefined && !isEventPattern(event)) {
       const given = JSON.stringify(event);
       throw new UsageError(`--event ${given} is not an event name or a pattern like transaction.*.`);

@@ -14,9 +14,8 @@ import {
 } from './command.js';
 import { duration, endpointUrl } from './flag-values.js';
 import { print } from './print.js';
-import { readKey } from './private-key.js';
 import { probe } from './probe.js';
-import { confirm } from './read-input.js';
+import { confirm, readKey } from './read-input.js';
 
 export const doctor = command({
   about:

@@ -4,7 +4,7 @@ import { ServiceClient } from '../client.js';
 import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
 import { explainUnreachable, type SimulatorUrl, simulatorUrl, simulatorUrlOption } from './control-plane.js';
 import { type TypedNames, withTypedNames } from './failure.js';
-import { isSimulatorKey, KEY_VARIABLE, keySource, readKey } from './private-key.js';
+import { isSimulatorKey, KEY_VARIABLE, keySource, readKey } from './read-input.js';
 
 /** The published key of the simulator. */
 const SIMULATOR_KEY = 'pri_sim_dev';

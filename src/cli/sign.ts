@@ -1,8 +1,7 @@
 // `sign`: the signature of a body, as the service would send it.
 import { sign as signature } from '../signature.js';
 import { command, jsonOption, keyFileOption } from './command.js';
-import { readKey } from './private-key.js';
-import { bodyOption, readBody } from './read-input.js';
+import { bodyOption, readBody, readKey } from './read-input.js';
 
 export const sign = command({
   about:

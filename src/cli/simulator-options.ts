@@ -15,7 +15,7 @@ import {
 import type { TypedNames } from './failure.js';
 import { wholeNumber } from './flag-values.js';
 import { print } from './print.js';
-import { isSimulatorKey, KEY_VARIABLE, readKeys } from './private-key.js';
+import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
 
 /** The flags that become options of the simulator. */
 export const simulatorFlags = {

@@ -5,12 +5,11 @@ import { didYouMean } from '../options/nearest-name.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import type { Delivery } from '../simulator.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions } from './control-plane.js';
+import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
 import { deliveryTable } from './delivery-text.js';
 import { eventChanges } from './event-changes.js';
 import { oneOf, wholeNumber } from './flag-values.js';
 import { readBody } from './read-input.js';
-import { timeoutOption, WaitLimit, waitForDelivery } from './wait-for-delivery.js';
 
 interface Triggered {
   readonly data: { readonly deliveries: Delivery[] };

@@ -2,8 +2,7 @@
 import { command, EXIT, jsonOption, keyFileOption, text } from './command.js';
 import { explainSignature } from './explain-signature.js';
 import { painter } from './print.js';
-import { readKeys } from './private-key.js';
-import { bodyOption, readBody } from './read-input.js';
+import { bodyOption, readBody, readKeys } from './read-input.js';
 
 export const verify = command({
   about:

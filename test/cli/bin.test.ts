@@ -106,7 +106,6 @@ describe('starting', () => {
     expect(names('cli/sign.js')).toEqual([
       'cli/command.js',
       'cli/print.js',
-      'cli/private-key.js',
       'cli/read-input.js',
       'cli/sign.js',
       'errors.js',
