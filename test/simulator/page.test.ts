@@ -1,5 +1,5 @@
 // The files of the built page, or a notice if it was not built.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,8 +23,7 @@ describe('a built page', () => {
     writeFileSync(join(folder, 'index.html'), '<!doctype html><title>page</title>');
     writeFileSync(join(folder, 'app.js'), 'export {};');
     writeFileSync(join(folder, 'app.css'), 'body {}');
-    mkdirSync(join(folder, 'deeper'));
-    writeFileSync(join(folder, 'deeper', 'secret.txt'), 'secret');
+    writeFileSync(join(folder, '.secret'), 'secret');
     return folder;
   }
 
@@ -38,7 +37,8 @@ describe('a built page', () => {
 
   test('serves nothing else', async () => {
     const url = await serve(built());
-    for (const path of ['/deeper/secret.txt', '/%2e%2e/package.json', '/..%2fpackage.json', '/nothing.js']) {
+    const outside = ['/%2e%2e/%2e%2e/etc/hostname', '/..%2f..%2fetc%2fhostname', '//etc/hostname'];
+    for (const path of ['/.secret', '/nothing.js', '/index.html/', ...outside]) {
       expect((await call(url + path)).status).toBe(404);
     }
   });
