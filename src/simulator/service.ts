@@ -2,6 +2,7 @@
 import { builtInEventNames } from '../events/event.js';
 import { Accounts, type KeyPair } from './accounts.js';
 import { Targets } from './address/targets.js';
+import { HttpError } from './api/http-error.js';
 import { Registrations } from './api/registrations.js';
 import type { ServiceParts } from './delivery/attempts.js';
 import { Deliverer } from './delivery/deliverer.js';
@@ -72,6 +73,20 @@ export class Service implements ServiceParts {
   trigger(trigger: Trigger): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
     const events = createEvents(trigger, () => this.randomness.uuid());
     return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, trigger.fault)) };
+  }
+
+  /** @throws {HttpError} for an unknown id */
+  delivery(id: string): SimulatedDelivery {
+    const delivery = this.store.deliveries.get(id);
+    if (!delivery) throw HttpError.unknown('delivery', id);
+    return delivery;
+  }
+
+  /** The delivery, if it can be sent again. @throws {HttpError} if not */
+  resendable(id: string): SimulatedDelivery {
+    const delivery = this.delivery(id);
+    if (this.store.webhooks.has(delivery.webhookId)) return delivery;
+    throw new HttpError(409, 'The webhook of this delivery was deleted, so it cannot be sent again.');
   }
 
   rotateKeys(keys: Partial<Record<keyof KeyPair, unknown>>): void {

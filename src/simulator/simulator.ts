@@ -8,10 +8,10 @@ import {
   waitFilter,
   waitForDelivery,
 } from './api/delivery-filter.js';
-import { programError } from './api/http-error.js';
+import { HttpError } from './api/http-error.js';
 import { type Webhook, type WebhookInput, webhookView } from './api/registrations.js';
 import { type Delivery, deliveryRecord } from './delivery/delivery-record.js';
-import { assertFaultRule, type Fault, type FaultKind, type FaultRule } from './delivery/faults.js';
+import { type Fault, type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
 import { advanceDuration } from './delivery/scheduler.js';
 import { closeServer, listen } from './listen.js';
 import { DEVELOPER } from './seeds.js';
@@ -59,16 +59,13 @@ export class Simulator {
       changes: { readonly url?: string; readonly events?: readonly string[]; readonly paused?: boolean },
     ): Promise<Webhook> =>
       webhookView(await forProgram(() => this.#service.registrations.update(DEVELOPER, id, changes))),
-    delete: (id: string): Promise<void> =>
+    delete: async (id: string): Promise<void> =>
       forProgram(() => this.#service.registrations.delete(DEVELOPER, id)),
   };
 
   /** Faults in force. `once` and `always` are short for `add`. */
   readonly faults = {
-    add: (rule: FaultRule): Fault => {
-      assertFaultRule(rule);
-      return this.#service.faults.add(rule);
-    },
+    add: (rule: FaultRule): Fault => forProgram(() => this.#service.faults.add(readFaultRule(rule))),
     once: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
       this.faults.add({ ...rule, kind, times: 1 }),
     always: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
@@ -89,7 +86,7 @@ export class Simulator {
     overrides: Overrides<Name> = {} as Overrides<Name>,
     { count, fault }: TriggerOptions = {},
   ): Promise<Delivery[]> {
-    const { deliveries } = await forProgram(() =>
+    const { deliveries } = forProgram(() =>
       this.#service.trigger(readTrigger({ event_name: name, overrides, count, fault })),
     );
     await this.#service.saved();
@@ -99,11 +96,8 @@ export class Simulator {
 
   /** The recorded deliveries that match, oldest first. */
   deliveries(filter: DeliveryFilter = {}): Delivery[] {
-    try {
-      return this.#service.store.allDeliveries().filter(deliveryFilter(filter)).map(deliveryRecord);
-    } catch (error) {
-      throw programError(error);
-    }
+    const matches = forProgram(() => deliveryFilter(filter));
+    return this.#service.store.allDeliveries().filter(matches).map(deliveryRecord);
   }
 
   /**
@@ -116,7 +110,8 @@ export class Simulator {
     { timeout = DEFAULT_WAIT_MS }: { readonly timeout?: number } = {},
   ): Promise<Delivery> {
     const { store } = this.#service;
-    const found = await forProgram(() => waitForDelivery(store, waitFilter(filter), timeout));
+    const matches = forProgram(() => waitFilter(filter));
+    const found = await waitForDelivery(store, matches, timeout);
     if (found) return deliveryRecord(found);
     const latest = store.allDeliveries().slice(-5);
     const states = latest.map(({ event, status }) => `${event.name} is ${status}`).join(', ') || 'none';
@@ -125,13 +120,8 @@ export class Simulator {
 
   /** Sends the same bytes again, as a new attempt of the delivery. Resolves when it is settled. */
   async resend(id: string): Promise<Delivery> {
-    const { store, deliverer } = this.#service;
-    const delivery = store.deliveries.get(id);
-    if (!delivery) throw new ConfigurationError(`There is no delivery with the id ${JSON.stringify(id)}.`);
-    if (!store.webhooks.has(delivery.webhookId)) {
-      throw new ConfigurationError('The webhook of this delivery was deleted, so it cannot be sent again.');
-    }
-    await deliverer.resend(delivery);
+    const delivery = forProgram(() => this.#service.resendable(id));
+    await this.#service.deliverer.resend(delivery);
     return deliveryRecord(delivery);
   }
 
@@ -161,14 +151,14 @@ export class Simulator {
     { events }: { readonly events?: readonly string[] } = {},
   ): Promise<Webhook> {
     const { server, port } = await listen(app, { host: '127.0.0.1', port: 0 });
-    const input = { url: `http://127.0.0.1:${port}${path}`, events };
+    const input = { url: `http://127.0.0.1:${port}${path}`, ...(events ? { events } : {}) };
     try {
-      const webhook = await this.#service.registrations.create(DEVELOPER, input);
+      const webhook = await this.webhooks.create(input);
       this.#attached.push({ server, input });
-      return webhookView(webhook);
+      return webhook;
     } catch (error) {
       await closeServer(server);
-      throw programError(error);
+      throw error;
     }
   }
 
@@ -189,10 +179,15 @@ export class Simulator {
   }
 }
 
-async function forProgram<Value>(work: () => Value | Promise<Value>): Promise<Value> {
+/** Runs work of the service; an HttpError becomes the error that a program gets in its place. */
+function forProgram<Value>(work: () => Value): Value {
+  const fail = (error: unknown): never => {
+    throw error instanceof HttpError ? new ConfigurationError(error.message) : error;
+  };
   try {
-    return await work();
+    const result = work();
+    return result instanceof Promise ? (result.catch(fail) as Value) : result;
   } catch (error) {
-    throw programError(error);
+    return fail(error);
   }
 }

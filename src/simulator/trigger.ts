@@ -4,7 +4,7 @@ import { envelope } from '../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../fixtures/fixture.js';
 import { HttpError } from './api/http-error.js';
-import { type FaultKind, type FaultRule, faultErrors } from './delivery/faults.js';
+import { type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
 import type { PlannedFault, SimulatedEvent } from './delivery/simulated-delivery.js';
 
 /** Changes to the sample event, merged deeply. */
@@ -81,11 +81,13 @@ function sampleEvent({ name, payload, overrides }: Trigger): object {
 
 function readFault(fault: unknown): Trigger['fault'] {
   if (fault === undefined || fault === null) return undefined;
-  const rule: { kind?: unknown; delayMs?: unknown } = isObject(fault) ? fault : { kind: fault };
-  const errors = faultErrors({ kind: rule.kind, delayMs: rule.delayMs });
-  if (errors) throw HttpError.invalid({ fault: Object.values(errors).flat() });
-  const { kind, delayMs = null } = rule as FaultRule;
-  return { kind, delayMs };
+  const given: { kind?: unknown; delayMs?: unknown } = isObject(fault) ? fault : { kind: fault };
+  try {
+    const { kind, delayMs } = readFaultRule({ kind: given.kind, delayMs: given.delayMs });
+    return { kind, delayMs };
+  } catch (error) {
+    throw error instanceof HttpError ? HttpError.invalid({ fault: [error.message] }) : error;
+  }
 }
 
 function isObject(value: unknown): value is object {

@@ -1,5 +1,5 @@
 // The part of the control plane that shows deliveries, changes them, and waits for one.
-import type { Request, RequestHandler, Router } from 'express';
+import type { RequestHandler, Router } from 'express';
 import { parseDuration } from '../../options/duration.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
@@ -15,34 +15,33 @@ const MAX_LIMIT = 1_000;
 const MAX_WAIT_MS = 3_600_000;
 
 export function deliveryRoutes(router: Router, service: Service, write: WriteRoute): void {
-  const { store } = service;
   readRoutes(router, service);
   retryRoutes(router, service);
   write('post', '/deliveries/:id/cancel', 200, (request) => {
-    const delivery = pending(find(store, request));
-    store.cancel(delivery, 'request');
+    const delivery = pending(service.delivery(param(request, 'id')));
+    service.store.cancel(delivery, 'request');
     return { data: deliveryRecord(delivery) };
   });
-  router.get('/wait', waitRoute(store));
+  router.get('/wait', waitRoute(service.store));
 }
 
-function readRoutes(router: Router, { store, maxAttempts }: Service): void {
+function readRoutes(router: Router, service: Service): void {
   router.get('/deliveries', (request, response) => {
     const query = queryOf(request);
-    const found = store
+    const found = service.store
       .allDeliveries()
       .reverse()
       .filter(deliveryFilter(filterOf(query)));
     const shown = found.slice(0, numberOf(query, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT);
     const view = (delivery: SimulatedDelivery) =>
-      query.get('view') === 'rows' ? deliveryRow(delivery, maxAttempts) : deliveryRecord(delivery);
+      query.get('view') === 'rows' ? deliveryRow(delivery, service.maxAttempts) : deliveryRecord(delivery);
     response.json({ data: shown.map(view), total: found.length });
   });
   router.get('/deliveries/:id', (request, response) => {
-    response.json({ data: deliveryRecord(find(store, request)) });
+    response.json({ data: deliveryRecord(service.delivery(param(request, 'id'))) });
   });
   router.get('/deliveries/:id/curl', (request, response) => {
-    const { attempts } = find(store, request);
+    const { attempts } = service.delivery(param(request, 'id'));
     const number = numberOf(queryOf(request), 'attempt');
     const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.number === number);
     if (!attempt)
@@ -52,19 +51,16 @@ function readRoutes(router: Router, { store, maxAttempts }: Service): void {
 }
 
 /** Both answer before the attempt is made. */
-function retryRoutes(router: Router, { store, deliverer }: Service): void {
+function retryRoutes(router: Router, service: Service): void {
   router.post('/deliveries/:id/resend', (request, response) => {
-    const delivery = find(store, request);
-    if (!store.webhooks.has(delivery.webhookId)) {
-      throw new HttpError(409, 'The webhook of this delivery was deleted, so it cannot be sent again.');
-    }
+    const delivery = service.resendable(param(request, 'id'));
     response.status(202).json({ data: deliveryRecord(delivery) });
-    void deliverer.resend(delivery);
+    void service.deliverer.resend(delivery);
   });
   router.post('/deliveries/:id/retry-now', (request, response) => {
-    const delivery = pending(find(store, request));
+    const delivery = pending(service.delivery(param(request, 'id')));
     response.status(202).json({ data: deliveryRecord(delivery) });
-    void deliverer.retryNow(delivery);
+    void service.deliverer.retryNow(delivery);
   });
 }
 
@@ -86,13 +82,6 @@ function waitRoute(store: SimulatorStore): RequestHandler {
     if (!found) throw new HttpError(408, 'No delivery matched within the timeout.');
     response.json({ data: deliveryRecord(found) });
   });
-}
-
-function find(store: SimulatorStore, request: Request): SimulatedDelivery {
-  const id = param(request, 'id');
-  const delivery = store.deliveries.get(id);
-  if (!delivery) throw HttpError.unknown('delivery', id);
-  return delivery;
 }
 
 function pending(delivery: SimulatedDelivery): SimulatedDelivery {

@@ -5,7 +5,7 @@ import express, { type Router } from 'express';
 import { builtInEventNames } from '../../events/event.js';
 import { fixtures, samplePayload } from '../../fixtures/fixture.js';
 import { deliveryRecord } from '../delivery/delivery-record.js';
-import { type FaultRule, faultErrors } from '../delivery/faults.js';
+import { readFaultRule } from '../delivery/faults.js';
 import { packageFolder } from '../package-folder.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
@@ -85,13 +85,7 @@ function webhookRoutes(router: Router, { store, registrations }: Service, write:
 
 function faultRoutes(router: Router, { faults }: Service, write: WriteRoute): void {
   router.get('/faults', (_request, response) => void response.json({ data: faults.list() }));
-  write('post', '/faults', 201, (request) => {
-    const { kind, event, webhook, times, probability, delayMs } = fieldsOf(request);
-    const rule = { kind, event, webhook, times, probability, delayMs };
-    const errors = faultErrors(rule);
-    if (errors) throw HttpError.invalid(errors);
-    return { data: faults.add(rule as FaultRule) };
-  });
+  write('post', '/faults', 201, (request) => ({ data: faults.add(readFaultRule(fieldsOf(request))) }));
   write('delete', '/faults', 204, () => faults.clear());
   write('delete', '/faults/:id', 204, (request) => {
     const id = param(request, 'id');

@@ -3,7 +3,9 @@ import type { ErrorRequestHandler } from 'express';
 import { describeError } from '../../delivery/describe-error.js';
 import { ConfigurationError } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
-import type { FieldErrors } from '../delivery/faults.js';
+
+/** Error messages by field. */
+export type FieldErrors = { readonly [field: string]: readonly string[] | undefined };
 
 export class HttpError extends Error {
   readonly status: number;
@@ -24,11 +26,6 @@ export class HttpError extends Error {
   static unknown(what: string, id: string): HttpError {
     return new HttpError(404, `There is no ${what} with the id ${JSON.stringify(id.slice(0, 100))}.`);
   }
-}
-
-/** The error that a program gets where a request would get an error status. */
-export function programError(error: unknown): unknown {
-  return error instanceof HttpError ? new ConfigurationError(error.message) : error;
 }
 
 const PARSER_MESSAGES: ReadonlyMap<string, string> = new Map([

@@ -2,7 +2,6 @@
 
 import { urlError } from '../address/targets.js';
 import type { ServiceParts } from '../delivery/attempts.js';
-import type { FieldErrors } from '../delivery/faults.js';
 import { isEventPattern } from '../event-pattern.js';
 import type { StoredWebhook } from '../simulator-store.js';
 import { type WebhookRecord, webhookRecord } from './codec.js';
@@ -81,7 +80,7 @@ export class Registrations {
   }
 
   async #validate({ url, events, paused }: WebhookInput): Promise<void> {
-    const errors: FieldErrors = {};
+    const errors: Record<string, string[]> = {};
     const wrongUrl =
       url === undefined ? undefined : (urlError(url) ?? (await this.#parts.targets.refusal(String(url))));
     if (wrongUrl) errors.url = [wrongUrl];

@@ -60,16 +60,7 @@ export interface DeliveryRow extends Omit<Delivery, 'attempts' | 'cancelled_beca
 
 export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
   return {
-    id: delivery.id,
-    event_id: delivery.event.id,
-    event_name: delivery.event.name,
-    webhook_id: delivery.webhookId,
-    url: delivery.url,
-    status: delivery.status,
-    attempts: delivery.attempts.map(attemptRecord),
-    next_attempt_at: isoTime(delivery.nextAttemptAt),
-    created_at: isoTime(delivery.createdAt),
-    delivered_at: isoTime(delivery.deliveredAt),
+    ...sharedFields(delivery, delivery.attempts.map(attemptRecord)),
     ...(delivery.status === 'cancelled' && delivery.cancelledBecause
       ? { cancelled_because: delivery.cancelledBecause }
       : {}),
@@ -79,18 +70,9 @@ export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
 export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number): DeliveryRow {
   const last = delivery.attempts.at(-1);
   return {
-    id: delivery.id,
-    event_id: delivery.event.id,
-    event_name: delivery.event.name,
+    ...sharedFields(delivery, delivery.nextNumber - 1),
     sandbox: delivery.event.sandbox,
-    webhook_id: delivery.webhookId,
-    url: delivery.url,
-    status: delivery.status,
-    attempts: delivery.nextNumber - 1,
     max_attempts: maxAttempts,
-    next_attempt_at: isoTime(delivery.nextAttemptAt),
-    created_at: isoTime(delivery.createdAt),
-    delivered_at: isoTime(delivery.deliveredAt),
     last: last
       ? {
           started_at: isoTime(last.startedAt),
@@ -102,6 +84,22 @@ export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number): D
           diagnosis: last.diagnosis,
         }
       : null,
+  };
+}
+
+/** @param attempts every attempt, or how many */
+function sharedFields<Attempts>(delivery: SimulatedDelivery, attempts: Attempts) {
+  return {
+    id: delivery.id,
+    event_id: delivery.event.id,
+    event_name: delivery.event.name,
+    webhook_id: delivery.webhookId,
+    url: delivery.url,
+    status: delivery.status,
+    attempts,
+    next_attempt_at: isoTime(delivery.nextAttemptAt),
+    created_at: isoTime(delivery.createdAt),
+    delivered_at: isoTime(delivery.deliveredAt),
   };
 }
 

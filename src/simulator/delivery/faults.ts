@@ -1,6 +1,7 @@
 // The faults in force: which deliveries they apply to, and how often.
-import { ConfigurationError } from '../../errors.js';
+import { z } from 'zod';
 import { didYouMean } from '../../options/nearest-name.js';
+import { HttpError } from '../api/http-error.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import type { Randomness } from '../randomness.js';
 
@@ -49,9 +50,6 @@ export interface Fault {
   readonly delayMs: number | null;
 }
 
-/** Error messages by field. */
-export type FieldErrors = Record<string, string[]>;
-
 const MAX_DELAY_MS = 7 * 86_400_000;
 
 export class Faults {
@@ -69,8 +67,8 @@ export class Faults {
     return [...this.#faults.values()].map((fault) => ({ ...fault }));
   }
 
-  /** The rule must have passed {@link faultErrors}. */
-  add({ kind, event = null, webhook = null, times = 1, probability = 1, delayMs = null }: FaultRule): Fault {
+  /** @param rule as {@link readFaultRule} returns it */
+  add({ kind, event, webhook, times, probability, delayMs }: Required<FaultRule>): Fault {
     const id = this.#randomness.uuid();
     const fault = { id, kind, event, webhook, times, remaining: times, probability, delayMs };
     this.#faults.set(id, fault);
@@ -113,41 +111,35 @@ export class Faults {
   }
 }
 
-/** The errors in a rule from an untrusted source; undefined for a valid one. */
-export function faultErrors(
-  rule: { readonly [Field in keyof FaultRule]?: unknown },
-): FieldErrors | undefined {
-  const { kind, event, webhook, times = 1, probability = 1, delayMs } = rule;
-  const errors: FieldErrors = {};
-  const check = (field: string, valid: boolean, expected: string) => {
-    if (!valid) errors[field] = [`The ${field} must be ${expected}.`];
-  };
-  if (!faultKinds.includes(kind as FaultKind)) {
-    const hint = typeof kind === 'string' ? didYouMean(kind, faultKinds) : '';
-    errors.kind = [`The kind must be one of ${faultKinds.join(', ')}.${hint}`];
-  }
-  check(
-    'event',
-    event == null || isEventPattern(event),
-    'an event name or a pattern such as "transaction.*"',
-  );
-  check('webhook', webhook == null || typeof webhook === 'string', 'the id of a webhook');
-  check(
-    'times',
-    times === 'always' || (Number.isInteger(times) && isBetween(times, 1, 1e9)),
-    '"always" or a whole number from 1',
-  );
-  check('probability', isBetween(probability, Number.MIN_VALUE, 1), 'above 0 and at most 1');
-  check('delayMs', delayMs == null || isBetween(delayMs, 0, MAX_DELAY_MS), 'milliseconds from 0 to 7 days');
-  return Object.keys(errors).length > 0 ? errors : undefined;
-}
+const isFrom = (least: number, most: number) => (value: unknown) =>
+  typeof value === 'number' && value >= least && value <= most;
+const isCount = (value: unknown) => value === 'always' || (Number.isInteger(value) && isFrom(1, 1e9)(value));
 
-/** @throws {ConfigurationError} with all errors in the rule */
-export function assertFaultRule(rule: FaultRule): void {
-  const errors = faultErrors(rule);
-  if (errors) throw new ConfigurationError(Object.values(errors).flat().join(' '));
-}
+const faultRule = z.object({
+  kind: z.enum(faultKinds, {
+    error: ({ input }) =>
+      `The kind must be one of ${faultKinds.join(', ')}.${didYouMean(String(input), faultKinds)}`,
+  }),
+  event: z
+    .custom<string>(isEventPattern, 'The event must be an event name or a pattern such as "transaction.*".')
+    .nullable()
+    .default(null),
+  webhook: z.string('The webhook must be the id of a webhook.').nullable().default(null),
+  times: z
+    .custom<number | 'always'>(isCount, 'The times must be "always" or a whole number from 1.')
+    .default(1),
+  probability: z
+    .custom<number>(isFrom(Number.MIN_VALUE, 1), 'The probability must be above 0 and at most 1.')
+    .default(1),
+  delayMs: z
+    .custom<number>(isFrom(0, MAX_DELAY_MS), 'The delayMs must be milliseconds from 0 to 7 days.')
+    .nullable()
+    .default(null),
+});
 
-function isBetween(value: unknown, least: number, most: number): boolean {
-  return typeof value === 'number' && value >= least && value <= most;
+/** Reads a rule from an untrusted source. @throws {HttpError} with the errors of every field */
+export function readFaultRule(fields: unknown): Required<FaultRule> {
+  const result = faultRule.safeParse(fields);
+  if (result.success) return result.data;
+  throw HttpError.invalid(z.flattenError(result.error).fieldErrors);
 }

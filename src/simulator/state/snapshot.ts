@@ -2,7 +2,8 @@
 import { type Logger, writeLog } from '../../logger.js';
 import { after, cancel, monotonicNow, type Timer } from '../real-time.js';
 import type { State } from './state.js';
-import { codeOf, type StateFile, unwritable } from './state-file.js';
+import { type StateFile, unwritable } from './state-file.js';
+import { codeOf } from './state-lock.js';
 
 const SOON_MS = 50;
 const RETRY_MS = 1_000;

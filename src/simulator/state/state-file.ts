@@ -4,7 +4,7 @@ import { constants, lstat, open, readdir, readlink, rename, unlink } from 'node:
 import { basename, dirname, join, resolve } from 'node:path';
 import { ConfigurationError } from '../../errors.js';
 import { parseState, type State, stateText } from './state.js';
-import { removeStaleLock, StateLock, writeNewFile } from './state-lock.js';
+import { codeOf, removeStaleLock, StateLock, writeNewFile } from './state-lock.js';
 
 export class StateFile {
   readonly path: string;
@@ -60,11 +60,6 @@ export function unwritable(path: string, error: unknown): ConfigurationError {
   return new ConfigurationError(
     `The state file ${path} cannot be written (${codeOf(error)}). Choose a file in a folder that exists and is writable.`,
   );
-}
-
-/** The code of a system error. */
-export function codeOf(error: unknown): string {
-  return String((error as NodeJS.ErrnoException).code ?? error);
 }
 
 async function read(path: string): Promise<State | undefined> {

@@ -156,8 +156,9 @@ function processStart(pid: number): string | null {
   }
 }
 
-function codeOf(error: unknown): string {
-  return String((error as NodeJS.ErrnoException).code);
+/** The code of a system error. */
+export function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException).code ?? error);
 }
 
 function inUse(path: string, lock: string, { pid, host, since }: LockHolder): ConfigurationError {

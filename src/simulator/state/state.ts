@@ -153,24 +153,17 @@ export function restoreState(saved: State, parts: ServiceParts): SimulatedDelive
   return deliveries.filter((one) => !one.finished);
 }
 
-function deliveryState(delivery: SimulatedDelivery, event: number): DeliveryState {
+/** Everything about a delivery but its place in a list and the attempt in flight. */
+function deliveryState(delivery: SimulatedDelivery, position: number): DeliveryState {
+  const { event, attempts, inFlight, list, previous, next, ...kept } = delivery;
   return {
-    id: delivery.id,
-    event,
-    webhookId: delivery.webhookId,
-    url: delivery.url,
-    createdAt: delivery.createdAt,
-    status: delivery.status,
-    attempts: delivery.attempts.map((one) => ({
+    ...kept,
+    event: position,
+    attempts: attempts.map((one) => ({
       ...one,
       headers: [...one.headers],
-      body: one.body === delivery.event.body ? null : one.body.toString('utf8'),
+      body: one.body === event.body ? null : one.body.toString('utf8'),
     })),
-    nextAttemptAt: delivery.nextAttemptAt,
-    deliveredAt: delivery.deliveredAt,
-    cancelledBecause: delivery.cancelledBecause,
-    retries: delivery.retries,
-    plannedFault: delivery.plannedFault,
   };
 }
 
