@@ -14,7 +14,6 @@ import { Randomness } from './randomness.js';
 import { now } from './real-time.js';
 import type { SimulatorSettings } from './settings.js';
 import { SimulatorStore } from './simulator-store.js';
-import { Snapshot } from './state/snapshot.js';
 import { restoreState, takeState } from './state/state.js';
 import type { StateFile } from './state/state-file.js';
 import { createEvents, type Trigger } from './trigger.js';
@@ -32,7 +31,6 @@ export class Service implements ServiceParts {
   readonly #startedAt = now();
   readonly #unfinished: readonly SimulatedDelivery[];
   readonly #file: StateFile | undefined;
-  #snapshot: Snapshot | undefined;
 
   /** @param file keeps the state, and is closed with the service */
   constructor(settings: SimulatorSettings, file: StateFile | undefined) {
@@ -56,10 +54,10 @@ export class Service implements ServiceParts {
 
   /** Writes the state file, from now on after every change. @throws {ConfigurationError} if it cannot be written */
   async open(): Promise<void> {
-    if (!this.#file) return;
-    const snapshot = await Snapshot.begin(this.#file, () => takeState(this), this.settings.logger);
-    this.#snapshot = snapshot;
-    this.store.watch(() => snapshot.writeSoon());
+    const file = this.#file;
+    if (!file) return;
+    await file.begin(() => takeState(this), this.settings.logger);
+    this.store.watch(() => file.writeSoon());
   }
 
   /** Schedules what was pending when the last process ended, and sends what was due. */
@@ -112,12 +110,11 @@ export class Service implements ServiceParts {
 
   /** Resolves when all changes would survive a crash; at once without a state file. */
   saved(): Promise<void> {
-    return this.#snapshot?.saved() ?? Promise.resolve();
+    return this.#file?.saved() ?? Promise.resolve();
   }
 
   async close(): Promise<void> {
     await this.deliverer.close();
-    await this.#snapshot?.close();
     await this.#file?.close();
   }
 
@@ -139,7 +136,7 @@ export class Service implements ServiceParts {
       event_names: builtInEventNames,
       fault_kinds: faultKinds,
       state: settings.state !== undefined,
-      state_error: this.#snapshot?.error ?? null,
+      state_error: this.#file?.error ?? null,
     };
   }
 }

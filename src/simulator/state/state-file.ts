@@ -1,16 +1,32 @@
-// The state file: locked while it is open, and always replaced as a whole.
+// The state file: locked while it is open, written soon after every change, and always replaced as a whole.
 import { randomBytes } from 'node:crypto';
 import { constants, lstat, open, readdir, readlink, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ConfigurationError } from '../../errors.js';
+import { type Logger, writeLog } from '../../logger.js';
+import { after, cancel, monotonicNow, type Timer } from '../real-time.js';
 import { parseState, type State, stateText } from './state.js';
 import { codeOf, removeStaleLock, StateLock, writeNewFile } from './state-lock.js';
+
+const SOON_MS = 50;
+const RETRY_MS = 1_000;
+// Pauses are this many times as long as the last write: writing takes at most a fifth of the time.
+const PAUSE_FACTOR = 4;
 
 export class StateFile {
   readonly path: string;
   /** The content when it was opened; undefined for a new file. */
   readonly content: State | undefined;
+  /** The code of the error of the last write. */
+  error: string | null = null;
   readonly #lock: StateLock;
+  #source: { readonly take: () => State; readonly logger: Logger } | undefined;
+  #dirty = false;
+  #timer: Timer | undefined;
+  #lastMs = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  #closed = false;
 
   private constructor(path: string, content: State | undefined, lock: StateLock) {
     this.path = path;
@@ -34,29 +50,87 @@ export class StateFile {
     }
   }
 
-  /**
-   * Writes a temporary file and renames it, so that there is always one whole file, the old or the new.
-   * Its name is random, so that nothing that exists is written to.
-   */
-  async write(state: State): Promise<void> {
-    const temporary = `${this.path}.tmp-${randomBytes(8).toString('hex')}`;
+  /** Writes the first state, so that an error shows at the start. @throws {ConfigurationError} */
+  async begin(take: () => State, logger: Logger): Promise<void> {
     try {
-      await writeNewFile(temporary, stateText(state));
-      await rename(temporary, this.path);
+      await replaceFile(this.path, stateText(take()));
     } catch (error) {
-      await unlink(temporary).catch(() => {});
-      throw error;
+      throw unwritable(this.path, error);
     }
-    await syncFolder(dirname(this.path));
+    this.#source = { take, logger };
   }
 
-  /** Releases the lock. Never rejects. */
-  close(): Promise<void> {
-    return this.#lock.release();
+  /** Call it after every change. */
+  writeSoon(): void {
+    this.#writeIn(SOON_MS + this.#lastMs * PAUSE_FACTOR);
+  }
+
+  /** Resolves when every change is on disk, or an error says that it is not. */
+  saved(): Promise<void> {
+    if (!this.#dirty) return this.#next ?? this.#writing;
+    // The current write started before this change. All callers until its end share the next one.
+    this.#next ??= this.#writing.then(() => this.#write());
+    return this.#next;
+  }
+
+  /** Saves the last changes and releases the lock. Never rejects. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    cancel(this.#timer);
+    await this.saved();
+    await this.#lock.release();
+  }
+
+  #writeIn(ms: number): void {
+    this.#dirty = true;
+    if (!this.#closed) this.#timer ??= after(ms, () => void this.saved());
+  }
+
+  #write(): Promise<void> {
+    cancel(this.#timer);
+    this.#timer = undefined;
+    this.#dirty = false;
+    this.#next = undefined;
+    this.#writing = this.#tryToWrite();
+    return this.#writing;
+  }
+
+  async #tryToWrite(): Promise<void> {
+    if (!this.#source) return;
+    const { take, logger } = this.#source;
+    const started = monotonicNow();
+    try {
+      await replaceFile(this.path, stateText(take()));
+      this.error = null;
+    } catch (error) {
+      const code = codeOf(error);
+      // Logged once, not for every retry.
+      if (code !== this.error)
+        writeLog(logger, 'error', { state: this.path, code }, 'the state file could not be written');
+      this.error = code;
+      this.#writeIn(RETRY_MS);
+    }
+    this.#lastMs = monotonicNow() - started;
   }
 }
 
-export function unwritable(path: string, error: unknown): ConfigurationError {
+/**
+ * Writes a temporary file and renames it, so that there is always one whole file, the old or the new.
+ * Its name is random, so that nothing that exists is written to.
+ */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.tmp-${randomBytes(8).toString('hex')}`;
+  try {
+    await writeNewFile(temporary, text);
+    await rename(temporary, path);
+  } catch (error) {
+    await unlink(temporary).catch(() => {});
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+function unwritable(path: string, error: unknown): ConfigurationError {
   return new ConfigurationError(
     `The state file ${path} cannot be written (${codeOf(error)}). Choose a file in a folder that exists and is writable.`,
   );
