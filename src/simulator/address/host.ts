@@ -48,9 +48,9 @@ export function addressKind(address: string): AddressKind {
   return parsed ? (ipaddr.subnetMatch(parsed, RANGES, 'public') as AddressKind) : 'never';
 }
 
-/** Whether only this machine can reach what listens there. */
+/** Whether only this machine can reach what listens there. @param host a name or an address, as in a URL or without brackets */
 export function isLocalHost(host: string): boolean {
-  return host.toLowerCase() === 'localhost' || addressKind(host) === 'loopback';
+  return host.toLowerCase() === 'localhost' || addressKind(host.replace(/^\[|\]$/g, '')) === 'loopback';
 }
 
 export function isSameAddress(one: string, other: string): boolean {
