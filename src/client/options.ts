@@ -3,7 +3,6 @@ import { ConfigurationError } from '../errors.js';
 import { LONGEST_TIMER } from '../options/duration.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { resolveApiPath, resolveBaseUrl } from './address.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
 
@@ -143,4 +142,51 @@ function resolveCodec(given: Partial<Codec>): Codec {
   }
   const parts = Object.entries(given).filter(([, part]) => part !== undefined);
   return { ...codec, ...Object.fromEntries(parts) };
+}
+
+/** @throws {ConfigurationError} */
+function resolveApiPath(path: unknown): string {
+  const text = typeof path === 'string' ? path.replace(/\/+$/, '') : path;
+  if (typeof text === 'string' && /^(\/[\w.~-]+)*$/.test(text) && !/\/\.\.?(\/|$)/.test(text)) return text;
+  throw new ConfigurationError(
+    'apiPath is not a path. Give one that begins with a slash, such as "/api/v2".',
+  );
+}
+
+/**
+ * The messages never quote the address: people swap it with the key, and addresses hold passwords.
+ *
+ * @throws {ConfigurationError}
+ */
+function resolveBaseUrl(given: unknown, apiPath: string): string {
+  const value = given ?? process.env.SERVICE_API_URL;
+  if (value === undefined || value === '') {
+    throw new ConfigurationError(
+      'baseUrl is missing. Give the address of the service, or set SERVICE_API_URL.',
+    );
+  }
+  const url = URL.canParse(String(value)) ? new URL(String(value)) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new ConfigurationError(
+      'baseUrl is not an absolute https: URL. Give one such as "https://api.example.com".',
+    );
+  }
+  if (url.username || url.password || url.search || url.hash) {
+    throw new ConfigurationError('baseUrl has a user name, a query or a fragment. Give the address alone.');
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw new ConfigurationError(
+      'baseUrl is http: to another machine, so others could read the credential on its way. Use https:.',
+    );
+  }
+  const path = url.pathname.replace(/\/+$/, '');
+  if (apiPath !== '' && path.endsWith(apiPath)) {
+    throw new ConfigurationError(`baseUrl ends in ${apiPath}. Leave it out: the option apiPath adds it.`);
+  }
+  return url.origin + path;
+}
+
+/** Whether a host name of a parsed URL can only be this machine. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }

@@ -1,5 +1,6 @@
 // An answer -> what the method promises, read through the codec; or the error of its status, with what to do about it.
 import type { Codec } from './codec.js';
+import { redactJson, redactText } from './credential.js';
 import {
   AuthenticationError,
   ConnectionError,
@@ -10,7 +11,6 @@ import {
   type ServiceErrorCode,
   ValidationError,
 } from './errors.js';
-import { redactJson, redactText } from './redact.js';
 import { retryAfterMs } from './retry.js';
 import type { HttpAnswer, Subject } from './send-request.js';
 

@@ -1,11 +1,10 @@
 // One call of the service: credentials, timeout, retries, and errors that say what to do.
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import type { Codec } from './codec.js';
-import type { Authorization } from './credential.js';
+import { type Authorization, redactText, spellings } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
 import { type RequestOptions, type ResolvedOptions, timeoutOf } from './options.js';
 import { readAnswer } from './read-answer.js';
-import { redactText, spellings } from './redact.js';
 import { pause, retryDelay } from './retry.js';
 import { sendRequest } from './send-request.js';
 

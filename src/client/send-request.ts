@@ -1,6 +1,7 @@
 // One request and its answer, read whole and bounded, with any fetch; a failure becomes a ConnectionError.
+
+import { redactText } from './credential.js';
 import { type ConnectionCode, ConnectionError, ServiceError } from './errors.js';
-import { redactText } from './redact.js';
 
 export interface HttpRequest {
   readonly method: string;

@@ -1,10 +1,9 @@
 // The webhooks registered on the account: list, create, update, delete, ensure.
 import { ConfigurationError } from '../errors.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { isLoopback } from './address.js';
 import type { Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
-import type { RequestOptions } from './options.js';
+import { isLoopback, type RequestOptions } from './options.js';
 import type { Requester } from './request.js';
 
 /** What `create` and `ensure` take. */

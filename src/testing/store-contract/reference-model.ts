@@ -1,4 +1,4 @@
-// The store contract, part four: many steps, each answer held against a reference model of a store.
+// The store contract, part three: many steps, each answer held against a reference model of a store.
 import type { Claim } from '../../stores/store.js';
 import {
   ALIVE_MS,
