@@ -100,23 +100,18 @@ export const resend = command({
     if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
     const limit = new WaitLimit(values.timeout);
     const control = new ControlPlane(values.url, terminal);
-    if (id !== undefined) {
-      const [after, { succeeded }] = await resendOne(control, await findDelivery(control, id), limit);
-      return { values: [after], text: deliveryTable([after]), exitCode: succeeded ? EXIT.ok : EXIT.failed };
-    }
-    const query = { status: 'failed', limit: '1000' };
-    const { data: failed } = await control.get<{ data: Delivery[] }>('/deliveries', query);
-    if (failed.length === 0) return { values: [], text: 'No delivery has failed.' };
+    const chosen = id === undefined ? await failedDeliveries(control) : [await findDelivery(control, id)];
+    if (chosen.length === 0) return { values: [], text: 'No delivery has failed.' };
     const resent: Delivery[] = [];
     let exitCode: ExitCode = EXIT.ok;
-    for (const delivery of failed.reverse()) {
+    for (const delivery of chosen) {
       try {
         const [after, { succeeded }] = await resendOne(control, delivery, limit);
         resent.push(after);
         if (!succeeded) exitCode = EXIT.failed;
       } catch (error) {
         // Its webhook was deleted. The others can still be sent.
-        if (!(error instanceof ControlError) || error.status !== 409) throw error;
+        if (id !== undefined || !(error instanceof ControlError) || error.status !== 409) throw error;
         exitCode = EXIT.failed;
         print(terminal.stderr, printable(`${shortId(delivery.id)}: ${error.message}`));
       }
@@ -124,6 +119,12 @@ export const resend = command({
     return { values: resent, text: resent.length === 0 ? '' : deliveryTable(resent), exitCode };
   },
 });
+
+/** Oldest first. */
+async function failedDeliveries(control: ControlPlane): Promise<Delivery[]> {
+  const query = { status: 'failed', limit: '1000' };
+  return (await control.get<{ data: Delivery[] }>('/deliveries', query)).data.reverse();
+}
 
 /** The delivery and its new attempt; an automatic retry may come in between. */
 async function resendOne(

@@ -1,4 +1,5 @@
 // `simulate`: runs the service on this machine until it is stopped.
+import { once } from 'node:events';
 import { ConfigurationError } from '../errors.js';
 import { CommandError, command, EXIT, flag, jsonOption, text } from './command.js';
 import { simulatorUrl } from './control-plane.js';
@@ -38,7 +39,7 @@ export const simulate = command({
     const { Simulation } = await importSimulation();
     const signal = stopSignal();
     const simulation = await Simulation.start(new Output(terminal, json), options).catch((error) => {
-      signal.end();
+      signal.stop();
       throw withTypedNames(names, error);
     });
     try {
@@ -53,7 +54,7 @@ export const simulate = command({
       await signal.stopped;
       typed.end();
     } finally {
-      signal.end();
+      signal.stop();
       await simulation.close();
     }
     return EXIT.ok;
@@ -78,17 +79,11 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Resolves `stopped` at the first signal or call of `stop`; a second signal ends the process at once. */
 function stopSignal() {
-  let stop = () => {};
-  const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
-  const end = () => {
-    for (const signal of SIGNALS) process.off(signal, onSignal);
+  const controller = new AbortController();
+  const stop = () => {
+    for (const signal of SIGNALS) process.off(signal, stop);
+    controller.abort();
   };
-  const onSignal = () => {
-    end();
-    stop();
-  };
-  for (const signal of SIGNALS) process.on(signal, onSignal);
-  return { stopped, stop, end };
+  for (const signal of SIGNALS) process.on(signal, stop);
+  return { stop, stopped: once(controller.signal, 'abort') };
 }

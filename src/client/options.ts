@@ -7,37 +7,19 @@ import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
 
 export interface ServiceClientOptions {
-  /**
-   * Address of the service, without `/api/v2`.
-   * @default process.env.SERVICE_API_URL
-   */
+  /** Address of the service, without `/api/v2`. @default process.env.SERVICE_API_URL */
   readonly baseUrl?: string | URL | undefined;
-  /**
-   * Sent as HTTP Basic.
-   * @default process.env.SERVICE_PRIVATE_KEY
-   */
+  /** Sent as HTTP Basic. @default process.env.SERVICE_PRIVATE_KEY */
   readonly privateKey?: string | undefined;
   /** An OAuth access token, or a function that returns one; instead of a private key. */
   readonly accessToken?: string | AccessTokenSource | undefined;
-  /**
-   * The path between the address and the endpoints.
-   * @default '/api/v2'
-   */
+  /** The path between the address and the endpoints. @default '/api/v2' */
   readonly apiPath?: string | undefined;
-  /**
-   * Milliseconds for one attempt, until the last byte of the answer; 0: none.
-   * @default 10_000
-   */
+  /** Milliseconds for one attempt, until the last byte of the answer; 0: none. @default 10_000 */
   readonly timeout?: number | undefined;
-  /**
-   * How often GET, PUT and DELETE are retried after 429, 502, 503, 504, a timeout or a network failure.
-   * @default 2
-   */
+  /** How often GET, PUT and DELETE are retried after 429, 502, 503, 504, a timeout or a network failure. @default 2 */
   readonly retries?: number | undefined;
-  /**
-   * Most bytes of an answer that are read.
-   * @default 1_048_576
-   */
+  /** Most bytes of an answer that are read. @default 1_048_576 */
   readonly maxResponseBytes?: number | undefined;
   /** @default globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch | undefined;

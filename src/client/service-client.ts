@@ -31,11 +31,7 @@ export class AccountClient {
     this.#requester = requester;
   }
 
-  /**
-   * The authenticated account (`GET /api/v2/account/me`), as the service describes it.
-   *
-   * @throws {ServiceError}
-   */
+  /** The authenticated account (`GET /api/v2/account/me`), as the service describes it. @throws {ServiceError} */
   me(options?: RequestOptions): Promise<Account> {
     return this.#requester.send(
       { method: 'GET', path: '/account/me', read: (codec, body) => codec.account(body) },

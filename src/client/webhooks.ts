@@ -26,11 +26,7 @@ export class WebhooksClient {
     this.#requester = requester;
   }
 
-  /**
-   * Every webhook on the account (`GET /api/v2/webhooks`).
-   *
-   * @throws {ServiceError}
-   */
+  /** Every webhook on the account (`GET /api/v2/webhooks`). @throws {ServiceError} */
   list(options?: RequestOptions): Promise<Webhook[]> {
     return this.#requester.send(
       { method: 'GET', path: '/webhooks', read: (codec, body) => codec.webhooks(body) },
@@ -57,11 +53,7 @@ export class WebhooksClient {
     );
   }
 
-  /**
-   * Changes the address or the events of a webhook (`PUT /api/v2/webhooks/{id}`).
-   *
-   * @throws {ServiceError}
-   */
+  /** Changes the address or the events of a webhook (`PUT /api/v2/webhooks/{id}`). @throws {ServiceError} */
   async update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook> {
     const fields = checkFields(changes);
     if (Object.keys(fields).length === 0) {
@@ -78,11 +70,7 @@ export class WebhooksClient {
     );
   }
 
-  /**
-   * Deletes a webhook (`DELETE /api/v2/webhooks/{id}`).
-   *
-   * @throws {ServiceError}
-   */
+  /** Deletes a webhook (`DELETE /api/v2/webhooks/{id}`). @throws {ServiceError} */
   async delete(id: string, options?: RequestOptions): Promise<void> {
     await this.#requester.send<void>({ method: 'DELETE', path: pathOf(id) }, options);
   }

@@ -20,34 +20,31 @@ const KEY_PREFIX = { privateKey: 'pri_sim_', sandboxKey: 'pri_sandbox_sim_' } as
 export class Accounts {
   /** The keys that the simulator was started with. */
   readonly initial: KeyPair;
-  #current: KeyPair;
+  /** The keys that authenticate and sign now. */
+  current: KeyPair;
   readonly #signingKeys = new Map<string, SigningKey>();
 
   constructor({ privateKey, sandboxKey }: KeyPair) {
     this.initial = { privateKey, sandboxKey };
-    this.#current = this.initial;
-  }
-
-  get current(): KeyPair {
-    return this.#current;
+    this.current = this.initial;
   }
 
   /** From now on only the new keys authenticate and sign. @throws {ConfigurationError} as `startSimulator()` does */
   rotate(keys: Partial<Record<keyof KeyPair, unknown>>): void {
-    const { privateKey = this.#current.privateKey, sandboxKey = this.#current.sandboxKey } = keys;
-    this.#current = {
+    const { privateKey = this.current.privateKey, sandboxKey = this.current.sandboxKey } = keys;
+    this.current = {
       privateKey: simulatorKey('privateKey', privateKey),
       sandboxKey: simulatorKey('sandboxKey', sandboxKey),
     };
   }
 
   reset(): void {
-    this.#current = this.initial;
+    this.current = this.initial;
   }
 
   /** The key that signs events: the private key, or on request the sandbox key. */
   signingKey(sandbox: boolean): SigningKey {
-    const text = sandbox ? this.#current.sandboxKey : this.#current.privateKey;
+    const text = sandbox ? this.current.sandboxKey : this.current.privateKey;
     const key = this.#signingKeys.get(text) ?? signingKey(text);
     this.#signingKeys.set(text, key);
     return key;
@@ -73,7 +70,7 @@ export class Accounts {
   }
 
   #ownerOf(key: string, sandbox: boolean): SeededAccount | undefined {
-    const { privateKey, sandboxKey } = this.#current;
+    const { privateKey, sandboxKey } = this.current;
     if (key === (sandbox ? sandboxKey : privateKey)) return accountOf(DEVELOPER);
     const seed = seeds.keys.find((known) => known.key === key);
     if (!seed || seed.account === DEVELOPER || seed.sandbox !== sandbox) return undefined;

@@ -8,16 +8,16 @@ import type { Service } from '../service.js';
 import type { SimulatorStore } from '../simulator-store.js';
 import { type DeliveryFilter, deliveryFilter, waitFilter, waitForDelivery } from './delivery-filter.js';
 import { HttpError } from './http-error.js';
-import { param, queryOf, route, type WriteRoute } from './route.js';
+import { param, queryOf, route, writeRoutes } from './route.js';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1_000;
 const MAX_WAIT_MS = 3_600_000;
 
-export function deliveryRoutes(router: Router, service: Service, write: WriteRoute): void {
+export function deliveryRoutes(router: Router, service: Service): void {
   readRoutes(router, service);
   retryRoutes(router, service);
-  write('post', '/deliveries/:id/cancel', 200, (request) => {
+  writeRoutes(router, service)('post', '/deliveries/:id/cancel', 200, (request) => {
     const delivery = pending(service.delivery(param(request, 'id')));
     service.store.cancel(delivery, 'request');
     return { data: deliveryRecord(delivery) };

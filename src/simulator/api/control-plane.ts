@@ -13,16 +13,7 @@ import { readTrigger } from '../trigger.js';
 import { deliveryRoutes } from './control-deliveries.js';
 import { HttpError } from './http-error.js';
 import { webhookView } from './registrations.js';
-import {
-  fieldsOf,
-  notFound,
-  param,
-  readJson,
-  requireJson,
-  route,
-  type WriteRoute,
-  writeRoutes,
-} from './route.js';
+import { fieldsOf, notFound, param, readJson, requireJson, route, writeRoutes } from './route.js';
 import type { Stream } from './stream.js';
 
 /** @param baseUrl known only once the port is */
@@ -34,9 +25,9 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
   router.get('/stream', (request, response) => stream.open(request, response));
   router.get('/openapi.json', (_request, response) => void response.json(openApiDocument(baseUrl())));
   eventRoutes(router, service);
-  webhookRoutes(router, service, write);
-  deliveryRoutes(router, service, write);
-  faultRoutes(router, service, write);
+  webhookRoutes(router, service);
+  deliveryRoutes(router, service);
+  faultRoutes(router, service);
   write('post', '/keys', 204, (request) => {
     const { private_key, sandbox_key } = fieldsOf(request);
     service.rotateKeys({ privateKey: private_key, sandboxKey: sandbox_key });
@@ -67,7 +58,9 @@ function eventRoutes(router: Router, service: Service): void {
   router.post('/events', triggerEvents);
 }
 
-function webhookRoutes(router: Router, { store, registrations }: Service, write: WriteRoute): void {
+function webhookRoutes(router: Router, service: Service): void {
+  const { store, registrations } = service;
+  const write = writeRoutes(router, service);
   router.get('/webhooks', (_request, response) => {
     response.json({ data: store.webhooksOf(DEVELOPER).map(webhookView) });
   });
@@ -83,7 +76,9 @@ function webhookRoutes(router: Router, { store, registrations }: Service, write:
   write('delete', '/webhooks/:id', 204, (request) => registrations.delete(DEVELOPER, param(request, 'id')));
 }
 
-function faultRoutes(router: Router, { faults }: Service, write: WriteRoute): void {
+function faultRoutes(router: Router, service: Service): void {
+  const { faults } = service;
+  const write = writeRoutes(router, service);
   router.get('/faults', (_request, response) => void response.json({ data: faults.list() }));
   write('post', '/faults', 201, (request) => ({ data: faults.add(readFaultRule(fieldsOf(request))) }));
   write('delete', '/faults', 204, () => faults.clear());

@@ -38,16 +38,14 @@ export function change(
   });
 }
 
-/** Adds a route that changes something; see {@link change}. */
-export type WriteRoute = (
-  method: 'post' | 'put' | 'delete',
-  path: string,
-  status: number,
-  work: (request: Request) => unknown,
-) => void;
-
-export function writeRoutes(router: Router, service: Service): WriteRoute {
-  return (method, path, status, work) => router[method](path, change(service, status, work));
+/** Adds routes that change something; see {@link change}. */
+export function writeRoutes(router: Router, service: Service) {
+  return (
+    method: 'post' | 'put' | 'delete',
+    path: string,
+    status: number,
+    work: (request: Request) => unknown,
+  ): unknown => router[method](path, change(service, status, work));
 }
 
 /** The fields of the body. @throws {HttpError} for a body that is not an object */
