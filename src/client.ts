@@ -2,17 +2,7 @@
 export { type Account, type Codec, codec, type Webhook, type WebhookFields } from './client/codec.js';
 export type { AccessTokenSource } from './client/credential.js';
 export type { Ensured } from './client/ensure.js';
-export {
-  AuthenticationError,
-  type ConnectionCode,
-  ConnectionError,
-  NotFoundError,
-  PermissionError,
-  RateLimitError,
-  ServiceError,
-  type ServiceErrorCode,
-  ValidationError,
-} from './client/errors.js';
+export * from './client/errors.js';
 export type { RequestOptions, ServiceClientOptions } from './client/options.js';
 export { type AccountClient, ServiceClient } from './client/service-client.js';
 export type { WebhookChanges, WebhookInput, WebhooksClient } from './client/webhooks.js';

@@ -67,7 +67,12 @@ export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
   const fault = keyFault(key);
   if (fault) throw new ConfigurationError(`${option} ${fault}`);
   const secret = createSecretKey(Buffer.from(key));
-  return { secret, sandbox: String(keyText(key)).startsWith(SANDBOX_PREFIX) };
+  return { secret, sandbox: isSandboxKey(String(keyText(key))) };
+}
+
+/** Whether a key has the documented prefix of sandbox keys. */
+export function isSandboxKey(key: string): boolean {
+  return key.startsWith(SANDBOX_PREFIX);
 }
 
 /**

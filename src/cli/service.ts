@@ -1,6 +1,7 @@
 // Which service a command calls: the simulator on this machine, or with --live the service itself.
 import { ConnectionError } from '../client/errors.js';
 import { ServiceClient } from '../client.js';
+import { isSandboxKey } from '../signature.js';
 import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
 import { explainUnreachable, type SimulatorUrl, simulatorUrl, simulatorUrlOption } from './control-plane.js';
 import { type TypedNames, withTypedNames } from './failure.js';
@@ -37,7 +38,7 @@ export async function withService<Result>(
     throw new UsageError(`${source} ends in /api/v2. Remove the path of the API.`);
   }
   const privateKey = live ? await liveKey(file, terminal) : await simulatorKey(file, terminal);
-  const sandbox = privateKey.startsWith('pri_sandbox_');
+  const sandbox = isSandboxKey(privateKey);
   const simulated = { apiPath: sandbox ? '/sandbox/api/v2' : '/api/v2', retries: 0 };
   try {
     return await call(new ServiceClient({ baseUrl: address, privateKey, ...(live ? {} : simulated) }));
@@ -59,7 +60,7 @@ function liveUrl(typed: string | undefined, { env }: Terminal): SimulatorUrl {
 
 async function liveKey(file: string | undefined, terminal: Terminal): Promise<string> {
   const key = await readKey(file, terminal);
-  if (!key.startsWith('pri_sandbox_')) return key;
+  if (!isSandboxKey(key)) return key;
   throw new CommandError(
     `${keySource(file)} is a sandbox key, which the service refuses at /api/v2. Give the live key.`,
   );

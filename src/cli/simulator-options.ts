@@ -1,7 +1,9 @@
 // Turns the flags of `simulate` into the options of the simulator, and names the flags in every error.
 import { parseDuration } from '../options/duration.js';
 import { didYouMean } from '../options/nearest-name.js';
+import { isSandboxKey } from '../signature.js';
 import { hostName, isLocalHost } from '../simulator/address/host.js';
+import { scheduleNames } from '../simulator/delivery/retry-schedule.js';
 import type { RetrySchedule, SimulatorOptions } from '../simulator.js';
 import {
   CommandError,
@@ -32,7 +34,7 @@ export const simulatorFlags = {
   retry: text(
     { TIMES: '1s,5m' },
     'Delays before retries: fast (2s,5s,15s,60s), realistic (hours), off, or delays separated by commas. Default: fast.',
-    { offer: ['fast', 'realistic', 'off'] },
+    { offer: scheduleNames },
   ),
   state: text(
     { FILE: 'simulator.json' },
@@ -106,18 +108,16 @@ function refuseHosts({ host = '127.0.0.1', 'allow-host': hosts = [] }: Simulator
   );
 }
 
-const SCHEDULES = ['fast', 'realistic', 'off'] as const;
-
 function retrySchedule(text: string | undefined): RetrySchedule | undefined {
-  const named = SCHEDULES.find((name) => name === text);
+  const named = scheduleNames.find((name) => name === text);
   if (named !== undefined || text === undefined) return named;
   const delays = text.split(',').map((delay) => delay.trim());
   const wrong = delays.find((delay) => parseDuration(delay) === undefined);
   if (wrong === undefined) return delays;
   const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
   throw new UsageError(
-    `--retry ${JSON.stringify(text)} is not a schedule${part}. Give ${SCHEDULES.join(', ')}, or delays like 1s,5m.` +
-      didYouMean(text, SCHEDULES),
+    `--retry ${JSON.stringify(text)} is not a schedule${part}. Give ${scheduleNames.join(', ')}, or delays like 1s,5m.` +
+      didYouMean(text, scheduleNames),
   );
 }
 
@@ -134,8 +134,8 @@ async function accountKeys(file: string | undefined, terminal: Terminal): Promis
     return { keys: {}, names: {} };
   }
   const all = await readKeys(file, terminal);
-  const sandbox = all.filter((each) => each.startsWith('pri_sandbox_'));
-  const live = all.filter((each) => !each.startsWith('pri_sandbox_'));
+  const sandbox = all.filter(isSandboxKey);
+  const live = all.filter((each) => !isSandboxKey(each));
   if (sandbox.length > 1 || live.length > 1) {
     throw new CommandError('--key-file holds several keys of one kind. Keep one of each.');
   }

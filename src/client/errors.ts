@@ -24,7 +24,7 @@ export type ServiceErrorCode =
   | 'RESPONSE_UNEXPECTED';
 
 /** What is known about a failed call, without the credential in use. */
-export interface ServiceErrorDetails {
+interface ServiceErrorDetails {
   readonly status?: number | undefined;
   readonly body?: unknown;
   readonly retryAfterMs?: number | undefined;

@@ -3,6 +3,7 @@ import { ConfigurationError } from '../errors.js';
 import { LONGEST_TIMER } from '../options/duration.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { isSandboxKey } from '../signature.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
 
@@ -100,7 +101,7 @@ function resolveCredential(options: ServiceClientOptions, apiPath: string): Cred
   }
   const option = privateKey === undefined ? 'SERVICE_PRIVATE_KEY' : 'privateKey';
   const credential = keyCredential(key, option);
-  if (key.startsWith('pri_sandbox_') && apiPath === '/api/v2') {
+  if (isSandboxKey(key) && apiPath === '/api/v2') {
     throw new ConfigurationError(
       `${option} is a sandbox key, which API v2 refuses. Give a live key, or the apiPath of the sandbox endpoints.`,
     );

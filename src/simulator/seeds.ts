@@ -1,4 +1,5 @@
 // The accounts, keys and tokens that exist from the start: each shows one answer of the API.
+import { isSandboxKey } from '../signature.js';
 
 /** The service does not document scope names; these are the simulator's own. */
 export type Scope = 'account:read' | 'webhooks:read' | 'webhooks:write';
@@ -67,7 +68,7 @@ export const seeds: {
 };
 
 function key(text: string, account: string, shows: string): SeededKey {
-  return { key: text, account, sandbox: text.startsWith('pri_sandbox_'), shows };
+  return { key: text, account, sandbox: isSandboxKey(text), shows };
 }
 
 function token(text: string, scopes: readonly Scope[], shows: string): SeededToken {
