@@ -1,7 +1,6 @@
 // Event patterns: a name, `resource.*`, or `*` for every event.
 import { isEventName } from '../events/envelope.js';
 
-/** Whether the text is an event name or a pattern. */
 export function isEventPattern(text: unknown): text is string {
   if (typeof text !== 'string') return false;
   // A star that is only part of the action would match nothing.

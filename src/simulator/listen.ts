@@ -4,7 +4,6 @@ import http, { type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError } from '../errors.js';
 
-/** Where to listen. */
 export interface Place {
   readonly host: string;
   readonly port: number;

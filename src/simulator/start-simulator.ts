@@ -1,15 +1,17 @@
 // Starts the simulator: its state file, its port, and the Express app with the API, the control plane and the page.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import express, { type Express, type Router } from 'express';
 import { writeLog } from '../logger.js';
 import { isLocalHost } from './address/host.js';
 import { controlPlane } from './api/control-plane.js';
 import { guard } from './api/guard.js';
 import { answerErrors } from './api/http-error.js';
-import { pageRouter } from './api/page.js';
 import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
 import { Stream } from './api/stream.js';
 import { closeServer, listen, urlHost } from './listen.js';
+import { packageFolder } from './package-folder.js';
 import { Service } from './service.js';
 import { resolveSettings, type SimulatorOptions, type SimulatorSettings } from './settings.js';
 import { Simulator } from './simulator.js';
@@ -77,4 +79,25 @@ function simulatorApp(service: Service, controlRouter: Router): Express {
   app.use(notFound);
   app.use(answerErrors(service.settings.logger));
   return app;
+}
+
+const NOTICE = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>payment-webhooks simulator</title>
+<h1>The simulator is running</h1>
+<p>Its page was not built. Run <code>npm run build</code>. The control plane answers under <a href="/_sim/readyz">/_sim</a>.</p>
+</html>
+`;
+
+/** @param folder the built page: `index.html` and the files that it loads */
+export function pageRouter(folder: string | undefined = builtPage()): Router {
+  const router = express.Router();
+  if (folder !== undefined && existsSync(join(folder, 'index.html'))) {
+    return router.use(express.static(folder, { cacheControl: false, etag: false, redirect: false }));
+  }
+  return router.get('/', (_request, response) => void response.type('html').send(NOTICE));
+}
+
+function builtPage(): string | undefined {
+  const root = packageFolder();
+  return root && join(root, 'dist', 'dashboard');
 }

@@ -20,7 +20,6 @@ export interface TriggerOptions {
   readonly fault?: FaultKind | Pick<FaultRule, 'kind' | 'delayMs'>;
 }
 
-/** A valid trigger. */
 export interface Trigger {
   readonly name: string;
   readonly overrides: object;

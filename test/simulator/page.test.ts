@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { pageRouter } from '../../src/simulator/api/page.js';
 import { packageFolder } from '../../src/simulator/package-folder.js';
+import { pageRouter } from '../../src/simulator/start-simulator.js';
 import { afterwards, call, simulator } from './world.js';
 
 async function serve(folder: string | undefined): Promise<string> {

@@ -18,7 +18,6 @@ export const codec = {
     return { data: { id, name, active, identity_verified } };
   },
 
-  /** A webhook that was created or updated. */
   webhook(webhook: StoredWebhook): { data: WebhookRecord } {
     return { data: webhookRecord(webhook) };
   },

@@ -56,7 +56,6 @@ export function fieldsOf({ body }: Request): { readonly [field: string]: unknown
   return body;
 }
 
-/** A path parameter. */
 export function param(request: Request, name: string): string {
   return String(request.params[name]);
 }

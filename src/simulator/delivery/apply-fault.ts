@@ -3,13 +3,11 @@ import { type SigningKey, signingKey, signWith } from '../../signature.js';
 import type { FaultKind } from './faults.js';
 import type { HeaderPair } from './simulated-delivery.js';
 
-/** What an attempt sends. */
 export interface DeliveryRequest {
   readonly headers: HeaderPair[];
   readonly body: Buffer;
 }
 
-/** What a request is made from. */
 export interface RequestParts {
   readonly host: string;
   readonly body: Buffer;

@@ -79,7 +79,6 @@ export class Attempts {
     }
   }
 
-  /** Ends the attempts in flight. */
   abort(): void {
     this.#sender.abort();
   }
