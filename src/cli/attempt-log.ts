@@ -1,7 +1,7 @@
 // What `simulate` prints while it runs: a line for each attempt, with its diagnosis.
 import type { Logger } from '../logger.js';
 import type { AttemptFields } from '../simulator/delivery/attempts.js';
-import { clockTime, shortId } from './delivery-text.js';
+import { attemptNotes, clockTime, shortId } from './delivery-text.js';
 import { type Output, printable, type Style } from './print.js';
 
 const STYLES: ReadonlyMap<string, Style> = new Map([
@@ -54,11 +54,7 @@ export class AttemptLog implements Logger {
       `${eventName}  ${shortId(delivery)}  → ${printable(url)}`,
       printable([answered, outcome ?? ''].join(' ').trimEnd()),
       `${Math.round(durationMs)} ms`,
-      [
-        `attempt ${attempt}`,
-        ...(fault === null ? [] : [`fault ${fault}`]),
-        ...(nextAttemptAt === null ? [] : [`next retry at ${clockTime(nextAttemptAt)}`]),
-      ].join(', '),
+      [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
     ].join('  ');
     return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
   }

@@ -60,10 +60,14 @@ function attemptText(attempt: Attempt): string {
   const line = [
     `attempt ${number}  ${clockTime(started_at)}  ${answer}  ${Math.round(duration_ms)} ms`,
     ...(trigger === 'manual' ? ['resent by hand'] : []),
-    ...(fault === null ? [] : [`fault ${fault}`]),
-    ...(next_attempt_at === null ? [] : [`next retry at ${clockTime(next_attempt_at)}`]),
+    ...attemptNotes(fault, next_attempt_at),
   ].join(', ');
   return diagnosis === null ? line : `${line}\n  ${diagnosis}`;
+}
+
+export function attemptNotes(fault: string | null, nextAttemptAt: string | null): string[] {
+  const retry = nextAttemptAt === null ? [] : [`next retry at ${clockTime(nextAttemptAt)}`];
+  return fault === null ? retry : [`fault ${fault}`, ...retry];
 }
 
 function exchangeText({ number, request, response, error }: Attempt): string {

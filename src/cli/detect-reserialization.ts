@@ -80,31 +80,18 @@ function unicodeEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
+// A string, whose last quote may be missing, or what changes the level of indentation or begins a line.
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|[[\]{},]/gs;
+
 /** Reads the outline of a JSON text in one pass, without parsing it. */
 export function outlineJson(text: string): JsonOutline {
   let [depth, indentation] = [0, 0];
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '"') {
-      const end = endOfString(text, at);
-      if (end === undefined) return { isCut: true, indentation };
-      at = end;
-    } else if (character === '[' || character === '{') {
-      depth += 1;
-      indentation += depth;
-    } else if (character === ']' || character === '}') {
-      depth -= 1;
-      indentation += Math.max(0, depth);
-    } else if (character === ',') indentation += Math.max(0, depth);
+  for (const [token, lastQuote] of text.matchAll(TOKEN)) {
+    if (lastQuote === '') return { isCut: true, indentation };
+    if (lastQuote !== undefined) continue;
+    if (token === '[' || token === '{') depth += 1;
+    if (token === ']' || token === '}') depth -= 1;
+    indentation += Math.max(0, depth);
   }
   return { isCut: depth > 0, indentation };
-}
-
-/** Where the string that begins here ends; undefined when it does not. */
-function endOfString(text: string, start: number): number | undefined {
-  for (let at = start + 1; at < text.length; at += 1) {
-    if (text[at] === '"') return at;
-    if (text[at] === '\\') at += 1;
-  }
-  return undefined;
 }
