@@ -101,12 +101,8 @@ function parse(name: string, { arguments: known, options }: Command, args: reado
 }
 
 function parseOptions(name: string, options: Options, args: readonly string[]) {
-  const config = Object.entries(options).map(([option, { type, multiple = false }]) => [
-    option,
-    { type, multiple },
-  ]);
   try {
-    return parseArgs({ args: [...args], options: Object.fromEntries(config), allowPositionals: true });
+    return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const [typed = ''] = /--?[\w-]+/.exec(message) ?? [];
