@@ -88,7 +88,7 @@ describe('401', () => {
     }
   });
 
-  test('an unknown path under the API tells a stranger nothing', async () => {
+  test('an unknown path under the API is 401 without a credential', async () => {
     const service = await simulator();
     expect((await call(`${service.baseUrl}/api/v2/secrets`)).status).toBe(401);
     expect(
@@ -119,7 +119,7 @@ describe('200', () => {
     expect((await call(`${service.baseUrl}/sandbox/api/v2/account/me`, { headers })).status).toBe(200);
   });
 
-  test('a key of one’s own replaces the seeded one', async () => {
+  test('your own key replaces the seeded one', async () => {
     const service = await simulator({ privateKey: 'pri_sim_mine', sandboxKey: 'pri_sandbox_sim_mine' });
     const me = async (prefix: string, key: string) =>
       (await call(`${service.baseUrl}${prefix}/api/v2/account/me`, { headers: basic(key) })).status;

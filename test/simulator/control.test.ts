@@ -37,7 +37,7 @@ async function events(
   return seen;
 }
 
-test('readyz tells what this simulator is', async () => {
+test('readyz describes this simulator', async () => {
   const { sim } = await plane();
   const { status, json } = await sim('GET', '/readyz');
   expect(status).toBe(200);
@@ -89,7 +89,7 @@ describe('events', () => {
     ]);
   });
 
-  test('with a whole payload of one’s own, and a fault', async () => {
+  test('with a payload of your own, and a fault', async () => {
     const { sim, register, target, service } = await plane();
     await register();
     const body = {
@@ -329,7 +329,7 @@ describe('wait', () => {
     expect((await sim('GET', '/wait?timeout=soon')).status).toBe(422);
   });
 
-  test('is over when the client leaves', async () => {
+  test('ends when the client disconnects', async () => {
     const { service } = await plane();
     const abort = new AbortController();
     const left = fetch(`${service.baseUrl}/_sim/wait`, { signal: abort.signal });
@@ -374,7 +374,7 @@ describe('faults', () => {
 });
 
 describe('the stream', () => {
-  test('greets with the settings and tells of everything that changes', async () => {
+  test('begins with the settings and reports every change', async () => {
     const { service, target, sim } = await plane(500, 200);
     const names = (seen: [string, unknown][]) => new Set(seen.map(([name]) => name));
     const reading = events(`${service.baseUrl}/_sim/stream`, (seen) => names(seen).has('reset'));
@@ -397,7 +397,7 @@ describe('the stream', () => {
     expect(rows.filter((status) => status !== 'in_flight')).toEqual(['retrying', 'delivered']);
   });
 
-  test('tells of deliveries that made room, and gathers a burst', async () => {
+  test('reports dropped deliveries, and collects a burst', async () => {
     const { service, sim, register } = await plane();
     await register();
     await service.trigger('transaction.paid', {}, { count: 500 });
@@ -421,7 +421,7 @@ describe('the stream', () => {
   });
 });
 
-test('reset forgets webhooks, deliveries and faults', async () => {
+test('reset deletes webhooks, deliveries and faults', async () => {
   const { sim, register, service } = await plane(500);
   await register();
   await service.trigger('transaction.paid');
@@ -452,7 +452,7 @@ test('no answer of the control plane holds a key', async () => {
   }
 });
 
-test('what is not there is 404, and what cannot be read is 400', async () => {
+test('an unknown path is 404, and an unreadable body is 400', async () => {
   const { sim, service } = await plane();
   expect((await sim('GET', '/nothing')).status).toBe(404);
   expect((await sim('POST', '/events', '{')).status).toBe(400);

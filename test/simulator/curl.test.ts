@@ -102,7 +102,7 @@ describe('a URL with', () => {
     await expect(service.webhooks.create({ url: 'http://127.0.0.1/a b' })).rejects.toThrow('white space');
   });
 
-  test('a host beyond ASCII asks for its ASCII form', async () => {
+  test('a host outside ASCII is named in its ASCII form', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
     const webhook = await service.webhooks.create({ url: `http://bücher.localhost:${port}/hooks` });
@@ -137,7 +137,7 @@ describe('a body', () => {
     expect(JSON.parse(String(requests[1]?.body)).payload).toEqual(payload);
   });
 
-  test('that is longer than an argument of a program may be goes out byte for byte', async () => {
+  test('that is longer than the argument of a program may be is sent byte for byte', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
     await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
@@ -147,7 +147,7 @@ describe('a body', () => {
     expect(requests[1]?.body.byteLength).toBeGreaterThan(300_000);
   });
 
-  test('that a fault has cut goes out as it was cut', async () => {
+  test('that a fault has cut is sent as it was cut', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
     await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
@@ -157,7 +157,7 @@ describe('a body', () => {
   });
 });
 
-test('the signature header goes out under the name that it was given', async () => {
+test('the signature header is sent under the given name', async () => {
   const service = await simulator({ retry: 'off', signatureHeader: 'X-Pay-Signature', debugHeaders: true });
   const { port, requests } = await witness();
   await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });

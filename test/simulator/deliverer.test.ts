@@ -241,7 +241,7 @@ describe('retries', () => {
     expect(received).toHaveLength(3);
   });
 
-  test('a pause of nothing is due at once', async () => {
+  test('a pause of 0 is due at once', async () => {
     const service = await simulator({ retry: [0, 0] });
     const { url, received } = await endpoint(500, 500, 200);
     await service.webhooks.create({ url });
@@ -250,7 +250,7 @@ describe('retries', () => {
     expect(received).toHaveLength(3);
   });
 
-  test('with the real clock a retry comes by itself', async () => {
+  test('with the real clock a retry is made by itself', async () => {
     const service = await simulator({ clock: 'real', retry: [60] });
     const { url, received } = await endpoint(500, 200);
     await service.webhooks.create({ url });
@@ -262,7 +262,7 @@ describe('retries', () => {
     await expect(service.advance('1s')).rejects.toThrow(/clock is "real"/);
   });
 
-  test('goes to the address that the webhook has by then', async () => {
+  test('goes to the current address of the webhook', async () => {
     const service = await simulator();
     const [old, moved] = [await endpoint(500), await endpoint(200)];
     const webhook = await service.webhooks.create({ url: old.url });
@@ -389,7 +389,7 @@ describe('every webhook of the account', () => {
     expect(await service.trigger('transaction.paid')).toEqual([]);
   });
 
-  test('an undeclared event goes out with the payload that it was given', async () => {
+  test('an undeclared event is sent with the payload that it was given', async () => {
     const service = await simulator();
     const { url, received } = await endpoint();
     await service.webhooks.create({ url });
@@ -411,7 +411,7 @@ describe('every webhook of the account', () => {
 });
 
 describe('a webhook that is deleted or paused', () => {
-  test('deleted: what waits for it is cancelled, and says so', async () => {
+  test('deleted: its pending deliveries are cancelled, and the record says why', async () => {
     const service = await simulator();
     const { url, received } = await endpoint(500);
     const webhook = await service.webhooks.create({ url });
@@ -428,7 +428,7 @@ describe('a webhook that is deleted or paused', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('deleted while an attempt is under way: the attempt decides', async () => {
+  test('deleted while an attempt is in flight: the attempt decides', async () => {
     const service = await simulator();
     const { url } = await endpoint((_, response) => {
       void service.webhooks
@@ -441,7 +441,7 @@ describe('a webhook that is deleted or paused', () => {
     expect(delivery?.attempts).toHaveLength(1);
   });
 
-  test('paused: its events become cancelled deliveries, until it goes on', async () => {
+  test('paused: its events become cancelled deliveries, until it is resumed', async () => {
     const service = await simulator();
     const { url, received } = await endpoint(500, 200);
     const webhook = await service.webhooks.create({ url });

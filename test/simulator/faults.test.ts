@@ -91,7 +91,7 @@ describe('what arrives', () => {
     expect(received[0]?.rawHeaders).not.toContain('X-SERVICE-SIGNATURE');
   });
 
-  test('uppercase_signature: the right digits in the wrong letters', async () => {
+  test('uppercase_signature: the right digits in upper case', async () => {
     const { service, received } = await world();
     service.faults.once('uppercase_signature');
     await service.trigger('transaction.paid');
@@ -137,7 +137,7 @@ describe('what arrives', () => {
     });
   });
 
-  test('drop: nothing, and the retry brings it', async () => {
+  test('drop: nothing is sent, and the retry delivers the event', async () => {
     const { service, received } = await world();
     service.faults.once('drop');
     const [delivery] = await service.trigger('transaction.paid');
@@ -175,7 +175,7 @@ describe('what arrives', () => {
     });
   });
 
-  test('duplicate: a second one that fails takes nothing back', async () => {
+  test('duplicate: a second one that fails changes nothing', async () => {
     const { service } = await world(200, 500);
     service.faults.once('duplicate');
     const [delivery] = await service.trigger('transaction.paid');
@@ -214,7 +214,7 @@ describe('what arrives', () => {
     expect(labels(service)).toEqual([['reorder'], [null]]);
   });
 
-  test('reorder: without another one it goes after a while', async () => {
+  test('reorder: without another one it is sent after a delay', async () => {
     const { service, received } = await world();
     service.faults.once('reorder');
     await service.trigger('transaction.paid');

@@ -426,7 +426,7 @@ describe('targets: refused at registration', () => {
 });
 
 describe('targets: refused again when the connection is made', () => {
-  test('a name that resolves elsewhere by then is not connected to', async () => {
+  test('a name that resolves to another address later is not connected to', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, received } = await endpoint();
     resolveTo(['10.0.0.5'], ['169.254.169.254']);

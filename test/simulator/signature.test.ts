@@ -31,7 +31,7 @@ test('bytes outside ASCII are signed as they are sent', async () => {
   expect(delivery.attempts[0]?.request.body).toBe(request.body.toString('utf8'));
 });
 
-test('nothing is sent but what is documented and what HTTP itself needs', async () => {
+test('only what is documented and what HTTP needs is sent', async () => {
   const { request, port, delivery } = await deliver();
   expect([request.method, request.path]).toEqual(['POST', '/hooks']);
   const sent = [
@@ -112,7 +112,7 @@ test('after a rotation every delivery is signed with the new key, also one that 
   );
 });
 
-test('the signature header can bear its real name', async () => {
+test('the signature header can have its real name', async () => {
   const { service, request } = await deliver({ signatureHeader: 'X-ACME-SIGNATURE' });
   expect(request.headers['x-acme-signature']).toBe(opensslHmac(request.body, service.privateKey));
   expect(request.headers['x-service-signature']).toBeUndefined();

@@ -66,7 +66,7 @@ describe('options', () => {
     await expect(simulator({ allowProduction: true })).resolves.toBeDefined();
   });
 
-  test('without options it listens on port 4747 of 127.0.0.1, or says who has it', async () => {
+  test('without options it listens on port 4747 of 127.0.0.1, or says who uses it', async () => {
     const first = await startSimulator().catch(() => undefined);
     if (first) afterwards(() => first.close());
     expect(first?.baseUrl ?? 'http://127.0.0.1:4747').toBe('http://127.0.0.1:4747');
@@ -75,7 +75,7 @@ describe('options', () => {
 });
 
 describe('the port', () => {
-  test('two simulators on one: the second says who has it', async () => {
+  test('two simulators on one: the second says who uses it', async () => {
     const first = await simulator();
     const port = Number(new URL(first.baseUrl).port);
     await expect(startSimulator({ port })).rejects.toThrow(
@@ -105,7 +105,7 @@ describe('the port', () => {
     expect(refused).toBe(true);
   });
 
-  test('an address that is not here is explained', async () => {
+  test('an address of another machine is explained', async () => {
     await expect(startSimulator({ port: 0, host: '203.0.113.1', allowHosts: ['simulator'] })).rejects.toThrow(
       /cannot listen on 203\.0\.113\.1/,
     );
@@ -113,7 +113,7 @@ describe('the port', () => {
 });
 
 describe('close()', () => {
-  test('may be called twice, and ends every attempt under way', async () => {
+  test('may be called twice, and ends every attempt in flight', async () => {
     const service = await startSimulator({ port: 0 });
     const hanging = await endpoint(() => {});
     await service.webhooks.create({ url: hanging.url });
@@ -215,7 +215,7 @@ describe('from a program', () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
-  test('reset() forgets everything but the attached apps', async () => {
+  test('reset() deletes everything but the attached apps', async () => {
     const service = await simulator();
     const { url } = await service.attach(
       (_request, response) => void response.writeHead(500).end(),
@@ -259,7 +259,7 @@ describe('from a program', () => {
     );
   });
 
-  test('settled() waits for everything that is under way', async () => {
+  test('settled() waits for every attempt in flight', async () => {
     const service = await simulator();
     let answered = 0;
     await service.attach((_request, response) => {
@@ -273,7 +273,7 @@ describe('from a program', () => {
     expect(answered).toBe(5);
   });
 
-  test('what is wrong with a webhook is thrown', async () => {
+  test('an invalid webhook is thrown as an error', async () => {
     const service = await simulator();
     await expect(service.webhooks.create({ url: 'nonsense' })).rejects.toMatchObject({
       name: 'ConfigurationError',
@@ -312,7 +312,7 @@ describe('from a program', () => {
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  test('the logger is told of every attempt, and of no key, body or signature', async () => {
+  test('the logger gets every attempt, and no key, body or signature', async () => {
     const lines: string[] = [];
     const note = (fields: object | string, message?: string) =>
       void lines.push(`${message} ${JSON.stringify(fields)}`);

@@ -105,7 +105,7 @@ describe('a state file in use', () => {
     expect(readFileSync(join(`${state}.lock`, 'rubbish'), 'utf8')).toBe('{');
   });
 
-  test('is known by the lock folder, which is for its owner alone', async () => {
+  test('is shown by the lock folder, which only its owner may read', async () => {
     const state = stateFile();
     await simulator({ state });
     const [name = ''] = readdirSync(`${state}.lock`);
@@ -137,7 +137,7 @@ describe('a stale lock', () => {
     },
   );
 
-  test('that was given up half-way is taken over', async () => {
+  test('that was left half made is taken over', async () => {
     const state = stateFile();
     mkdirSync(`${state}.lock`);
     await simulator({ state });

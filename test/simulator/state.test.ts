@@ -25,7 +25,7 @@ function stateFile(): string {
 }
 
 describe('a restart', () => {
-  test('brings everything back, and pending retries go on', async () => {
+  test('restores everything, and pending retries go on', async () => {
     const state = stateFile();
     const target = await endpoint(500, 500, 200);
     const first = await startSimulator({ port: 0, state });
@@ -70,7 +70,7 @@ describe('a restart', () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('sends at once what was under way', async () => {
+  test('makes an attempt that was in flight again at once', async () => {
     const state = stateFile();
     const target = await endpoint(() => {}, 200);
     const first = await startSimulator({ port: 0, state });
@@ -83,7 +83,7 @@ describe('a restart', () => {
     expect(second.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ number: 1 }] }]);
   });
 
-  test('keeps a delayed delivery waiting, label and all', async () => {
+  test('keeps a delayed delivery and its fault', async () => {
     const state = stateFile();
     const target = await endpoint();
     const first = await startSimulator({ port: 0, state });
@@ -112,7 +112,7 @@ describe('a restart', () => {
     await until(() => second.deliveries()[0]?.status === 'delivered');
   });
 
-  test('without the allowance of before connects to no public address', async () => {
+  test('without the earlier allowTargets connects to no public address', async () => {
     const state = stateFile();
     // An address for documentation: nothing answers there, and nothing is sent while the webhook is paused.
     const first = await startSimulator({ port: 0, state, allowTargets: ['203.0.113.9'] });
@@ -125,7 +125,7 @@ describe('a restart', () => {
     expect(delivery?.attempts[0]?.error?.code).toBe('TARGET_REFUSED');
   });
 
-  test('after a reset has nothing to bring back', async () => {
+  test('after a reset restores nothing', async () => {
     const state = stateFile();
     const first = await startSimulator({ port: 0, state });
     await first.webhooks.create({ url: 'http://127.0.0.1:1/' });
@@ -222,7 +222,7 @@ describe('a file that cannot be used is left as it is', () => {
     expect(readdirSync(dirname(state)).sort()).toEqual(['dangling', 'link', 'state.json']);
   });
 
-  test('a place where nothing can be written', async () => {
+  test('a folder that is not writable', async () => {
     const state = join(stateFile(), 'missing', 'state.json');
     expect((await startError({ state })).message).toMatch(/cannot be (read|written) \((ENOENT|ENOTDIR)\)/);
   });
@@ -268,7 +268,7 @@ describe('a file that cannot be used is left as it is', () => {
 });
 
 describe('the file is written', () => {
-  test('for its owner alone, whatever it was before', async () => {
+  test('readable for its owner only, whatever it was before', async () => {
     const state = stateFile();
     writeFileSync(`${state}.tmp`, '');
     chmodSync(`${state}.tmp`, 0o666);
