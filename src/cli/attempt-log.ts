@@ -1,6 +1,6 @@
 // What `simulate` prints while it runs: a line for each attempt, with its diagnosis.
 import type { Logger } from '../logger.js';
-import type { AttemptFields } from '../simulator/delivery/attempts.js';
+import type { AttemptFields } from '../simulator/delivery/delivery-record.js';
 import { attemptNotes, clockTime, shortId } from './delivery-text.js';
 import { type Output, printable, type Style } from './print.js';
 

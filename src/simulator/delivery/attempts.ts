@@ -6,7 +6,7 @@ import type { Randomness } from '../randomness.js';
 import type { SimulatorSettings } from '../settings.js';
 import type { SimulatorStore } from '../simulator-store.js';
 import { buildRequest } from './apply-fault.js';
-import { isoTime, outcomeIn } from './delivery-record.js';
+import { logFields } from './delivery-record.js';
 import { diagnose } from './diagnose.js';
 import type { FaultKind, Faults } from './faults.js';
 import type { Scheduler } from './scheduler.js';
@@ -159,31 +159,6 @@ export class Attempts {
     delivery.retries += 1;
     this.#parts.scheduler.schedule(delivery, pause);
   }
-}
-
-/** A settled attempt, as it is logged. */
-export type AttemptFields = ReturnType<typeof logFields>;
-
-function logFields({ id, event, status }: SimulatedDelivery, attempt: SimulatedAttempt) {
-  const { number, durationMs, url, response, error, fault, diagnosis } = attempt;
-  return {
-    delivery: id,
-    event: event.id,
-    eventName: event.name,
-    url,
-    attempt: number,
-    status,
-    /** The status of the answer, or the code of the error. */
-    answer: response?.status ?? error?.code,
-    durationMs,
-    fault,
-    diagnosis,
-    /** The message of the error. */
-    reason: error?.message ?? null,
-    /** What the endpoint says that it did with the event. */
-    outcome: response && outcomeIn(response.body),
-    nextAttemptAt: isoTime(attempt.nextAttemptAt),
-  };
 }
 
 function statusOf(delivery: SimulatedDelivery): SimulatedDelivery['status'] {

@@ -1,4 +1,4 @@
-// Deliveries and attempts as JSON: the records that the API, the page and programs see.
+// Deliveries and attempts as JSON: the records that the API, the page, programs and the log see.
 import { hash } from 'node:crypto';
 import type { FaultKind } from './faults.js';
 import type {
@@ -125,6 +125,31 @@ function attemptRecord(attempt: SimulatedAttempt): Attempt {
     },
     response: response && { ...response, headers: response.headers.map(([name, value]) => [name, value]) },
     error: error && { ...error },
+  };
+}
+
+/** A settled attempt, as it is logged. */
+export type AttemptFields = ReturnType<typeof logFields>;
+
+export function logFields({ id, event, status }: SimulatedDelivery, attempt: SimulatedAttempt) {
+  const { number, durationMs, url, response, error, fault, diagnosis } = attempt;
+  return {
+    delivery: id,
+    event: event.id,
+    eventName: event.name,
+    url,
+    attempt: number,
+    status,
+    /** The status of the answer, or the code of the error. */
+    answer: response?.status ?? error?.code,
+    durationMs,
+    fault,
+    diagnosis,
+    /** The message of the error. */
+    reason: error?.message ?? null,
+    /** What the endpoint says that it did with the event. */
+    outcome: response && outcomeIn(response.body),
+    nextAttemptAt: isoTime(attempt.nextAttemptAt),
   };
 }
 
