@@ -72,16 +72,11 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", '’')}'`;
 }
 
-/** How bash and zsh say the same: in each, `name`, `previous` and `current` are variables. */
-interface Dialect {
-  /** The number of the typed word; 1 is the first after the program. */
-  readonly index: string;
-  readonly secondWord: string;
-  offer(words: readonly Described[]): string;
-  offerValues(values: Offered): string;
-}
-
-function cases(entries: readonly Entry[], { index, secondWord, offer, offerValues }: Dialect): string {
+/** The same for bash and zsh: each defines the variables, and what `offer` and `files` do. @param word as `offer` takes it */
+function cases(entries: readonly Entry[], word: (described: Described) => string): string {
+  const offer = (words: readonly Described[]) => ['_payment_webhooks_offer', ...words.map(word)].join(' ');
+  const offerValues = (values: Offered) =>
+    values === 'file' ? '_payment_webhooks_files' : offer(values.map((name) => [name, '']));
   const values = entries.flatMap(({ name, options }) =>
     Object.entries(options).flatMap(([option, { type, offer: of }]) =>
       type === 'boolean' ? [] : [`    '${name} --${option}') ${offerValues(offered(of))}; return ;;`],
@@ -91,13 +86,13 @@ function cases(entries: readonly Entry[], { index, secondWord, offer, offerValue
     `    '${entry.name} -'*) ${offer(flags(entry))} ;;`,
     `    '${entry.name} '*) ${offerValues(argumentOf(entry))} ;;`,
   ]);
-  return `  if (( ${index} == 1 )); then ${offer(firstWords(entries))}; return; fi
+  return `  if (( index == 1 )); then ${offer(firstWords(entries))}; return; fi
   case $name in
 ${groups(entries)
   .map(
     ([first, members]) => `    ${first})
-      if (( ${index} == 2 )); then ${offer(members)}; return; fi
-      name+=" ${secondWord}" ;;`,
+      if (( index == 2 )); then ${offer(members)}; return; fi
+      name+=" $second" ;;`,
   )
   .join('\n')}
   esac
@@ -110,40 +105,31 @@ ${words.join('\n')}
 }
 
 function bash(entries: readonly Entry[]): string {
-  const dialect: Dialect = {
-    index: 'COMP_CWORD',
-    secondWord: '$' + '{COMP_WORDS[2]}',
-    offer: (words) => `offer '${words.map(([name]) => name).join(' ')}'`,
-    offerValues: (values) => (values === 'file' ? 'files' : `offer '${values.join(' ')}'`),
-  };
   return `# Completion of payment-webhooks for bash
+_payment_webhooks_offer() { COMPREPLY=($(compgen -W "$*" -- "$current")); }
+_payment_webhooks_files() { COMPREPLY=($(compgen -f -- "$current")); }
 _payment_webhooks() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} name=\${COMP_WORDS[1]}
-  offer() { COMPREPLY=($(compgen -W "$1" -- "$current")); }
-  files() { COMPREPLY=($(compgen -f -- "$current")); }
+  local index=$COMP_CWORD name=\${COMP_WORDS[1]} second=\${COMP_WORDS[2]}
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
-${cases(entries, dialect)}
+${cases(entries, ([name]) => name)}
 }
 complete -F _payment_webhooks payment-webhooks
 `;
 }
 
 function zsh(entries: readonly Entry[]): string {
-  const dialect: Dialect = {
-    index: 'CURRENT - 1',
-    secondWord: '$' + '{words[3]}',
-    offer: (words) => {
-      const all = words.map(([name, about]) => quoted(`${name}:${about}`)).join(' ');
-      return `all=(${all}); _describe ${all.startsWith("'--") ? '-o option' : 'command'} all`;
-    },
-    offerValues: (values) => (values === 'file' ? '_files' : `compadd -- ${values.join(' ')}`),
-  };
   return `#compdef payment-webhooks
 # Completion of payment-webhooks for zsh
+_payment_webhooks_offer() {
+  local -a all=("$@")
+  if [[ $1 == --* ]]; then _describe -o option all; else _describe command all; fi
+}
+_payment_webhooks_files() { _files; }
 _payment_webhooks() {
-  local name=\${words[2]} previous=\${words[CURRENT-1]} current=$PREFIX
-  local -a all
-${cases(entries, dialect)}
+  local index=$((CURRENT - 1)) name=\${words[2]} second=\${words[3]}
+  local current=$PREFIX previous=\${words[CURRENT-1]}
+${cases(entries, ([name, about]) => quoted(about ? `${name}:${about}` : name))}
 }
 compdef _payment_webhooks payment-webhooks
 `;
