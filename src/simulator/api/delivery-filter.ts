@@ -1,9 +1,6 @@
 // Finds deliveries by conditions, and waits for one.
-import {
-  type DeliveryStatus,
-  deliveryStatuses,
-  type SimulatedDelivery,
-} from '../delivery/simulated-delivery.js';
+import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
+import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import { after, cancel } from '../real-time.js';
 import type { SimulatorStore } from '../simulator-store.js';

@@ -1,9 +1,9 @@
 // Deliveries and attempts as JSON: the records that the API, the page, programs and the log see.
 import { hash } from 'node:crypto';
+import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
 import type {
   CancelReason,
-  DeliveryStatus,
   EndpointResponse,
   HeaderPair,
   SimulatedAttempt,

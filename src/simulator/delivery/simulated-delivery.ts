@@ -1,18 +1,7 @@
 // An event on its way to one webhook, with every attempt to deliver it, as the simulator keeps them.
 import { Linked } from '../../stores/memory/linked-list.js';
+import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
-
-export const deliveryStatuses = [
-  'pending',
-  'in_flight',
-  'retrying',
-  'delivered',
-  'failed',
-  'cancelled',
-] as const;
-
-/** `cancelled`: its webhook was deleted or paused, or a request cancelled it. */
-export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 export const cancelReasons = ['webhook_deleted', 'webhook_paused', 'request'] as const;
 

@@ -1,13 +1,9 @@
 // The state that outlives a restart: taken from a running simulator, as text, and restored.
 import { z } from 'zod';
 import type { ServiceParts } from '../delivery/attempts.js';
+import { deliveryStatuses } from '../delivery/delivery-status.js';
 import { faultKinds } from '../delivery/faults.js';
-import {
-  cancelReasons,
-  deliveryStatuses,
-  SimulatedDelivery,
-  type SimulatedEvent,
-} from '../delivery/simulated-delivery.js';
+import { cancelReasons, SimulatedDelivery, type SimulatedEvent } from '../delivery/simulated-delivery.js';
 
 const VERSION = 1;
 

@@ -3,8 +3,9 @@ import type { FaultKind } from '../../delivery/faults.js';
 
 export type { Webhook } from '../../api/registrations.js';
 export type { Attempt, Delivery, DeliveryRow as Row } from '../../delivery/delivery-record.js';
+export type { DeliveryStatus } from '../../delivery/delivery-status.js';
 export type { Fault, FaultKind } from '../../delivery/faults.js';
-export type { DeliveryStatus, HeaderPair } from '../../delivery/simulated-delivery.js';
+export type { HeaderPair } from '../../delivery/simulated-delivery.js';
 
 /** How the simulator was started. */
 export interface Settings {

@@ -1,16 +1,8 @@
 // The search: parses `status:failed event:transaction.*` and plain words, and filters rows by them.
 import { didYouMean } from '../../../options/nearest-name.js';
+import { deliveryStatuses } from '../../delivery/delivery-status.js';
 import { matchesEvent } from '../../event-pattern.js';
 import type { DeliveryStatus, Row } from '../api/api-types.js';
-
-export const STATUSES: readonly DeliveryStatus[] = [
-  'pending',
-  'in_flight',
-  'retrying',
-  'delivered',
-  'failed',
-  'cancelled',
-];
 
 type Test = (row: Row, value: string) => boolean;
 
@@ -46,7 +38,7 @@ export function parseSearch(text: string): Search {
       const values = value.split(',').filter((one) => one !== '');
       const known = values.filter((one) => key !== 'status' || isStatus(one));
       const unknown = values.find((one) => !known.includes(one) && !isStatusPrefix(one));
-      if (unknown) problems.push(`Unknown status "${unknown}". Use one of ${STATUSES.join(', ')}.`);
+      if (unknown) problems.push(`Unknown status "${unknown}". Use one of ${deliveryStatuses.join(', ')}.`);
       if (known.length > 0) tokens.set(key, [...(tokens.get(key) ?? []), ...known]);
     }
   }
@@ -69,12 +61,12 @@ export function withStatus(text: string, statuses: readonly DeliveryStatus[]): s
 }
 
 function isStatus(text: string): text is DeliveryStatus {
-  return (STATUSES as readonly string[]).includes(text);
+  return (deliveryStatuses as readonly string[]).includes(text);
 }
 
 /** A status that is still being typed. */
 function isStatusPrefix(text: string): boolean {
-  return STATUSES.some((status) => status.startsWith(text));
+  return deliveryStatuses.some((status) => status.startsWith(text));
 }
 
 /** An event name that is still being typed. */

@@ -1,0 +1,13 @@
+// The statuses of a delivery, in one list: the simulator, its page and its state file use it.
+
+export const deliveryStatuses = [
+  'pending',
+  'in_flight',
+  'retrying',
+  'delivered',
+  'failed',
+  'cancelled',
+] as const;
+
+/** `cancelled`: its webhook was deleted or paused, or a request cancelled it. */
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
