@@ -1,4 +1,4 @@
-// What axe-core finds in five states of the page, light and dark; and zoomed to 200 %.
+// What axe-core finds in seven states of the page, light and dark; and zoomed to 200 %.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -50,12 +50,18 @@ const STATES: readonly [name: string, show: (page: Page) => Promise<unknown>][] 
     },
   ],
   [
-    'every form open',
+    'the form of a webhook',
     async (page) => {
       await button(page, 'Register webhook').click();
       await page.getByLabel('Selected events').check();
-      await button(page, 'Add fault').click();
-      await page.getByLabel('Payload').fill('{');
+    },
+  ],
+  ['the form of a fault', async (page) => button(page, 'Add fault').click()],
+  [
+    'an invalid payload',
+    async (page) => {
+      await button(page, 'Edit payload').click();
+      await page.getByRole('textbox', { name: 'Payload' }).fill('{');
     },
   ],
   ['About', async (page) => button(page, 'About').click()],

@@ -5,6 +5,7 @@ import { endpoint, opensslHmac, simulator } from '../simulator/world.js';
 import { describeInChromium, openPage } from './chromium.js';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const dialog = (page: Page, name: string) => page.getByRole('dialog', { name });
 const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter({ hasText: text });
 const searchOf = (page: Page) => new URL(page.url()).search;
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.outerHTML ?? '');
@@ -27,7 +28,7 @@ describeInChromium('webhooks', () => {
     await page.keyboard.type('http://localhost:9/other');
     await page.getByLabel('Selected events').check();
     await page.getByLabel('Others, separated by commas').fill('refund.*');
-    await button(page, 'Register').and(page.locator('.primary')).click();
+    await dialog(page, 'Register webhook').getByRole('button', { name: 'Register' }).click();
     await page.getByText('transaction.paid, refund.*').waitFor();
     expect(await focused(page)).toContain('Register webhook');
 
@@ -41,9 +42,11 @@ describeInChromium('webhooks', () => {
 
     await button(page, 'Delete http://localhost:9/other').click();
     await button(page, 'Keep').click();
+    expect(await focused(page)).toContain('Delete http://localhost:9/other');
     await button(page, 'Delete http://localhost:9/other').click();
-    await button(page, 'Delete http://localhost:9/other permanently').click();
+    await dialog(page, 'Delete webhook').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('localhost:9/other').waitFor({ state: 'detached' });
+    expect(await focused(page)).toContain('Webhooks');
     expect(service.webhooks.list()).toHaveLength(1);
   });
 
@@ -55,9 +58,12 @@ describeInChromium('webhooks', () => {
     await page.getByText('Delete webhook and cancel 1 pending retry?').waitFor();
     await service.trigger('a.two', { payload: {} });
     await page.getByText('Delete webhook and cancel 2 pending retries?').waitFor();
+    await button(page, 'Keep').click();
     await button(page, 'Delete http://127.0.0.1:9/idle').click();
     await page.getByText('Delete webhook?').waitFor();
-    await button(page, `Delete ${hooks.url} permanently`).click();
+    await button(page, 'Keep').click();
+    await button(page, `Delete ${hooks.url}`).click();
+    await dialog(page, 'Delete webhook').getByRole('button', { name: 'Delete' }).click();
     await row(page, 'Cancelled').nth(1).waitFor();
   });
 });
@@ -66,13 +72,19 @@ describeInChromium('the trigger', () => {
   test('checks the payload with each key, and sends it', async () => {
     const { service, hooks } = await world([200]);
     const { page } = await openPage(service);
-    const payload = page.getByLabel('Payload');
-    await payload.fill('{\n  "refund": {,}\n}');
-    await page.getByText('Invalid JSON at line 2, column 14.').waitFor();
-    expect(await button(page, 'Trigger event').isDisabled()).toBe(true);
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
+    await button(page, 'Edit payload').click();
+    const editor = dialog(page, 'Edit payload');
+    const payload = editor.getByLabel('Payload');
+    await payload.fill('{\n  "refund": {,}\n}');
+    await editor.getByText('Invalid JSON at line 2, column 14.').waitFor();
+    await button(page, 'Done').click();
+    expect(await button(page, 'Trigger event').isDisabled()).toBe(true);
+    await button(page, 'Edit payload').click();
     await payload.fill('{ "refund": { "amount": "12.50" } }');
-    await page.getByText('Valid JSON, 35 bytes').waitFor();
+    await editor.getByText('Valid JSON, 35 bytes').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await focused(page)).toContain('Edit payload');
     await page.getByLabel('Sandbox event').check();
     await page.getByLabel('Count').fill('3');
     await button(page, 'Trigger 3 events').click();
@@ -89,12 +101,15 @@ describeInChromium('the trigger', () => {
   test('says how the payload differs from the sample, and resets it', async () => {
     const { service } = await world([200]);
     const { page } = await openPage(service);
-    await page.getByLabel('Payload').fill('{}');
-    await page
+    await button(page, 'Edit payload').click();
+    await page.getByRole('textbox', { name: 'Payload' }).fill('{}');
+    await dialog(page, 'Edit payload')
       .getByText('Differs from the sample: token is missing, customer is missing, metadata is missing, …')
       .waitFor();
     await button(page, 'Reset to sample').click();
-    expect(await page.getByLabel('Payload').inputValue()).toContain('"order_id": "order-1042"');
+    expect(await page.getByRole('textbox', { name: 'Payload' }).inputValue()).toContain(
+      '"order_id": "order-1042"',
+    );
   });
 
   test('refuses an invalid event name, and says so when no webhook subscribes', async () => {
@@ -124,11 +139,13 @@ describeInChromium('faults', () => {
     const { service } = await world([200], 'transaction.paid');
     const { page } = await openPage(service);
     await button(page, 'Add fault').click();
-    await page.locator('#faults').getByLabel('Fault').selectOption('tamper_body');
-    await page.locator('#faults').getByLabel('Events').fill('transaction.*');
-    await page.getByLabel('How often').selectOption('always');
-    await page.getByLabel('Chance, %').fill('50');
-    await button(page, 'Add fault').click();
+    const form = dialog(page, 'Add fault');
+    await form.getByLabel('Fault').selectOption('tamper_body');
+    await form.getByText('Changes one digit of the body').waitFor();
+    await form.getByLabel('Events').fill('transaction.*');
+    await form.getByLabel('How often').selectOption('always');
+    await form.getByLabel('Chance, %').fill('50');
+    await form.getByRole('button', { name: 'Add', exact: true }).click();
     const banner = page.locator('.fault-banner');
     await banner.getByText('tamper_body on transaction.*, 50% of attempts, until removed').waitFor();
     expect(service.faults.list()).toMatchObject([

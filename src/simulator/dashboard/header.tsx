@@ -1,8 +1,9 @@
 // The header of the page: its name, the state of the connection, and the theme and dialogs.
+import { memo } from 'preact/compat';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import type { State } from './api/state.js';
+import { Button } from './components/button.js';
 import { Icon } from './components/icon.js';
-import { memo } from './components/memo.js';
 import { loadSetting, saveSetting } from './components/saved-setting.js';
 
 interface HeaderProps {
@@ -42,16 +43,15 @@ export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
         </p>
       )}
       <div class="toolbar">
-        <button type="button" class="button quiet" onClick={nextTheme}>
-          <Icon name="theme" />
+        <Button look="quiet" icon="theme" act={nextTheme}>
           Theme: {theme}
-        </button>
-        <button type="button" class="button quiet" onClick={() => show('shortcuts')}>
+        </Button>
+        <Button look="quiet" act={() => show('shortcuts')}>
           Shortcuts <kbd>?</kbd>
-        </button>
-        <button type="button" class="button quiet" onClick={() => show('about')}>
+        </Button>
+        <Button look="quiet" act={() => show('about')}>
           About
-        </button>
+        </Button>
       </div>
     </header>
   );

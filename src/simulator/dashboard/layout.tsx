@@ -1,17 +1,17 @@
 // The columns under the header: the sidebar, the list of deliveries, and the delivery that is open.
-import { useCallback } from 'preact/hooks';
+import { memo } from 'preact/compat';
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import type { FaultKind } from './api/api.js';
 import type { State } from './api/state.js';
 import { focusDelivery, focusDetail, focusTrigger } from './components/focus.js';
-import { memo } from './components/memo.js';
 import { useShortcuts } from './components/shortcuts.js';
 import { Deliveries } from './deliveries/deliveries.js';
-import { FaultBanner } from './deliveries/fault-banner.js';
 import { Onboarding } from './deliveries/onboarding.js';
 import { Detail } from './detail/detail.js';
-import { FaultsPanel } from './sidebar/faults-panel.js';
+import { formatRoute, type Navigate, parseRoute, type Route } from './route.js';
+import { FaultBanner, FaultsPanel } from './sidebar/faults.js';
 import { TriggerPanel } from './sidebar/trigger-panel.js';
 import { RowsContext, WebhooksPanel } from './sidebar/webhooks-panel.js';
-import { useRoute } from './use-route.js';
 
 export function Layout({ state }: { state: State }) {
   const [route, navigate] = useRoute();
@@ -33,7 +33,7 @@ export function Layout({ state }: { state: State }) {
   return (
     <div class={selected ? 'columns with-detail' : 'columns'}>
       <RowsContext.Provider value={rows}>
-        <Sidebar webhooks={webhooks} faults={faults} samples={samples} settings={settings} />
+        <Sidebar webhooks={webhooks} faults={faults} samples={samples} faultKinds={settings?.fault_kinds} />
       </RowsContext.Provider>
       <main class="main" id="main" tabIndex={-1}>
         <div class="list">
@@ -50,17 +50,32 @@ export function Layout({ state }: { state: State }) {
   );
 }
 
-const NONE: readonly string[] = [];
+/** Reload, links and the back button keep the route. Only opening a delivery adds an entry to the history. */
+function useRoute(): [Route, Navigate] {
+  const [route, setRoute] = useState(() => parseRoute(location.search));
+  useEffect(() => {
+    const follow = () => setRoute(parseRoute(location.search));
+    addEventListener('popstate', follow);
+    return () => removeEventListener('popstate', follow);
+  }, []);
+  const navigate = useCallback((change: Partial<Route>) => {
+    const from = parseRoute(location.search);
+    const to = { ...from, ...change };
+    const opens = from.delivery === undefined && to.delivery !== undefined;
+    history[opens ? 'pushState' : 'replaceState'](null, '', formatRoute(to));
+    setRoute(to);
+  }, []);
+  return [route, navigate];
+}
 
-type SidebarProps = Pick<State, 'webhooks' | 'faults' | 'samples' | 'settings'>;
+interface SidebarProps extends Pick<State, 'webhooks' | 'faults' | 'samples'> {
+  readonly faultKinds: readonly FaultKind[] | undefined;
+}
 
-const Sidebar = memo(({ webhooks, faults, samples, settings }: SidebarProps) => {
-  const { event_names: eventNames = NONE, fault_kinds: faultKinds = NONE } = settings ?? {};
-  return (
-    <aside class="sidebar" aria-label="Webhooks, trigger and faults">
-      <WebhooksPanel webhooks={webhooks} eventNames={eventNames} />
-      <TriggerPanel samples={samples} faultKinds={faultKinds} />
-      <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
-    </aside>
-  );
-});
+const Sidebar = memo(({ webhooks, faults, samples, faultKinds = [] }: SidebarProps) => (
+  <aside class="sidebar" aria-label="Webhooks, trigger and faults">
+    <WebhooksPanel webhooks={webhooks} eventNames={samples.map(({ event_name }) => event_name)} />
+    <TriggerPanel samples={samples} faultKinds={faultKinds} />
+    <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
+  </aside>
+));

@@ -1,14 +1,13 @@
 // Starts the page: subscribes to the simulator and renders its state.
 import { render } from 'preact';
-import { useCallback, useEffect, useMemo, useReducer, useState } from 'preact/hooks';
-import { Announcer } from './api/announcer.js';
+import { useCallback, useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { announcement } from './api/announcement.js';
 import { initialState, reduce, type State } from './api/state.js';
 import { subscribe } from './api/stream.js';
-import { Notice, NoticeContext } from './components/notice.js';
-import { ClockContext } from './components/retry-countdown.js';
-import { useShortcuts } from './components/shortcuts.js';
+import { CloseButton, NoticeContext } from './components/button.js';
+import { ClockProvider } from './components/retry-countdown.js';
+import { ShortcutsDialog, useShortcuts } from './components/shortcuts.js';
 import { AboutDialog } from './dialogs/about-dialog.js';
-import { ShortcutsDialog } from './dialogs/shortcuts-dialog.js';
 import { Header } from './header.js';
 import { Layout } from './layout.js';
 
@@ -19,9 +18,9 @@ function App() {
   useEffect(() => subscribe(dispatch), []);
   useShortcuts({ '?': () => show('shortcuts') });
   const hide = useCallback(() => show(undefined), []);
-  const { settings, rows, loaded, connection } = state;
+  const { settings, skew, rows, loaded, connection } = state;
   return (
-    <ClockContext.Provider value={useClock(state)}>
+    <ClockProvider settings={settings} skew={skew}>
       <NoticeContext.Provider value={setNotice}>
         <a class="skip-link button" href="#main">
           Skip to deliveries
@@ -30,17 +29,47 @@ function App() {
         <Notice text={notice} dismiss={() => setNotice(undefined)} />
         {loaded && <Layout state={state} />}
         {loaded && <Announcer rows={rows} />}
-        {dialog === 'shortcuts' && <ShortcutsDialog close={hide} />}
-        {dialog === 'about' && settings && <AboutDialog settings={settings} close={hide} />}
+        {dialog === 'shortcuts' && <ShortcutsDialog closed={hide} />}
+        {dialog === 'about' && settings && <AboutDialog settings={settings} closed={hide} />}
       </NoticeContext.Provider>
-    </ClockContext.Provider>
+    </ClockProvider>
   );
 }
 
-function useClock({ settings, skew }: State) {
-  return useMemo(
-    () => ({ manual: settings?.clock === 'manual', now: Date.parse(settings?.now ?? ''), skew }),
-    [settings, skew],
+/** Why the last action failed, until it is dismissed. */
+function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {
+  return (
+    <div role="alert">
+      {text && (
+        <div class="notice callout tone-failed">
+          <p>{text}</p>
+          <CloseButton label="Dismiss" close={dismiss} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+const COLLECT_MS = 1_500;
+
+/** Tells screen readers which deliveries settled; collected, so that a burst is one announcement. */
+function Announcer({ rows }: Pick<State, 'rows'>) {
+  const [text, setText] = useState('');
+  const latest = useRef(rows);
+  latest.current = rows;
+  useEffect(() => {
+    let announced = latest.current;
+    const timer = setInterval(() => {
+      const next = announcement(announced, latest.current);
+      announced = latest.current;
+      if (next) setText(next);
+    }, COLLECT_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <p class="visually-hidden" aria-live="polite">
+      {text}
+    </p>
   );
 }
 

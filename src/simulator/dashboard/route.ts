@@ -6,6 +6,8 @@ export interface Route {
   readonly delivery: string | undefined;
 }
 
+export type Navigate = (change: Partial<Route>) => void;
+
 export function parseRoute(search: string): Route {
   const parameters = new URLSearchParams(search);
   return { query: parameters.get('q') ?? '', delivery: parameters.get('delivery') || undefined };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { announcement } from '../../../src/simulator/dashboard/api/announcement.js';
-import type { Settings } from '../../../src/simulator/dashboard/api/api-types.js';
+import type { Settings } from '../../../src/simulator/dashboard/api/api.js';
 import { initialState, type Message, reduce } from '../../../src/simulator/dashboard/api/state.js';
 import { last, row } from './rows.js';
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import type { Fault, Settings } from '../../../src/simulator/dashboard/api/api-types.js';
+import type { Fault, Settings } from '../../../src/simulator/dashboard/api/api.js';
 import {
   faultEffect,
   faultText,
@@ -130,7 +130,7 @@ describe('the About dialog', () => {
   const settings: Settings = {
     ...{ now: '', clock: 'real', retry: [2_000, 300_000], timeout_ms: 10_000 },
     ...{ signature_header: 'X-PAY', sandbox_signing: 'sandbox-key' },
-    ...{ event_names: [], fault_kinds: [], state: false, state_error: null },
+    ...{ fault_kinds: [], state: false, state_error: null },
   };
   const said = (change: Partial<Settings> = {}) => JSON.stringify(documentedRows({ ...settings, ...change }));
 

@@ -1,5 +1,5 @@
 // The text for a screen reader when deliveries finish or fail: one sentence each, or the counts of many.
-import type { Row } from './api-types.js';
+import type { Row } from './api.js';
 
 const SETTLED = new Map([
   ['delivered', 'delivered'],

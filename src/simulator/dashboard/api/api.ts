@@ -1,5 +1,75 @@
-// The API client of the page, for the control plane of its own origin.
-import type { Delivery, Fault, Row, Sample, Webhook } from './api-types.js';
+// The API client of the page, for the control plane of its own origin, and the types of what it answers.
+// From the simulator come only types: none of its code is in the bundle.
+import type { Webhook } from '../../api/registrations.js';
+import type { Delivery, DeliveryRow as Row } from '../../delivery/delivery-record.js';
+import type { Fault, FaultKind, FaultRule } from '../../delivery/faults.js';
+
+export type { Webhook } from '../../api/registrations.js';
+export type { Attempt, Delivery, DeliveryRow as Row } from '../../delivery/delivery-record.js';
+export type { DeliveryStatus } from '../../delivery/delivery-status.js';
+export type { Fault, FaultKind, FaultRule } from '../../delivery/faults.js';
+export type { HeaderPair } from '../../delivery/simulated-delivery.js';
+
+/** How the simulator was started. */
+export interface Settings {
+  readonly now: string;
+  readonly clock: 'real' | 'manual';
+  readonly retry: readonly number[];
+  readonly timeout_ms: number;
+  readonly signature_header: string;
+  readonly sandbox_signing: 'private-key' | 'sandbox-key';
+  readonly fault_kinds: readonly FaultKind[];
+  readonly state: boolean;
+  readonly state_error: string | null;
+}
+
+/** A declared event with a complete sample. */
+export interface Sample {
+  readonly event_name: string;
+  readonly sample: { readonly payload: object };
+}
+
+export type WebhookFields = Partial<Pick<Webhook, 'url' | 'events' | 'paused'>>;
+
+export interface Trigger {
+  readonly event_name: string;
+  readonly payload: object;
+  readonly sandbox?: boolean;
+  readonly count?: number;
+  readonly fault?: FaultKind;
+}
+
+export interface TriggerResult {
+  readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly unknown[] };
+  /** A remark of the simulator, such as that no webhook subscribes to the event. */
+  readonly message?: string;
+}
+
+/** More finished deliveries than the simulator keeps. */
+const MAX_ROWS = 1000;
+
+export const api = {
+  rows: () => data<Row[]>('GET', `deliveries?view=rows&limit=${MAX_ROWS}`),
+  delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
+  resend: (id: string) => request('POST', `${pathOf('deliveries', id)}/resend`, {}),
+  retryNow: (id: string) => request('POST', `${pathOf('deliveries', id)}/retry-now`, {}),
+  cancel: (id: string) => request('POST', `${pathOf('deliveries', id)}/cancel`, {}),
+  async curl(id: string, attempt: number): Promise<string> {
+    return (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text();
+  },
+  samples: () => data<Sample[]>('GET', 'events'),
+  async trigger(event: Trigger): Promise<TriggerResult> {
+    return (await request('POST', 'events', event)).json();
+  },
+  webhooks: () => data<Webhook[]>('GET', 'webhooks'),
+  createWebhook: (fields: WebhookFields) => request('POST', 'webhooks', fields),
+  updateWebhook: (id: string, fields: WebhookFields) => request('PUT', pathOf('webhooks', id), fields),
+  deleteWebhook: (id: string) => request('DELETE', pathOf('webhooks', id)),
+  faults: () => data<Fault[]>('GET', 'faults'),
+  addFault: (rule: FaultRule) => request('POST', 'faults', rule),
+  removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
+  removeFaults: () => request('DELETE', 'faults'),
+};
 
 /** The simulator answered with an error, or did not answer (status 0). */
 export class ApiError extends Error {
@@ -14,66 +84,12 @@ export class ApiError extends Error {
   }
 }
 
-/** More finished deliveries than the simulator keeps. */
-const MAX_ROWS = 1000;
-
-export interface WebhookFields {
-  readonly url?: string;
-  readonly events?: readonly string[];
-  readonly paused?: boolean;
+function pathOf(list: string, id: string): string {
+  return `${list}/${encodeURIComponent(id)}`;
 }
 
-export interface FaultFields {
-  readonly kind: string;
-  readonly event?: string;
-  readonly webhook?: string;
-  readonly times?: number | 'always';
-  readonly probability?: number;
-  readonly delayMs?: number;
-}
-
-export interface Trigger {
-  readonly event_name: string;
-  readonly payload: unknown;
-  readonly sandbox: boolean;
-  readonly count: number;
-  readonly fault?: { readonly kind: string; readonly delayMs?: number };
-}
-
-export interface TriggerResult {
-  readonly data: { readonly events: readonly { id: string }[]; readonly deliveries: readonly unknown[] };
-  /** A remark of the simulator, such as that no webhook subscribes to the event. */
-  readonly message?: string;
-}
-
-export const api = {
-  rows: () => data<Row[]>('GET', `deliveries?view=rows&limit=${MAX_ROWS}`),
-  delivery: (id: string) => data<Delivery>('GET', `deliveries/${encodeURIComponent(id)}`),
-  resend: (id: string) => data<Delivery>('POST', `deliveries/${encodeURIComponent(id)}/resend`, {}),
-  retryNow: (id: string) => data<Delivery>('POST', `deliveries/${encodeURIComponent(id)}/retry-now`, {}),
-  cancel: (id: string) => data<Delivery>('POST', `deliveries/${encodeURIComponent(id)}/cancel`, {}),
-  async curl(id: string, attempt: number): Promise<string> {
-    const response = await request('GET', `deliveries/${encodeURIComponent(id)}/curl?attempt=${attempt}`);
-    return response.text();
-  },
-  samples: () => data<Sample[]>('GET', 'events'),
-  async trigger(event: Trigger): Promise<TriggerResult> {
-    return (await request('POST', 'events', event)).json();
-  },
-  webhooks: () => data<Webhook[]>('GET', 'webhooks'),
-  createWebhook: (fields: WebhookFields) => data<Webhook>('POST', 'webhooks', fields),
-  updateWebhook: (id: string, fields: WebhookFields) =>
-    data<Webhook>('PUT', `webhooks/${encodeURIComponent(id)}`, fields),
-  deleteWebhook: (id: string) => request('DELETE', `webhooks/${encodeURIComponent(id)}`),
-  faults: () => data<Fault[]>('GET', 'faults'),
-  addFault: (fields: FaultFields) => data<Fault>('POST', 'faults', fields),
-  removeFault: (id: string) => request('DELETE', `faults/${encodeURIComponent(id)}`),
-  removeFaults: () => request('DELETE', 'faults'),
-};
-
-async function data<Data>(method: string, path: string, body?: object): Promise<Data> {
-  const response = await request(method, path, body);
-  return (await response.json()).data;
+async function data<Data>(method: string, path: string): Promise<Data> {
+  return (await (await request(method, path)).json()).data;
 }
 
 async function request(method: string, path: string, body?: object): Promise<Response> {
@@ -85,10 +101,7 @@ async function request(method: string, path: string, body?: object): Promise<Res
     throw new ApiError('The simulator does not answer. Check that it is running.');
   });
   if (response.ok) return response;
-  const failure = await response.json().catch(() => ({}));
-  throw new ApiError(
-    failure.message ?? `The simulator answered with status ${response.status}.`,
-    response.status,
-    failure.errors,
-  );
+  const { message, errors } = await response.json().catch(() => ({}));
+  const { status } = response;
+  throw new ApiError(message ?? `The simulator answered with status ${status}.`, status, errors);
 }

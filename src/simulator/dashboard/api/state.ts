@@ -1,5 +1,5 @@
 // The state of the page, and how each message from the simulator changes it.
-import type { Fault, Row, Sample, Settings, Webhook } from './api-types.js';
+import type { Fault, Row, Sample, Settings, Webhook } from './api.js';
 
 export interface State {
   /** `lost`: what is shown may be out of date. */

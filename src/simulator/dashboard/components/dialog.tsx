@@ -1,33 +1,53 @@
-// A modal dialog. The browser keeps the focus inside it.
+// A modal dialog, and a button that opens one. The browser keeps the focus inside, and returns it afterwards.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
-import { CloseButton } from './close-button.js';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { Button, CloseButton } from './button.js';
+import type { IconName } from './icon.js';
 
 interface DialogProps {
   readonly title: string;
-  readonly close: () => void;
-  readonly children: ComponentChildren;
+  /** Called after the dialog closed. */
+  readonly closed: () => void;
+  readonly children: ComponentChildren | ((close: () => void) => ComponentChildren);
 }
 
-export function Dialog({ title, close, children }: DialogProps) {
+export function Dialog({ title, closed, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    element.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
-  }, []);
+  useEffect(() => element.current?.showModal(), []);
+  const close = () => element.current?.close();
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={heading} closedby="any" onClose={close}>
+    <dialog ref={element} class="dialog" aria-labelledby={heading} closedby="any" onClose={closed}>
       <div class="stack">
         <header class="spread">
           <h2 id={heading}>{title}</h2>
           <CloseButton label="Close" close={close} />
         </header>
-        {children}
+        {typeof children === 'function' ? children(close) : children}
       </div>
     </dialog>
+  );
+}
+
+interface DialogButtonProps extends Omit<DialogProps, 'closed'> {
+  readonly text: string;
+  readonly look?: string;
+  readonly icon?: IconName;
+  readonly label?: string;
+}
+
+export function DialogButton({ title, text, children, ...button }: DialogButtonProps) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button {...button} act={() => setOpen(true)}>
+        {text}
+      </Button>
+      {open && (
+        <Dialog title={title} closed={() => setOpen(false)}>
+          {children}
+        </Dialog>
+      )}
+    </>
   );
 }

@@ -1,5 +1,5 @@
 // Faults in words: one that is active, what each kind does, and what it does to the signature.
-import type { Fault, FaultKind, Webhook } from '../api/api-types.js';
+import type { Fault, FaultKind, Webhook } from '../api/api.js';
 import { shortUrl } from './format.js';
 
 /** What, to which deliveries, how often. */

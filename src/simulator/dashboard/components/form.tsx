@@ -1,66 +1,123 @@
-// A form: sends itself once at a time, and shows the errors of its fields and of the whole.
-import { useRef, useState } from 'preact/hooks';
+// A form: the browser holds its values and checks them; the errors of the simulator stand beside their fields.
+import {
+  type ComponentChildren,
+  createContext,
+  type TargetedEvent,
+  type TargetedKeyboardEvent,
+} from 'preact';
+import { useContext, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api/api.js';
+import { Button } from './button.js';
 
-export interface Form {
-  readonly errors: Readonly<Record<string, readonly string[]>>;
-  /** What is wrong with the form as a whole. */
-  readonly problem: string | undefined;
-  readonly submit: (event: Event) => void;
+const ErrorsContext = createContext<ApiError['fields']>({});
+
+interface FormProps {
+  /** What the button that submits says. */
+  readonly verb: string;
+  readonly submit: (values: FormData) => Promise<unknown>;
+  readonly cancel?: () => void;
+  readonly cancelVerb?: string;
+  readonly disabled?: boolean;
+  readonly children?: ComponentChildren;
 }
 
-/** @param fields the names of the fields that show their own errors; any other error becomes the problem */
-export function useForm(fields: readonly string[], action: () => Promise<unknown>): Form {
+/** Submits itself once at a time. An error that no field shows stands above the button. */
+export function Form(props: FormProps) {
+  const { verb, submit, cancel, cancelVerb = 'Cancel', disabled = false, children } = props;
   const running = useRef(false);
-  const [failure, setFailure] = useState<unknown>();
-  const submit = async (event: Event) => {
+  const [errors, setErrors] = useState<ApiError['fields']>({});
+  const [problem, setProblem] = useState<string>();
+  const send = async (event: TargetedEvent<HTMLFormElement>) => {
     event.preventDefault();
+    const form = event.currentTarget;
     if (running.current) return;
     running.current = true;
-    try {
-      await action();
-      setFailure(undefined);
-    } catch (error) {
-      setFailure(error);
-    } finally {
-      running.current = false;
-    }
+    const failure: unknown = await submit(new FormData(form)).catch((error) => error);
+    running.current = false;
+    const fields = failure instanceof ApiError ? failure.fields : {};
+    const shown = Object.keys(fields).some((name) => form.elements.namedItem(name));
+    setErrors(fields);
+    setProblem(failure instanceof Error && !shown ? failure.message : undefined);
   };
-  const errors = failure instanceof ApiError ? failure.fields : {};
-  const shown = fields.some((field) => errors[field]);
-  const message = failure instanceof Error ? failure.message : undefined;
-  return { errors, problem: shown ? undefined : message, submit };
-}
-
-interface FormFooterProps {
-  readonly verb: string;
-  readonly problem: string | undefined;
-  readonly cancel: () => void;
-}
-
-export function FormFooter({ verb, problem, cancel }: FormFooterProps) {
   return (
-    <>
-      <Problem text={problem} />
+    <form class="stack" onSubmit={send} onKeyDown={submitOnEnter}>
+      <ErrorsContext.Provider value={errors}>{children}</ErrorsContext.Provider>
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
       <p class="cluster">
-        <button type="submit" class="button primary">
+        <button type="submit" class="button primary" disabled={disabled}>
           {verb}
         </button>
-        <button type="button" class="button quiet" onClick={cancel}>
-          Cancel
-        </button>
+        {cancel && (
+          <Button look="quiet" act={cancel}>
+            {cancelVerb}
+          </Button>
+        )}
       </p>
-    </>
+    </form>
   );
 }
 
-/** The problem with a form, which a screen reader reads at once. */
-export function Problem({ text }: { text: string | undefined }) {
+/** Control or Command and Enter, also from a text of several lines. */
+function submitOnEnter(event: TargetedKeyboardEvent<HTMLFormElement>): void {
+  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly name: string;
+  readonly type?: 'url' | 'number';
+  readonly value?: string;
+  readonly defaultValue?: string;
+  readonly change?: (value: string) => void;
+  readonly hint?: ComponentChildren;
+  readonly invalid?: boolean;
+  /** Makes it a list to choose from. */
+  readonly options?: readonly (readonly [value: string, label: string])[];
+  /** Makes it a text of several lines. */
+  readonly rows?: number;
+  readonly class?: string;
+  readonly placeholder?: string;
+  readonly list?: string;
+  readonly required?: boolean;
+  readonly autofocus?: boolean;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A label, a control, and the hint or the errors that describe it. */
+export function Field({ label, name, hint, invalid, options, change, ...attributes }: FieldProps) {
+  const id = useId();
+  const errors = useContext(ErrorsContext)[name];
+  const description = errors?.join(' ') ?? hint;
+  const Control = (options ? 'select' : attributes.rows ? 'textarea' : 'input') as 'input';
   return (
-    text !== undefined && (
-      <p class="problem" role="alert">
-        {text}
-      </p>
-    )
+    <div class="field stack">
+      <label for={id}>{label}</label>
+      <Control
+        id={id}
+        name={name}
+        aria-describedby={description === undefined ? undefined : `${id}-description`}
+        aria-invalid={invalid || errors !== undefined}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => change?.(event.currentTarget.value)}
+        {...attributes}
+      >
+        {options?.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </Control>
+      {description !== undefined && (
+        <p id={`${id}-description`} class={errors ? 'note problem' : 'note'}>
+          {description}
+        </p>
+      )}
+    </div>
   );
 }

@@ -1,5 +1,5 @@
 // The status of a delivery, and of the response to an attempt.
-import type { DeliveryStatus } from '../api/api-types.js';
+import type { DeliveryStatus } from '../api/api.js';
 import { Icon } from './icon.js';
 
 export const STATUS_LABELS: Readonly<Record<DeliveryStatus, string>> = {

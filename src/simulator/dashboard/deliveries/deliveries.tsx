@@ -1,17 +1,14 @@
-// The deliveries: search, status filter and table.
-import type { RefObject } from 'preact';
-import { useMemo, useRef } from 'preact/hooks';
-import type { Row } from '../api/api-types.js';
-import { Icon } from '../components/icon.js';
-import { memo } from '../components/memo.js';
+// The deliveries: search, status filter and table, and the keys that move through it.
+import { memo } from 'preact/compat';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { api, type Row } from '../api/api.js';
+import { Button, useAction } from '../components/button.js';
+import { focusDelivery, focusedDelivery } from '../components/focus.js';
 import { useShortcuts } from '../components/shortcuts.js';
-import type { Route } from '../route.js';
-import type { Navigate } from '../use-route.js';
+import type { Navigate, Route } from '../route.js';
 import { DeliveryTable } from './delivery-table.js';
-import { matches, parseSearch, withStatus } from './search.js';
-import { StatusFilter } from './status-filter.js';
-import { usePause } from './use-pause.js';
-import { useRowKeys } from './use-row-keys.js';
+import { matches, parseSearch } from './search.js';
+import { SearchField, StatusFilter } from './search-bar.js';
 
 interface DeliveriesProps {
   readonly rows: readonly Row[];
@@ -34,78 +31,61 @@ export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps
     <section class="deliveries-part" aria-labelledby="deliveries-title">
       <header class="spread">
         <h2 id="deliveries-title">Deliveries</h2>
-        <button type="button" class="button quiet" aria-pressed={paused} onClick={toggle}>
-          <Icon name={paused ? 'play' : 'pause'} />
+        <Button look="quiet" icon={paused ? 'play' : 'pause'} aria-pressed={paused} act={toggle}>
           {paused ? `Paused, ${waiting} new` : 'Pause'}
-        </button>
+        </Button>
       </header>
-      <SearchBox query={query} problems={search.problems} search={find} input={input} />
-      <StatusFilter
-        rows={listed}
-        chosen={search.tokens.get('status') ?? []}
-        choose={(statuses) => find(withStatus(query, statuses))}
-      />
+      <SearchField query={query} problems={search.problems} find={find} input={input} />
+      <StatusFilter rows={listed} search={search} query={query} find={find} />
       <div class="table-frame">
         {shown.length > 0 ? (
           <DeliveryTable rows={shown} selected={selected} open={open} />
         ) : (
-          <NoMatch count={listed.length} showAll={() => find('')} />
+          <p class="no-match muted">
+            No deliveries match this search.{' '}
+            <button type="button" class="link" onClick={() => find('')}>
+              Show all {listed.length}
+            </button>
+          </p>
         )}
       </div>
     </section>
   );
 });
 
-interface SearchBoxProps {
-  readonly query: string;
-  readonly problems: readonly string[];
-  readonly search: (query: string) => void;
-  readonly input: RefObject<HTMLInputElement | null>;
+/** While paused, listed deliveries still change, and new ones wait. */
+function usePause(rows: readonly Row[]) {
+  const [held, setHeld] = useState<readonly Row[]>();
+  const listed = useMemo(() => (held ? refresh(held, rows) : rows), [held, rows]);
+  const known = held && new Set(held.map(({ id }) => id));
+  return {
+    listed,
+    paused: held !== undefined,
+    /** How many new deliveries are not listed yet. */
+    waiting: known ? rows.filter(({ id }) => !known.has(id)).length : 0,
+    toggle: () => setHeld(held ? undefined : rows),
+  };
 }
 
-function SearchBox({ query, problems, search, input }: SearchBoxProps) {
-  const invalid = problems.length > 0;
-  return (
-    <search class="search stack">
-      <div class="search-field">
-        <Icon name="search" />
-        <input
-          ref={input}
-          type="search"
-          value={query}
-          aria-label="Search deliveries"
-          aria-describedby="search-help"
-          placeholder="Search, or status:failed event:transaction.*"
-          autocomplete="off"
-          spellcheck={false}
-          onInput={(event) => search(event.currentTarget.value)}
-          onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
-        />
-        <span aria-hidden="true">
-          <kbd>/</kbd>
-        </span>
-      </div>
-      <p id="search-help" class={invalid ? 'note problem' : 'note'} aria-live="polite">
-        {invalid ? (
-          problems.join(' ')
-        ) : (
-          <>
-            Text, or <code>status:</code> <code>event:</code> <code>webhook:</code> <code>code:</code>{' '}
-            <code>id:</code>
-          </>
-        )}
-      </p>
-    </search>
-  );
+/** The same deliveries as they are now; one that the simulator has removed, as it was. */
+function refresh(held: readonly Row[], rows: readonly Row[]): readonly Row[] {
+  const now = new Map(rows.map((row) => [row.id, row]));
+  return held.map((row) => now.get(row.id) ?? row);
 }
 
-function NoMatch({ count, showAll }: { count: number; showAll: () => void }) {
-  return (
-    <p class="no-match muted">
-      No deliveries match this search.{' '}
-      <button type="button" class="link" onClick={showAll}>
-        Show all {count}
-      </button>
-    </p>
-  );
+/** Next, previous, and retry or resend. */
+function useRowKeys(rows: readonly Row[], selected: string | undefined, navigate: Navigate): void {
+  const current = () => selected ?? focusedDelivery();
+  const move = (step: number) => {
+    const index = rows.findIndex(({ id }) => id === current());
+    const next = rows[index === -1 ? 0 : Math.min(rows.length - 1, Math.max(0, index + step))];
+    if (!next) return;
+    focusDelivery(next.id);
+    if (selected) navigate({ delivery: next.id });
+  };
+  const resend = useAction(() => {
+    const row = rows.find(({ id }) => id === current());
+    return row && (row.next_attempt_at === null ? api.resend(row.id) : api.retryNow(row.id));
+  });
+  useShortcuts({ j: () => move(1), k: () => move(-1), r: resend });
 }

@@ -1,13 +1,13 @@
 // The table of deliveries, newest first.
-import { api } from '../api/api.js';
-import type { Row } from '../api/api-types.js';
+import { memo } from 'preact/compat';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, type Row } from '../api/api.js';
+import { Button } from '../components/button.js';
+import { focusDelivery } from '../components/focus.js';
 import { formatDuration, formatTime, shortId, shortUrl } from '../components/format.js';
 import { Icon } from '../components/icon.js';
-import { memo } from '../components/memo.js';
-import { useAction } from '../components/notice.js';
 import { RetryCountdown } from '../components/retry-countdown.js';
 import { ResponseStatus, Status } from '../components/status.js';
-import { useIncremental } from './use-incremental.js';
 
 interface DeliveryTableProps {
   readonly rows: readonly Row[];
@@ -107,22 +107,39 @@ function FaultTag({ kind }: { kind: string }) {
 }
 
 function NextRetry({ row, at }: { row: Row; at: string }) {
-  const retry = useAction(api.retryNow);
+  const retry = () => {
+    // This button disappears with the retry. The one of the row stays.
+    focusDelivery(row.id);
+    return api.retryNow(row.id);
+  };
   return (
     <span class="spread">
       <RetryCountdown at={at} brief />
-      <button
-        type="button"
-        class="button small"
-        aria-label={`Retry now: ${row.event_name} ${shortId(row.id)}`}
-        onClick={(event) => {
-          // This button disappears with the retry. The one of the row stays.
-          event.currentTarget.closest('tr')?.querySelector<HTMLElement>('.row-button')?.focus();
-          retry(row.id);
-        }}
-      >
+      <Button look="small" label={`Retry now: ${row.event_name} ${shortId(row.id)}`} act={retry}>
         Retry now
-      </button>
+      </Button>
     </span>
   );
+}
+
+const ROWS_PER_FRAME = 40;
+
+/** The rows to render now: those rendered before, and the next new ones, so that the page stays responsive. */
+function useIncremental(rows: readonly Row[]): readonly Row[] {
+  const [, renderMore] = useState(0);
+  const before = useRef<ReadonlySet<string>>(new Set());
+  let left = ROWS_PER_FRAME;
+  const rendered = rows.filter(({ id }) => {
+    if (before.current.has(id)) return true;
+    left -= 1;
+    return left >= 0;
+  });
+  const complete = rendered.length === rows.length;
+  useEffect(() => {
+    before.current = new Set(rendered.map(({ id }) => id));
+    if (complete) return;
+    const frame = requestAnimationFrame(() => renderMore((times) => times + 1));
+    return () => cancelAnimationFrame(frame);
+  });
+  return rendered;
 }

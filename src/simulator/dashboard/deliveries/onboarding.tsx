@@ -1,12 +1,9 @@
 // The empty state: three steps to the first delivery, each done on this page.
-import { useState } from 'preact/hooks';
-import { api } from '../api/api.js';
-import type { Sample, Webhook } from '../api/api-types.js';
-import { TextField } from '../components/field.js';
+import type { ComponentChildren } from 'preact';
+import { api, type Sample, type Webhook } from '../api/api.js';
 import { focusMain } from '../components/focus.js';
-import { Problem, useForm } from '../components/form.js';
+import { Field, Form } from '../components/form.js';
 import { shortUrl } from '../components/format.js';
-import { Step, Steps } from '../components/steps.js';
 
 interface OnboardingProps {
   readonly webhooks: readonly Webhook[];
@@ -29,7 +26,7 @@ export function Onboarding({ webhooks: [webhook], samples: [sample] }: Onboardin
     <section class="onboarding" aria-labelledby="onboarding-title">
       <h2 id="onboarding-title">No deliveries yet</h2>
       <p class="muted">Three steps to your first signed webhook. Nothing leaves this machine.</p>
-      <Steps>
+      <ol class="steps">
         <Step title="Start your endpoint">
           <p class="muted">
             Set <code>SERVICE_PRIVATE_KEY</code> to the private key that the simulator printed when it
@@ -49,56 +46,61 @@ export function Onboarding({ webhooks: [webhook], samples: [sample] }: Onboardin
         <Step title="Trigger an event">
           <FirstEvent sample={sample} ready={webhook !== undefined} />
         </Step>
-      </Steps>
+      </ol>
     </section>
+  );
+}
+
+interface StepProps {
+  readonly title: string;
+  readonly done?: boolean;
+  readonly children: ComponentChildren;
+}
+
+function Step({ title, done = false, children }: StepProps) {
+  return (
+    <li class={done ? 'stack done' : 'stack'}>
+      <h3>
+        {title}
+        {done && <span class="visually-hidden"> (done)</span>}
+      </h3>
+      {children}
+    </li>
   );
 }
 
 /** Registers a webhook for all events; asks only for its URL. */
 function FirstWebhook() {
-  const [url, setUrl] = useState('http://localhost:3000/hooks');
-  const { errors, problem, submit } = useForm(['url'], async () => {
-    await api.createWebhook({ url: url.trim() });
+  const register = async (values: FormData) => {
+    await api.createWebhook({ url: String(values.get('url')).trim() });
     focusMain();
-  });
+  };
   return (
-    <form class="cluster" onSubmit={submit}>
-      <TextField
+    <Form verb="Register" submit={register}>
+      <Field
         label="URL of your endpoint"
+        name="url"
         type="url"
         class="mono"
         required
-        value={url}
-        change={setUrl}
-        errors={errors.url}
+        defaultValue="http://localhost:3000/hooks"
       />
-      <button type="submit" class="button primary">
-        Register
-      </button>
-      <Problem text={problem} />
-    </form>
+    </Form>
   );
 }
 
 /** Triggers the sample of the first declared event. */
 function FirstEvent({ sample, ready }: { sample: Sample | undefined; ready: boolean }) {
-  const { problem, submit } = useForm([], async () => {
+  const trigger = async () => {
     if (!sample) return;
-    const { event_name, sample: event } = sample;
-    await api.trigger({ event_name, payload: event.payload, sandbox: false, count: 1 });
+    await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });
     focusMain();
-  });
+  };
   return (
-    <form class="stack" onSubmit={submit}>
-      <p>
-        <button type="submit" class="button primary" disabled={!ready || !sample}>
-          Trigger {sample?.event_name ?? 'an event'}
-        </button>
-      </p>
+    <Form verb={`Trigger ${sample?.event_name ?? 'an event'}`} submit={trigger} disabled={!ready || !sample}>
       <p class="note">
         {ready ? 'The delivery, its attempts and its retries appear here.' : 'Register a webhook first.'}
       </p>
-      <Problem text={problem} />
-    </form>
+    </Form>
   );
 }

@@ -2,7 +2,7 @@
 import { didYouMean } from '../../../options/nearest-name.js';
 import { deliveryStatuses } from '../../delivery/delivery-status.js';
 import { matchesEvent } from '../../event-pattern.js';
-import type { DeliveryStatus, Row } from '../api/api-types.js';
+import type { DeliveryStatus, Row } from '../api/api.js';
 
 type Test = (row: Row, value: string) => boolean;
 

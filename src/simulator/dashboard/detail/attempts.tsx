@@ -1,5 +1,5 @@
 // The attempts of a delivery, first to last, and the one that is scheduled.
-import type { Attempt, Delivery } from '../api/api-types.js';
+import type { Attempt, Delivery } from '../api/api.js';
 import { formatDuration, formatTimeExactly } from '../components/format.js';
 import { Icon } from '../components/icon.js';
 import { RetryCountdown } from '../components/retry-countdown.js';

@@ -1,10 +1,8 @@
 // The header of the detail: which delivery it is, its status, and what can be done with it.
-import { api } from '../api/api.js';
-import type { Delivery, Row } from '../api/api-types.js';
-import { CloseButton } from '../components/close-button.js';
+import { api, type Delivery, type Row } from '../api/api.js';
+import { Button, CloseButton } from '../components/button.js';
 import { CopyButton } from '../components/copy-button.js';
 import { DETAIL_TITLE, focusDetail } from '../components/focus.js';
-import { useAction } from '../components/notice.js';
 import { STATUS_LABELS, Status } from '../components/status.js';
 
 interface DetailHeaderProps {
@@ -49,29 +47,24 @@ interface DeliveryActionsProps {
 }
 
 function DeliveryActions({ id, waiting, attempt }: DeliveryActionsProps) {
-  const resend = useAction(api.resend);
-  const retry = useAction(api.retryNow);
-  const cancel = useAction(api.cancel);
   // Both buttons disappear with the scheduled attempt. The heading tells the new status.
-  const end = (action: (id: string) => void) => {
+  const end = (action: (id: string) => Promise<unknown>) => {
     focusDetail();
-    action(id);
+    return action(id);
   };
   return (
     <div class="cluster">
       {waiting && (
-        <button type="button" class="button primary" onClick={() => end(retry)}>
+        <Button look="primary" act={() => end(api.retryNow)}>
           Retry now
-        </button>
+        </Button>
       )}
-      <button type="button" class="button" onClick={() => resend(id)}>
-        Resend
-      </button>
+      <Button act={() => api.resend(id)}>Resend</Button>
       {attempt !== undefined && <CopyButton label="Copy as curl" text={() => api.curl(id, attempt)} />}
       {waiting && (
-        <button type="button" class="button quiet" onClick={() => end(cancel)}>
+        <Button look="quiet" act={() => end(api.cancel)}>
           Cancel retries
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,10 +1,9 @@
 // One delivery: why it failed, its attempts, and what was sent and answered.
+import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, api } from '../api/api.js';
-import type { Attempt, Delivery, Row, Settings } from '../api/api-types.js';
+import { ApiError, type Attempt, api, type Delivery, type Row, type Settings } from '../api/api.js';
 import { DETAIL_TITLE } from '../components/focus.js';
 import { Icon } from '../components/icon.js';
-import { memo } from '../components/memo.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { Attempts } from './attempts.js';
 import { DetailHeader } from './detail-header.js';

@@ -1,9 +1,8 @@
 // How the signature of an attempt was computed, step by step. The key itself never reaches the page.
 import type { ComponentChildren } from 'preact';
-import type { Attempt, Settings } from '../api/api-types.js';
+import type { Attempt, Settings } from '../api/api.js';
 import { signatureEffect } from '../components/fault-text.js';
 import { byteLength } from '../components/format.js';
-import { Step, Steps } from '../components/steps.js';
 
 interface SignatureViewProps {
   readonly attempt: Attempt;
@@ -23,37 +22,38 @@ export function SignatureView({ attempt, sandbox, settings }: SignatureViewProps
   return (
     <>
       {effect && <p class="callout tone-fault">{effect}</p>}
-      <Steps>
-        <ComputationStep title="Take the raw body" result={digest}>
+      <ol class="steps">
+        <Step title="Take the raw body" result={digest}>
           {bytes} bytes, exactly as sent. Parsing and serializing the JSON again would change them. Compare
           their SHA-256 with what you received:
-        </ComputationStep>
-        <ComputationStep title={`Compute HMAC-SHA256 with the account’s ${key}`}>
+        </Step>
+        <Step title={`Compute HMAC-SHA256 with the account’s ${key}`}>
           The simulator and your app have the key in their environment. It is never sent, and never shown
           here.
-        </ComputationStep>
-        <ComputationStep title="Write the digest as 64 lower-case hex digits" result={value}>
+        </Step>
+        <Step title="Write the digest as 64 lower-case hex digits" result={value}>
           {value === undefined ? 'Not sent this time:' : 'Sent as'} <code>{name}</code>.
-        </ComputationStep>
-        <ComputationStep title="Check it yourself" result={CHECK}>
+        </Step>
+        <Step title="Check it yourself" result={CHECK}>
           Save the raw body as body.json, then run:
-        </ComputationStep>
-      </Steps>
+        </Step>
+      </ol>
     </>
   );
 }
 
-interface ComputationStepProps {
+interface StepProps {
   readonly title: string;
   readonly result?: string | undefined;
   readonly children: ComponentChildren;
 }
 
-function ComputationStep({ title, result, children }: ComputationStepProps) {
+function Step({ title, result, children }: StepProps) {
   return (
-    <Step title={title}>
+    <li class="stack">
+      <h3>{title}</h3>
       <p class="muted">{children}</p>
       {result !== undefined && <code class="code-block digest wrap">{result}</code>}
-    </Step>
+    </li>
   );
 }

@@ -1,11 +1,11 @@
 // The About dialog: what the service documents, and what is a choice of the simulator.
-import type { Settings } from '../api/api-types.js';
+import type { Settings } from '../api/api.js';
 import { Dialog } from '../components/dialog.js';
 import { documentedRows } from './documented.js';
 
-export function AboutDialog({ settings, close }: { settings: Settings; close: () => void }) {
+export function AboutDialog({ settings, closed }: { settings: Settings; closed: () => void }) {
   return (
-    <Dialog title="About this simulator" close={close}>
+    <Dialog title="About this simulator" closed={closed}>
       <p class="muted">
         The simulator sends what the service documents. Where the documentation says nothing, it makes a
         choice of its own. Do not rely on these choices in production.

@@ -1,5 +1,5 @@
 // The rows of the About dialog: what the service documents, and what the simulator chose.
-import type { Settings } from '../api/api-types.js';
+import type { Settings } from '../api/api.js';
 import { formatPause } from '../components/format.js';
 
 export interface DocumentedRow {

@@ -1,7 +1,6 @@
-// A panel of the sidebar, which folds, and the button in it that opens a form.
-import type { ComponentChild, ComponentChildren } from 'preact';
+// A panel of the sidebar, which folds.
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { useFocusReturn } from '../components/focus.js';
 import { Icon } from '../components/icon.js';
 
 interface PanelProps {
@@ -24,28 +23,5 @@ export function Panel({ title, id, count = 0, children }: PanelProps) {
       </summary>
       <div class="panel-body stack">{children}</div>
     </details>
-  );
-}
-
-interface AddButtonProps {
-  readonly label: string;
-  /** Shown while the list is empty. */
-  readonly emptyText: string | undefined;
-  readonly form: (close: () => void) => ComponentChild;
-}
-
-/** The form replaces the button until it is closed. */
-export function AddButton({ label, emptyText, form }: AddButtonProps) {
-  const [open, setOpen] = useState(false);
-  const button = useFocusReturn(open);
-  if (open) return <>{form(() => setOpen(false))}</>;
-  return (
-    <>
-      {emptyText && <p class="note">{emptyText}</p>}
-      <button type="button" class="button" ref={button} onClick={() => setOpen(true)}>
-        <Icon name="plus" />
-        {label}
-      </button>
-    </>
   );
 }

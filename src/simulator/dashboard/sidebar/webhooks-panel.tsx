@@ -1,16 +1,16 @@
-// The registered webhooks, what can be done with each, and the form that registers another.
-import { createContext, type RefObject } from 'preact';
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
-import { api, type WebhookFields } from '../api/api.js';
-import type { Row, Webhook } from '../api/api-types.js';
-import { focusPanel, useFocusReturn } from '../components/focus.js';
+// The registered webhooks, what can be done with each, and the button that registers another.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { api, type Row, type Webhook } from '../api/api.js';
+import { Button } from '../components/button.js';
+import { DialogButton } from '../components/dialog.js';
+import { focusPanel } from '../components/focus.js';
+import { Form } from '../components/form.js';
 import { shortUrl } from '../components/format.js';
-import { memo } from '../components/memo.js';
-import { useAction } from '../components/notice.js';
-import { AddButton, Panel } from './panel.js';
+import { Panel } from './panel.js';
 import { WebhookForm } from './webhook-form.js';
 
-/** The deliveries, for the confirmation only: the panel is not rendered again with each of them. */
+/** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
 export const RowsContext = createContext<readonly Row[]>([]);
 
 interface WebhooksPanelProps {
@@ -18,29 +18,23 @@ interface WebhooksPanelProps {
   readonly eventNames: readonly string[];
 }
 
-export const WebhooksPanel = memo(({ webhooks, eventNames }: WebhooksPanelProps) => {
-  const { length } = webhooks;
+export function WebhooksPanel({ webhooks, eventNames }: WebhooksPanelProps) {
   return (
-    <Panel title="Webhooks" id="webhooks" count={length}>
-      {length > 0 && (
-        <ul class="stack">
-          {webhooks.map((webhook) => (
-            <WebhookItem key={webhook.id} webhook={webhook} eventNames={eventNames} />
-          ))}
-        </ul>
-      )}
-      <AddButton
-        label="Register webhook"
-        emptyText={length > 0 ? undefined : 'No webhooks yet. Register one to receive events.'}
-        form={(close) => (
+    <Panel title="Webhooks" id="webhooks" count={webhooks.length}>
+      {webhooks.length === 0 && <p class="note">No webhooks yet. Register one to receive events.</p>}
+      <ul class="stack">
+        {webhooks.map((webhook) => (
+          <WebhookItem key={webhook.id} webhook={webhook} eventNames={eventNames} />
+        ))}
+      </ul>
+      <DialogButton title="Register webhook" text="Register webhook" icon="plus">
+        {(close) => (
           <WebhookForm eventNames={eventNames} save={api.createWebhook} verb="Register" close={close} />
         )}
-      />
+      </DialogButton>
     </Panel>
   );
-});
-
-type Mode = 'shown' | 'editing' | 'deleting';
+}
 
 interface WebhookItemProps {
   readonly webhook: Webhook;
@@ -48,96 +42,51 @@ interface WebhookItemProps {
 }
 
 function WebhookItem({ webhook, eventNames }: WebhookItemProps) {
-  const [mode, setMode] = useState<Mode>('shown');
   const { id, url, events, paused } = webhook;
-  const show = () => setMode('shown');
-  const editButton = useFocusReturn(mode !== 'shown');
-  if (mode === 'editing') {
-    const save = (fields: WebhookFields) => api.updateWebhook(id, fields);
-    return (
-      <li class="webhook card cluster">
-        <WebhookForm webhook={webhook} eventNames={eventNames} save={save} verb="Save" close={show} />
-      </li>
-    );
-  }
+  const save = api.updateWebhook.bind(api, id);
+  const pause = paused ? 'Resume' : 'Pause';
   return (
-    <li class="webhook card cluster">
+    <li class="webhook card">
       <p class="spread">
         <strong class="mono wrap">{shortUrl(url)}</strong>
         {paused && <span class="tag">paused</span>}
       </p>
       <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
-      {mode === 'deleting' ? (
-        <DeleteConfirmation webhook={webhook} keep={show} />
-      ) : (
-        <WebhookActions webhook={webhook} go={setMode} editButton={editButton} />
-      )}
+      <div class="toolbar">
+        <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
+          {(close) => (
+            <WebhookForm webhook={webhook} eventNames={eventNames} save={save} verb="Save" close={close} />
+          )}
+        </DialogButton>
+        <Button look="small quiet" label={`${pause} ${url}`} act={() => save({ paused: !paused })}>
+          {pause}
+        </Button>
+        <DialogButton title="Delete webhook" text="Delete" look="small quiet" label={`Delete ${url}`}>
+          {(close) => <DeleteQuestion webhook={webhook} close={close} />}
+        </DialogButton>
+      </div>
     </li>
   );
 }
 
-interface WebhookActionsProps {
-  readonly webhook: Webhook;
-  readonly go: (mode: Mode) => void;
-  readonly editButton: RefObject<HTMLButtonElement | null>;
-}
-
-function WebhookActions({ webhook, go, editButton }: WebhookActionsProps) {
-  const { id, url, paused } = webhook;
-  const pause = useAction(() => api.updateWebhook(id, { paused: !paused }));
-  const actions = [
-    ['Edit', () => go('editing')],
-    [paused ? 'Resume' : 'Pause', () => pause()],
-    ['Delete', () => go('deleting')],
-  ] as const;
-  return (
-    <p class="toolbar">
-      {actions.map(([verb, act]) => (
-        <button
-          key={verb}
-          type="button"
-          ref={verb === 'Edit' ? editButton : null}
-          class="button small quiet"
-          aria-label={`${verb} ${url}`}
-          onClick={act}
-        >
-          {verb}
-        </button>
-      ))}
-    </p>
-  );
-}
-
-function DeleteConfirmation({ webhook, keep }: { webhook: Webhook; keep: () => void }) {
+function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => void }) {
   const { id, url } = webhook;
   const retries = useContext(RowsContext).filter(
-    (row) => row.webhook_id === id && row.status === 'retrying',
+    ({ webhook_id, status }) => webhook_id === id && status === 'retrying',
   ).length;
-  const remove = useAction(async () => {
+  const remove = async () => {
     await api.deleteWebhook(id);
+    close();
     focusPanel('webhooks');
-  });
-  const keepButton = useRef<HTMLButtonElement>(null);
-  useEffect(() => keepButton.current?.focus(), []);
+  };
   return (
-    <p class="cluster">
-      <span>{deleteQuestion(retries)}</span>
-      <button
-        type="button"
-        class="button small problem"
-        aria-label={`Delete ${url} permanently`}
-        onClick={() => remove()}
-      >
-        Delete
-      </button>
-      <button type="button" class="button small quiet" ref={keepButton} onClick={keep}>
-        Keep
-      </button>
-    </p>
+    <Form verb="Delete" submit={remove} cancel={close} cancelVerb="Keep">
+      <p class="mono wrap">{shortUrl(url)}</p>
+      <p>
+        {retries === 0
+          ? 'Delete webhook?'
+          : `Delete webhook and cancel ${retries} pending ${retries === 1 ? 'retry' : 'retries'}?`}
+      </p>
+    </Form>
   );
-}
-
-function deleteQuestion(retries: number): string {
-  if (retries === 0) return 'Delete webhook?';
-  return `Delete webhook and cancel ${retries} pending ${retries === 1 ? 'retry' : 'retries'}?`;
 }
