@@ -73,9 +73,9 @@ interface SidebarProps extends Pick<State, 'webhooks' | 'faults' | 'samples'> {
 }
 
 const Sidebar = memo(({ webhooks, faults, samples, faultKinds = [] }: SidebarProps) => (
-  <aside class="sidebar" aria-label="Webhooks, trigger and faults">
-    <WebhooksPanel webhooks={webhooks} eventNames={samples.map(({ event_name }) => event_name)} />
+  <aside class="sidebar" aria-label="Trigger, webhooks and faults">
     <TriggerPanel samples={samples} faultKinds={faultKinds} />
+    <WebhooksPanel webhooks={webhooks} />
     <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
   </aside>
 ));

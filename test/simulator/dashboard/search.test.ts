@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { matches, parseSearch, withStatus } from '../../../src/simulator/dashboard/deliveries/search.js';
+import {
+  anyStatus,
+  matches,
+  parseSearch,
+  withStatus,
+} from '../../../src/simulator/dashboard/deliveries/search.js';
 import { last, row } from './rows.js';
 
 const found = (text: string, fields: Parameters<typeof row>[0]) => matches(parseSearch(text), row(fields));
@@ -74,6 +79,12 @@ describe('a search', () => {
     expect(parseSearch('status:').problems).toEqual([]);
     expect(parseSearch('status:fai').problems).toEqual([]);
     expect(found('status:fai', { status: 'delivered' })).toBe(true);
+  });
+
+  test('without its status keeps the rest', () => {
+    const search = anyStatus(parseSearch('status:failed event:refund.* paid'));
+    expect(matches(search, row({ event_name: 'refund.paid', status: 'delivered' }))).toBe(true);
+    expect(matches(search, row({ event_name: 'transaction.paid', status: 'failed' }))).toBe(false);
   });
 
   test('takes another status without losing the rest', () => {

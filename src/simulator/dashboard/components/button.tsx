@@ -28,7 +28,7 @@ export function useAction<Given extends unknown[]>(
 interface ButtonProps
   extends Omit<ComponentProps<'button'>, 'action' | 'class' | 'icon' | 'label' | 'onClick'> {
   readonly act: () => unknown;
-  /** `primary`, `quiet`, `small`, `square`, `problem`. */
+  /** `primary`, `quiet`, `small`. */
   readonly look?: string;
   readonly icon?: IconName;
   /** Its name for assistive technology, where the text is not enough. */
@@ -47,5 +47,5 @@ export function Button({ act, look = '', icon, label, children, ...attributes }:
 }
 
 export function CloseButton({ label, close }: { label: string; close: () => void }) {
-  return <Button look="quiet square" icon="close" label={label} act={close} />;
+  return <Button look="quiet small" icon="close" label={label} act={close} />;
 }

@@ -11,6 +11,7 @@ interface CopyButtonProps {
   readonly look?: string;
 }
 
+/** Both texts have their place, so that nothing moves when one replaces the other. */
 export function CopyButton({ text, label, look = '' }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const [manual, setManual] = useState<string>();
@@ -31,7 +32,10 @@ export function CopyButton({ text, label, look = '' }: CopyButtonProps) {
   return (
     <>
       <Button look={look} act={copy}>
-        {copied ? 'Copied' : label}
+        <span class="swap">
+          <span class={copied ? 'hidden' : undefined}>{label}</span>
+          <span class={copied ? undefined : 'hidden'}>Copied</span>
+        </span>
       </Button>
       <span class="visually-hidden" role="status">
         {copied && 'Copied'}

@@ -11,7 +11,7 @@ const SHORTCUTS = {
   r: 'Retry now, or resend',
   n: 'Trigger an event',
   '/': 'Search',
-  p: 'Pause or resume the list',
+  p: 'Hold or show new deliveries',
   '?': 'Show these shortcuts',
 } as const;
 

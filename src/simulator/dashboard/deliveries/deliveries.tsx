@@ -7,7 +7,7 @@ import { focusDelivery, focusedDelivery } from '../components/focus.js';
 import { useShortcuts } from '../components/shortcuts.js';
 import type { Navigate, Route } from '../route.js';
 import { DeliveryTable } from './delivery-table.js';
-import { matches, parseSearch } from './search.js';
+import { anyStatus, matches, parseSearch } from './search.js';
 import { SearchField, StatusFilter } from './search-bar.js';
 
 interface DeliveriesProps {
@@ -21,9 +21,13 @@ interface DeliveriesProps {
 export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps) => {
   const { query, delivery: selected } = route;
   const input = useRef<HTMLInputElement>(null);
-  const { listed, paused, waiting, toggle } = usePause(rows);
+  const { listed, held, waiting, toggle } = useHold(rows);
   const search = useMemo(() => parseSearch(query), [query]);
-  const shown = useMemo(() => listed.filter((row) => matches(search, row)), [listed, search]);
+  const [found, shown] = useMemo(() => {
+    const ofAnyStatus = anyStatus(search);
+    const rowsFound = listed.filter((row) => matches(ofAnyStatus, row));
+    return [rowsFound, rowsFound.filter((row) => matches(search, row))];
+  }, [listed, search]);
   useRowKeys(shown, selected, navigate);
   useShortcuts({ p: toggle, '/': () => input.current?.focus() });
   const find = (text: string) => navigate({ query: text });
@@ -31,12 +35,12 @@ export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps
     <section class="deliveries-part" aria-labelledby="deliveries-title">
       <header class="spread">
         <h2 id="deliveries-title">Deliveries</h2>
-        <Button look="quiet" icon={paused ? 'play' : 'pause'} aria-pressed={paused} act={toggle}>
-          {paused ? `Paused, ${waiting} new` : 'Pause'}
+        <Button look="quiet" act={toggle}>
+          {held ? `Show ${waiting} new` : 'Hold new deliveries'}
         </Button>
       </header>
       <SearchField query={query} problems={search.problems} find={find} input={input} />
-      <StatusFilter rows={listed} search={search} query={query} find={find} />
+      <StatusFilter rows={found} search={search} query={query} find={find} />
       <div class="table-frame">
         {shown.length > 0 ? (
           <DeliveryTable rows={shown} selected={selected} open={open} />
@@ -53,14 +57,14 @@ export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps
   );
 });
 
-/** While paused, listed deliveries still change, and new ones wait. */
-function usePause(rows: readonly Row[]) {
+/** While new deliveries are held back, listed ones still change. */
+function useHold(rows: readonly Row[]) {
   const [held, setHeld] = useState<readonly Row[]>();
   const listed = useMemo(() => (held ? refresh(held, rows) : rows), [held, rows]);
   const known = held && new Set(held.map(({ id }) => id));
   return {
     listed,
-    paused: held !== undefined,
+    held: held !== undefined,
     /** How many new deliveries are not listed yet. */
     waiting: known ? rows.filter(({ id }) => !known.has(id)).length : 0,
     toggle: () => setHeld(held ? undefined : rows),

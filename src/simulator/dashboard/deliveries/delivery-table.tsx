@@ -38,8 +38,8 @@ const ROLES = {
 export const DeliveryTable = memo(({ rows, selected, open }: DeliveryTableProps) => (
   <table class="deliveries" {...ROLES.table}>
     <caption class="visually-hidden">Deliveries, newest first</caption>
-    <thead {...ROLES.group}>
-      <tr class="note" {...ROLES.row}>
+    <thead class="visually-hidden" {...ROLES.group}>
+      <tr {...ROLES.row}>
         {COLUMNS.map(([name, label]) => (
           <th key={name} class={`cell-${name}`} {...ROLES.columnHeader}>
             {label}
@@ -63,10 +63,10 @@ interface DeliveryRowProps {
 
 const DeliveryRow = memo(({ row, selected, open }: DeliveryRowProps) => (
   <tr class={selected ? 'row selected' : 'row'} aria-current={selected} {...ROLES.row}>
-    <td {...ROLES.cell}>
+    <td class="cell-status" {...ROLES.cell}>
       <Status status={row.status} />
     </td>
-    <th class="cluster" {...ROLES.rowHeader}>
+    <th class="cell-event cluster" {...ROLES.rowHeader}>
       {/* The stylesheet extends this button over the whole row. */}
       <button type="button" class="row-button" data-delivery={row.id} onClick={() => open(row.id)}>
         {row.event_name}

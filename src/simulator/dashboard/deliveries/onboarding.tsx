@@ -59,7 +59,7 @@ interface StepProps {
 
 function Step({ title, done = false, children }: StepProps) {
   return (
-    <li class={done ? 'stack done' : 'stack'}>
+    <li class={done ? 'done' : undefined}>
       <h3>
         {title}
         {done && <span class="visually-hidden"> (done)</span>}

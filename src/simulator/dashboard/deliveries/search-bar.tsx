@@ -15,24 +15,18 @@ interface SearchFieldProps {
 export function SearchField({ query, problems, find, input }: SearchFieldProps) {
   return (
     <search class="search stack">
-      <div class="search-field">
-        <Icon name="search" />
-        <input
-          ref={input}
-          type="search"
-          value={query}
-          aria-label="Search deliveries"
-          aria-describedby="search-help"
-          placeholder="Search, or status:failed event:transaction.*"
-          autocomplete="off"
-          spellcheck={false}
-          onInput={(event) => find(event.currentTarget.value)}
-          onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
-        />
-        <span aria-hidden="true">
-          <kbd>/</kbd>
-        </span>
-      </div>
+      <input
+        ref={input}
+        type="search"
+        value={query}
+        aria-label="Search deliveries"
+        aria-describedby="search-help"
+        placeholder="Search, or status:failed event:transaction.*"
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => find(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
+      />
       <p id="search-help" class={problems.length > 0 ? 'note problem' : 'note'} aria-live="polite">
         {problems.join(' ') || (
           <>
@@ -62,6 +56,7 @@ const GROUPS: readonly Group[] = [
 ];
 
 interface StatusFilterProps extends Pick<SearchFieldProps, 'query' | 'find'> {
+  /** What the search finds, of any status. */
   readonly rows: readonly Row[];
   readonly search: Search;
 }

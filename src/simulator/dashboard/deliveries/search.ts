@@ -54,6 +54,11 @@ export function matches({ tokens, words }: Search, row: Row): boolean {
   return words.every((word) => text.includes(word));
 }
 
+/** The search without its status filter. */
+export function anyStatus(search: Search): Search {
+  return { ...search, tokens: new Map([...search.tokens].filter(([key]) => key !== 'status')) };
+}
+
 /** The text with the status filter replaced; an empty list removes it. */
 export function withStatus(text: string, statuses: readonly DeliveryStatus[]): string {
   const others = text.split(/\s+/).filter((part) => part !== '' && !part.startsWith('status:'));

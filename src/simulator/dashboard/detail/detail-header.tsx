@@ -10,12 +10,14 @@ interface DetailHeaderProps {
   /** The row of the list, which is there first, or the whole delivery. */
   readonly delivery: Row | Delivery | undefined;
   readonly sandbox: boolean;
+  /** What the endpoint says it did with the event. */
+  readonly outcome: string | null | undefined;
   /** The attempt that is shown. */
   readonly attempt: number | undefined;
   readonly close: () => void;
 }
 
-export function DetailHeader({ id, delivery, sandbox, attempt, close }: DetailHeaderProps) {
+export function DetailHeader({ id, delivery, sandbox, outcome, attempt, close }: DetailHeaderProps) {
   return (
     <header class="stack">
       <div class="spread">
@@ -29,8 +31,14 @@ export function DetailHeader({ id, delivery, sandbox, attempt, close }: DetailHe
         <>
           <p class="cluster">
             <Status status={delivery.status} />
+            {outcome && <span class="muted">{outcome}</span>}
             {sandbox && <span class="tag">sandbox</span>}
             <span class="mono muted wrap">{delivery.url}</span>
+          </p>
+          <p class="cluster">
+            <span class="muted">Event</span>
+            <span class="mono wrap">{delivery.event_id}</span>
+            <CopyButton label="Copy event ID" text={delivery.event_id} look="quiet small" />
           </p>
           <DeliveryActions id={id} waiting={delivery.next_attempt_at !== null} attempt={attempt} />
         </>

@@ -35,6 +35,7 @@ export const Detail = memo(({ id, row, settings, close }: DetailProps) => {
         id={id}
         delivery={row ?? delivery}
         sandbox={sandbox}
+        outcome={attempts.at(-1)?.outcome}
         attempt={attempt?.number}
         close={close}
       />

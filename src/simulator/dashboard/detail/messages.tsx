@@ -4,6 +4,7 @@ import type { Attempt, Delivery, HeaderPair } from '../api/api.js';
 import { Button } from '../components/button.js';
 import { CopyButton } from '../components/copy-button.js';
 import { byteLength, formatBytes, showInvisible } from '../components/format.js';
+import { ResponseStatus } from '../components/status.js';
 
 export function RequestView({ attempt, delivery }: { attempt: Attempt; delivery: Delivery }) {
   const { method, url, headers, body } = attempt.request;
@@ -12,11 +13,9 @@ export function RequestView({ attempt, delivery }: { attempt: Attempt; delivery:
       <p class="mono wrap">
         <strong>{method}</strong> {url}
       </p>
+      <BodyView label="Request body" body={body} rawLabel="As sent" />
       <HeaderTable label="Request headers" headers={headers} />
-      <BodyView label="Request body" body={body} />
       <dl class="ids">
-        <dt class="note">Event</dt>
-        <dd class="mono wrap">{delivery.event_id}</dd>
         <dt class="note">Delivery</dt>
         <dd class="mono wrap">{delivery.id}</dd>
         <dt class="note">Webhook</dt>
@@ -26,7 +25,7 @@ export function RequestView({ attempt, delivery }: { attempt: Attempt; delivery:
   );
 }
 
-export function ResponseView({ attempt: { response, error } }: { attempt: Attempt }) {
+export function ResponseView({ attempt: { response, error, outcome } }: { attempt: Attempt }) {
   if (!response) {
     return (
       <p class="wrap">
@@ -36,17 +35,17 @@ export function ResponseView({ attempt: { response, error } }: { attempt: Attemp
   }
   return (
     <>
-      <p class="mono">
-        <strong>{response.status}</strong>
+      <p>
+        <ResponseStatus status={response.status} error={undefined} outcome={outcome} />
       </p>
-      <HeaderTable label="Response headers" headers={response.headers} />
-      <BodyView label="Response body" body={response.body} />
+      <BodyView label="Response body" body={response.body} rawLabel="As received" />
       {response.body_truncated && (
         <p class="note">
           The body is incomplete. The simulator keeps the first 64 KiB, and the connection may have closed
           earlier.
         </p>
       )}
+      <HeaderTable label="Response headers" headers={response.headers} />
     </>
   );
 }
@@ -69,8 +68,15 @@ function HeaderTable({ label, headers }: { label: string; headers: readonly Head
   );
 }
 
-/** JSON is shown with line breaks, or as it was sent. */
-function BodyView({ label, body }: { label: string; body: string }) {
+interface BodyViewProps {
+  readonly label: string;
+  readonly body: string;
+  /** What the button says that shows the text without added line breaks. */
+  readonly rawLabel: string;
+}
+
+/** JSON is shown with line breaks, until the button shows its own. */
+function BodyView({ label, body, rawLabel }: BodyViewProps) {
   const formatted = useMemo(() => formatJson(body), [body]);
   const [raw, setRaw] = useState(false);
   if (body === '') return <p class="note">{label}: empty</p>;
@@ -81,7 +87,7 @@ function BodyView({ label, body }: { label: string; body: string }) {
         <span class="toolbar">
           {formatted !== undefined && formatted !== body && (
             <Button look="quiet small" aria-pressed={raw} act={() => setRaw(!raw)}>
-              Raw
+              {rawLabel}
             </Button>
           )}
           <CopyButton label="Copy" text={body} look="quiet small" />

@@ -50,7 +50,7 @@ interface StepProps {
 
 function Step({ title, result, children }: StepProps) {
   return (
-    <li class="stack">
+    <li>
       <h3>{title}</h3>
       <p class="muted">{children}</p>
       {result !== undefined && <code class="code-block digest wrap">{result}</code>}

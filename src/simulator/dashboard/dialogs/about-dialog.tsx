@@ -10,26 +10,17 @@ export function AboutDialog({ settings, closed }: { settings: Settings; closed: 
         The simulator sends what the service documents. Where the documentation says nothing, it makes a
         choice of its own. Do not rely on these choices in production.
       </p>
-      <table class="about">
-        <thead>
-          <tr class="note">
-            <th scope="col">Subject</th>
-            <th scope="col">Documented</th>
-            <th scope="col">Our choice</th>
-          </tr>
-        </thead>
-        <tbody>
-          {documentedRows(settings).map(({ subject, documented, ours }) => (
-            <tr key={subject}>
-              <th scope="row">
-                <b>{subject}</b>
-              </th>
-              <td>{documented}</td>
-              <td>{ours}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {documentedRows(settings).map(({ subject, documented, ours }) => (
+        <section key={subject}>
+          <h3>{subject}</h3>
+          <p>
+            <span class="muted">Documented:</span> {documented}
+          </p>
+          <p>
+            <span class="muted">Our choice:</span> {ours}
+          </p>
+        </section>
+      ))}
       <p class="note">
         {settings.state
           ? 'The state is saved in the state file.'

@@ -1,7 +1,6 @@
 // A panel of the sidebar, which folds.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { Icon } from '../components/icon.js';
 
 interface PanelProps {
   readonly title: string;
@@ -16,10 +15,8 @@ export function Panel({ title, id, count = 0, children }: PanelProps) {
   const [startsOpen] = useState(() => !matchMedia('(width <= 60rem)').matches);
   return (
     <details class="panel" id={id} open={startsOpen}>
-      <summary class="cluster">
-        <h2>{title}</h2>
-        {count > 0 && <span class="note">{count}</span>}
-        <Icon name="chevron" />
+      <summary>
+        <h2>{title}</h2> {count > 0 && <span class="note">{count}</span>}
       </summary>
       <div class="panel-body stack">{children}</div>
     </details>

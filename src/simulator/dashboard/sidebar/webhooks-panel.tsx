@@ -13,35 +13,23 @@ import { WebhookForm } from './webhook-form.js';
 /** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
 export const RowsContext = createContext<readonly Row[]>([]);
 
-interface WebhooksPanelProps {
-  readonly webhooks: readonly Webhook[];
-  readonly eventNames: readonly string[];
-}
-
-export function WebhooksPanel({ webhooks, eventNames }: WebhooksPanelProps) {
+export function WebhooksPanel({ webhooks }: { webhooks: readonly Webhook[] }) {
   return (
     <Panel title="Webhooks" id="webhooks" count={webhooks.length}>
       {webhooks.length === 0 && <p class="note">No webhooks yet. Register one to receive events.</p>}
       <ul class="stack">
         {webhooks.map((webhook) => (
-          <WebhookItem key={webhook.id} webhook={webhook} eventNames={eventNames} />
+          <WebhookItem key={webhook.id} webhook={webhook} />
         ))}
       </ul>
       <DialogButton title="Register webhook" text="Register webhook" icon="plus">
-        {(close) => (
-          <WebhookForm eventNames={eventNames} save={api.createWebhook} verb="Register" close={close} />
-        )}
+        {(close) => <WebhookForm save={api.createWebhook} verb="Register" close={close} />}
       </DialogButton>
     </Panel>
   );
 }
 
-interface WebhookItemProps {
-  readonly webhook: Webhook;
-  readonly eventNames: readonly string[];
-}
-
-function WebhookItem({ webhook, eventNames }: WebhookItemProps) {
+function WebhookItem({ webhook }: { webhook: Webhook }) {
   const { id, url, events, paused } = webhook;
   const save = api.updateWebhook.bind(api, id);
   const pause = paused ? 'Resume' : 'Pause';
@@ -54,9 +42,7 @@ function WebhookItem({ webhook, eventNames }: WebhookItemProps) {
       <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
-          {(close) => (
-            <WebhookForm webhook={webhook} eventNames={eventNames} save={save} verb="Save" close={close} />
-          )}
+          {(close) => <WebhookForm webhook={webhook} save={save} verb="Save" close={close} />}
         </DialogButton>
         <Button look="small quiet" label={`${pause} ${url}`} act={() => save({ paused: !paused })}>
           {pause}
