@@ -10,10 +10,7 @@ const license = fileURLToPath(new URL('../../node_modules/preact/LICENSE', impor
 /** @param {string} folder where `index.html`, `dashboard.js` and `dashboard.css` go */
 export function buildDashboard(folder) {
   const { outputFiles } = buildSync({
-    entryPoints: [
-      { in: `${source}main.tsx`, out: 'dashboard' },
-      { in: `${source}styles/dashboard.css`, out: 'dashboard' },
-    ],
+    entryPoints: [{ in: `${source}main.tsx`, out: 'dashboard' }],
     outdir: folder,
     write: false,
     bundle: true,

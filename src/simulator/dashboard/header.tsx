@@ -22,28 +22,18 @@ export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
   const [theme, nextTheme] = useTheme();
   return (
     <header class="page-head cluster">
-      <h1 class="cluster">
-        <svg class="logo" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
-          <rect width="32" height="32" rx="8" fill="currentColor" />
-          <path
-            d="M8 16h10m-4-5 5 5-5 5M23 9v14"
-            fill="none"
-            stroke="#fff"
-            stroke-width="2.5"
-            stroke-linecap="round"
-            stroke-linejoin="round"
-          />
-        </svg>
-        Webhook simulator
-      </h1>
-      <ConnectionStatus connection={connection} />
+      <h1>Webhook simulator</h1>
+      <p class={connection === 'lost' ? 'cluster problem' : 'cluster muted'} role="status">
+        <Icon name={connection === 'live' ? 'delivered' : 'pending'} />
+        {CONNECTION_LABELS[connection]}
+      </p>
       {stateError && (
         <p class="problem" role="alert">
           The state file cannot be written: {stateError}
         </p>
       )}
       <div class="toolbar">
-        <Button look="quiet" icon="theme" act={nextTheme}>
+        <Button look="quiet" act={nextTheme}>
           Theme: {theme}
         </Button>
         <Button look="quiet" act={() => show('shortcuts')}>
@@ -56,18 +46,6 @@ export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
     </header>
   );
 });
-
-function ConnectionStatus({ connection }: Pick<HeaderProps, 'connection'>) {
-  const live = connection === 'live';
-  return (
-    <p class={connection === 'lost' ? 'cluster note problem' : 'cluster note'} role="status">
-      <span class={live ? 'tone-delivered' : ''}>
-        <Icon name={live ? 'dot' : 'ring'} />
-      </span>
-      {CONNECTION_LABELS[connection]}
-    </p>
-  );
-}
 
 type Theme = 'auto' | 'light' | 'dark';
 

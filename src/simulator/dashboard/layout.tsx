@@ -3,15 +3,15 @@ import { memo } from 'preact/compat';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { FaultKind } from './api/api.js';
 import type { State } from './api/state.js';
-import { focusDelivery, focusDetail, focusTrigger } from './components/focus.js';
+import { focus, focusDelivery } from './components/focus.js';
 import { useShortcuts } from './components/shortcuts.js';
 import { Deliveries } from './deliveries/deliveries.js';
 import { Onboarding } from './deliveries/onboarding.js';
 import { Detail } from './detail/detail.js';
 import { formatRoute, type Navigate, parseRoute, type Route } from './route.js';
 import { FaultBanner, FaultsPanel } from './sidebar/faults.js';
-import { TriggerPanel } from './sidebar/trigger-panel.js';
-import { RowsContext, WebhooksPanel } from './sidebar/webhooks-panel.js';
+import { TriggerPanel } from './sidebar/trigger.js';
+import { RowsContext, WebhooksPanel } from './sidebar/webhooks.js';
 
 export function Layout({ state }: { state: State }) {
   const [route, navigate] = useRoute();
@@ -20,7 +20,7 @@ export function Layout({ state }: { state: State }) {
   const open = useCallback(
     (id: string) => {
       navigate({ delivery: id });
-      requestAnimationFrame(focusDetail);
+      requestAnimationFrame(() => focus('#detail-title'));
     },
     [navigate],
   );
@@ -28,7 +28,7 @@ export function Layout({ state }: { state: State }) {
     navigate({ delivery: undefined });
     if (selected) requestAnimationFrame(() => focusDelivery(selected));
   }, [navigate, selected]);
-  useShortcuts({ n: focusTrigger, ...(selected && { Escape: close }) });
+  useShortcuts({ n: composeEvent, ...(selected && { Escape: close }) });
   const row = rows.find(({ id }) => id === selected);
   return (
     <div class={selected ? 'columns with-detail' : 'columns'}>
@@ -48,6 +48,11 @@ export function Layout({ state }: { state: State }) {
       </main>
     </div>
   );
+}
+
+function composeEvent(): void {
+  document.querySelector('#trigger')?.setAttribute('open', '');
+  focus('#trigger input');
 }
 
 /** Reload, links and the back button keep the route. Only opening a delivery adds an entry to the history. */

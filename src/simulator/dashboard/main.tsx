@@ -3,19 +3,25 @@ import { render } from 'preact';
 import { useCallback, useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { announcement } from './api/announcement.js';
 import { initialState, reduce, type State } from './api/state.js';
-import { subscribe } from './api/stream.js';
+import { follow } from './api/stream.js';
 import { CloseButton, NoticeContext } from './components/button.js';
 import { ClockProvider } from './components/retry-countdown.js';
 import { ShortcutsDialog, useShortcuts } from './components/shortcuts.js';
 import { AboutDialog } from './dialogs/about-dialog.js';
 import { Header } from './header.js';
 import { Layout } from './layout.js';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/components.css';
+import './styles/layout.css';
+import './styles/deliveries.css';
+import './styles/detail.css';
 
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);
   const [dialog, show] = useState<'about' | 'shortcuts'>();
   const [notice, setNotice] = useState<string>();
-  useEffect(() => subscribe(dispatch), []);
+  useEffect(() => follow(dispatch), []);
   useShortcuts({ '?': () => show('shortcuts') });
   const hide = useCallback(() => show(undefined), []);
   const { settings, skew, rows, loaded, connection } = state;

@@ -1,7 +1,7 @@
 // A button that runs an action, once at a time, and reports its failure in the notice of the page.
 import { type ComponentProps, createContext } from 'preact';
 import { useContext, useRef } from 'preact/hooks';
-import { Icon, type IconName } from './icon.js';
+import { Icon } from './icon.js';
 
 export const NoticeContext = createContext<(text: string | undefined) => void>(() => {});
 
@@ -25,27 +25,28 @@ export function useAction<Given extends unknown[]>(
   };
 }
 
-interface ButtonProps
-  extends Omit<ComponentProps<'button'>, 'action' | 'class' | 'icon' | 'label' | 'onClick'> {
+interface ButtonProps extends Omit<ComponentProps<'button'>, 'class' | 'label' | 'onClick'> {
   readonly act: () => unknown;
   /** `primary`, `quiet`, `small`. */
   readonly look?: string;
-  readonly icon?: IconName;
   /** Its name for assistive technology, where the text is not enough. */
   readonly label?: string | undefined;
 }
 
 /** Not disabled while it runs: that would take the focus away from someone who uses the keyboard. */
-export function Button({ act, look = '', icon, label, children, ...attributes }: ButtonProps) {
+export function Button({ act, look = '', label, children, ...attributes }: ButtonProps) {
   const run = useAction(act);
   return (
     <button type="button" {...attributes} class={`button ${look}`} aria-label={label} onClick={() => run()}>
-      {icon && <Icon name={icon} />}
       {children}
     </button>
   );
 }
 
 export function CloseButton({ label, close }: { label: string; close: () => void }) {
-  return <Button look="quiet small" icon="close" label={label} act={close} />;
+  return (
+    <Button look="quiet small" label={label} act={close}>
+      <Icon name="close" />
+    </Button>
+  );
 }

@@ -42,7 +42,7 @@ export function CopyButton({ text, label, look = '' }: CopyButtonProps) {
       </span>
       {manual !== undefined && (
         <Dialog title="Copy manually" closed={() => setManual(undefined)}>
-          <textarea class="code-input mono" readOnly rows={8} value={manual} aria-label={label} />
+          <textarea class="mono" readOnly rows={8} value={manual} aria-label={label} />
         </Dialog>
       )}
     </>

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton } from './button.js';
-import type { IconName } from './icon.js';
 
 interface DialogProps {
   readonly title: string;
@@ -32,7 +31,6 @@ export function Dialog({ title, closed, children }: DialogProps) {
 interface DialogButtonProps extends Omit<DialogProps, 'closed'> {
   readonly text: string;
   readonly look?: string;
-  readonly icon?: IconName;
   readonly label?: string;
 }
 

@@ -34,22 +34,19 @@ export function faultEffect(kind: string): string | undefined {
   return effects.get(kind);
 }
 
-const EXPECT_401 = 'Your endpoint should answer 401.';
-const SIGNATURE_EFFECTS: ReadonlyMap<FaultKind, string> = new Map([
-  ['wrong_key', `A different key made this signature. ${EXPECT_401}`],
-  ['missing_signature', `The signature was left out. ${EXPECT_401}`],
-  ['uppercase_signature', `The signature is in upper case. ${EXPECT_401}`],
-  ['tamper_body', `The body was changed after it was signed. ${EXPECT_401}`],
-  [
-    'reserialize_body',
-    `The body was parsed and serialized again after it was signed: the same JSON, different bytes. ${EXPECT_401}`,
-  ],
-  ['truncate_body', 'The body stops in the middle. The signature covers the whole body.'],
-  ['reset_connection', 'The connection was reset. The signature covers the whole body.'],
+const REFUSED: ReadonlySet<FaultKind> = new Set([
+  'wrong_key',
+  'missing_signature',
+  'uppercase_signature',
+  'tamper_body',
+  'reserialize_body',
 ]);
+const INCOMPLETE: ReadonlySet<FaultKind> = new Set(['truncate_body', 'reset_connection']);
 
 /** For a fault that touches the signature or the bytes that it covers. */
 export function signatureEffect(kind: FaultKind | null): string | undefined {
-  const effect = kind === null ? undefined : SIGNATURE_EFFECTS.get(kind);
-  return effect && `Injected fault: ${kind}. ${effect}`;
+  if (kind === null) return undefined;
+  const found = `Injected fault: ${kind}. ${EFFECTS[kind]}`;
+  if (REFUSED.has(kind)) return `${found} Your endpoint should answer 401.`;
+  return INCOMPLETE.has(kind) ? `${found} The signature covers the whole body.` : undefined;
 }

@@ -1,4 +1,8 @@
-// Moves the focus to a part of the page.
+// Moves the focus to a part of the page, for when the focused element disappears or another one opens.
+
+export function focus(selector: string): void {
+  document.querySelector<HTMLElement>(selector)?.focus();
+}
 
 /** The id of the delivery whose row has the focus. */
 export function focusedDelivery(): string | undefined {
@@ -8,31 +12,4 @@ export function focusedDelivery(): string | undefined {
 
 export function focusDelivery(id: string): void {
   focus(`[data-delivery="${CSS.escape(id)}"]`);
-}
-
-/** For when the focused element of the main part disappears. */
-export function focusMain(): void {
-  focus('#main');
-}
-
-/** The id of the heading that {@link focusDetail} moves the focus to. */
-export const DETAIL_TITLE = 'detail-title';
-
-export function focusDetail(): void {
-  focus(`#${DETAIL_TITLE}`);
-}
-
-/** Opens the panel and moves the focus to its first field. */
-export function focusTrigger(): void {
-  document.querySelector('#trigger')?.setAttribute('open', '');
-  focus('#trigger input');
-}
-
-/** For when the focused element of a panel disappears. */
-export function focusPanel(id: 'webhooks' | 'faults'): void {
-  focus(`#${id} > summary`);
-}
-
-function focus(selector: string): void {
-  document.querySelector<HTMLElement>(selector)?.focus();
 }

@@ -1,7 +1,6 @@
 // The empty state: three steps to the first delivery, each done on this page.
-import type { ComponentChildren } from 'preact';
 import { api, type Sample, type Webhook } from '../api/api.js';
-import { focusMain } from '../components/focus.js';
+import { focus } from '../components/focus.js';
 import { Field, Form } from '../components/form.js';
 import { shortUrl } from '../components/format.js';
 
@@ -27,14 +26,16 @@ export function Onboarding({ webhooks: [webhook], samples: [sample] }: Onboardin
       <h2 id="onboarding-title">No deliveries yet</h2>
       <p class="muted">Three steps to your first signed webhook. Nothing leaves this machine.</p>
       <ol class="steps">
-        <Step title="Start your endpoint">
+        <li>
+          <h3>Start your endpoint</h3>
           <p class="muted">
             Set <code>SERVICE_PRIVATE_KEY</code> to the private key that the simulator printed when it
             started. A minimal endpoint:
           </p>
           <pre class="code-block">{RECEIVER}</pre>
-        </Step>
-        <Step title="Register a webhook" done={webhook !== undefined}>
+        </li>
+        <li class={webhook && 'done'}>
+          <h3>Register a webhook</h3>
           {webhook ? (
             <p class="muted">
               <span class="mono wrap">{shortUrl(webhook.url)}</span> is registered.
@@ -42,30 +43,13 @@ export function Onboarding({ webhooks: [webhook], samples: [sample] }: Onboardin
           ) : (
             <FirstWebhook />
           )}
-        </Step>
-        <Step title="Trigger an event">
+        </li>
+        <li>
+          <h3>Trigger an event</h3>
           <FirstEvent sample={sample} ready={webhook !== undefined} />
-        </Step>
+        </li>
       </ol>
     </section>
-  );
-}
-
-interface StepProps {
-  readonly title: string;
-  readonly done?: boolean;
-  readonly children: ComponentChildren;
-}
-
-function Step({ title, done = false, children }: StepProps) {
-  return (
-    <li class={done ? 'done' : undefined}>
-      <h3>
-        {title}
-        {done && <span class="visually-hidden"> (done)</span>}
-      </h3>
-      {children}
-    </li>
   );
 }
 
@@ -73,7 +57,7 @@ function Step({ title, done = false, children }: StepProps) {
 function FirstWebhook() {
   const register = async (values: FormData) => {
     await api.createWebhook({ url: String(values.get('url')).trim() });
-    focusMain();
+    focus('#main');
   };
   return (
     <Form verb="Register" submit={register}>
@@ -94,7 +78,7 @@ function FirstEvent({ sample, ready }: { sample: Sample | undefined; ready: bool
   const trigger = async () => {
     if (!sample) return;
     await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });
-    focusMain();
+    focus('#main');
   };
   return (
     <Form verb={`Trigger ${sample?.event_name ?? 'an event'}`} submit={trigger} disabled={!ready || !sample}>

@@ -2,7 +2,7 @@
 import { api, type Delivery, type Row } from '../api/api.js';
 import { Button, CloseButton } from '../components/button.js';
 import { CopyButton } from '../components/copy-button.js';
-import { DETAIL_TITLE, focusDetail } from '../components/focus.js';
+import { focus } from '../components/focus.js';
 import { STATUS_LABELS, Status } from '../components/status.js';
 
 interface DetailHeaderProps {
@@ -21,7 +21,7 @@ export function DetailHeader({ id, delivery, sandbox, outcome, attempt, close }:
   return (
     <header class="stack">
       <div class="spread">
-        <h2 class="wrap" id={DETAIL_TITLE} tabIndex={-1}>
+        <h2 class="wrap" id="detail-title" tabIndex={-1}>
           {delivery?.event_name ?? 'Delivery'}
           {delivery && <span class="visually-hidden">, {STATUS_LABELS[delivery.status]}</span>}
         </h2>
@@ -57,7 +57,7 @@ interface DeliveryActionsProps {
 function DeliveryActions({ id, waiting, attempt }: DeliveryActionsProps) {
   // Both buttons disappear with the scheduled attempt. The heading tells the new status.
   const end = (action: (id: string) => Promise<unknown>) => {
-    focusDetail();
+    focus('#detail-title');
     return action(id);
   };
   return (

@@ -2,7 +2,6 @@
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, type Attempt, api, type Delivery, type Row, type Settings } from '../api/api.js';
-import { DETAIL_TITLE } from '../components/focus.js';
 import { Icon } from '../components/icon.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { Attempts } from './attempts.js';
@@ -30,7 +29,7 @@ export const Detail = memo(({ id, row, settings, close }: DetailProps) => {
   const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1);
   const sandbox = row?.sandbox ?? false;
   return (
-    <section class="detail stack" aria-labelledby={DETAIL_TITLE}>
+    <section class="detail stack" aria-labelledby="detail-title">
       <DetailHeader
         id={id}
         delivery={row ?? delivery}

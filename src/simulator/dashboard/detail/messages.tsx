@@ -15,12 +15,10 @@ export function RequestView({ attempt, delivery }: { attempt: Attempt; delivery:
       </p>
       <BodyView label="Request body" body={body} rawLabel="As sent" />
       <HeaderTable label="Request headers" headers={headers} />
-      <dl class="ids">
-        <dt class="note">Delivery</dt>
-        <dd class="mono wrap">{delivery.id}</dd>
-        <dt class="note">Webhook</dt>
-        <dd class="mono wrap">{delivery.webhook_id}</dd>
-      </dl>
+      <p class="note wrap">
+        Delivery <span class="mono">{delivery.id}</span> to webhook{' '}
+        <span class="mono">{delivery.webhook_id}</span>
+      </p>
     </>
   );
 }

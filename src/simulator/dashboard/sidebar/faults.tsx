@@ -5,7 +5,7 @@ import { api, type Fault, type FaultKind, type FaultRule, type Webhook } from '.
 import { Button } from '../components/button.js';
 import { DialogButton } from '../components/dialog.js';
 import { faultEffect, faultText } from '../components/fault-text.js';
-import { focusMain, focusPanel } from '../components/focus.js';
+import { focus } from '../components/focus.js';
 import { Field, Form } from '../components/form.js';
 import { shortUrl } from '../components/format.js';
 import { Icon } from '../components/icon.js';
@@ -21,7 +21,7 @@ export const FaultBanner = memo(({ faults, webhooks }: FaultsProps) => {
   if (!first) return null;
   const removeAll = async () => {
     await api.removeFaults();
-    focusMain();
+    focus('#main');
   };
   return (
     <div class="fault-banner cluster tone-fault" role="status">
@@ -44,7 +44,7 @@ interface FaultsPanelProps extends FaultsProps {
 export function FaultsPanel({ faults, webhooks, faultKinds }: FaultsPanelProps) {
   const remove = async (id: string) => {
     await api.removeFault(id);
-    focusPanel('faults');
+    focus('#faults > summary');
   };
   return (
     <Panel title="Faults" id="faults" count={faults.length}>
@@ -59,7 +59,7 @@ export function FaultsPanel({ faults, webhooks, faultKinds }: FaultsPanelProps) 
           </li>
         ))}
       </ul>
-      <DialogButton title="Add fault" text="Add fault" icon="plus">
+      <DialogButton title="Add fault" text="Add fault">
         {(close) => <FaultForm faultKinds={faultKinds} webhooks={webhooks} close={close} />}
       </DialogButton>
     </Panel>

@@ -1,14 +1,13 @@
-// The registered webhooks, what can be done with each, and the button that registers another.
+// The registered webhooks, what can be done with each, and the form that registers or changes one.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { api, type Row, type Webhook } from '../api/api.js';
+import { api, type Row, type Webhook, type WebhookFields } from '../api/api.js';
 import { Button } from '../components/button.js';
 import { DialogButton } from '../components/dialog.js';
-import { focusPanel } from '../components/focus.js';
-import { Form } from '../components/form.js';
+import { focus } from '../components/focus.js';
+import { Field, Form } from '../components/form.js';
 import { shortUrl } from '../components/format.js';
 import { Panel } from './panel.js';
-import { WebhookForm } from './webhook-form.js';
 
 /** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
 export const RowsContext = createContext<readonly Row[]>([]);
@@ -22,7 +21,7 @@ export function WebhooksPanel({ webhooks }: { webhooks: readonly Webhook[] }) {
           <WebhookItem key={webhook.id} webhook={webhook} />
         ))}
       </ul>
-      <DialogButton title="Register webhook" text="Register webhook" icon="plus">
+      <DialogButton title="Register webhook" text="Register webhook">
         {(close) => <WebhookForm save={api.createWebhook} verb="Register" close={close} />}
       </DialogButton>
     </Panel>
@@ -34,7 +33,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
   const save = api.updateWebhook.bind(api, id);
   const pause = paused ? 'Resume' : 'Pause';
   return (
-    <li class="webhook card">
+    <li class="card">
       <p class="spread">
         <strong class="mono wrap">{shortUrl(url)}</strong>
         {paused && <span class="tag">paused</span>}
@@ -55,6 +54,47 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
   );
 }
 
+interface WebhookFormProps {
+  /** The webhook to change; a new one when left out. */
+  readonly webhook?: Webhook;
+  readonly save: (fields: WebhookFields) => Promise<unknown>;
+  readonly verb: string;
+  readonly close: () => void;
+}
+
+function WebhookForm({ webhook, save, verb, close }: WebhookFormProps) {
+  const { url = '', events = [] } = webhook ?? {};
+  const submit = async (values: FormData) => {
+    const chosen = String(values.get('events'))
+      .split(/[\s,]+/)
+      .filter(Boolean);
+    await save({ url: String(values.get('url')).trim(), events: chosen.length > 0 ? chosen : ['*'] });
+    close();
+  };
+  return (
+    <Form verb={verb} submit={submit} cancel={close}>
+      <Field
+        label="URL"
+        name="url"
+        type="url"
+        class="mono"
+        required
+        autofocus
+        placeholder="http://localhost:3000/hooks"
+        defaultValue={url}
+      />
+      <Field
+        label="Events"
+        name="events"
+        class="mono"
+        placeholder="all, or transaction.paid, refund.*"
+        hint="Names or patterns, separated by commas. Leave it empty for all events."
+        defaultValue={events.includes('*') ? '' : events.join(', ')}
+      />
+    </Form>
+  );
+}
+
 function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => void }) {
   const { id, url } = webhook;
   const retries = useContext(RowsContext).filter(
@@ -63,7 +103,7 @@ function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => voi
   const remove = async () => {
     await api.deleteWebhook(id);
     close();
-    focusPanel('webhooks');
+    focus('#webhooks > summary');
   };
   return (
     <Form verb="Delete" submit={remove} cancel={close} cancelVerb="Keep">

@@ -1,11 +1,14 @@
 // Triggers an event: its name, its payload, how many, and with which fault.
 import { useMemo, useState } from 'preact/hooks';
 import { api, type FaultKind, type Sample, type TriggerResult } from '../api/api.js';
+import { Button } from '../components/button.js';
+import { DialogButton } from '../components/dialog.js';
 import { faultEffect } from '../components/fault-text.js';
 import { Field, Form } from '../components/form.js';
-import { checkPayload } from './check-payload.js';
+import { byteLength, formatBytes } from '../components/format.js';
+import { Icon } from '../components/icon.js';
+import { checkPayload, type PayloadCheck } from './check-payload.js';
 import { Panel } from './panel.js';
-import { PayloadEditor } from './payload-editor.js';
 
 interface TriggerPanelProps {
   readonly samples: readonly Sample[];
@@ -80,6 +83,61 @@ function usePayload(name: string, samples: readonly Sample[]) {
   const text = edited ?? JSON.stringify(sample ?? {}, null, 2);
   const check = useMemo(() => checkPayload(text, sample), [text, sample]);
   return { text, check, edit };
+}
+
+interface PayloadEditorProps {
+  readonly text: string;
+  readonly check: PayloadCheck;
+  /** Undefined is the sample of the event. */
+  readonly edit: (text: string | undefined) => void;
+}
+
+/** Whether the payload is valid, and a dialog that edits it and checks it with each key. */
+function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
+  return (
+    <div class="field stack">
+      <span class="label">Payload</span>
+      <CheckResult text={text} check={check} />
+      <DialogButton title="Edit payload" text="Edit payload">
+        {(close) => (
+          <>
+            <Field
+              label="Payload"
+              name="payload"
+              class="mono"
+              rows={24}
+              autofocus
+              invalid={!check.valid}
+              hint={<CheckResult text={text} check={check} />}
+              value={text}
+              change={edit}
+            />
+            <p class="cluster">
+              <Button look="primary" act={close}>
+                Done
+              </Button>
+              <Button look="quiet" act={() => edit(undefined)}>
+                Reset to sample
+              </Button>
+            </p>
+          </>
+        )}
+      </DialogButton>
+    </div>
+  );
+}
+
+function CheckResult({ text, check }: Pick<PayloadEditorProps, 'text' | 'check'>) {
+  const tone = check.valid ? 'delivered' : 'failed';
+  return (
+    <span class={`payload-check note tone-${tone}`} role="status">
+      <Icon name={tone} />
+      <span class="wrap">
+        {check.valid ? `Valid JSON, ${formatBytes(byteLength(text))}` : check.problem}
+        {check.valid && check.difference && `. Differs from the sample: ${check.difference}`}
+      </span>
+    </span>
+  );
 }
 
 function describe({ data: { events, deliveries }, message }: TriggerResult): string {
