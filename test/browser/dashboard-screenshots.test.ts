@@ -16,7 +16,7 @@ async function shoot(colorScheme: 'light' | 'dark', file: string): Promise<void>
   const viewport = { width: WIDTH, height: HEIGHT };
   const { page } = await openPage(await scene(), '', { colorScheme, viewport });
   await page.locator('tr.row').filter({ hasText: 'Retrying' }).first().locator('.row-button').click();
-  await page.locator('.body-frame').waitFor();
+  await page.locator('.code-block').waitFor();
   const { stdout, status } = spawnSync('pngquant', ['--speed', '1', '256', '-'], {
     input: await page.screenshot(),
   });

@@ -8,11 +8,13 @@ const SHOWN_MS = 2_000;
 interface CopyButtonProps {
   readonly text: string | (() => Promise<string>);
   readonly label: string;
+  /** What it copies, for assistive technology. */
+  readonly name?: string;
   readonly look?: string;
 }
 
 /** Both texts have their place, so that nothing moves when one replaces the other. */
-export function CopyButton({ text, label, look = '' }: CopyButtonProps) {
+export function CopyButton({ text, label, name = label, look = '' }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const [manual, setManual] = useState<string>();
   useEffect(() => {
@@ -31,7 +33,7 @@ export function CopyButton({ text, label, look = '' }: CopyButtonProps) {
   };
   return (
     <>
-      <Button look={look} act={copy}>
+      <Button look={look} label={copied ? 'Copied' : name} act={copy}>
         <span class="swap">
           <span class={copied ? 'hidden' : undefined}>{label}</span>
           <span class={copied ? undefined : 'hidden'}>Copied</span>
@@ -42,7 +44,7 @@ export function CopyButton({ text, label, look = '' }: CopyButtonProps) {
       </span>
       {manual !== undefined && (
         <Dialog title="Copy manually" closed={() => setManual(undefined)}>
-          <textarea class="mono" readOnly rows={8} value={manual} aria-label={label} />
+          <textarea class="mono" readOnly rows={8} value={manual} aria-label={name} />
         </Dialog>
       )}
     </>

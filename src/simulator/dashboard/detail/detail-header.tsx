@@ -38,7 +38,7 @@ export function DetailHeader({ id, delivery, sandbox, outcome, attempt, close }:
           <p class="cluster">
             <span class="muted">Event</span>
             <span class="mono wrap">{delivery.event_id}</span>
-            <CopyButton label="Copy event ID" text={delivery.event_id} look="quiet small" />
+            <CopyButton label="Copy" name="Copy event ID" text={delivery.event_id} look="quiet small" />
           </p>
           <DeliveryActions id={id} waiting={delivery.next_attempt_at !== null} attempt={attempt} />
         </>
@@ -69,11 +69,7 @@ function DeliveryActions({ id, waiting, attempt }: DeliveryActionsProps) {
       )}
       <Button act={() => api.resend(id)}>Resend</Button>
       {attempt !== undefined && <CopyButton label="Copy as curl" text={() => api.curl(id, attempt)} />}
-      {waiting && (
-        <Button look="quiet" act={() => end(api.cancel)}>
-          Cancel retries
-        </Button>
-      )}
+      {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}
     </div>
   );
 }
