@@ -1,5 +1,5 @@
 // `deliveries …`: what the simulator recorded, and sending it again.
-import { deliveryStatuses } from '../simulator/delivery/simulated-delivery.js';
+import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import type { Attempt, Delivery } from '../simulator.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
