@@ -109,8 +109,10 @@ class Call implements HandlerReport {
   begin(): void {
     const { dispatch, rules } = this.#round;
     const { rememberedAs } = this.#handler;
-    if (rememberedAs !== undefined && dispatch.attempt.finished.includes(rememberedAs))
-      return this.#settle('skipped');
+    if (rememberedAs !== undefined && dispatch.attempt.finished.includes(rememberedAs)) {
+      this.#settle('skipped');
+      return;
+    }
     if (rules.reports) this.#startedAt = performance.now();
     try {
       const result = run(this.#handler, this.#round, this.#run.context(dispatch.attempt));
@@ -124,9 +126,12 @@ class Call implements HandlerReport {
 
   readonly #returned = (): void => {
     const { rememberedAs } = this.#handler;
-    if (this.#run.mayHaveGivenUp) return this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP);
-    if (rememberedAs !== undefined) this.#round.finished = [...this.#round.finished, rememberedAs];
-    this.#settle('fulfilled');
+    if (this.#run.mayHaveGivenUp) {
+      this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP);
+    } else {
+      if (rememberedAs !== undefined) this.#round.finished = [...this.#round.finished, rememberedAs];
+      this.#settle('fulfilled');
+    }
   };
 
   readonly #threw = (error: unknown): void => {
