@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBlocks } from './setup/markdown.js';
-import { freePort, node, ROOT, type Running, shell, start } from './setup/shell.js';
+import { freePort } from './setup/ports.js';
+import { node, ROOT, type Running, shell, start } from './setup/shell.js';
 
 const { exports: DECLARED, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 

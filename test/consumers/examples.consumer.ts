@@ -3,8 +3,9 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { freePort } from '../setup/ports.js';
 import { type Command, commandsOf, installs } from '../setup/readme.js';
-import { freePort, ROOT, type Running, shell, startUntil } from '../setup/shell.js';
+import { ROOT, type Running, shell, startUntil } from '../setup/shell.js';
 import { INSTALLED_ONLY, packedInto, QUICKLY } from './consumer.js';
 
 const EXAMPLES = readdirSync(join(ROOT, 'examples'));

@@ -6,8 +6,9 @@ import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { codeBlocks } from '../setup/markdown.js';
+import { freePort } from '../setup/ports.js';
 import { openSocket, wire } from '../setup/raw-socket.js';
-import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
+import { ROOT, type Running, startUntil } from '../setup/shell.js';
 
 const folder = join(ROOT, '.scratch/deploying');
 const privateKey = 'pri_deploying';

@@ -7,7 +7,8 @@ import { fixtures } from 'payment-webhooks/testing';
 import { delivery, KEY } from '../setup/delivery.js';
 import { send, startEndpoint } from '../setup/endpoint.js';
 import { codeBlocks } from '../setup/markdown.js';
-import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
+import { freePort } from '../setup/ports.js';
+import { ROOT, type Running, startUntil } from '../setup/shell.js';
 import { gate, until } from '../setup/waiting.js';
 
 const folder = join(ROOT, '.scratch/security');

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freePort } from '../setup/ports.js';
 import { commandsOf } from '../setup/readme.js';
-import { freePort, ROOT, type Running, shell, startUntil } from '../setup/shell.js';
+import { ROOT, type Running, shell, startUntil } from '../setup/shell.js';
 
 const FOLDER = join(ROOT, 'examples/ci');
 const [, startApp, startSimulator, triggerIt, checkIt] = commandsOf(join(FOLDER, 'README.md'));

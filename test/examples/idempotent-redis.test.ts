@@ -3,9 +3,10 @@ import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
+import { freePort } from '../setup/ports.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
-import { freePort, type Running, startUntil } from '../setup/shell.js';
+import { type Running, startUntil } from '../setup/shell.js';
 
 import { until } from '../setup/waiting.js';
 

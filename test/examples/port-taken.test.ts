@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBlocks } from '../setup/markdown.js';
-import { freePort, ROOT, shell } from '../setup/shell.js';
+import { freePort } from '../setup/ports.js';
+import { ROOT, shell } from '../setup/shell.js';
 
 const EXAMPLES = readdirSync(join(ROOT, 'examples'));
 const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;

@@ -5,9 +5,10 @@ import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { freePort } from '../setup/ports.js';
 import { commandsOf, followReadme, type Session } from '../setup/readme.js';
 
-import { freePort, ROOT, type Running, startUntil } from '../setup/shell.js';
+import { ROOT, type Running, startUntil } from '../setup/shell.js';
 
 const FOLDER = join(ROOT, 'examples/queue-bullmq');
 const privateKey = 'pri_example';

@@ -4,9 +4,10 @@ import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { concurrently, deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { freePort } from '../setup/ports.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
-import { freePort, type Running, shell, startUntil } from '../setup/shell.js';
+import { type Running, shell, startUntil } from '../setup/shell.js';
 
 import { until } from '../setup/waiting.js';
 

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { codeBlocks } from './markdown.js';
-import { freePort, ROOT, type Running, shell, start } from './shell.js';
+import { freePort } from './ports.js';
+import { ROOT, type Running, shell, start } from './shell.js';
 
 export interface Command {
   readonly script: string;

@@ -1,9 +1,12 @@
 // Runs the commands that the docs show, as a person would in a shell at the root of the repository.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { until } from './waiting.js';
 
 export const ROOT = join(__dirname, '../..');
+
+/** Loading the sources of an app takes its time on a busy machine. */
+const START_MS = 50_000;
 
 export interface Outcome {
   readonly code: number | null;
@@ -34,8 +37,8 @@ export function tsx(args: readonly string[], surroundings: Surroundings = {}): P
 export interface Running {
   /** What it has printed so far. */
   readonly output: () => string;
-  /** Waits until it has printed the text. */
-  printed(text: string): Promise<void>;
+  /** Waits until it has printed this. What it prints comes in pieces, so this is all that can be looked at afterwards. */
+  printed(wanted: string | RegExp): Promise<void>;
   /** Resolves when it has ended. @param signal SIGTERM, unless told otherwise */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -57,22 +60,25 @@ export function start(script: string, env: Surroundings['env'] = {}, cwd = ROOT)
   // A process group of its own, so that stopping it reaches what `npx` started.
   const child = spawn('bash', ['-c', script], { cwd, env: clean(env), detached: true });
   let output = '';
-  const take = (chunk: Buffer) => {
-    output += chunk.toString();
-    child.emit('printed');
+  let hasEnded = false;
+  const take = (text: string) => {
+    output += text;
   };
-  child.stdout.on('data', take);
-  child.stderr.on('data', take);
-  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  child.stdout.setEncoding('utf8').on('data', take);
+  child.stderr.setEncoding('utf8').on('data', take);
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve())).then(() => {
+    hasEnded = true;
+  });
   return {
     output: () => output,
-    printed: (text) =>
-      new Promise((resolve, reject) => {
-        const look = () => output.includes(text) && resolve();
-        child.on('printed', look);
-        closed.then(() => reject(new Error(`"${script}" ended without printing "${text}":\n${output}`)));
-        look();
-      }),
+    printed: async (wanted) => {
+      const isThere = () => (typeof wanted === 'string' ? output.includes(wanted) : wanted.test(output));
+      await until(() => isThere() || hasEnded, START_MS).catch(() => {});
+      if (isThere()) return;
+      throw new Error(
+        `"${script}" ${hasEnded ? 'ended without printing' : 'has not printed'} "${wanted}":\n${output}`,
+      );
+    },
     stop: (signal = 'SIGTERM') => {
       killGroup(child, signal);
       return closed;
@@ -80,27 +86,16 @@ export function start(script: string, env: Surroundings['env'] = {}, cwd = ROOT)
   };
 }
 
-/** A port that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject).listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
-
 function run(program: string, args: readonly string[], { cwd, env }: Surroundings): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] });
     let stdout = '';
     let stderr = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString();
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
     });
-    child.stderr.on('data', (chunk: Buffer) => {
-      stderr += chunk.toString();
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
     });
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stdout, stderr }));

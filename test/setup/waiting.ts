@@ -13,9 +13,25 @@ export function gate<Value = void>() {
   return { opened, open, fail };
 }
 
-/** Resolves once the condition holds; gives up, with the condition's text, after 15 seconds: a busy machine is no fault. */
-export async function until(condition: () => boolean): Promise<void> {
-  for (const giveUpAt = performance.now() + 15_000; !condition(); await pause(2)) {
-    if (performance.now() > giveUpAt) throw new Error(`still not so after 15 s: ${condition}`);
+/** Longer than a busy machine stalls, and shorter than a test may take, so that the error names what was waited for. */
+const PATIENCE_MS = 25_000;
+
+/** Resolves once the condition holds. Gives up after a while, with the text of the condition. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  patienceMs = PATIENCE_MS,
+): Promise<void> {
+  for (const giveUpAt = performance.now() + patienceMs; !(await condition()); await pause(2)) {
+    if (performance.now() > giveUpAt)
+      throw new Error(`still not so after ${patienceMs / 1_000} s: ${condition}`);
   }
+}
+
+/**
+ * Whether it comes to be so in this time. Only time in which this process runs counts: a stall of the machine counts as
+ * ten milliseconds.
+ */
+export async function soon(condition: () => boolean, ms: number): Promise<boolean> {
+  for (let left = ms; left > 0 && !condition(); left -= 10) await pause(10);
+  return condition();
 }
