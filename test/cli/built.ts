@@ -44,11 +44,11 @@ function finish(
     env: { PATH: process.env.PATH, SERVICE_PRIVATE_KEY: 'pri_x', ...env },
   });
   let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (bytes) => {
-    stdout += bytes;
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
   });
-  child.stderr.on('data', (bytes) => {
-    stderr += bytes;
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
   });
   child.stdin.on('error', () => {}).end(input);
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));

@@ -19,6 +19,9 @@ interface Surroundings {
   readonly through?: (words: readonly string[]) => readonly string[];
 }
 
+/** Up to its end, where there are no keys to press: what is asked for on the command line is done by then. */
+const BANNER = /^\{.*\}\n|(?:More keys and tokens|sim_token_none).*\r?\n\r?\n/;
+
 /** Resolves once it has said where it is; rejects with what it said instead. */
 export async function startSimulate(
   cli: string,
@@ -36,14 +39,13 @@ export async function startSimulate(
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
   const baseUrl = await new Promise<string>((resolve, reject) => {
-    child.stderr.on('data', (bytes) => {
-      stderr += bytes;
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
     });
-    child.stdout.on('data', (bytes) => {
-      stdout += bytes;
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
       const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout) ?? [];
-      // The last of the first lines: what is asked for on the command line is done by then.
-      if (found && /More keys and tokens|sim_token_none/.test(stdout)) resolve(found);
+      if (found && BANNER.test(stdout)) resolve(found);
     });
     void ended.then(({ code }) => reject(new Error(`simulate ended with ${code}: ${stdout}${stderr}`)));
   });
