@@ -7,7 +7,8 @@ import { describe, expect, test } from '@jest/globals';
 import { AttemptLog } from '../../src/cli/attempt-log.js';
 import { Output } from '../../src/cli/print.js';
 import { describeError } from '../../src/delivery/describe-error.js';
-import { afterwards, endpoint, simulator } from '../simulator/world.js';
+import { refusingPort } from '../setup/ports.js';
+import { afterwards, simulator } from '../simulator/world.js';
 
 function started(json = false) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
@@ -71,9 +72,7 @@ test('a refused connection and a state file that cannot be written are told by a
   );
   const state = join(folder, 'state.json');
   const service = await simulator({ state, retry: 'off', logger: log });
-  const target = await endpoint();
-  await target.close();
-  await service.webhooks.create({ url: target.url });
+  await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
   const [delivery] = await service.trigger('transaction.paid');
   expect(delivery?.attempts[0]?.error).toEqual({
     code: 'ECONNREFUSED',

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { refusingPort } from '../setup/ports.js';
 import { endpoint } from '../simulator/world.js';
 import { against } from './against.js';
 import { runCli } from './run-cli.js';
@@ -167,9 +168,7 @@ describe('where there is no simulator', () => {
   ];
 
   test.each(commands)('%s %s ends with 3 when nothing listens', async (...args) => {
-    const stopped = await endpoint();
-    await stopped.close();
-    const { code, stderr } = await runCli([...args, '--url', stopped.url]);
+    const { code, stderr } = await runCli([...args, '--url', `http://127.0.0.1:${await refusingPort()}`]);
     expect({ code, stderr }).toEqual({
       code: 3,
       stderr: expect.stringContaining('Start one with `payment-webhooks simulate`'),

@@ -10,6 +10,7 @@ import {
   type SpecServer,
   startSpecServer,
 } from '../client/spec-server.js';
+import { refusingPort } from '../setup/ports.js';
 import { runCli, type Setting } from './run-cli.js';
 
 let server: SpecServer;
@@ -17,9 +18,7 @@ let folder: string;
 /** An address where nothing listens. */
 let nowhere: string;
 beforeAll(async () => {
-  const stopped = await startSpecServer();
-  nowhere = stopped.baseUrl;
-  await stopped.close();
+  nowhere = `http://127.0.0.1:${await refusingPort()}`;
   server = await startSpecServer();
   folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
 });

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions, type ServiceError } from 'payment-webhooks/client';
+import { refusingPort } from '../setup/ports.js';
 import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
 
 let server: SpecServer;
@@ -136,11 +137,8 @@ describe('an answer that is not what it should be', () => {
   });
 
   test('a port where nothing listens is a network failure that says so', async () => {
-    const tcp = createTcpServer();
-    await once(tcp.listen(0, '127.0.0.1'), 'listening');
-    const { port } = tcp.address() as { port: number };
-    await new Promise((resolve) => tcp.close(resolve));
-    const error = await failure(clientOf({ baseUrl: `http://127.0.0.1:${port}`, retries: 0 }).account.me());
+    const baseUrl = `http://127.0.0.1:${await refusingPort()}`;
+    const error = await failure(clientOf({ baseUrl, retries: 0 }).account.me());
     expect(error).toMatchObject({ code: 'NETWORK_FAILED', cause: { code: 'ECONNREFUSED' } });
     expect(error.message).toContain('nothing listens at that address');
   });

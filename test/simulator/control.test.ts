@@ -1,6 +1,7 @@
 // The control plane under /_sim, as docs/simulator.md describes it.
 import { spawn } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
+import { until } from '../setup/waiting.js';
 import { afterwards, call, endpoint, opensslHmac, simulator } from './world.js';
 
 async function plane(...answers: Parameters<typeof endpoint>) {
@@ -12,28 +13,27 @@ async function plane(...answers: Parameters<typeof endpoint>) {
   return { service, target, sim, register };
 }
 
-/** Reads server-sent events until enough have come. */
-async function events(
-  url: string,
-  enough: (seen: [string, unknown][]) => boolean,
-): Promise<[string, unknown][]> {
+/** Server-sent events, to which more are added as they come until the test is over. Resolves once the first is there. */
+async function events(url: string): Promise<[string, unknown][]> {
   const abort = new AbortController();
   afterwards(async () => abort.abort());
   const response = await fetch(url, { signal: abort.signal });
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   const seen: [string, unknown][] = [];
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += Buffer.from(chunk).toString('utf8');
-    const frames = text.split('\n\n');
-    text = frames.pop() ?? '';
-    for (const frame of frames) {
-      const [, event = '', data = ''] = /^event: (.+)\ndata: (.+)$/.exec(frame) ?? [];
-      seen.push([event, JSON.parse(data)]);
+  const read = async () => {
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString('utf8');
+      const frames = text.split('\n\n');
+      text = frames.pop() ?? '';
+      for (const frame of frames) {
+        const [, event = '', data = ''] = /^event: (.+)\ndata: (.+)$/.exec(frame) ?? [];
+        seen.push([event, JSON.parse(data)]);
+      }
     }
-    if (enough(seen)) break;
-  }
-  abort.abort();
+  };
+  read().catch(() => {});
+  await until(() => seen.length > 0);
   return seen;
 }
 
@@ -376,40 +376,41 @@ describe('faults', () => {
 describe('the stream', () => {
   test('begins with the settings and reports every change', async () => {
     const { service, target, sim } = await plane(500, 200);
-    const names = (seen: [string, unknown][]) => new Set(seen.map(([name]) => name));
-    const reading = events(`${service.baseUrl}/_sim/stream`, (seen) => names(seen).has('reset'));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen = await events(`${service.baseUrl}/_sim/stream`);
+    const names = () => new Set(seen.map(([name]) => name));
+    const statuses = () =>
+      seen
+        .filter(([name]) => name === 'deliveries')
+        .flatMap(([, data]) => data as { status: string }[])
+        .map(({ status }) => status);
     await sim('POST', '/webhooks', { url: target.url });
     await sim('POST', '/faults', { kind: 'drop', event: 'never.seen' });
     await sim('POST', '/events', { event_name: 'transaction.paid' });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(() => statuses().includes('retrying'));
     await service.advance('2s');
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(() => statuses().includes('delivered') && names().has('clock'));
     await sim('POST', '/reset');
-    const seen = await reading;
+    await until(() => names().has('reset'));
     expect(seen[0]).toEqual(['hello', expect.objectContaining({ ready: true })]);
-    expect(names(seen)).toEqual(new Set(['hello', 'webhooks', 'faults', 'deliveries', 'clock', 'reset']));
-    const rows = seen
-      .filter(([name]) => name === 'deliveries')
-      .flatMap(([, data]) => data as { status: string }[])
-      .map(({ status }) => status);
+    expect(names()).toEqual(new Set(['hello', 'webhooks', 'faults', 'deliveries', 'clock', 'reset']));
     // On a slow machine an attempt is seen while it is under way.
-    expect(rows.filter((status) => status !== 'in_flight')).toEqual(['retrying', 'delivered']);
+    expect(statuses().filter((status) => !['pending', 'in_flight'].includes(status))).toEqual([
+      'retrying',
+      'delivered',
+    ]);
   });
 
   test('reports dropped deliveries, and collects a burst', async () => {
     const { service, sim, register } = await plane();
     await register();
     await service.trigger('transaction.paid', {}, { count: 500 });
-    const reading = events(`${service.baseUrl}/_sim/stream`, (seen) =>
-      seen.some(([name]) => name === 'removed'),
-    );
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const seen = await events(`${service.baseUrl}/_sim/stream`);
     await sim('POST', '/events', { event_name: 'transaction.paid', count: 50 });
-    const seen = await reading;
-    const [, removed] = seen.find(([name]) => name === 'removed') ?? [];
-    expect(removed).toHaveLength(50);
-    expect(seen.filter(([name]) => name === 'deliveries').length).toBeLessThan(5);
+    const of = (kind: string) => seen.filter(([name]) => name === kind);
+    const removed = () => new Set(of('removed').flatMap(([, ids]) => ids as string[]));
+    await until(() => removed().size === 50);
+    // One for each change of each delivery would be more than a hundred.
+    expect(of('deliveries').length).toBeLessThan(50);
   });
 
   test('ends when the simulator closes', async () => {

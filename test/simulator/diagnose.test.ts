@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Attempt } from 'payment-webhooks/simulator';
 import { DIAGNOSES, diagnose } from '../../src/simulator/delivery/diagnose.js';
+import { refusingPort } from '../setup/ports.js';
 import { type Answer, afterwards, endpoint, simulator } from './world.js';
 
 async function attempt(
@@ -66,9 +67,8 @@ describe('an answer', () => {
 
 describe('no answer', () => {
   test('nothing listens', async () => {
-    const gone = await endpoint();
-    await gone.close();
-    expect((await attempt(gone.url))?.diagnosis).toBe(DIAGNOSES.refused);
+    const url = `http://127.0.0.1:${await refusingPort()}/hooks`;
+    expect((await attempt(url))?.diagnosis).toBe(DIAGNOSES.refused);
   });
 
   test('a timeout says how long it was', async () => {
@@ -107,9 +107,7 @@ describe('no answer', () => {
 
   test('an endpoint that is never reached is the cause, whatever fault was in force', async () => {
     const service = await simulator({ retry: 'off' });
-    const gone = await endpoint();
-    await gone.close();
-    await service.webhooks.create({ url: gone.url });
+    await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
     service.faults.once('truncate_body');
     const [delivery] = await service.trigger('transaction.paid');
     expect(delivery?.attempts[0]?.diagnosis).toBe(DIAGNOSES.refused);

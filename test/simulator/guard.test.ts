@@ -2,6 +2,7 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { refusingPort } from '../setup/ports.js';
 import { basic, call, endpoint, raw, simulator } from './world.js';
 
 afterEach(() => {
@@ -449,15 +450,14 @@ describe('targets: refused again when the connection is made', () => {
 
   test('records the errors of all addresses if all fail', async () => {
     const service = await simulator({ retry: 'off' });
-    const target = await endpoint();
-    await target.close();
+    const port = await refusingPort();
     resolveTo(['127.0.0.1', '127.0.0.2']);
-    await service.webhooks.create({ url: `http://shop.example:${target.port}/` });
+    await service.webhooks.create({ url: `http://shop.example:${port}/` });
     const [delivery] = await service.trigger('transaction.paid');
     const { error, diagnosis } = delivery?.attempts[0] ?? {};
     expect(error?.code).toBe('ECONNREFUSED');
     for (const host of ['127.0.0.1', '127.0.0.2'])
-      expect(error?.message).toContain(`connect ECONNREFUSED ${host}:${target.port}`);
+      expect(error?.message).toContain(`connect ECONNREFUSED ${host}:${port}`);
     expect(diagnosis).toContain('Nothing listens');
   });
 

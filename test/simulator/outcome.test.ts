@@ -2,7 +2,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { receiver } from 'payment-webhooks';
 import { outcomeIn } from '../../src/simulator/delivery/delivery-record.js';
-import { call, endpoint, simulator } from './world.js';
+import { refusingPort } from '../setup/ports.js';
+import { call, simulator } from './world.js';
 
 describe('the outcome in an answer', () => {
   test.each<[string, string | null]>([
@@ -45,9 +46,7 @@ test('the outcome of a receiver is in the record and in the row', async () => {
 
 test('without an answer there is no outcome', async () => {
   const service = await simulator({ retry: 'off' });
-  const target = await endpoint();
-  await target.close();
-  await service.webhooks.create({ url: target.url });
+  await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
   const [delivery] = await service.trigger('transaction.paid');
   expect(delivery?.attempts[0]?.outcome).toBeNull();
 });

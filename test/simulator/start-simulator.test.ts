@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import express from 'express';
 import { type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
-import { afterwards, call, endpoint, hasAddress, simulator, startError, until } from './world.js';
+import { until } from '../setup/waiting.js';
+import { afterwards, call, endpoint, hasAddress, simulator, startError } from './world.js';
 
 const environment = process.env.NODE_ENV;
 afterEach(() => {
@@ -67,10 +68,16 @@ describe('options', () => {
   });
 
   test('without options it listens on port 4747 of 127.0.0.1, or says who uses it', async () => {
-    const first = await startSimulator().catch(() => undefined);
-    if (first) afterwards(() => first.close());
-    expect(first?.baseUrl ?? 'http://127.0.0.1:4747').toBe('http://127.0.0.1:4747');
-    await expect(startSimulator()).rejects.toThrow(/Port 4747 is taken by another/);
+    for (;;) {
+      const started = await startSimulator().catch((error: Error) => error);
+      if (started instanceof Error) {
+        expect(started.message).toMatch(/Port 4747 is taken by another/);
+        return;
+      }
+      // A program beside this one may have had the port, and have it no longer.
+      afterwards(() => started.close());
+      expect(started.baseUrl).toBe('http://127.0.0.1:4747');
+    }
   });
 });
 
@@ -78,7 +85,11 @@ describe('the port', () => {
   test('two simulators on one: the second says who uses it', async () => {
     const first = await simulator();
     const port = Number(new URL(first.baseUrl).port);
-    await expect(startSimulator({ port })).rejects.toThrow(
+    let { message } = await startError({ port });
+    // On a busy machine the first one may not tell within the second for which it is asked.
+    for (let tries = 1; tries < 5 && message.includes('another program'); tries += 1)
+      ({ message } = await startError({ port }));
+    expect(message).toMatch(
       new RegExp(
         `Port ${port} is taken by another simulator \\(process ${process.pid}, started 20.*\\)\\. Stop it`,
       ),
@@ -151,7 +162,7 @@ describe('close()', () => {
 
 describe('jest.useFakeTimers()', () => {
   test('cannot freeze attempts, timeouts or waits', async () => {
-    const service = await simulator({ timeout: 100 });
+    const service = await simulator({ timeout: 1_500 });
     const silent = await endpoint(() => {});
     const webhook = await service.webhooks.create({ url: silent.url });
     jest.useFakeTimers();

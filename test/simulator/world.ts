@@ -49,19 +49,6 @@ export function hasAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address));
 }
 
-/** Waits until the condition holds; fails after a while, so that the run ends. */
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  milliseconds = 10_000,
-): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!(await condition())) {
-    if (performance.now() > deadline)
-      throw new Error(`The condition did not hold within ${milliseconds} ms.`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 /** An endpoint that records what it gets. `answers` are used in turn, the last one for ever. */
 export async function endpoint(...answers: Answer[]) {
   const received: Received[] = [];
