@@ -181,7 +181,7 @@ describe('inFlight', () => {
 
   test('goes back for every kind of end', async () => {
     const store = faultyStore();
-    const endpoint = await startEndpoint({ store, storeTimeout: 20, bodyTimeout: 50, limit: 2_000 });
+    const endpoint = await startEndpoint({ store, storeTimeout: 20, limit: 2_000 });
     const sent = delivery();
     const large = delivery('x'.repeat(3_000));
     for (const each of [sent, sent, delivery('{'), { ...sent, headers: {} }, large])
@@ -205,7 +205,7 @@ describe('inFlight', () => {
   });
 
   test('gives a handler up that has not settled for maxHandlerTime', async () => {
-    const { endpoint, work } = await slowEndpoint({ timeout: 40, maxHandlerTime: 80, lease: 90 });
+    const { endpoint, work } = await slowEndpoint({ timeout: 40, maxHandlerTime: 1_500, lease: 1_600 });
     await endpoint.post();
     expect(endpoint.hooks.inFlight).toBe(1);
     await until(() => endpoint.hooks.inFlight === 0);

@@ -116,7 +116,7 @@ describe('ensure, by two deploys at once', () => {
     );
     expect([...server.webhooks.values()].map((webhook) => webhook.url).sort()).toEqual(urls.sort());
     expect(told.every(({ webhook }) => webhook.events.join() === 'transaction.paid')).toBe(true);
-  }, 20_000);
+  }, 60_000);
 
   test('the later id yields to the earlier one that appeared meanwhile', async () => {
     server.makeId = () => 'b';

@@ -77,7 +77,7 @@ describe('retries', () => {
 
   test('an attempt that takes too long is aborted and retried', async () => {
     server.once(() => {});
-    await expect(clientOf({ timeout: 100 }).account.me()).resolves.toBeDefined();
+    await expect(clientOf({ timeout: 1_500 }).account.me()).resolves.toBeDefined();
     expect(server.requests).toHaveLength(2);
   });
 
@@ -336,7 +336,7 @@ describe('bounds of a call', () => {
       socket = request.socket;
       response.writeHead(200).write('{');
     });
-    await clientOf({ retries: 0, timeout: 50 })
+    await clientOf({ retries: 0, timeout: 1_000 })
       .account.me()
       .catch(() => {});
     if (socket && !socket.destroyed) await once(socket, 'close');

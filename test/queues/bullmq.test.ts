@@ -48,12 +48,15 @@ withRedis('from the delivery to the effect', () => {
     await concurrently([...events, ...events], 16, async (event) => {
       statuses.push((await post(delivery(event))).status);
     });
-    while ((await trial.queue.getJobCountByTypes('waiting', 'active', 'delayed')) > 0) await pause(20);
+    await until(
+      async () => (await trial.queue.getJobCountByTypes('waiting', 'active', 'delayed')) === 0,
+      60_000,
+    );
     expect(statuses).toEqual(Array(2_000).fill(200));
     expect(effects).toHaveLength(1_000);
     expect(new Set(effects)).toEqual(new Set(events.map(({ id }) => id)));
     expect(trial.finished.filter(({ error }) => error)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   test('a worker that is killed in the middle of a job loses nothing: another one runs it', async () => {
     const trial = startTrial();
@@ -71,7 +74,7 @@ withRedis('from the delivery to the effect', () => {
     expect(await trial.settled()).toMatchObject({ id: `live-${event.id}`, outcome: 'processed' });
     // The number of the attempt that died is not used again.
     expect(attempts).toEqual([2]);
-  }, 30_000);
+  }, 90_000);
 
   test('a worker that has lost its lock is not joined by another one while it works', async () => {
     const trial = startTrial();
@@ -92,13 +95,13 @@ withRedis('from the delivery to the effect', () => {
     const stalled = gate<string>();
     trial.work(processor(handlers, options), ATTENTIVE).on('stalled', stalled.open);
     const id = await stalled.opened;
-    while (!(await (await trial.job(id)).isDelayed())) await pause(10);
+    await until(async () => (await trial.job(id)).isDelayed());
     finish.open();
     await pause(50);
     await (await trial.job(id)).promote();
     await until(() => trial.finished.some(({ outcome }) => outcome === 'duplicate'));
     expect(runs).toBe(1);
-  }, 30_000);
+  }, 90_000);
 
   test('a job that crashed more workers than BullMQ forgives is kept, and retried by the next delivery', async () => {
     const trial = startTrial();
@@ -114,7 +117,7 @@ withRedis('from the delivery to the effect', () => {
     expect((await post(delivery(event))).status).toBe(200);
     trial.work(processor(handlers, silent), ATTENTIVE);
     expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
-  }, 30_000);
+  }, 90_000);
 
   test('a worker that closes finishes the job in hand and leaves the others to the next one', async () => {
     const trial = startTrial();
@@ -178,7 +181,7 @@ withRedis('while Redis is down', () => {
       await queue.close();
       await back.stop();
     },
-    30_000,
+    90_000,
   );
 });
 

@@ -178,7 +178,7 @@ describe.each(expresses)('a request that a middleware has touched, on %s', (fram
       req.pause();
       next();
     };
-    const options = { bodyTimeout: 2_000 };
+    const options = { bodyTimeout: 20_000 };
     const endpoint = await startEndpoint(options, { framework, before: () => [pauses] });
     expect(await endpoint.post(sent(length))).toMatchObject(PROCESSED);
   });
@@ -194,6 +194,7 @@ describe.each(expresses)('a request that a middleware has touched, on %s', (fram
     sender.write(head(Object.entries(headers)));
     sender.write(length['transfer-encoding'] ? 'a\r\n0123456789\r\n' : body.subarray(0, 10));
     expect(await sender.closed).toBe('');
+    await until(() => endpoint.records.length === 1);
     expect(endpoint.records).toMatchObject([{ status: 0, code: 'BODY_ABORTED' }]);
     expect(endpoint.handled).toEqual([]);
   });
@@ -499,8 +500,7 @@ describe.each(frameworks)('a sender that leaves while the handler runs, on %s', 
     sender.write(wire(sent));
     await begun;
     sender.socket.resetAndDestroy();
-    await sender.closed;
-    await pause(20);
+    await endpoint.senderLeft();
     gate.emit('go on');
     await until(() => endpoint.records.length === 1);
     expect(settled).toBe(true);
@@ -595,7 +595,7 @@ describe.each(frameworks)('ordinary HTTP, on %s', (framework) => {
   test('two deliveries sent at once on one connection are answered in their order', async () => {
     const order: string[] = [];
     const handler = async ({ id }: { id: string }) => {
-      if (id === 'slow') await pause(30);
+      if (id === 'slow') await until(() => order.length > 0);
       order.push(id);
     };
     const endpoint = await startEndpoint({ handlers: { 'transaction.paid': handler } }, { framework });

@@ -345,7 +345,7 @@ describe('a claim that went to somebody else', () => {
     // As a process that is stopped: its renewals go nowhere, and somebody takes over after its lease.
     const stopped = faultyStore({ renew: hangs }, { store: shared });
     const one = await endpointOf(() => work.opened, { store: stopped, lease: 60 });
-    const other = await endpointOf(() => {}, { store: shared, lease: 60 });
+    const other = await endpointOf(() => {}, { store: shared });
     const sent = delivery();
     const first = one.post(sent);
     await until(() => one.runs.length === 1);
@@ -423,6 +423,7 @@ async function withEach<Case>(cases: Record<string, Case>, scenario: (one: Case)
 
 describe('a store that throws, rejects or never answers', () => {
   const storeTimeout = 50;
+  const lease = 2_000;
 
   test('at the claim: refused, and no handler runs', () =>
     withEach(silent, async (fault) => {
@@ -469,13 +470,13 @@ describe('a store that throws, rejects or never answers', () => {
       const endpoint = await endpointOf((run) => run === 1 && Promise.reject(new Error('down')), {
         store,
         storeTimeout,
-        lease: 500,
+        lease,
       });
       const sent = delivery();
       expect(await endpoint.post(sent)).toMatchObject(failed);
       expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
       expect(linesOf(endpoint, 50)).toContainEqual(expect.stringContaining('its lease will lapse'));
-      await pause(510);
+      await pause(lease);
       expect(await endpoint.post(sent)).toMatchObject(processed);
       expect(endpoint.runs).toEqual([1, 2]);
     }));
@@ -524,7 +525,8 @@ describe('a store whose reply is lost or late', () => {
   });
 
   test('a claim that comes late within its lease is renewed in time, counted from when it was asked for', async () => {
-    const store = faultyStore({ claim: repliesAfter(200) });
+    const store = faultyStore({ claim: repliesAfter(1_500) });
+    const renewed = gate();
     let askedAt = 0;
     let renewedAt = 0;
     const timed: typeof store = {
@@ -536,13 +538,15 @@ describe('a store whose reply is lost or late', () => {
     };
     store.faults.renew = (real) => {
       renewedAt ||= performance.now();
+      renewed.open();
       return real();
     };
-    const endpoint = await endpointOf(() => pause(400), { store: timed, lease: 900 });
+    const options = { store: timed, storeTimeout: 5_000, lease: 6_000 };
+    const endpoint = await endpointOf(() => renewed.opened, options);
     expect(await endpoint.post()).toMatchObject(processed);
-    // A third of the lease after the question; after the reply it would be at 500.
-    expect(renewedAt - askedAt).toBeGreaterThanOrEqual(295);
-    expect(renewedAt - askedAt).toBeLessThan(480);
+    // A third of the lease after the question; after the reply it would be at 3,500.
+    expect(renewedAt - askedAt).toBeGreaterThanOrEqual(1_995);
+    expect(renewedAt - askedAt).toBeLessThan(3_400);
   });
 
   test('a late claim keeps what an earlier attempt had finished', async () => {
@@ -592,11 +596,11 @@ describe('a store whose reply is lost or late', () => {
 
   test('a claim whose reply never comes holds the event for one lease', async () => {
     const store = faultyStore({ claim: times(1, repliesNever) });
-    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 50, lease: 400 });
+    const endpoint = await endpointOf(() => {}, { store, storeTimeout: 50, lease: 2_000 });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject(refused('STORE_UNAVAILABLE'));
     expect(await endpoint.post(sent)).toMatchObject(refused('IN_PROGRESS'));
-    await pause(400);
+    await pause(2_000);
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(endpoint.runs).toEqual([2]);
   });

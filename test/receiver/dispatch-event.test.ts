@@ -642,7 +642,7 @@ describe.each(expresses)('on %s', (framework) => {
     const sender = postAndLeave(endpoint.port, sent);
     await started.opened;
     sender.destroy();
-    await pause(30);
+    await endpoint.senderLeft();
     work.open();
     await until(() => endpoint.records.length === 1);
     expect(endpoint.records).toMatchObject([

@@ -13,6 +13,7 @@ import {
 } from 'payment-webhooks';
 import { type CapturedLog, captureLog } from './captured-log.js';
 import { delivery, KEY, type SentDelivery } from './delivery.js';
+import { until } from './waiting.js';
 
 export type Framework = 'Express 4' | 'Express 5' | 'node:http';
 
@@ -43,6 +44,8 @@ export interface Endpoint {
   readonly records: DeliveryRecord[];
   readonly log: CapturedLog;
   post(sent?: Partial<SentDelivery>): Promise<Reply>;
+  /** Waits until the server knows that every sender has left. */
+  senderLeft(): Promise<void>;
 }
 
 const open: Server[] = [];
@@ -73,7 +76,10 @@ export async function startEndpoint<const Events extends EventSchemas = {}>(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const post = (sent: Partial<SentDelivery> = {}) => send(port, { ...delivery(), ...sent });
-  return { hooks, server, port, handled, records, log, post };
+  const connections = () =>
+    new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
+  const senderLeft = () => until(async () => (await connections()) === 0);
+  return { hooks, server, port, handled, records, log, post, senderLeft };
 }
 
 function appOf(hooks: Receiver, { framework = 'Express 5', before }: Setup) {

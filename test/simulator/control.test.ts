@@ -314,7 +314,7 @@ describe('wait', () => {
   test('answers as soon as one comes that matches', async () => {
     const { sim, register } = await plane(500);
     await register();
-    const waiting = sim('GET', '/wait?status=retrying&event=transaction.paid&timeout=5s');
+    const waiting = sim('GET', '/wait?status=retrying&event=transaction.paid&timeout=20s');
     await sim('POST', '/events', { event_name: 'a.b' });
     await sim('POST', '/events', { event_name: 'transaction.paid' });
     const { status, json } = await waiting;

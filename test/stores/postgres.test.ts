@@ -7,6 +7,7 @@ import { sqlFor } from '../../src/stores/postgres/sql.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import type { ClaimResult } from '../../src/stores/store.js';
 import { codeBlocks } from '../setup/markdown.js';
+import { until } from '../setup/waiting.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -256,7 +257,7 @@ withPostgres('the Postgres store, in lease mode', () => {
         else {
           await one.end();
           const stranger = new Pool({ connectionString, max: 1 });
-          stranger.on('connect', (client) => void client.query(`PREPARE ${name} AS SELECT 1`));
+          await stranger.query(`PREPARE ${name} AS SELECT 1`);
           const confused = transactional
             ? postgresStore({ pool: stranger, table, transactional })
             : postgresStore({ pool: stranger, table });
@@ -286,33 +287,30 @@ withPostgres('the Postgres store, in lease mode', () => {
     const holder = await pool.connect();
     await holder.query(`BEGIN; LOCK TABLE ${table} IN EXCLUSIVE MODE`);
     const waiting = survivor.claim('killed', bytes);
-    await untilWaiting(name);
+    await until(async () => {
+      const { rows } = await pool.query(
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'",
+        [name],
+      );
+      return rows.length > 0;
+    });
     await kill();
     await expect(waiting).rejects.toThrow(/terminat/);
     await holder.query('ROLLBACK');
     holder.release();
     await Promise.all([1, 2, 3].map((n) => survivor.claim(`idle ${n}`, bytes)));
     await kill();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(() => lonely.totalCount === 0);
     expect(granted(await survivor.claim('after', bytes)).attempt).toBe(1);
     await lonely.end();
   });
 
-  async function untilWaiting(name: string) {
-    for (;;) {
-      const { rows } = await pool.query(
-        "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'",
-        [name],
-      );
-      if (rows.length > 0) return;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-
   test('rejects while the pool is exhausted, and recovers', async () => {
-    const small = new Pool({ connectionString, max: 1, connectionTimeoutMillis: 100 });
+    const small = new Pool({ connectionString, max: 1 });
     const tight = postgresStore({ pool: small, table });
     const client = await small.connect();
+    // From now on: the connection itself takes its time on a busy machine.
+    small.options.connectionTimeoutMillis = 100;
     await expect(tight.claim('exhausted', bytes)).rejects.toThrow('timeout exceeded');
     client.release();
     expect(granted(await tight.claim('exhausted', bytes)).attempt).toBe(1);

@@ -181,7 +181,7 @@ withRedis('the Redis store on a cluster of three nodes', () => {
     io = new Cluster(hosts);
     node = createCluster({ rootNodes: nodes.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) });
     await node.connect();
-  }, 20_000);
+  }, 60_000);
   afterAll(async () => {
     io?.disconnect();
     node?.destroy();
