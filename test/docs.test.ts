@@ -29,7 +29,7 @@ describe('the TypeScript of the docs', () => {
     expect(snippets.length).toBeGreaterThan(10);
     const { stdout } = await node([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', TSCONFIG]);
     expect(stdout).toBe('');
-  }, 60_000);
+  }, 90_000);
 
   test('has no mark but those that mean something', () => {
     const marks = new Set(snippets.map(({ mark }) => mark));
@@ -42,7 +42,7 @@ describe('the TypeScript of the docs', () => {
       const { code, stdout, stderr } = await tsx([file]);
       expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: shown, stderr: '' });
     },
-    30_000,
+    90_000,
   );
 
   test('passes where it is a suite for Jest', async () => {
@@ -52,11 +52,11 @@ describe('the TypeScript of the docs', () => {
     const { code, stderr } = await node([jest, ...args]);
     expect(stderr).toContain(`Test Suites: ${files.length} passed`);
     expect(code).toBe(0);
-  }, 60_000);
+  }, 90_000);
 
   test('passes where it is a suite for node:test', async () => {
     for (const { file } of suitesOf('node:test')) expect(await tsx([file])).toMatchObject({ code: 0 });
-  }, 60_000);
+  }, 90_000);
 });
 
 function suitesOf(runner: string): Snippet[] {

@@ -9,7 +9,7 @@ const MANY = 300;
 const LIFE = join(__dirname, 'setup/logging-life.ts');
 
 function start(way: string) {
-  return spawn(process.execPath, ['--import', 'tsx', LIFE, way], { timeout: 25_000 });
+  return spawn(process.execPath, ['--import', 'tsx', LIFE, way], { timeout: 80_000 });
 }
 
 describe('the lines of the default logger', () => {
@@ -32,7 +32,7 @@ describe('the lines of the default logger', () => {
       const times = lines.map(({ time }) => time);
       expect(times).toEqual([...times].sort((one, other) => one - other));
     },
-    30_000,
+    90_000,
   );
 
   test.each(['goes on', 'exits'])(
@@ -40,11 +40,11 @@ describe('the lines of the default logger', () => {
     async (way) => {
       const script = `exec "$NODE" --import tsx "$LIFE" "${way}" >/dev/full </dev/null`;
       const env = { ...process.env, NODE: process.execPath, LIFE };
-      const child = spawn('sh', ['-c', script], { timeout: 25_000, env });
+      const child = spawn('sh', ['-c', script], { timeout: 80_000, env });
       const [[code], stderr] = await Promise.all([once(child, 'exit'), text(child.stderr)]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: way === 'exits' ? '' : '200\n' });
     },
-    30_000,
+    90_000,
   );
 
   test('cost no event when nobody reads them any more', async () => {
@@ -55,5 +55,5 @@ describe('the lines of the default logger', () => {
     child.stdin.end();
     const [code] = await once(child, 'exit');
     expect({ code, stderr: await stderr }).toEqual({ code: 0, stderr: '200\n' });
-  }, 30_000);
+  }, 90_000);
 });

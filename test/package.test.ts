@@ -409,7 +409,7 @@ describe('in a Jest without configuration', () => {
     });
     expect(stderr).toContain('Tests:       4 passed, 4 total');
     expect(code).toBe(0);
-  }, 60_000);
+  }, 90_000);
 });
 
 describe('the program', () => {
@@ -428,7 +428,7 @@ describe('the program', () => {
     } finally {
       await running.stop();
     }
-  }, 60_000);
+  }, 90_000);
 });
 
 describe('the commands of the README', () => {
@@ -453,7 +453,7 @@ describe('the commands of the README', () => {
     expect(`${(await shell(deliver, { cwd })).stdout}\n`).toBe(shownAnswer);
     await app.printed('"msg":"delivery"}\n');
     expect(withoutParticulars(app.output())).toBe(withoutParticulars(shownLog ?? ''));
-  }, 60_000);
+  }, 90_000);
 });
 
 /** What differs from run to run. */

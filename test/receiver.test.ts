@@ -361,7 +361,7 @@ describe('close()', () => {
 
 describe('a process that gets SIGTERM', () => {
   // Compiling the program takes its time on a busy machine.
-  const patience = 60_000;
+  const patience = 90_000;
 
   test(
     'answers what it is working on, turns the rest away, and exits by itself',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   port = await freePort();
   const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
   server = await startUntil('started', `exec node --import tsx ${join(folder, 'server.ts')}`, env);
-}, 30_000);
+}, 90_000);
 
 afterAll(async () => {
   await server?.stop('SIGKILL');
@@ -64,4 +64,4 @@ test('the program takes deliveries, and when it is told to stop it answers all o
   await idle.closed;
   expect(server.output()).toContain('stopped');
   await expect(send(port, paid())).rejects.toThrow('ECONNREFUSED');
-}, 30_000);
+}, 90_000);

@@ -27,7 +27,7 @@ beforeAll(async () => {
   };
   running.push(await startUntil('Listening on http', typed(startApp), env, FOLDER));
   running.push(await startUntil('More keys and tokens', typed(startSimulator), env, FOLDER));
-}, 60_000);
+}, 90_000);
 
 afterAll(() => Promise.all(running.map((one) => one.stop())));
 
@@ -36,7 +36,7 @@ describe('the pipeline of the README', () => {
     expect(await shell(typed(triggerIt), { env, cwd: FOLDER })).toMatchObject({ code: 0 });
     const { code, stdout } = await shell(typed(checkIt), { env, cwd: FOLDER });
     expect({ code, stdout: stdout.trim() }).toEqual({ code: 0, stdout: checkIt?.shown });
-  }, 60_000);
+  }, 90_000);
 
   test('fails, and says why, when the app is gone', async () => {
     await running[0]?.stop();
@@ -48,5 +48,5 @@ describe('the pipeline of the README', () => {
     expect(byCommand.stderr).toContain('Nothing listens at this address.');
     expect(byScript.code).toBe(1);
     expect(byScript.stdout).toContain('The payment was not delivered. Nothing listens at this address.');
-  }, 60_000);
+  }, 90_000);
 });

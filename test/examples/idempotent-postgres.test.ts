@@ -25,7 +25,7 @@ withPostgres('the example idempotent-postgres', () => {
     const example = await import('../../examples/idempotent-postgres/app.js');
     ({ pool, app } = example);
     await Promise.all([example.migrate(), example.migrate()]);
-  }, 30_000);
+  }, 90_000);
 
   afterAll(async () => {
     await pool?.end();
@@ -67,7 +67,7 @@ withPostgres('the example idempotent-postgres', () => {
     let session: Session;
     beforeAll(async () => {
       session = await followReadme('idempotent-postgres');
-    }, 30_000);
+    }, 90_000);
     afterAll(() => session?.end());
 
     test('is answered as it shows', async () => {

@@ -45,7 +45,7 @@ withRedis('the example idempotent-redis', () => {
           }),
         );
       }
-    }, 30_000);
+    }, 120_000);
 
     afterAll(() => Promise.all(running.map((each) => each.stop())));
 
@@ -63,7 +63,7 @@ withRedis('the example idempotent-redis', () => {
     let session: Session;
     beforeAll(async () => {
       session = await followReadme('idempotent-redis');
-    }, 30_000);
+    }, 90_000);
     afterAll(() => session?.end());
 
     test('is answered as it shows, and 503 while Redis is down', async () => {

@@ -34,7 +34,7 @@ describe('the commands of its README', () => {
 
   beforeAll(async () => {
     session = await followReadme('key-rotation');
-  }, 30_000);
+  }, 90_000);
 
   afterAll(() => session?.end());
 

@@ -28,7 +28,7 @@ describe('the commands of its README', () => {
 
   beforeAll(async () => {
     session = await followReadme('minimal');
-  }, 30_000);
+  }, 90_000);
 
   afterAll(() => session?.end());
 
@@ -104,7 +104,7 @@ describe('npm run demo', () => {
     expect(stdout).not.toContain('"level":');
     expect(stripVTControlCharacters(stdout)).toBe(stdout);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  }, 30_000);
+  }, 90_000);
 
   test('stays when asked to, says where the page is, and ends with 0', async () => {
     const demo = await startUntil('Ctrl-C ends both.', 'exec npm run -s demo -- --stay');
@@ -114,13 +114,13 @@ describe('npm run demo', () => {
     expect((await fetch(page)).headers.get('content-type')).toContain('text/html');
     await demo.stop();
     await expect(fetch(page)).rejects.toThrow('fetch failed');
-  }, 30_000);
+  }, 90_000);
 
   test('signs with node:crypto where there is no openssl, and says so', async () => {
     const { code, stdout } = await tsx(['examples/minimal/demo.ts'], { env: { PATH: '/nonexistent' } });
     expect(stdout).toContain('There is no openssl program here, so they are signed by node:crypto');
     expect(code).toBe(0);
-  }, 30_000);
+  }, 90_000);
 
   test('exits 1 and says what it expected when a handler swallows its failure', async () => {
     mkdirSync(join(ROOT, '.scratch'), { recursive: true });
@@ -140,5 +140,5 @@ describe('npm run demo', () => {
     } finally {
       rmSync(broken, { recursive: true, force: true });
     }
-  }, 30_000);
+  }, 90_000);
 });

@@ -40,7 +40,7 @@ describe('the commands of its README', () => {
 
   beforeAll(async () => {
     session = await followReadme('multi-tenant');
-  }, 30_000);
+  }, 90_000);
 
   afterAll(() => session?.end());
 

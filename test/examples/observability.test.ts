@@ -69,7 +69,7 @@ describe('the example observability', () => {
 
   beforeAll(async () => {
     session = await followReadme('observability', { PORT: 3000, METRICS_PORT: 9464 });
-  }, 60_000);
+  }, 90_000);
 
   afterAll(() => session?.end());
 
@@ -118,7 +118,7 @@ describe('the example observability', () => {
     expect(parentOf('webhook handler book')).toBe(idOf('webhook delivery transaction.paid'));
     expect(parentOf('webhook delivery transaction.paid')).toBe(idOf('POST'));
     expect(idOf('POST')).toMatch(/^[0-9a-f]{16}$/);
-  }, 15_000);
+  }, 90_000);
 });
 
 function withoutSuffix(name: string): string {

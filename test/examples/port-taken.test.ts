@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => void server.close());
 
-/** What became of the program; one that still runs after 20 s ends with exit code 124. */
+/** What became of the program; one that still runs after a minute ends with exit code 124. */
 async function start(file: string, ports: Readonly<Record<string, string>>) {
   const env = {
     SERVICE_PRIVATE_KEY: 'pri_example',
@@ -37,7 +37,7 @@ async function start(file: string, ports: Readonly<Record<string, string>>) {
     DATABASE_URL: TEST_POSTGRES_URL,
     ...ports,
   };
-  return shell(`timeout --kill-after=5 20 "${process.execPath}" --import tsx ${file}`, { env });
+  return shell(`timeout --kill-after=5 60 "${process.execPath}" --import tsx ${file}`, { env });
 }
 
 const refused = () => ({
@@ -54,7 +54,7 @@ describe('where its port is taken, it ends and names the port:', () => {
       async () => {
         expect(await start(`examples/${example}/app.ts`, { PORT: taken })).toEqual(refused());
       },
-      40_000,
+      90_000,
     );
   }
 
@@ -64,7 +64,7 @@ describe('where its port is taken, it ends and names the port:', () => {
       code: 1,
       stderr: refused().stderr,
     });
-  }, 40_000);
+  }, 90_000);
 
   test('the app of README.md', async () => {
     mkdirSync(join(ROOT, '.scratch'), { recursive: true });
@@ -74,5 +74,5 @@ describe('where its port is taken, it ends and names the port:', () => {
     writeFileSync(join(folder, 'app.mts'), app?.text.replace('3000', taken) ?? '');
     expect(await start(join(folder, 'app.mts'), {})).toEqual(refused());
     rmSync(folder, { recursive: true, force: true });
-  }, 40_000);
+  }, 90_000);
 });

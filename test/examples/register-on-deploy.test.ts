@@ -46,7 +46,7 @@ describe('the deploy', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('The webhook could not be registered. UNAUTHENTICATED: ');
     expect(stderr).not.toContain('c4nary');
-  }, 30_000);
+  }, 90_000);
 });
 
 describe('the commands of its README', () => {
@@ -60,14 +60,14 @@ describe('the commands of its README', () => {
 
   beforeAll(async () => {
     session = await followReadme('register-on-deploy');
-  }, 30_000);
+  }, 90_000);
   afterAll(() => session?.end());
 
   test('register the webhook, and leave it alone the next time', async () => {
     expect(await deploy()).toBe(release?.shown);
     expect(await deploy()).toBe(release?.shown?.replace('created', 'unchanged'));
     expect(simulator.webhooks.list()).toHaveLength(1);
-  }, 60_000);
+  }, 90_000);
 
   test('do the same by hand', async () => {
     const program = `"${process.execPath}" --import tsx src/cli.ts`;
@@ -75,5 +75,5 @@ describe('the commands of its README', () => {
     const env = { SERVICE_API_URL: simulator.baseUrl, SERVICE_PRIVATE_KEY: simulator.privateKey };
     const { code, stdout } = await shell(script, { env });
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^unchanged {2}/) });
-  }, 30_000);
+  }, 90_000);
 });

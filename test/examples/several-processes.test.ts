@@ -27,7 +27,7 @@ withRedis('the example several-processes', () => {
     port = await freePort();
     const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
     app = await startUntil('processes take deliveries', START, env);
-  }, 60_000);
+  }, 90_000);
 
   afterAll(() => app?.stop());
 
@@ -46,7 +46,7 @@ withRedis('the example several-processes', () => {
     const lines = await ledger();
     expect(lines.map(({ order }) => order).sort()).toEqual(orders.sort());
     expect(new Set(lines.map(({ pid }) => pid)).size).toBeGreaterThan(1);
-  }, 60_000);
+  }, 120_000);
 
   test('goes on when a process is killed, and another one takes its place', async () => {
     const { pid } = (await ledger())[0] ?? { pid: 0 };
@@ -55,28 +55,32 @@ withRedis('the example several-processes', () => {
     const event = delivery(paymentOf('after'), privateKey);
     expect((await deliverUntilAccepted(port, event)).at(-1)).toBe(200);
     expect((await ledger()).filter(({ order }) => order === 'after')).toHaveLength(1);
-  }, 30_000);
+  }, 90_000);
 
   test('loses nothing that it has answered when it is told to stop, and ends every process', async () => {
     const pids = [...new Set((await ledger()).map(({ pid }) => pid))].filter(isAlive);
     expect(pids).not.toEqual([]);
     const { stdout } = await shell(`ps -o ppid= -p ${pids[0]}`);
     const accepted: string[] = [];
-    const orders = Array.from({ length: 400 }, (_, index) => `last-${index}`);
-    const sending = concurrently(orders, 12, async (order) => {
-      const { status } = await send(port, delivery(paymentOf(order), privateKey)).catch(() => ({
-        status: 0,
-      }));
-      if (status === 200) accepted.push(order);
-    });
+    let sent = 0;
+    // Each of them until its connection is refused, or cut.
+    const lane = async () => {
+      for (let status = 200; status !== 0; ) {
+        sent += 1;
+        const order = `last-${sent}`;
+        const answer = send(port, delivery(paymentOf(order), privateKey));
+        status = (await answer.catch(() => ({ status: 0 }))).status;
+        if (status === 200) accepted.push(order);
+      }
+    };
+    const sending = Promise.all(Array.from({ length: 12 }, lane));
     await until(() => accepted.length > 30);
     process.kill(Number(stdout), 'SIGTERM');
     await sending;
-    expect(accepted.length).toBeLessThan(orders.length);
     const written = (await ledger()).map(({ order }) => order).filter((order) => order.startsWith('last-'));
     expect(written).toEqual(expect.arrayContaining(accepted));
     await until(() => !pids.some(isAlive));
-  }, 30_000);
+  }, 90_000);
 
   test('exports an app for the tests of users', async () => {
     const example = await import('../../examples/several-processes/app.js');
@@ -91,12 +95,12 @@ withRedis('the example several-processes', () => {
       session = await followReadme('several-processes');
       const [{ script = '', shown = '' } = {}] = session.commands;
       expect(await session.type(script)).toBe(shown);
-      const pids = [...session.app.output().matchAll(/"pid":(\d+)/g)].map(([, pid]) => pid);
-      expect(new Set(pids).size).toBeGreaterThan(1);
+      const { app } = session;
+      await until(() => new Set(app.output().match(/"pid":\d+/g)).size > 1);
     } finally {
       await session?.end();
     }
-  }, 60_000);
+  }, 90_000);
 });
 
 function isAlive(pid: number): boolean {

@@ -78,7 +78,7 @@ describe('the compiler', () => {
 
   test('accepts it as it is', async () => {
     expect(await compile()).toMatchObject({ code: 0, stdout: '' });
-  }, 30_000);
+  }, 90_000);
 
   test('finds an event without a case, with the message that the README shows', async () => {
     const text = codeBlocks(join(EXAMPLE, 'README.md'))
@@ -89,7 +89,7 @@ describe('the compiler', () => {
     const [beginning = '', end = ''] = text?.split('…') ?? [];
     expect(stdout).toContain(beginning);
     expect(stdout.trim().endsWith(end.replace(/^'/, "'"))).toBe(true);
-  }, 30_000);
+  }, 90_000);
 
   test.each([
     ['a pattern that is misspelt', /hooks\.on\('refund\.succeeded'/, "hooks.on('refund.suceeded'"],
@@ -101,6 +101,6 @@ describe('the compiler', () => {
       change('app.ts', from, to);
       expect(await compile()).toMatchObject({ code: 1, stdout: expect.stringContaining('app.ts') });
     },
-    30_000,
+    90_000,
   );
 });

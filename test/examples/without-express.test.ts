@@ -72,7 +72,7 @@ describe('the commands of its README', () => {
 
   beforeAll(async () => {
     session = await followReadme('without-express');
-  }, 30_000);
+  }, 90_000);
 
   afterAll(() => session?.end());
 

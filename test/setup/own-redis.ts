@@ -21,7 +21,7 @@ export function ownRedis(privateKey: string): OwnRedis {
     client = new Redis(server.url).on('error', () => {});
     process.env.REDIS_URL = server.url;
     process.env.SERVICE_PRIVATE_KEY = privateKey;
-  }, 30_000);
+  }, 90_000);
 
   afterAll(async () => {
     client?.disconnect();
