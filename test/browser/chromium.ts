@@ -2,11 +2,12 @@
 import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { until } from '../setup/waiting.js';
 import { afterwards } from '../simulator/world.js';
 import { buildPage, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
 
 // Longer than the timeout of a single step, so that the error names the step that hangs.
-jest.setTimeout(40_000);
+jest.setTimeout(120_000);
 
 /** Like `describe`. Without Chromium the tests are skipped; in CI they fail instead. */
 export const describeInChromium = executablePath || process.env.CI === 'true' ? describe : describe.skip;
@@ -21,7 +22,7 @@ beforeAll(async () => {
   if (!executablePath) return;
   buildPage();
   browser = await chromium.launch({ executablePath, args: FLAGS });
-}, 60_000);
+}, 120_000);
 
 afterAll(() => browser?.close());
 
@@ -40,7 +41,7 @@ export async function openPage(
   if (!browser) throw new Error(CHROMIUM_IS_MISSING);
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(8_000);
+  page.setDefaultTimeout(25_000);
   const complaints: string[] = [];
   const foreign: string[] = [];
   page.on('console', (message) => {
@@ -58,5 +59,22 @@ export async function openPage(
   });
   await page.goto(service.dashboardUrl + path);
   await page.getByRole('main').waitFor();
+  // What listens to keys begins to do so after the frame that shows it.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50))));
   return { page, complaints };
+}
+
+/** The focus follows what is shown, some frames later. */
+export async function expectFocus(page: Page, wanted: RegExp): Promise<void> {
+  const focused = () => document.activeElement?.outerHTML ?? '';
+  await page
+    .waitForFunction((text) => new RegExp(text).test(document.activeElement?.outerHTML ?? ''), wanted.source)
+    .catch(() => {});
+  expect(await page.evaluate(focused)).toMatch(wanted);
+}
+
+/** What the browser says on its console comes when the page shows the effect, or some time later. */
+export async function expectComplaints(complaints: string[], ...wanted: string[]): Promise<void> {
+  await until(() => complaints.length >= wanted.length);
+  expect(complaints.splice(0)).toEqual(wanted.map((text) => expect.stringContaining(text)));
 }

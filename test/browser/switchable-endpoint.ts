@@ -1,6 +1,6 @@
 // An endpoint that can be stopped, and started again on the same port.
 import http, { type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { freePort } from '../setup/ports.js';
 import { afterwards } from '../simulator/world.js';
 
 export interface SwitchableEndpoint {
@@ -22,8 +22,8 @@ export async function switchableEndpoint(
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  await listen(0);
+  const port = await freePort();
+  await listen(port);
   afterwards(stop);
-  const { port } = server.address() as AddressInfo;
   return { url: `http://127.0.0.1:${port}/hooks`, start: () => listen(port), stop };
 }
