@@ -55,6 +55,17 @@ describe('the memory store', () => {
     });
   });
 
+  describe('keeps the contract on a machine that stalls for a second while it waits', () => {
+    let time = 0;
+    keepsTheContract({
+      create: ({ retention }) =>
+        memoryStore({ ...(retention === undefined ? {} : { retention }), now: () => time }),
+      sleep: async (ms) => {
+        time += ms + 1_000;
+      },
+    });
+  });
+
   describe('keeps the contract when it answers by promises', () => {
     keepsTheContract({
       create: ({ retention }) => promised(memoryStore(retention === undefined ? {} : { retention })),
