@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { freePort } from '../setup/ports.js';
-import { type Command, commandsOf, installs } from '../setup/readme.js';
-import { ROOT, type Running, shell, startUntil } from '../setup/shell.js';
+import { type Command, commandsOf, installs, startExample } from '../setup/readme.js';
+import { ROOT, type Running, shell } from '../setup/shell.js';
 import { INSTALLED_ONLY, packedInto, QUICKLY } from './consumer.js';
 
 const EXAMPLES = readdirSync(join(ROOT, 'examples'));
@@ -92,7 +92,7 @@ async function follow(commands: readonly Command[], cwd: string): Promise<void> 
   for (const { script, shown } of commands.filter((command) => !installs(command))) {
     const ready = STAYS.find(([pattern]) => pattern.test(script))?.[1];
     if (ready) {
-      running.push(await startUntil(ready, typed(script), env, cwd));
+      running.push(await startExample(ready, typed(script), { env, cwd }));
       continue;
     }
     const { code, stdout, stderr } = await shell(`. ./.exported\n${typed(script)}\n${remember}`, { cwd });

@@ -66,21 +66,15 @@ withPostgres('the example idempotent-postgres', () => {
   });
 
   describe('by its README', () => {
-    let session: Session | undefined;
+    let session: Session;
     beforeAll(async () => {
-      for (let tries = 1; !session; tries += 1) {
-        session = await followReadme('idempotent-postgres').catch((error: Error) => {
-          // It waits for a connection for a second only.
-          if (tries < 5 && error.message.includes('connection timeout')) return undefined;
-          throw error;
-        });
-      }
+      session = await followReadme('idempotent-postgres');
     }, 120_000);
     afterAll(() => session?.end());
 
     test('is answered as it shows', async () => {
-      const [{ script = '', shown = '' } = {}] = session?.commands ?? [];
-      expect(await session?.type(script)).toBe(shown);
+      const [{ script = '', shown = '' } = {}] = session.commands;
+      expect(await session.type(script)).toBe(shown);
       expect(await ledgerOf('order-1042')).toHaveLength(1);
     });
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { codeBlocks } from './markdown.js';
 import { freePort } from './ports.js';
-import { ROOT, type Running, shell, start } from './shell.js';
+import { ROOT, type Running, shell, startUntil } from './shell.js';
 
 export interface Command {
   readonly script: string;
@@ -35,6 +35,24 @@ export function commandsOf(readme: string): Command[] {
 }
 
 /**
+ * Starts a command of an example, and waits until it has printed the text. One of the examples waits for a connection to
+ * Postgres for a second only, which a busy machine may exceed: it is started again then.
+ */
+export async function startExample(
+  text: string,
+  script: string,
+  { env, cwd }: { readonly env: Record<string, string | undefined>; readonly cwd: string },
+): Promise<Running> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startUntil(text, script, env, cwd);
+    } catch (error) {
+      if (tries === 5 || !String(error).includes('connection timeout')) throw error;
+    }
+  }
+}
+
+/**
  * Every port that the commands name becomes a free one.
  *
  * @param ports what the README calls them, by the variable that sets them
@@ -50,8 +68,10 @@ export async function followReadme(
   const free = new Map<string, string>();
   for (const variable of Object.keys(ports)) free.set(variable, String(await freePort()));
   const folder = mkdtempSync(join(tmpdir(), `${example}-`));
-  const app = start(startIt?.script ?? '', Object.fromEntries(free), inFolder);
-  await app.printed('http://localhost:');
+  const app = await startExample('http://localhost:', startIt?.script ?? '', {
+    env: Object.fromEntries(free),
+    cwd: inFolder,
+  });
   return {
     commands,
     app,
