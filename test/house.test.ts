@@ -41,6 +41,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/call-store',
     'stores/claim-answer',
     'stores/store',
+    'stores/timed-calls',
   ],
   // 2: rooms. They know the language, and not each other.
   [

@@ -327,7 +327,7 @@ describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
     expect(packages.filter((name) => !dependenciesOf('payment-webhooks').has(name))).toEqual([]);
     const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
     const closed =
-      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry)\b|\/stores\/(?!call-store|claim-answer|memory|store)/;
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry)\b|\/stores\/(?!call-store|claim-answer|memory|store|timed-calls)/;
     expect(ours.filter((file) => closed.test(file))).toEqual([]);
   });
 });

@@ -73,23 +73,23 @@ export class Lease {
 
   #lose(): void {
     this.lost = true;
-    const { claimant } = this.#store;
-    claimant.abort('CLAIM_LOST');
-    writeLog(claimant.log, 'error', {}, 'the claim was lost to another delivery while handlers ran');
+    const { caller } = this.#store;
+    caller.abort('CLAIM_LOST');
+    writeLog(caller.log, 'error', {}, 'the claim was lost to another delivery while handlers ran');
   }
 
   /** From here on another delivery can run the event, although the handler still hangs. */
   #giveUp(): void {
-    const { claimant } = this.#store;
-    claimant.abort('HANDLER_TIMEOUT');
+    const { caller } = this.#store;
+    caller.abort('HANDLER_TIMEOUT');
     const message = 'a handler has not settled within maxHandlerTime; its claim is no longer renewed';
-    writeLog(claimant.log, 'error', {}, message);
+    writeLog(caller.log, 'error', {}, message);
   }
 
   /** Handlers go on until the moment at which another delivery could start. */
   #abortOnLapse(): void {
     const left = Math.max(this.#endsAt - performance.now(), 0);
-    this.#lapse ??= setTimeout(() => this.#store.claimant.abort('CLAIM_LOST'), left);
+    this.#lapse ??= setTimeout(() => this.#store.caller.abort('CLAIM_LOST'), left);
   }
 
   /** A lease that ended before its renewal was due was not ended by the store. */
@@ -97,6 +97,6 @@ export class Lease {
     if (!this.lapsed || this.#lapse) return;
     const overdueMs = Math.round(performance.now() - this.#endsAt);
     const message = 'the event loop was blocked for longer than the lease';
-    writeLog(this.#store.claimant.log, 'warn', { overdueMs }, message);
+    writeLog(this.#store.caller.log, 'warn', { overdueMs }, message);
   }
 }

@@ -10,8 +10,9 @@ import type { Attempt } from '../handlers/handler-context.js';
 import type { Outcome } from '../observer.js';
 import type { Configuration } from '../options/options.js';
 import { type Claimant, StoreCalls, type StoreRules } from '../stores/call-store.js';
-import { type GrantedClaim, StoreFailure } from '../stores/claim-answer.js';
+import type { GrantedClaim } from '../stores/claim-answer.js';
 import { keyOf } from '../stores/store.js';
+import { StoreFailure } from '../stores/timed-calls.js';
 
 export interface Work {
   readonly fingerprint: Fingerprint;

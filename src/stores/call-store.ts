@@ -1,15 +1,11 @@
-// The one place that calls a store: with a deadline of our own, its answers checked, its failures logged, its time measured.
+// The one place that calls a store of event ids: what one delivery asks of it, and its answers checked.
 import { setTimeout as pause } from 'node:timers/promises';
-import { describeError } from '../delivery/describe-error.js';
-import { isThenable } from '../delivery/thenable.js';
 import type { ErrorCode } from '../errors.js';
-import { type Logger, writeLog } from '../logger.js';
+import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';
-import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, StoreFailure } from './claim-answer.js';
+import { type ClaimAnswer, type GrantedClaim, readClaimAnswer } from './claim-answer.js';
 import type { IdempotencyStore } from './store.js';
-
-/** At once, where the store answers at once: only an answer that has to be waited for gets a promise and a deadline. */
-type Reply<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
+import { type Reply, StoreFailure, TimedCalls } from './timed-calls.js';
 
 const TRIES = 3;
 const PAUSE_MS = 100;
@@ -25,31 +21,26 @@ export interface Claimant {
 export type StoreRules = Pick<Configuration, 'lease' | 'maxHandlerTime' | 'storeTimeout'>;
 
 /** The calls that one delivery makes. None of them rejects. */
-export class StoreCalls {
-  readonly claimant: Claimant;
+export class StoreCalls extends TimedCalls<Claimant> {
   readonly rules: StoreRules;
-  /** Milliseconds that the delivery has waited for the store; undefined before the first call. */
-  ms: number | undefined;
-  /** When the latest call began, by the monotonic clock. */
-  calledAt = 0;
   readonly #store: IdempotencyStore<object>;
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
+    super(claimant);
     this.#store = store;
-    this.claimant = claimant;
     this.rules = rules;
   }
 
   claim(key: string, fingerprint: string): Reply<ClaimAnswer> {
     const { lease: leaseMs, storeTimeout } = this.rules;
-    const reply = this.#call<unknown>(
+    const reply = this.call<unknown>(
       () => this.#store.claim(key, { leaseMs, fingerprint }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );
     const check = (answer: unknown) => {
       const checked = this.#withinLease(readClaimAnswer(answer));
-      if (checked instanceof StoreFailure) this.#complain('the store did not answer', checked);
+      if (checked instanceof StoreFailure) this.complain('the store did not answer', checked);
       return checked;
     };
     return reply instanceof Promise ? reply.then(check) : check(reply);
@@ -58,9 +49,9 @@ export class StoreCalls {
   async renew({ claim }: GrantedClaim): Promise<boolean | StoreFailure> {
     const answer = checkBoolean(
       'renew',
-      await this.#call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
+      await this.call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
     );
-    if (answer instanceof StoreFailure) this.#complain('the claim was not renewed', answer);
+    if (answer instanceof StoreFailure) this.complain('the claim was not renewed', answer);
     return answer;
   }
 
@@ -71,7 +62,7 @@ export class StoreCalls {
   complete(granted: GrantedClaim, lease: { readonly lapsed: boolean }): Reply<boolean> {
     const { storeTimeout } = this.rules;
     const timeout = granted.transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
-    const tryOnce = () => this.#call(() => granted.claim.complete(), timeout);
+    const tryOnce = () => this.call(() => granted.claim.complete(), timeout);
     const first = tryOnce();
     return typeof first === 'boolean' ? first : this.#retry(first, tryOnce, { granted, lease });
   }
@@ -88,7 +79,7 @@ export class StoreCalls {
       answer = checkBoolean('complete', await tryOnce());
     }
     if (answer instanceof StoreFailure)
-      this.#complain(
+      this.complain(
         granted.transactional ? 'the store did not answer' : 'processed, but not remembered',
         answer,
       );
@@ -97,58 +88,8 @@ export class StoreCalls {
 
   /** Where the store cannot be told, the lease lapses by itself. */
   async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<void> {
-    const answer = await this.#call(() => claim.release(finished), this.rules.storeTimeout);
-    if (answer instanceof StoreFailure) this.#complain('claim not released, so its lease will lapse', answer);
-  }
-
-  /** @param onLate given an answer that came after the deadline */
-  #call<Value>(
-    call: () => Value | Promise<Value>,
-    ms: number,
-    onLate?: (value: Value) => void,
-  ): Reply<Value> {
-    this.calledAt = performance.now();
-    try {
-      const answer = call();
-      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
-      this.#waited(this.calledAt);
-      return answer;
-    } catch (cause) {
-      this.#waited(this.calledAt);
-      return new StoreFailure('It threw.', cause);
-    }
-  }
-
-  /** Drivers wait for ever on a server that went silent. */
-  #inTime<Value>(
-    answering: PromiseLike<Value>,
-    ms: number,
-    onLate?: (value: Value) => void,
-  ): Promise<Value | StoreFailure> {
-    const { calledAt } = this;
-    return new Promise((resolve) => {
-      let late = false;
-      const settle = (answer: Value | StoreFailure) => {
-        clearTimeout(deadline);
-        this.#waited(calledAt);
-        resolve(answer);
-      };
-      const deadline = setTimeout(() => {
-        late = true;
-        settle(new StoreFailure(`No answer within ${ms} ms.`));
-      }, ms);
-      // A promise of Node's own settles once, and with no thenable, whatever the one of a store does.
-      Promise.resolve(answering).then(
-        (value) => (late ? onLate?.(value) : settle(value)),
-        (cause) => late || settle(new StoreFailure('It threw.', cause)),
-      );
-    });
-  }
-
-  /** Less than a millisecond counts as at once. */
-  #waited(since: number): void {
-    const ms = performance.now() - since;
-    this.ms = (this.ms ?? 0) + (ms < 1 ? 0 : ms);
+    const answer = await this.call(() => claim.release(finished), this.rules.storeTimeout);
+    if (answer instanceof StoreFailure) this.complain('claim not released, so its lease will lapse', answer);
   }
 
   /** A claim that comes when its own lease has ended is given back: another delivery may have the event by now. */
@@ -164,12 +105,7 @@ export class StoreCalls {
   /** No handler runs under such a claim, so the next delivery need not wait for its lease. */
   #giveBack(answer: ClaimAnswer | StoreFailure): void {
     if (isGranted(answer))
-      void this.#call(() => answer.claim.release(answer.finished), this.rules.storeTimeout);
-  }
-
-  #complain(what: string, { message, cause }: StoreFailure): void {
-    const fields = cause === undefined ? {} : { error: describeError(cause) };
-    writeLog(this.claimant.log, 'error', fields, `${what}: ${message}`);
+      void this.call(() => answer.claim.release(answer.finished), this.rules.storeTimeout);
   }
 }
 

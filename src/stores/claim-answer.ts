@@ -1,17 +1,6 @@
 // What a store answers to a claim, checked like what a sender says: a store is somebody else's code.
 import type { Claim } from './store.js';
-
-/** The store threw, rejected, did not answer in time, or answered what its contract does not know. */
-export class StoreFailure {
-  readonly message: string;
-  /** What the store threw. Its message may hold anything, so it is never logged. */
-  readonly cause: unknown;
-
-  constructor(message: string, cause?: unknown) {
-    this.message = message;
-    this.cause = cause;
-  }
-}
+import { StoreFailure } from './timed-calls.js';
 
 /** A granted claim, and what it carries. */
 export interface GrantedClaim extends Pick<Claim<object>, 'attempt' | 'finished'> {

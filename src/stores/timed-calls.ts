@@ -1,0 +1,87 @@
+// Calls a store that somebody else wrote: with a deadline of our own, its time measured, its failures logged.
+import { describeError } from '../delivery/describe-error.js';
+import { isThenable } from '../delivery/thenable.js';
+import { type Logger, writeLog } from '../logger.js';
+
+/** At once, where the store answers at once: only an answer that has to be waited for gets a promise and a deadline. */
+export type Reply<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
+
+/** The store threw, rejected, did not answer in time, or answered what its contract does not know. */
+export class StoreFailure {
+  readonly message: string;
+  /** What the store threw. Its message may hold anything, so it is never logged. */
+  readonly cause: unknown;
+
+  constructor(message: string, cause?: unknown) {
+    this.message = message;
+    this.cause = cause;
+  }
+}
+
+/** The calls of one caller, whose log says what went wrong. None of them rejects. */
+export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
+  readonly caller: Caller;
+  /** Milliseconds that the caller has waited for the store; undefined before the first call. */
+  ms: number | undefined;
+  /** When the latest call began, by the monotonic clock. */
+  calledAt = 0;
+
+  constructor(caller: Caller) {
+    this.caller = caller;
+  }
+
+  /** @param onLate given an answer that came after the deadline */
+  protected call<Value>(
+    call: () => Value | Promise<Value>,
+    ms: number,
+    onLate?: (value: Value) => void,
+  ): Reply<Value> {
+    this.calledAt = performance.now();
+    try {
+      const answer = call();
+      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
+      this.#waited(this.calledAt);
+      return answer;
+    } catch (cause) {
+      this.#waited(this.calledAt);
+      return new StoreFailure('It threw.', cause);
+    }
+  }
+
+  /** Drivers wait for ever on a server that went silent. */
+  #inTime<Value>(
+    answering: PromiseLike<Value>,
+    ms: number,
+    onLate?: (value: Value) => void,
+  ): Promise<Value | StoreFailure> {
+    const { calledAt } = this;
+    return new Promise((resolve) => {
+      let late = false;
+      const settle = (answer: Value | StoreFailure) => {
+        clearTimeout(deadline);
+        this.#waited(calledAt);
+        resolve(answer);
+      };
+      const deadline = setTimeout(() => {
+        late = true;
+        settle(new StoreFailure(`No answer within ${ms} ms.`));
+      }, ms);
+      // A promise of Node's own settles once, and with no thenable, whatever the one of a store does.
+      Promise.resolve(answering).then(
+        (value) => (late ? onLate?.(value) : settle(value)),
+        (cause) => late || settle(new StoreFailure('It threw.', cause)),
+      );
+    });
+  }
+
+  /** Less than a millisecond counts as at once. */
+  #waited(since: number): void {
+    const ms = performance.now() - since;
+    this.ms = (this.ms ?? 0) + (ms < 1 ? 0 : ms);
+  }
+
+  protected complain(what: string, { message, cause }: StoreFailure): void {
+    const fields = cause === undefined ? {} : { error: describeError(cause) };
+    writeLog(this.caller.log, 'error', fields, `${what}: ${message}`);
+  }
+}
