@@ -3,6 +3,25 @@
 export type { ConstructEventOptions } from './construct-event.js';
 // Without the middleware
 export { constructEvent } from './construct-event.js';
+export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
+export type {
+  DeadLetter,
+  DeadLetterChange,
+  DeadLetterContent,
+  DeadLetterPage,
+  DeadLetterQuery,
+  DeadLetterReason,
+  DeadLetterStore,
+  Discarded,
+  NewDeadLetter,
+  ProcessedEvent,
+} from './dead-letters/dead-letter-store.js';
+export type { DeadLetters } from './dead-letters/dead-letters.js';
+export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
+// Nothing authentic is lost
+export { memoryDeadLetters } from './dead-letters/memory.js';
+export type { ReplayOptions, ReplayProgress } from './dead-letters/replay-options.js';
+export type { ReplayCounts, ReplayEnd, ReplayedEvents, ReplayReport } from './dead-letters/replay-report.js';
 export { keepRawBody } from './delivery/keep-raw-body.js';
 export type { ErrorCode, Issue } from './errors.js';
 // What went wrong, and what telemetry is told

@@ -1,9 +1,10 @@
 // What telemetry is told about a delivery, and how it is kept from changing anything.
 import type { IncomingHttpHeaders } from 'node:http';
+import type { DeadLetterReason } from './dead-letters/dead-letter-store.js';
 import type { ErrorCode } from './errors.js';
 
-/** What became of a delivery that was answered 200. */
-export type Outcome = 'processed' | 'duplicate' | 'ignored';
+/** What became of a delivery that was answered 200. `kept`: as a dead letter, because no handler could run. */
+export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
 
 /** How one handler fared. `skipped`: named, and it had succeeded on an earlier attempt. */
 export interface HandlerReport {
@@ -28,6 +29,8 @@ export interface DeliveryRecord {
   readonly keyIndex?: number;
   /** The event had been completed before, with other bytes. */
   readonly conflict?: boolean;
+  /** Why the event is kept as a dead letter. */
+  readonly deadLetter?: DeadLetterReason;
   /** Length of the body. */
   readonly bytes: number;
   readonly durationMs: number;

@@ -1,5 +1,8 @@
-// The conductor: takes one delivery through the six stations. The rules are in the stations.
+// The conductor: takes one delivery through the six stations, the middle three in process-event.ts. The rules are in the stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
+import { type DeadLetters, openDeadLetters } from './dead-letters/dead-letters.js';
+import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { withDeadline } from './delivery/deadline.js';
 import { Delivery, type Result } from './delivery/delivery.js';
 import { DeliveryLog } from './delivery/delivery-log.js';
@@ -11,15 +14,14 @@ import { isThenable } from './delivery/thenable.js';
 import { ConfigurationError, type EventError } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import type { Handler, HandlerOptions, Matching, Pattern } from './handlers/handler.js';
+import type { Handlers } from './handlers/handlers.js';
 import { loggerOf } from './logger.js';
 import { observed, tell } from './observer.js';
 import { defaultLogger } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
+import { processEvent } from './process-event.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
-import { decodeEvent } from './receiver/decode-event.js';
-import { dedupeDelivery } from './receiver/dedupe-delivery.js';
-import { dispatchEvent } from './receiver/dispatch-event.js';
 import { type Answer, respond, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
 
@@ -27,7 +29,11 @@ import { memoryStore } from './stores/memory.js';
 export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
 
 /** A request handler for Express, Connect and `http.createServer`, and the same journey without a request. */
-export interface Receiver<Events extends EventSchemas = {}, Extra extends object = {}> {
+export interface Receiver<
+  Events extends EventSchemas = {},
+  Extra extends object = {},
+  Letters extends DeadLetterStore | undefined = DeadLetterStore | undefined,
+> {
   (req: IncomingMessage, res: ServerResponse, next?: (error?: unknown) => void): void;
   // `& string` makes the compiler list the patterns when it refuses one, instead of naming their type.
   /**
@@ -39,9 +45,9 @@ export interface Receiver<Events extends EventSchemas = {}, Extra extends object
     handler: Handler<EventOf<Matching<P, Events>, Events>, Extra>,
     options?: HandlerOptions,
   ): this;
-  /** For authentic events that are not declared. Without one they are answered 200 `ignored`. */
+  /** For authentic events that are not declared. Without one they are answered 200: `kept` as dead letters, else `ignored`. */
   onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions): this;
-  /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`, not 422. */
+  /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`, not 422 or `kept`. */
   onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions): this;
   /** The journey of a delivery without a request: serverless functions, other frameworks. Never rejects. */
   receive(delivery: {
@@ -50,6 +56,8 @@ export interface Receiver<Events extends EventSchemas = {}, Extra extends object
   }): Promise<Answer>;
   /** From now on 503. Resolves when every delivery is answered and every handler has settled. */
   close(): Promise<void>;
+  /** The events that were not processed: to list, replay and discard. Undefined without the option. */
+  readonly deadLetters: Letters extends DeadLetterStore ? DeadLetters : undefined;
   /** Deliveries that are not yet answered, or whose handlers still run. */
   readonly inFlight: number;
   /** Names of the declared events. */
@@ -66,42 +74,41 @@ export interface Receiver<Events extends EventSchemas = {}, Extra extends object
  *   handlers: { 'transaction.paid': async (event) => orders.markPaid(event.payload.transaction.order_id) },
  * }));
  */
-export function receiver<const Events extends EventSchemas = {}, Extra extends object = {}>(
-  options: ReceiverOptions<Events, Extra> = {},
+export function receiver<
+  const Events extends EventSchemas = {},
+  Extra extends object = {},
+  Letters extends DeadLetterStore | undefined = DeadLetterStore | undefined,
+>(
+  options: ReceiverOptions<Events, Extra, Letters> = {},
   // Never given. It makes `app.post('/hooks', receiver)` a type error, and the compiler prints its name.
   ..._mountWhatReceiverReturns: never[]
-): Receiver<Events, Extra> {
+): Receiver<Events, Extra, Letters> {
   const c = resolveOptions(options, memoryStore);
   const conductor = new Conductor(c);
+  const registered = (_done: unknown): object => hooks;
   const hooks = Object.assign((req: IncomingMessage, res: ServerResponse) => conductor.serve(req, res), {
-    on(...registration: Parameters<typeof c.handlers.on>) {
-      c.handlers.on(...registration);
-      return hooks;
-    },
-    onUnknown(...registration: Parameters<typeof c.handlers.onUnknown>) {
-      c.handlers.onUnknown(...registration);
-      return hooks;
-    },
-    onInvalid(...registration: Parameters<typeof c.handlers.onInvalid>) {
-      c.handlers.onInvalid(...registration);
-      return hooks;
-    },
+    on: (...given: Parameters<Handlers['on']>) => registered(c.handlers.on(...given)),
+    onUnknown: (...given: Parameters<Handlers['onUnknown']>) => registered(c.handlers.onUnknown(...given)),
+    onInvalid: (...given: Parameters<Handlers['onInvalid']>) => registered(c.handlers.onInvalid(...given)),
     receive: (given: { rawBody: unknown; headers: HeadersLike }) => conductor.receive(given),
     close: () => conductor.limiter.close(),
     eventNames: [...c.events.keys()],
+    deadLetters: openDeadLetters(c, conductor.limiter),
   });
   Object.defineProperty(hooks, 'inFlight', { get: () => conductor.limiter.inFlight, enumerable: true });
-  return hooks as unknown as Receiver<Events, Extra>;
+  return hooks as unknown as Receiver<Events, Extra, Letters>;
 }
 
 class Conductor {
   readonly limiter: InFlightLimiter;
   readonly #c: Configuration;
+  readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
 
   constructor(c: Configuration) {
     this.#c = c;
     this.limiter = new InFlightLimiter(c.maxInFlight);
+    this.#letters = letterRules(c);
   }
 
   serve(req: IncomingMessage, res: ServerResponse): void {
@@ -131,17 +138,10 @@ class Conductor {
     const proof = isThenable(checking) ? await checking : checking;
     if (proof instanceof Rejection) return proof;
     delivery.keyIndex = proof.keyIndex;
-    const decoding = decodeEvent(bytes, proof.key, c);
-    const decoded = isThenable(decoding) ? await decoding : decoding;
-    if (decoded instanceof Rejection) return decoded;
-    delivery.decoded = decoded;
-    const { handlers, subject, outcome } = c.handlers.recipients(decoded);
-    if (handlers.length === 0) return decoded.rejection ?? 'ignored';
-    delivery.deduped = await dedupeDelivery(delivery, c, {
-      fingerprint: new SignatureFingerprint(signature, bytes, proof.keys),
-      outcome,
-      run: (attempt, onPending) => dispatchEvent(handlers, { delivery, attempt, subject, onPending }, c),
-    });
+    if (this.#letters) delivery.letter = new Letter(delivery, this.#letters);
+    delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
+    const processing = processEvent(delivery, proof.key, c);
+    delivery.deduped = isThenable(processing) ? await processing : processing;
     return delivery.deduped.result;
   }
 

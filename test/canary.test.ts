@@ -1,12 +1,13 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { constructEvent, type ReceiverOptions } from 'payment-webhooks';
+import { constructEvent, memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { asDeployed } from './setup/as-deployed.js';
 import { delivery, hmac, type SentDelivery } from './setup/delivery.js';
 import { type Endpoint, type Reply, startEndpoint } from './setup/endpoint.js';
+import { faultyDeadLetters, lettersOf } from './setup/faulty-dead-letters.js';
 import { faultyStore } from './setup/faulty-store.js';
 
 asDeployed();
@@ -206,9 +207,33 @@ const scenarios: [string, Scenario][] = [
       expected: { status: 500, code: 'HANDLER_FAILED' },
     },
   ],
+  [
+    'a store of dead letters that is down',
+    {
+      options: { deadLetters: faultyDeadLetters({ keep: () => Promise.reject(careless()) }) },
+      sent: sung({ ...paid(), event_name: 'refund.made' }),
+      expected: { status: 503, code: 'STORE_UNAVAILABLE' },
+    },
+  ],
 ];
 
 describe('what customers, keys and handlers say stays with them', () => {
+  test('in dead letters, their list and the report of a replay', async () => {
+    const events = { 'refund.made': talkative };
+    const handlers = rejecting(careless());
+    const options = { privateKey: KEY, deadLetters: memoryDeadLetters(), events, handlers };
+    const endpoint = await startEndpoint(options as ReceiverOptions);
+    let reply: Reply | undefined;
+    for (const sent of [sung({ ...paid(), event_name: 'a.b' }), sung(refund(unfit)), sung(paid())])
+      reply = await endpoint.post(sent);
+    const letters = await lettersOf(endpoint.hooks);
+    expect(letters.map(({ reason }) => reason)).toEqual(['unknown', 'invalid', 'failed']);
+    const report = await endpoint.hooks.deadLetters?.replay();
+    expect(report).toMatchObject({ stillUnknown: 1, stillInvalid: 1, failed: 1 });
+    expect(everything({ letters, report, deadLetters: options.deadLetters })).not.toMatch(SINGS);
+    expectSilence(endpoint, reply);
+  });
+
   test.each(scenarios)('%s', async (_, { options, sent, expected }) => {
     const endpoint = await startEndpoint({ privateKey: KEY, ...options });
     let reply: Reply | undefined;

@@ -155,7 +155,7 @@ describe('README.md', () => {
   });
 });
 
-function withUnderscores(value: number): string {
+function withUnderscores(value: number | boolean): string {
   return value.toLocaleString('en').replaceAll(',', '_');
 }
 

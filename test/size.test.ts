@@ -8,10 +8,11 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
-  '.': 49_000,
+  // A quarter of it keeps, lists and replays dead letters.
+  '.': 68_000,
   './client': 23_000,
   './opentelemetry': 10_000,
-  './queues/bullmq': 34_000,
+  './queues/bullmq': 36_000,
   './simulator': 76_000,
   './stores/postgres': 14_000,
   './stores/redis': 8_500,

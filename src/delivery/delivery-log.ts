@@ -51,10 +51,18 @@ export class DeliveryLog {
     if (suppressed === undefined) return;
     const fields = lineOf(delivery, result, status);
     if (suppressed > 0) fields.suppressed = suppressed;
-    writeLog(delivery.logger, rejection ? LEVELS[rejection.code] : 'info', fields, 'delivery');
+    writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
     if (delivery.deduped?.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
     if (delivery.decoded?.keysDropped) this.#keysDropped(delivery);
-    if (result === 'ignored' && delivery.decoded?.status === 'unknown') this.#undeclaredIgnored(delivery);
+    if (delivery.decoded?.status === 'unknown' && (result === 'ignored' || result === 'kept'))
+      this.#undeclared(delivery, result);
+  }
+
+  /** The line of an attempt at a dead letter. */
+  replayed(delivery: Delivery, result: Result): void {
+    if (delivery.logger === silentLogger) return;
+    writeLog(delivery.logger, levelOf(delivery, result), lineOf(delivery, result), 'replay');
+    if (delivery.deduped?.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
   }
 
   #keysDropped(delivery: Delivery): void {
@@ -89,13 +97,22 @@ export class DeliveryLog {
   }
 
   /** Once for each name: the service may add names any day. */
-  #undeclaredIgnored(delivery: Delivery): void {
+  #undeclared(delivery: Delivery, result: 'ignored' | 'kept'): void {
     const name = delivery.event?.event_name;
     if (name === undefined || this.#warned.has(name) || this.#warned.size >= MOST_NAMES) return;
     this.#warned.add(name);
-    const advice = 'declare it in the option events, or register onUnknown()';
-    writeLog(delivery.log, 'warn', {}, `an event that is not declared was ignored: ${advice}`);
+    const message =
+      result === 'kept'
+        ? 'an event that is not declared was kept as a dead letter: declare it in the option events, and replay it'
+        : 'an event that is not declared was ignored: declare it in the option events, or register onUnknown()';
+    writeLog(delivery.log, 'warn', {}, message);
   }
+}
+
+/** A payload that does not fit is an error, whether it was refused or kept. */
+function levelOf({ decoded }: Delivery, result: Result): LogLevel {
+  if (result instanceof Rejection) return LEVELS[result.code];
+  return result === 'kept' && decoded?.rejection ? LEVELS[decoded.rejection.code] : 'info';
 }
 
 /** For what is easily overlooked: a 200 for an event that no handler has seen. */
@@ -130,11 +147,14 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
   }
   const attempt = delivery.deduped?.attempt ?? delivery.attempt;
   if (attempt !== undefined) line.attempt = attempt;
+  if (delivery.letter?.reason) line.deadLetter = delivery.letter.reason;
   if (delivery.keyIndex !== undefined) line.keyIndex = delivery.keyIndex;
   line.bytes = delivery.rawBody.length;
   line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
   const hint = result instanceof Rejection ? result.hint : result === 'ignored' && whyIgnored(delivery);
   if (hint) line.hint = hint;
-  if (result instanceof Rejection && result.issues) line.issues = result.issues;
+  const issues =
+    result instanceof Rejection ? result.issues : result === 'kept' && delivery.decoded?.rejection?.issues;
+  if (issues) line.issues = issues;
   return line;
 }

@@ -1,10 +1,12 @@
 // One delivery on its way through the stations: what is known of it so far. Only the conductor writes on it.
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Letter } from '../dead-letters/letter.js';
 import { type ErrorCode, WebhookError } from '../errors.js';
 import type { Decoded, Envelope } from '../events/envelope.js';
 import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
 import { describeError } from './describe-error.js';
+import type { Fingerprint } from './fingerprint.js';
 import { Rejection } from './rejection.js';
 
 /** How a delivery ends: with a 2xx outcome, or with a rejection. */
@@ -36,6 +38,7 @@ export interface Deduped {
 }
 
 const NO_BYTES = Buffer.alloc(0);
+const UNPROVEN: Fingerprint = { text: '', matches: () => false };
 
 export class Delivery {
   readonly headers: IncomingHttpHeaders;
@@ -44,8 +47,12 @@ export class Delivery {
   readonly startedAt = performance.now();
   rawBody: Buffer = NO_BYTES;
   keyIndex: number | undefined;
+  /** Of the bytes, once they are proven. */
+  fingerprint: Fingerprint = UNPROVEN;
   decoded: Decoded | undefined;
   deduped: Deduped | undefined;
+  /** Undefined without dead letters. */
+  letter: Letter | undefined;
   /** Of a job: how often a worker has taken it up. */
   attempt: number | undefined;
   #log: Logger | undefined;
@@ -107,6 +114,7 @@ export class Delivery {
       ...(attempt !== undefined && { attempt }),
       ...(keyIndex !== undefined && { keyIndex }),
       ...(deduped?.conflict && { conflict: true }),
+      ...(this.letter?.reason && { deadLetter: this.letter.reason }),
       ...(storeMs !== undefined && { storeMs }),
       bytes: this.rawBody.length,
       durationMs: performance.now() - this.startedAt,

@@ -30,7 +30,7 @@ export class SignatureFingerprint implements Fingerprint {
     // What a store of a user's own answers may be of any type.
     if (typeof stored !== 'string') return false;
     // Version 0.1 stored a digest.
-    if (stored.length !== DIGITS) return stored === digest(this.#bytes);
+    if (stored.length !== DIGITS) return stored === digestOf(this.#bytes);
     return this.#keys.some((key) => signWith(this.#bytes, key).startsWith(stored));
   }
 }
@@ -40,7 +40,7 @@ export class DigestFingerprint implements Fingerprint {
   readonly text: string;
 
   constructor(bytes: Uint8Array) {
-    this.text = digest(bytes);
+    this.text = digestOf(bytes);
   }
 
   matches(stored: string): boolean {
@@ -48,6 +48,24 @@ export class DigestFingerprint implements Fingerprint {
   }
 }
 
-function digest(bytes: Uint8Array): string {
+/** For bytes that were proven earlier, perhaps with a key that is no longer configured. */
+export class KeptFingerprint implements Fingerprint {
+  readonly text: string;
+  readonly #signed: SignatureFingerprint;
+
+  /** @param signature that they came with, as far as it is known */
+  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
+    this.text = digestOf(bytes);
+    this.#signed = new SignatureFingerprint(signature, bytes, keys);
+  }
+
+  /** Of a run of the same bytes under any key that is known here, be it a delivery or a replay. */
+  matches(stored: string): boolean {
+    return this.#signed.matches(stored);
+  }
+}
+
+/** SHA-256 in hexadecimal digits. */
+export function digestOf(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'hex');
 }

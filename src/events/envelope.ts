@@ -20,14 +20,15 @@ export interface Envelope {
  * - `declared`: validated, and one of the union.
  * - `unknown`: authentic, with a name that is not declared.
  * - `invalid`: a declared name, with a payload that does not fit.
+ * - `undecided`: a declared name, whose schema threw or took too long.
  * - `ignored`: the sandbox policy keeps it from every handler.
  */
 export interface Decoded {
-  readonly status: 'declared' | 'unknown' | 'invalid' | 'ignored';
+  readonly status: 'declared' | 'unknown' | 'invalid' | 'undecided' | 'ignored';
   readonly event: Envelope;
   /** Whether the body had keys that could replace a prototype; they are not in the event. */
   readonly keysDropped: boolean;
-  /** With `invalid`. */
+  /** With `invalid` and `undecided`. */
   readonly rejection?: Rejection;
 }
 

@@ -60,6 +60,7 @@ export class Handlers {
           subject: new EventError(rejection?.issues ?? []),
           outcome: 'ignored',
         };
+      case 'undecided':
       case 'ignored':
         return { handlers: [], subject: event, outcome: 'ignored' };
     }

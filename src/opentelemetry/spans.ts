@@ -99,7 +99,7 @@ function fail(span: Span, type: string): void {
 
 /** OpenTelemetry ignores an attribute whose value is undefined. */
 function attributesOf(record: DeliveryRecord): Attributes {
-  const { eventId, eventName, code, outcome, sandbox, attempt, keyIndex, conflict } = record;
+  const { eventId, eventName, code, outcome, sandbox, attempt, keyIndex, conflict, deadLetter } = record;
   return {
     'messaging.message.id': eventId === undefined ? undefined : shorten(eventId),
     'messaging.message.body.size': record.bytes,
@@ -111,5 +111,6 @@ function attributesOf(record: DeliveryRecord): Attributes {
     'webhook.attempt': attempt,
     'webhook.key_index': keyIndex,
     'webhook.conflict': conflict,
+    'webhook.dead_letter': deadLetter,
   };
 }

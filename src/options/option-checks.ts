@@ -1,6 +1,7 @@
 // One check for each kind of option: the value as it is used, or an error that says what to give instead.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
+import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
 import { ConfigurationError } from '../errors.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
@@ -81,6 +82,35 @@ export function store(store: unknown): IdempotencyStore<object> | undefined {
   throw new ConfigurationError(
     `store is ${show(store)}. Give a store such as memoryStore(), or false to remember nothing.`,
   );
+}
+
+const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard'] as const;
+
+/** @param store where event ids are remembered: a replay would run without a claim if there were none */
+export function deadLetters(
+  { deadLetters, journal }: { readonly deadLetters: unknown; readonly journal: unknown },
+  store: IdempotencyStore<object> | undefined,
+): { readonly deadLetters: DeadLetterStore | undefined; readonly journal: boolean } {
+  if (typeof journal !== 'boolean')
+    throw new ConfigurationError(`journal is ${show(journal)}. Give true or false.`);
+  if (deadLetters === undefined && !journal) return { deadLetters, journal };
+  if (deadLetters === undefined) {
+    throw new ConfigurationError(
+      'journal needs the option deadLetters: a store such as memoryDeadLetters() that keeps the events.',
+    );
+  }
+  const given = deadLetters as Partial<Record<string, unknown>> | null;
+  if (KEEPING.some((method) => typeof given?.[method] !== 'function')) {
+    throw new ConfigurationError(
+      `deadLetters is ${show(deadLetters)}. Give a store of dead letters such as memoryDeadLetters().`,
+    );
+  }
+  if (!store) {
+    throw new ConfigurationError(
+      'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or give one.',
+    );
+  }
+  return { deadLetters: deadLetters as DeadLetterStore, journal };
 }
 
 export function logger(logger: unknown): Logger | undefined {

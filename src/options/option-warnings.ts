@@ -1,4 +1,5 @@
 // Warns, when a receiver is made, of options that are allowed and rarely meant.
+import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
 import { type Logger, writeLog } from '../logger.js';
 import type { IdempotencyStore } from '../stores/store.js';
 import { defaultLogger } from './default-logger.js';
@@ -6,6 +7,7 @@ import { defaultLogger } from './default-logger.js';
 interface Resolved {
   readonly logger: Logger | undefined;
   readonly store: IdempotencyStore<object> | undefined;
+  readonly deadLetters?: DeadLetterStore | undefined;
   readonly lease: number;
   readonly maxHandlerTime: number;
   readonly storeTimeout: number;
@@ -13,7 +15,7 @@ interface Resolved {
 }
 
 export function warnOfOptions(
-  { logger, store, lease, maxHandlerTime, storeTimeout, timeout }: Resolved,
+  { logger, store, deadLetters, lease, maxHandlerTime, storeTimeout, timeout }: Resolved,
   sandboxUnset: boolean,
 ): void {
   const warn = (option: string, message: string) =>
@@ -29,6 +31,15 @@ export function warnOfOptions(
       `timeout (${timeout} ms) is longer than maxHandlerTime (${maxHandlerTime} ms): ${outcome}`,
     );
   }
+  const [kept, remembered] = [deadLetters?.retentionMs, store?.retentionMs];
+  if (kept !== undefined && remembered !== undefined && kept > remembered) {
+    const outcome =
+      'a letter left behind by an event that was processed could be replayed when its id is forgotten';
+    warn(
+      'deadLetters',
+      `dead letters are kept for longer (${kept} ms) than the store remembers ids (${remembered} ms): ${outcome}. Give both the same retention`,
+    );
+  }
   if (process.env.NODE_ENV !== 'production') return;
   if (sandboxUnset) {
     const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
@@ -37,5 +48,9 @@ export function warnOfOptions(
   if (store?.scope === 'process') {
     const reach = 'another process, or this one restarted, would run an event again';
     warn('store', `the memory store is seen by this process only: ${reach}`);
+  }
+  if (deadLetters?.scope === 'process') {
+    const loss = 'they are lost when it ends';
+    warn('deadLetters', `dead letters are kept in the memory of this process: ${loss}`);
   }
 }

@@ -1,4 +1,5 @@
 // The options of `receiver()`: what each means, what it is when left out, and what is refused.
+import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
 import { ConfigurationError } from '../errors.js';
 import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';
@@ -17,7 +18,11 @@ export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends ob
 };
 
 /** Every option may be left out, and an unknown one is refused. */
-export interface ReceiverOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
+export interface ReceiverOptions<
+  Events extends EventSchemas = {},
+  Extra extends object = {},
+  Letters extends DeadLetterStore | undefined = DeadLetterStore | undefined,
+> {
   /**
    * The account's private key; a list of which any may have signed (rotation, live and sandbox); or a function
    * (secret managers, several accounts). @default process.env.SERVICE_PRIVATE_KEY
@@ -40,6 +45,13 @@ export interface ReceiverOptions<Events extends EventSchemas = {}, Extra extends
   readonly sandbox?: check.SandboxPolicy | undefined;
   /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
   readonly store?: IdempotencyStore<Extra> | false | undefined;
+  /**
+   * Where authentic events are kept that were not processed, to be replayed: `memoryDeadLetters()` or another store.
+   * @default none
+   */
+  readonly deadLetters?: Letters;
+  /** Whether every event is kept there from before its handlers run until it is processed. @default false */
+  readonly journal?: boolean | undefined;
   /** Separates receivers that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
   readonly namespace?: string | undefined;
   /** How long a claim outlives a crashed process: milliseconds, or text like `'30s'`. @default 30_000 */
@@ -73,6 +85,8 @@ export const DEFAULTS = {
   handlers: undefined,
   sandbox: 'accept',
   store: undefined,
+  deadLetters: undefined,
+  journal: false,
   namespace: 'default',
   lease: 30_000,
   limit: '256kb',
@@ -94,6 +108,9 @@ export interface Configuration {
   readonly handlers: Handlers;
   readonly sandbox: check.SandboxPolicy;
   readonly store: IdempotencyStore<object> | undefined;
+  /** Never without a store. */
+  readonly deadLetters: DeadLetterStore | undefined;
+  readonly journal: boolean;
   readonly namespace: string;
   /** Bytes. */
   readonly limit: number;
@@ -134,6 +151,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
     handlers,
     sandbox: check.sandboxPolicy(given.sandbox),
     store,
+    ...check.deadLetters(given, store),
     namespace: check.namespace(given.namespace),
     limit: check.bodyLimit(given.limit),
     bodyTimeout: check.milliseconds('bodyTimeout', given.bodyTimeout, 1),

@@ -22,7 +22,7 @@ export interface QueuedJob {
 /** The configuration of a receiver, without what applies before a delivery is queued. */
 export type JobConfiguration = Omit<
   Configuration,
-  'keys' | 'signatureHeader' | 'limit' | 'bodyTimeout' | 'maxInFlight'
+  'keys' | 'signatureHeader' | 'limit' | 'bodyTimeout' | 'maxInFlight' | 'deadLetters' | 'journal'
 >;
 
 export interface ProcessedDelivery {

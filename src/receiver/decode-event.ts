@@ -111,9 +111,10 @@ function fitPayload(
   }
 }
 
-function conclude(fit: Fit, event: Envelope, keysDropped: boolean): Decoded | Rejection {
+function conclude(fit: Fit, event: Envelope, keysDropped: boolean): Decoded {
   if (!fit) return { status: 'declared', event, keysDropped };
-  return fit.code === 'EVENT_INVALID' ? { status: 'invalid', event, keysDropped, rejection: fit } : fit;
+  const status = fit.code === 'EVENT_INVALID' ? 'invalid' : 'undecided';
+  return { status, event, keysDropped, rejection: fit };
 }
 
 function schemaFailed(cause: unknown): Rejection {

@@ -1,4 +1,5 @@
 // Station 4: event -> first time? A bracket around the work: claim; then complete, or release when it fails.
+import type { Letter, Unprocessed } from '../dead-letters/letter.js';
 import type { Deduped, Dispatched, Result } from '../delivery/delivery.js';
 import type { Fingerprint } from '../delivery/fingerprint.js';
 import { Lease } from '../delivery/lease.js';
@@ -18,11 +19,28 @@ export interface Work {
   readonly fingerprint: Fingerprint;
   /** What it comes to when every handler succeeds. */
   readonly outcome: Outcome;
+  /** Set where no handler can run: the event is kept as a dead letter, and its claim released. */
+  readonly unworkable?: Ending | undefined;
   /**
    * Never rejects.
    * @param onPending called when the handlers have not settled before the event loop turns
    */
   run(attempt: Attempt, onPending: () => void): Dispatched | Promise<Dispatched>;
+}
+
+/** How an attempt ends that has not processed the event. */
+export interface Ending extends Unprocessed {
+  /** Once the event is kept. */
+  readonly result: Result;
+}
+
+type Claiming = Claimant & { readonly event: Envelope | undefined; readonly letter: Letter | undefined };
+
+/** What stays the same from the claim to its end. */
+interface Bracket {
+  readonly store: StoreCalls;
+  readonly work: Work;
+  readonly letter: Letter | undefined;
 }
 
 /** What an attempt is when nothing is remembered. */
@@ -31,67 +49,125 @@ const RETRY_AFTER_MS = 5_000;
 
 /** Does the work if this delivery is the one to do it. */
 export async function dedupeDelivery(
-  delivery: Claimant & { readonly event: Envelope | undefined },
+  delivery: Claiming,
   c: Pick<Configuration, 'store' | 'namespace'> & StoreRules,
   work: Work,
 ): Promise<Deduped> {
   if (!c.store) {
     const dispatched = await work.run(UNREMEMBERED, () => {});
-    return conclude({}, dispatched, (settled) => resultOf(settled, work.outcome));
+    return conclude({}, dispatched, (settled) =>
+      settled.failures.length === 0 ? work.outcome : failed(settled),
+    );
   }
+  const { letter } = delivery;
   const store = new StoreCalls(c.store, delivery, c);
   const claiming = store.claim(keyOf(c.namespace, delivery.event), work.fingerprint.text);
   const answer = isThenable(claiming) ? await claiming : claiming;
   if (answer instanceof StoreFailure) return { result: unavailable(answer), store };
-  if (answer.status === 'completed')
-    return { result: 'duplicate', store, conflict: !work.fingerprint.matches(answer.fingerprint) };
+  if (answer.status === 'completed') {
+    const conflict = !work.fingerprint.matches(answer.fingerprint);
+    const result = conflict ? await keep(letter, { reason: 'conflict', result: 'duplicate' }) : 'duplicate';
+    return { result, store, conflict };
+  }
   if (answer.status === 'in_progress')
     return { result: new Rejection('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs }), store };
+  const { attempt } = answer;
+  const bracket = { store, work, letter };
+  if (work.unworkable || letter?.journal) {
+    const result = await (work.unworkable
+      ? putAside(answer, work.unworkable, bracket)
+      : enter(answer, bracket));
+    if (result) return { result, attempt, store };
+  }
   const lease = new Lease(store, answer);
   const dispatched = await work.run(answer, () => lease.start());
-  return conclude({ attempt: answer.attempt, store }, dispatched, (settled) => {
+  return conclude({ attempt, store, letter }, dispatched, (settled) => {
     lease.stop();
-    if (!lease.lost && settled.failures.length === 0) return complete(answer, lease, { store, work });
-    const released = store.release(answer, settled.finished);
-    return released.then(() => (lease.lost ? lost() : resultOf(settled, work.outcome)));
+    if (!lease.lost && settled.failures.length === 0) return complete(answer, lease, bracket);
+    const rejection = lease.lost ? lost() : failed(settled);
+    return putAside({ ...answer, finished: settled.finished }, failure(rejection), bracket);
   });
+}
+
+/** Writes the event into the journal. @returns why its handlers cannot run, if they cannot */
+async function enter(claim: GrantedClaim, { store, letter }: Bracket): Promise<Result | undefined> {
+  const unkept = await letter?.keep({ reason: 'unfinished', attempt: claim.attempt });
+  if (!unkept) return undefined;
+  await store.release(claim, claim.finished);
+  return unavailable(unkept);
 }
 
 /** Handlers that go on after the answer keep their claim until they settle. */
 function conclude(
-  { attempt, store }: Pick<Deduped, 'attempt' | 'store'>,
+  { attempt, store, letter }: Pick<Deduped, 'attempt' | 'store'> & Partial<Pick<Bracket, 'letter'>>,
   dispatched: Dispatched,
   end: (settled: Dispatched) => Result | Promise<Result>,
 ): Deduped | Promise<Deduped> {
   const { unsettled } = dispatched;
-  if (unsettled)
-    return { result: unsettled.rejection, attempt, store, dispatched, late: unsettled.rest.then(end) };
   const deduped = (result: Result) => ({ result, attempt, store, dispatched });
+  if (unsettled) {
+    const keeping = keep(letter, failure(unsettled.rejection), attempt);
+    return keeping.then((result) => ({ ...deduped(result), late: unsettled.rest.then(end) }));
+  }
   const ending = end(dispatched);
   return isThenable(ending) ? ending.then(deduped) : deduped(ending);
+}
+
+/** At once, where the store answers at once. */
+function complete(claim: GrantedClaim, lease: Lease, bracket: Bracket): Result | Promise<Result> {
+  if (bracket.letter) return completeAndRemove(claim, lease, { ...bracket, letter: bracket.letter });
+  const { store, work } = bracket;
+  const resultOf = (completed: boolean | StoreFailure) => refusal(claim, completed) ?? work.outcome;
+  const completing = store.complete(claim, lease);
+  return isThenable(completing) ? completing.then(resultOf) : resultOf(completing);
+}
+
+/** An event that is processed is no dead letter any more. */
+async function completeAndRemove(
+  claim: GrantedClaim,
+  lease: Lease,
+  { store, work, letter }: Bracket & { readonly letter: Letter },
+): Promise<Result> {
+  const removing = letter.removeInCommit(claim);
+  const unremoved = removing && (await removing);
+  if (unremoved) return putAside(claim, failure(unavailable(unremoved)), { store, work, letter });
+  const refused = refusal(claim, await store.complete(claim, lease));
+  if (refused) return keep(letter, failure(refused), claim.attempt);
+  const removal = letter.removeAfter(claim);
+  if (removal) await removal;
+  return work.outcome;
 }
 
 /**
  * In lease mode a store that cannot be told is no reason to refuse: a 503 would guarantee a second run, a 200 only
  * risks one. In transactional mode the handlers' writes are in this commit.
  */
-function complete(
-  claim: GrantedClaim,
-  lease: Lease,
-  { store, work }: { readonly store: StoreCalls; readonly work: Work },
-): Result | Promise<Result> {
-  const resultOf = (completed: boolean | StoreFailure) => {
-    if (completed === false) return lost();
-    return claim.transactional && completed instanceof StoreFailure ? unavailable(completed) : work.outcome;
-  };
-  const completing = store.complete(claim, lease);
-  return isThenable(completing) ? completing.then(resultOf) : resultOf(completing);
+function refusal(claim: GrantedClaim, completed: boolean | StoreFailure): Rejection | undefined {
+  if (completed === false) return lost();
+  return claim.transactional && completed instanceof StoreFailure ? unavailable(completed) : undefined;
 }
 
-function resultOf({ failures }: Dispatched, outcome: Outcome): Result {
-  return failures.length === 0
-    ? outcome
-    : new Rejection('HANDLER_FAILED', { cause: new HandlerError(failures) });
+/** Ends an attempt that has not processed the event. */
+async function putAside(claim: GrantedClaim, ending: Ending, { store, letter }: Bracket): Promise<Result> {
+  // A transaction holds a connection, and the letter may need one of the same pool.
+  if (claim.transactional) await store.release(claim, claim.finished);
+  const result = await keep(letter, ending, claim.attempt);
+  if (!claim.transactional) await store.release(claim, claim.finished);
+  return result;
+}
+
+/** Keeps the event before its delivery is answered: when that fails, only the sender still has it. */
+async function keep(letter: Letter | undefined, ending: Ending, attempt?: number): Promise<Result> {
+  const unkept = await letter?.keep({ ...ending, attempt });
+  return unkept ? unavailable(unkept) : ending.result;
+}
+
+function failure(rejection: Rejection): Ending {
+  return { reason: 'failed', rejection, result: rejection };
+}
+
+function failed({ failures }: Dispatched): Rejection {
+  return new Rejection('HANDLER_FAILED', { cause: new HandlerError(failures) });
 }
 
 function lost(): Rejection {

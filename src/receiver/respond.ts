@@ -29,6 +29,7 @@ const ACCEPTED: Record<Outcome, Answer> = {
   processed: answer(200, { received: true, outcome: 'processed' }),
   duplicate: answer(200, { received: true, outcome: 'duplicate' }),
   ignored: answer(200, { received: true, outcome: 'ignored' }),
+  kept: answer(200, { received: true, outcome: 'kept' }),
 };
 /** One for all four reasons: a stranger learns nothing from it. */
 const UNAUTHENTICATED = answer(401, { message: ANSWERS.SIGNATURE_MISMATCH.message });

@@ -33,6 +33,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): IdempotencyStore 
 
 class MemoryStore implements IdempotencyStore {
   readonly scope = 'process';
+  readonly retentionMs: number;
   readonly #maxEntries: number;
   readonly #retention: number;
   readonly #now: () => number;
@@ -50,7 +51,8 @@ class MemoryStore implements IdempotencyStore {
       throw new ConfigurationError(`maxEntries is ${String(maxEntries)}. Give a whole number above 0.`);
     }
     this.#maxEntries = maxEntries;
-    this.#retention = retentionMs(retention);
+    this.retentionMs = retentionMs(retention);
+    this.#retention = this.retentionMs;
     this.#now = now;
     this.#completed = new CompletedIds(maxEntries);
   }

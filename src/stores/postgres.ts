@@ -55,6 +55,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
   survive(table.pool);
   return {
     scope: 'shared',
+    retentionMs: table.retentionMs,
     claim: (key, request) =>
       transactional ? claimInTransaction(table, key, request) : claimRow(table, key, request),
     migrate: async () => {

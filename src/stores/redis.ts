@@ -42,6 +42,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
 
 class RedisStore implements IdempotencyStore {
   readonly scope = 'shared';
+  readonly retentionMs: number;
   readonly #prefix: string;
   readonly #scripts: Scripts;
 
@@ -57,7 +58,8 @@ class RedisStore implements IdempotencyStore {
     if (typeof prefix !== 'string')
       throw new ConfigurationError(`prefix is ${show(prefix)}. Give a string, such as "webhook:".`);
     this.#prefix = prefix;
-    this.#scripts = new Scripts(sendCommand, Math.ceil(retentionMs(retention)));
+    this.retentionMs = Math.ceil(retentionMs(retention));
+    this.#scripts = new Scripts(sendCommand, this.retentionMs);
   }
 
   async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ClaimResult> {

@@ -36,6 +36,8 @@ export interface IdempotencyStore<Extra extends object = {}> {
   claim(key: string, request: ClaimRequest): ClaimResult<Extra> | Promise<ClaimResult<Extra>>;
   /** Whether other processes share what this store remembers; `'process'` earns a warning in production. */
   readonly scope?: 'process' | 'shared';
+  /** Milliseconds for which an id is remembered: dead letters that are kept for longer earn a warning. */
+  readonly retentionMs?: number | undefined;
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;
 }
@@ -54,6 +56,10 @@ export interface Claim<Extra extends object = {}> {
   readonly context?: Extra;
   /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
   readonly transactional?: boolean;
+  /** What that transaction was begun on, such as a pool: dead letters kept there are removed by the same commit. */
+  readonly database?: object | undefined;
+  /** Whether there may be a dead letter of the event. @default from the second attempt on, and with `transactional` always */
+  readonly kept?: boolean | undefined;
   /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */
   renew(leaseMs: number): boolean | Promise<boolean>;
   /** Remembers the event as done. True again when the same owner completes it again. */

@@ -23,8 +23,6 @@ export declare const orders: {
 };
 /** Sends a mail. */
 export declare function sendReceipt(event: EventOf<'transaction.paid'>): Promise<void>;
-/** Keeps bytes under a name. */
-export declare const archive: { put(name: string, bytes: Uint8Array): Promise<void> };
 /** Counts and measures. */
 export declare const metrics: {
   increment(name: string, labels: Readonly<Record<string, string>>): void;

@@ -1,0 +1,99 @@
+// The one place that calls a store of dead letters: in time, its answers checked, its failures logged.
+import type { Logger } from '../logger.js';
+import { StoreFailure, TimedCalls } from '../stores/timed-calls.js';
+import { readContent, readPage } from './dead-letter-answers.js';
+import type {
+  DeadLetterChange,
+  DeadLetterContent,
+  DeadLetterPage,
+  DeadLetterQuery,
+  DeadLetterStore,
+  Discarded,
+  NewDeadLetter,
+  ProcessedEvent,
+} from './dead-letter-store.js';
+
+type Answer<Value> = Promise<Value | StoreFailure>;
+
+/** How many letters are listed with one call. */
+const PAGE = 100;
+
+/** None of them rejects. */
+export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
+  readonly store: DeadLetterStore;
+  readonly #timeout: number;
+
+  /** @param timeout milliseconds for one call */
+  constructor(store: DeadLetterStore, caller: { readonly log: Logger }, timeout: number) {
+    super(caller);
+    this.store = store;
+    this.#timeout = timeout;
+  }
+
+  keep(letter: NewDeadLetter): Answer<string> {
+    return this.#ask(
+      'the event was not kept as a dead letter',
+      () => this.store.keep(letter),
+      (id) => (typeof id === 'string' && id !== '' ? id : odd('keep', 'the id of a letter')),
+    );
+  }
+
+  update(id: string, change: DeadLetterChange): Answer<boolean> {
+    const call = () => this.store.update(id, change);
+    return this.#ask('the dead letter was not changed', call, (answer) => boolean('update', answer));
+  }
+
+  remove(event: ProcessedEvent, transaction?: unknown): Answer<number> {
+    return this.#ask(
+      'the event is processed, and its dead letter was not removed: a replay will remove it',
+      () => this.store.remove(event, transaction === undefined ? {} : { transaction }),
+      (answer) => count('remove', answer),
+    );
+  }
+
+  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answer<boolean> {
+    const call = () => this.store.discard(id, why);
+    return this.#ask('the dead letter was not discarded', call, (answer) => boolean('discard', answer));
+  }
+
+  list(query: DeadLetterQuery, after: string | undefined): Answer<DeadLetterPage> {
+    return this.#ask(
+      'the dead letters were not listed',
+      () => this.store.list(query, { limit: PAGE, after }),
+      (answer) => readPage(answer, after),
+    );
+  }
+
+  count(query: DeadLetterQuery): Answer<number> {
+    const call = () => this.store.count(query);
+    return this.#ask('the dead letters were not counted', call, (answer) => count('count', answer));
+  }
+
+  read(id: string): Answer<DeadLetterContent> {
+    return this.#ask('the dead letter was not read', () => this.store.read(id), readContent);
+  }
+
+  /** @param failed what the log says when there is no such answer */
+  async #ask<Value>(
+    failed: string,
+    call: () => unknown,
+    check: (answer: unknown) => Value | StoreFailure,
+  ): Answer<Value> {
+    const answer = await this.call(call, this.#timeout);
+    const checked = answer instanceof StoreFailure ? answer : check(answer);
+    if (checked instanceof StoreFailure) this.complain(failed, checked);
+    return checked;
+  }
+}
+
+function boolean(verb: string, answer: unknown): boolean | StoreFailure {
+  return typeof answer === 'boolean' ? answer : odd(verb, 'true or false');
+}
+
+function count(verb: string, answer: unknown): number | StoreFailure {
+  return Number.isSafeInteger(answer) && (answer as number) >= 0 ? (answer as number) : odd(verb, 'a number');
+}
+
+function odd(verb: string, expected: string): StoreFailure {
+  return new StoreFailure(`Its answer to ${verb}() was not ${expected}.`);
+}

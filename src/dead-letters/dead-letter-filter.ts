@@ -1,0 +1,74 @@
+// Which dead letters a caller means, in the words of the caller and in those of a store.
+import { ConfigurationError } from '../errors.js';
+import { isEventName } from '../events/envelope.js';
+import { parseDuration } from '../options/duration.js';
+import { show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { type DeadLetterQuery, type DeadLetterReason, REASONS } from './dead-letter-store.js';
+
+/** Letters that fit everything that is given; all of them when nothing is. */
+export interface ReplayFilter {
+  readonly id?: string | undefined;
+  readonly reason?: DeadLetterReason | undefined;
+  /** A name, `refund.*`, or `*`. The name need not be declared. */
+  readonly event?: string | undefined;
+  readonly eventId?: string | undefined;
+  /** Kept within this time, such as `'7d'`, or since this date. */
+  readonly since?: string | Date | undefined;
+}
+
+export interface DeadLetterFilter extends ReplayFilter {
+  /** Whether to list what is left of discarded letters, in place of letters. @default false */
+  readonly discarded?: boolean | undefined;
+}
+
+export const FILTERS: readonly string[] = ['id', 'reason', 'event', 'eventId', 'since'];
+
+/** @throws {ConfigurationError} for a filter that does not exist: without it more letters would be meant */
+export function queryOf(namespace: string, filter: DeadLetterFilter = {}): DeadLetterQuery {
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
+    throw new ConfigurationError(
+      `The filter is ${show(filter)}. Give an object such as { event: 'refund.*' }.`,
+    );
+  }
+  refuseUnknownOptions(filter, [...FILTERS, 'discarded']);
+  const { discarded = false, reason } = filter;
+  if (typeof discarded !== 'boolean')
+    throw new ConfigurationError(`discarded is ${show(discarded)}. Give true or false.`);
+  if (reason !== undefined && !REASONS.has(reason)) {
+    throw new ConfigurationError(`reason is ${show(reason)}. Give one of ${[...REASONS].join(', ')}.`);
+  }
+  return {
+    namespace,
+    discarded,
+    reason,
+    id: text('id', filter.id),
+    eventId: text('eventId', filter.eventId),
+    since: sinceOf(filter.since),
+    ...namesOf(filter.event),
+  };
+}
+
+function text(name: string, value: unknown): string | undefined {
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
+  throw new ConfigurationError(`${name} is ${show(value)}. Give text that is not empty.`);
+}
+
+function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventNamePrefix'> {
+  if (event === undefined || event === '*') return {};
+  if (typeof event !== 'string' || !isEventName(event))
+    throw new ConfigurationError(`event is ${show(event)}. Give <resource>.<action>, <resource>.* or *.`);
+  return event.endsWith('.*') ? { eventNamePrefix: event.slice(0, -1) } : { eventName: event };
+}
+
+function sinceOf(since: unknown): Date | undefined {
+  if (since === undefined) return undefined;
+  const time = since instanceof Date ? since.getTime() : Date.now() - (durationOf(since) ?? Number.NaN);
+  if (!Number.isNaN(time)) return new Date(time);
+  throw new ConfigurationError(`since is ${show(since)}. Give a duration such as "7d", or a Date.`);
+}
+
+/** A number may be a duration or a time of day: with the wrong one of them a replay would run too many letters. */
+function durationOf(since: unknown): number | undefined {
+  return typeof since === 'string' ? parseDuration(since) : undefined;
+}

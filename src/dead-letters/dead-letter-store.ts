@@ -1,0 +1,152 @@
+// The contract of a store of dead letters: it keeps authentic events that were not processed, with their bytes.
+import type { ErrorCode, Issue } from '../errors.js';
+
+/**
+ * - `unknown`: nobody declared its name, and there is no `onUnknown` handler.
+ * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler.
+ * - `failed`: a handler failed or took too long; the service was asked for a retry.
+ * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
+ * - `unfinished`: the journal has it, and nothing is known of its end: it is being processed, or its process died.
+ */
+export type DeadLetterReason = 'unknown' | 'invalid' | 'failed' | 'conflict' | 'unfinished';
+
+/** An authentic event that was not processed. Its bytes and headers come from {@link DeadLetterStore.read} alone. */
+export interface DeadLetter {
+  readonly id: string;
+  readonly reason: DeadLetterReason;
+  readonly namespace: string;
+  readonly eventName: string;
+  readonly eventId: string;
+  readonly sandbox: boolean;
+  /** How often it was delivered or replayed. */
+  readonly attempts: number;
+  /** When it was first kept, by the clock of the store. */
+  readonly keptAt: Date;
+  /** Why the latest attempt was refused. */
+  readonly code: ErrorCode | undefined;
+  /** Where its payload does not fit; never a value of it. */
+  readonly issues: readonly Issue[];
+  /** Who discarded it, why, and when: of such a letter only this is left, without bytes and headers. */
+  readonly discarded?: Discarded;
+}
+
+export interface Discarded {
+  readonly by: string;
+  readonly because: string;
+  readonly at: Date;
+}
+
+/** What a store is given to keep. It belongs to the store from then on: nobody else has its bytes or headers. */
+export interface NewDeadLetter extends Omit<DeadLetter, 'keptAt' | 'discarded'> {
+  /** Random; of a letter that the store already has, its own id stays. */
+  readonly id: string;
+  /** What the event is claimed by: its namespace, mode and id. */
+  readonly key: string;
+  /** SHA-256 of the bytes, as 64 hexadecimal digits. */
+  readonly fingerprint: string;
+  readonly rawBody: Buffer;
+  /** Without those that are credentials. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Which of the configured keys had signed it. */
+  readonly keyIndex: number;
+}
+
+/** What an attempt changes of a letter. */
+export interface DeadLetterChange extends Pick<DeadLetter, 'reason' | 'code' | 'issues'> {
+  /** Undefined: as many as before. */
+  readonly attempts?: number | undefined;
+}
+
+/** Which letters are meant: those that fit everything that is given. */
+export interface DeadLetterQuery {
+  readonly namespace: string;
+  /** Whether tombstones are meant, and nothing else; false: letters alone. */
+  readonly discarded: boolean;
+  readonly id?: string | undefined;
+  readonly reason?: DeadLetterReason | undefined;
+  readonly eventId?: string | undefined;
+  readonly eventName?: string | undefined;
+  /** How the name of the event begins, such as `refund.`: any characters, none of which is a wildcard. */
+  readonly eventNamePrefix?: string | undefined;
+  /** Kept at this time or after it. */
+  readonly since?: Date | undefined;
+}
+
+export interface DeadLetterPage {
+  readonly letters: readonly DeadLetter[];
+  /** Where the next page begins; undefined after the last one. */
+  readonly next?: string | undefined;
+}
+
+/**
+ * - `found`: the bytes and headers are a copy of the caller's own.
+ * - `gone`: there is no letter of this id, or it is discarded.
+ * - `unreadable`: what is stored is not what was kept; it is reported and never replayed.
+ */
+export type DeadLetterContent =
+  | {
+      readonly status: 'found';
+      readonly letter: DeadLetter;
+      readonly rawBody: Buffer;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly keyIndex: number;
+    }
+  | { readonly status: 'gone' }
+  | { readonly status: 'unreadable' };
+
+/** An event that was processed, with the bytes that it was processed with. */
+export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
+
+/**
+ * Keeps events that were not processed. Each call may answer at once or by a promise, and rejects when the store cannot
+ * do it. A letter is there until it is removed, discarded, or older than the retention; then no call finds it, whether or
+ * not anything deletes it.
+ */
+export interface DeadLetterStore {
+  /**
+   * Keeps a letter before it answers. If there is one of the same key and fingerprint, that one takes over `reason`,
+   * `code`, `issues`, headers and key index, and has one attempt more, or as many as given if that is more; it keeps
+   * its id, its place and `keptAt`.
+   *
+   * @returns the id that the letter has
+   * @throws when the letter is not kept, also when the store is full: none makes room for another
+   */
+  keep(letter: NewDeadLetter): string | Promise<string>;
+  /** Changes a letter where it is; false, and nothing changed, when it is gone. */
+  update(id: string, change: DeadLetterChange): boolean | Promise<boolean>;
+  /** Letters in the order in which they were first kept, at most `limit` of them. */
+  list(
+    query: DeadLetterQuery,
+    page: { readonly limit: number; readonly after?: string | undefined },
+  ): DeadLetterPage | Promise<DeadLetterPage>;
+  /** How many letters fit. */
+  count(query: DeadLetterQuery): number | Promise<number>;
+  read(id: string): DeadLetterContent | Promise<DeadLetterContent>;
+  /**
+   * Deletes the letters of an event that was processed: the one with the same bytes, and those that waited for a retry
+   * (`failed`, `unfinished`) with any. The others stay: with other bytes they may be another event.
+   *
+   * @param scope.transaction what the handlers wrote in, where both stores have the same `database`: the letters go
+   *   when it is committed, and stay when it is rolled back
+   * @returns how many were deleted
+   */
+  remove(event: ProcessedEvent, scope: { readonly transaction?: unknown }): number | Promise<number>;
+  /** Deletes bytes and headers, and leaves a tombstone; false when the letter is gone. The same event may be kept again. */
+  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): boolean | Promise<boolean>;
+  /** What transactions are begun on, such as a pool: that of a claim on the same object takes the removal of a letter along. */
+  readonly database?: object | undefined;
+  /** Milliseconds for which a letter is kept. */
+  readonly retentionMs?: number | undefined;
+  /** Whether other processes see these letters; `'process'` earns a warning in production. */
+  readonly scope?: 'process' | 'shared';
+  /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
+  close?(): Promise<void>;
+}
+
+export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
+  'unknown',
+  'invalid',
+  'failed',
+  'conflict',
+  'unfinished',
+]);

@@ -1,0 +1,167 @@
+// What is kept of one delivery while its event is not processed, and when it is deleted.
+import { digestOf } from '../delivery/fingerprint.js';
+import type { Rejection } from '../delivery/rejection.js';
+import type { Envelope } from '../events/envelope.js';
+import type { Logger } from '../logger.js';
+import type { Configuration } from '../options/options.js';
+import type { GrantedClaim } from '../stores/claim-answer.js';
+import { type Claim, keyOf } from '../stores/store.js';
+import { StoreFailure } from '../stores/timed-calls.js';
+import { newToken } from '../stores/token.js';
+import { DeadLetterCalls } from './dead-letter-calls.js';
+import type {
+  DeadLetter,
+  DeadLetterChange,
+  DeadLetterReason,
+  DeadLetterStore,
+  ProcessedEvent,
+} from './dead-letter-store.js';
+import { keptHeaders } from './kept-headers.js';
+
+/** The delivery that a letter is of. */
+interface Delivered {
+  readonly log: Logger;
+  readonly event: Envelope | undefined;
+  readonly rawBody: Buffer;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly keyIndex: number | undefined;
+}
+
+/** The same for every letter of a receiver. */
+export interface LetterRules extends Pick<Configuration, 'journal' | 'namespace' | 'storeTimeout'> {
+  readonly store: DeadLetterStore;
+}
+
+/** Undefined without the option. */
+export function letterRules(c: Configuration): LetterRules | undefined {
+  const { deadLetters: store, journal, namespace, storeTimeout } = c;
+  return store && { store, journal, namespace, storeTimeout };
+}
+
+/** Why an attempt has not processed the event. */
+export interface Unprocessed {
+  readonly reason: DeadLetterReason;
+  readonly rejection?: Rejection | undefined;
+  /** Of the claim; undefined where the event was not claimed. */
+  readonly attempt?: number | undefined;
+}
+
+export class Letter {
+  /** Keep every event before its handlers run. What is replayed is kept already. */
+  readonly journal: boolean;
+  /** Why there is a letter of this event now, as far as this delivery knows. */
+  reason: DeadLetterReason | undefined;
+  readonly #delivered: Delivered;
+  readonly #calls: DeadLetterCalls;
+  readonly #namespace: string;
+  readonly #replayed: DeadLetter | undefined;
+  #id: string | undefined;
+  #event: ProcessedEvent | undefined;
+  #joined = false;
+
+  /** @param replayed the letter that this attempt is made at, if it is no delivery */
+  constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
+    this.#delivered = delivered;
+    this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
+    this.#namespace = rules.namespace;
+    this.#replayed = replayed;
+    this.#id = replayed?.id;
+    this.reason = replayed?.reason;
+    this.journal = rules.journal && !replayed;
+  }
+
+  /** @returns a failure when the event is not in the store, so that only its sender has it */
+  async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
+    const change = { reason, code: rejection?.code, issues: rejection?.issues ?? [] };
+    const before = this.#replayed?.attempts;
+    const attempts = before === undefined ? undefined : Math.max(before + 1, attempt);
+    if (this.#id === undefined) return this.#keepNew(change, attempt);
+    const changed = await this.#calls.update(this.#id, { ...change, attempts });
+    // It is still there, as it was.
+    if (changed instanceof StoreFailure) return undefined;
+    this.reason = changed ? reason : undefined;
+    // Of what is replayed somebody has discarded the letter, or processed the event. A delivery is kept again.
+    return changed || this.#replayed ? undefined : this.#keepNew(change, attempt);
+  }
+
+  async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
+    const { event, rawBody, headers, keyIndex = 0 } = this.#delivered;
+    const kept = await this.#calls.keep({
+      id: newToken('hex'),
+      ...this.#processed(),
+      ...change,
+      attempts,
+      namespace: this.#namespace,
+      eventName: event?.event_name ?? '',
+      eventId: event?.id ?? '',
+      sandbox: event?.sandbox ?? false,
+      // Its own memory: what the bytes came in may be used again, and a call that is given up may still be under way.
+      rawBody: Buffer.from(new Uint8Array(rawBody).buffer),
+      headers: keptHeaders(headers),
+      keyIndex,
+    });
+    if (kept instanceof StoreFailure) return kept;
+    this.#id = kept;
+    this.reason = change.reason;
+    return undefined;
+  }
+
+  /**
+   * Called before the claim is completed. Where the store of letters writes to the same database, the letters go in the
+   * same commit.
+   *
+   * @returns undefined at once where nothing is to be removed, or not in the commit
+   */
+  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
+    const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
+    if (transaction === undefined) return undefined;
+    this.#joined = true;
+    return this.#remove(transaction);
+  }
+
+  /** Called when the event is processed. @returns undefined at once where nothing is to be removed, or already is */
+  removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
+    const left = this.#mayExist(claim) && !this.#joined;
+    if (this.#joined) this.reason = undefined;
+    return left ? this.removeNow() : undefined;
+  }
+
+  /** Of an event that is processed. A letter that stays is removed by the replay that finds the event completed. */
+  async removeNow(): Promise<StoreFailure | undefined> {
+    const failure = await this.#remove();
+    if (!failure) this.reason = undefined;
+    return failure;
+  }
+
+  async #remove(transaction?: unknown): Promise<StoreFailure | undefined> {
+    const removed = await this.#calls.remove(this.#processed(), transaction);
+    return removed instanceof StoreFailure ? removed : undefined;
+  }
+
+  /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */
+  #mayExist({ claim, attempt, transactional }: GrantedClaim): boolean {
+    if (this.reason !== undefined) return true;
+    return tell(claim, 'kept') ?? (transactional === true || attempt > 1);
+  }
+
+  #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
+    const { database } = this.#calls.store;
+    if (!transactional || database === undefined || tell(claim, 'database') !== database) return undefined;
+    return (context as { transaction?: unknown } | undefined)?.transaction;
+  }
+
+  #processed(): ProcessedEvent {
+    const { event, rawBody } = this.#delivered;
+    this.#event ??= { key: keyOf(this.#namespace, event), fingerprint: digestOf(rawBody) };
+    return this.#event;
+  }
+}
+
+/** A getter of a claim may throw. */
+function tell<Name extends 'kept' | 'database'>(claim: Claim<object>, name: Name): Claim<object>[Name] {
+  try {
+    return claim[name];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+// Lists the dead letters of a query, page by page.
+import { StoreError } from '../errors.js';
+import { StoreFailure } from '../stores/timed-calls.js';
+import type { DeadLetterCalls } from './dead-letter-calls.js';
+import type { DeadLetter, DeadLetterQuery } from './dead-letter-store.js';
+
+/** Letters in the order of their arrival. @throws {StoreError} when the store cannot list them */
+export async function* listLetters(
+  calls: DeadLetterCalls,
+  query: DeadLetterQuery,
+): AsyncGenerator<DeadLetter, void> {
+  for (let after: string | undefined; ; ) {
+    const page = await calls.list(query, after);
+    if (page instanceof StoreFailure) throw storeError(page);
+    yield* page.letters;
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+}
+
+/** The error that a caller gets. What the store threw is its cause. */
+export function storeError({ message, cause }: StoreFailure): StoreError {
+  return new StoreError(`The dead letters cannot be reached. ${message}`, { cause });
+}

@@ -1,0 +1,54 @@
+// The second half of the conductor: takes proven bytes through decode, dedupe and dispatch, be they delivered or replayed.
+import type { Deduped, Delivery } from './delivery/delivery.js';
+import { Rejection } from './delivery/rejection.js';
+import { isThenable } from './delivery/thenable.js';
+import type { Decoded } from './events/envelope.js';
+import type { Configuration } from './options/options.js';
+import { decodeEvent } from './receiver/decode-event.js';
+import { dedupeDelivery, type Ending } from './receiver/dedupe-delivery.js';
+import { dispatchEvent } from './receiver/dispatch-event.js';
+
+/**
+ * Never rejects.
+ *
+ * @param key what signed the bytes
+ * @returns the promise of `dedupeDelivery` itself: another one around it would cost every delivery
+ */
+export function processEvent(
+  delivery: Delivery,
+  key: { readonly sandbox: boolean },
+  c: Configuration,
+): Deduped | Promise<Deduped> {
+  const decoding = decodeEvent(delivery.rawBody, key, c);
+  return isThenable(decoding)
+    ? decoding.then((decoded) => run(delivery, decoded, c))
+    : run(delivery, decoding, c);
+}
+
+function run(delivery: Delivery, decoded: Decoded | Rejection, c: Configuration): Deduped | Promise<Deduped> {
+  if (decoded instanceof Rejection) return { result: decoded };
+  delivery.decoded = decoded;
+  const { handlers, subject, outcome } = c.handlers.recipients(decoded);
+  const unworkable = handlers.length === 0 && delivery.letter ? endingOf(decoded) : undefined;
+  if (handlers.length === 0 && !unworkable) return { result: decoded.rejection ?? 'ignored' };
+  return dedupeDelivery(delivery, c, {
+    fingerprint: delivery.fingerprint,
+    outcome,
+    unworkable,
+    run: (attempt, onPending) => dispatchEvent(handlers, { delivery, attempt, subject, onPending }, c),
+  });
+}
+
+/** How an event without a handler ends once it is kept; undefined: it is not kept. */
+function endingOf({ status, rejection }: Decoded): Ending | undefined {
+  switch (status) {
+    case 'unknown':
+      return { reason: 'unknown', result: 'kept' };
+    case 'invalid':
+      return { reason: 'invalid', rejection, result: 'kept' };
+    case 'undecided':
+      return rejection && { reason: 'failed', rejection, result: rejection };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,122 @@
+// The journal: every event is kept from before its handlers run until it is processed.
+import { describe, expect, test } from '@jest/globals';
+import { memoryDeadLetters, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { faultyStore, hangs, rejects } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
+
+const processed = { status: 200, body: { outcome: 'processed' } };
+
+function start(handler: () => unknown, options: ReceiverOptions = {}) {
+  const all = { deadLetters: memoryDeadLetters(), journal: true, handlers: { '*': handler }, ...options };
+  return startEndpoint(all, { framework: 'node:http' });
+}
+
+describe('with journal: true', () => {
+  test('an event is kept before its handler runs, and removed once it is processed', async () => {
+    const deadLetters = faultyDeadLetters();
+    const work = gate();
+    let runs = 0;
+    const handler = () => {
+      runs += 1;
+      expect(deadLetters.calls).toEqual(['keep']);
+      return work.opened;
+    };
+    const endpoint = await start(handler, { deadLetters });
+    const answer = endpoint.post();
+    await until(() => runs === 1);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'unfinished', attempts: 1, code: undefined },
+    ]);
+    work.open();
+    expect(await answer).toMatchObject(processed);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    expect(endpoint.records.at(-1)).not.toHaveProperty('deadLetter');
+  });
+
+  test('an event that fails is kept as failed: one letter, of one attempt', async () => {
+    const endpoint = await start(() => Promise.reject(new Error('down')));
+    expect(await endpoint.post()).toMatchObject({ status: 500 });
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', attempts: 1 }]);
+  });
+
+  test('no handler runs when the journal cannot be written, and a retry can come at once', async () => {
+    const runs: number[] = [];
+    const deadLetters = faultyDeadLetters({ keep: rejects });
+    const endpoint = await start(() => void runs.push(1), { deadLetters });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'STORE_UNAVAILABLE' } });
+    expect(runs).toHaveLength(0);
+    deadLetters.faults.keep = undefined;
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(runs).toHaveLength(1);
+  });
+
+  test('an event whose letter cannot be changed afterwards is still in the journal', async () => {
+    const deadLetters = faultyDeadLetters({ update: rejects });
+    const endpoint = await start(() => Promise.reject(new Error('down')), { deadLetters });
+    expect(await endpoint.post()).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'unfinished' }]);
+    expect(endpoint.records).toMatchObject([{ code: 'HANDLER_FAILED', deadLetter: 'unfinished' }]);
+  });
+
+  test('an event whose letter was discarded while it ran is kept again when it fails', async () => {
+    const work = gate();
+    const endpoint = await start(() => work.opened);
+    const answer = endpoint.post();
+    await until(() => endpoint.hooks.inFlight === 1);
+    let [letter] = await lettersOf(endpoint.hooks);
+    while (!letter) [letter] = await lettersOf(endpoint.hooks);
+    await endpoint.hooks.deadLetters?.discard(letter.id, { by: 'ada', because: 'test data' });
+    work.fail(new Error('down'));
+    expect(await answer).toMatchObject({ status: 500 });
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed' }]);
+  });
+
+  test('an undeclared event is kept once, as undeclared', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start(() => {}, { deadLetters });
+    await endpoint.post(delivery(fixtures.event('refund.succeeded', {})));
+    expect(deadLetters.calls).toEqual(['keep']);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'unknown' }]);
+  });
+
+  test('an event of a process that died on the last retry is replayed by another', async () => {
+    let time = 0;
+    const [store, deadLetters] = [memoryStore({ now: () => time }), memoryDeadLetters()];
+    const work = gate();
+    // A process that dies never releases its claim, and its handlers never settle.
+    const dying = faultyStore({ renew: hangs, complete: hangs }, { store });
+    const first = receiver({
+      privateKey: KEY,
+      logger: false,
+      store: dying,
+      deadLetters,
+      journal: true,
+      handlers: { '*': () => work.opened },
+    });
+    const { body: rawBody, headers } = delivery();
+    void first.receive({ rawBody, headers });
+    await until(() => dying.calls.includes('claim'));
+    while ((await lettersOf(first)).length === 0);
+    const seen: number[] = [];
+    const second = receiver({
+      privateKey: KEY,
+      logger: false,
+      store,
+      deadLetters,
+      handlers: { '*': (_event, { attempt }) => void seen.push(attempt) },
+    });
+    expect(await second.deadLetters.replay()).toMatchObject({ inProgress: 1, processed: 0 });
+    time = 30_001;
+    expect(await second.deadLetters.replay()).toMatchObject({ inProgress: 0, processed: 1 });
+    expect(seen).toEqual([2]);
+    expect(await lettersOf(second)).toEqual([]);
+    work.open();
+    await first.close();
+    expect(seen).toHaveLength(1);
+  });
+});

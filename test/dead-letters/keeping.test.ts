@@ -1,0 +1,349 @@
+// When an event is kept, what its delivery is answered, and what a letter holds.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, test } from '@jest/globals';
+import { memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
+import { frameworks, startEndpoint } from '../setup/endpoint.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { answers, faultyStore, hangs, rejects, throws } from '../setup/faulty-store.js';
+
+const kept = { status: 200, body: { received: true, outcome: 'kept' } };
+const ignored = { status: 200, body: { received: true, outcome: 'ignored' } };
+const duplicate = { status: 200, body: { received: true, outcome: 'duplicate' } };
+const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+const unavailable = {
+  status: 503,
+  headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+  body: { code: 'STORE_UNAVAILABLE' },
+};
+
+const undeclared = () => fixtures.event('refund.succeeded', { refund: { id: 'r-1' } });
+const drifted = () => ({ ...fixtures.transactionPaid(), payload: { metadata: [] } });
+const down = () => {
+  throw new Error('the database is down');
+};
+
+function start(options: ReceiverOptions = {}, framework: (typeof frameworks)[number] = 'node:http') {
+  return startEndpoint({ deadLetters: memoryDeadLetters(), ...options }, { framework });
+}
+
+describe.each(frameworks)('on %s', (framework) => {
+  test('an undeclared event is kept, and answered 200', async () => {
+    const endpoint = await start({}, framework);
+    const event = undeclared();
+    expect(await endpoint.post(delivery(event))).toMatchObject(kept);
+    expect(await lettersOf(endpoint.hooks)).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        reason: 'unknown',
+        namespace: 'default',
+        eventName: 'refund.succeeded',
+        eventId: event.id,
+        sandbox: false,
+        attempts: 1,
+        keptAt: expect.any(Date),
+        code: undefined,
+        issues: [],
+      },
+    ]);
+    expect(endpoint.records).toMatchObject([
+      { status: 200, outcome: 'kept', deadLetter: 'unknown', declared: false, attempt: 1 },
+    ]);
+  });
+
+  test('an event whose payload does not fit is kept, and answered 200', async () => {
+    const endpoint = await start({}, framework);
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject(kept);
+    const [letter] = await lettersOf(endpoint.hooks);
+    expect(letter).toMatchObject({ reason: 'invalid', code: 'EVENT_INVALID', eventName: 'transaction.paid' });
+    expect(letter?.issues.map(({ path }) => path)).toContain('payload.transaction');
+    expect(endpoint.records).toMatchObject([{ status: 200, outcome: 'kept', deadLetter: 'invalid' }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('an event whose handler fails is kept, and answered 500', async () => {
+    const endpoint = await start({ handlers: { '*': down } }, framework);
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'failed', code: 'HANDLER_FAILED', attempts: 1 },
+    ]);
+    expect(endpoint.records).toMatchObject([{ status: 500, code: 'HANDLER_FAILED', deadLetter: 'failed' }]);
+  });
+
+  test('other bytes of an event that was processed are kept, and answered as a duplicate', async () => {
+    const endpoint = await start({}, framework);
+    const event = fixtures.transactionPaid();
+    await endpoint.post(delivery(event));
+    const other = delivery({ ...event, note: 'rendered again' });
+    expect(await endpoint.post(other)).toMatchObject(duplicate);
+    expect(await endpoint.post(other)).toMatchObject(duplicate);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'conflict', eventId: event.id, attempts: 2 },
+    ]);
+    expect(endpoint.records.at(-1)).toMatchObject({
+      outcome: 'duplicate',
+      conflict: true,
+      deadLetter: 'conflict',
+    });
+    expect(endpoint.handled).toEqual([event.id]);
+  });
+});
+
+describe('nothing is kept', () => {
+  test('of an event that is processed, and the store of letters is not called', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start({ deadLetters });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(deadLetters.calls).toEqual([]);
+    expect(endpoint.records.filter((record) => 'deadLetter' in record)).toEqual([]);
+  });
+
+  test('because of the sandbox policy', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start({ deadLetters, sandbox: 'ignore' });
+    expect(await endpoint.post(delivery({ ...undeclared(), sandbox: true }))).toMatchObject(ignored);
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test('of a declared event that no handler wants', async () => {
+    const deadLetters = faultyDeadLetters();
+    const events = { 'refund.succeeded': z.looseObject({}) };
+    const endpoint = await startEndpoint({ deadLetters, events, handlers: { 'refund.succeeded': () => {} } });
+    expect(await endpoint.post()).toMatchObject(ignored);
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test('of an undeclared event that another deployment has processed', async () => {
+    const store = memoryStore();
+    const deadLetters = faultyDeadLetters();
+    const sent = delivery(undeclared());
+    const events = { 'refund.succeeded': z.looseObject({}) };
+    await (await startEndpoint({ store, events })).post(sent);
+    expect(await (await start({ store, deadLetters })).post(sent)).toMatchObject(duplicate);
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test.each([
+    ['forged', delivery(undeclared(), 'pri_other'), 401],
+    ['no event', delivery({ id: 'e-1' }), 422],
+    ['no JSON', delivery('{'), 400],
+  ])('of a delivery that is %s', async (_, sent: SentDelivery, status) => {
+    const deadLetters = faultyDeadLetters();
+    expect(await (await start({ deadLetters })).post(sent)).toMatchObject({ status });
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test('without the option: the answers are those that they were', async () => {
+    const endpoint = await startEndpoint();
+    expect(endpoint.hooks.deadLetters).toBeUndefined();
+    expect(await endpoint.post(delivery(undeclared()))).toMatchObject(ignored);
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject({ status: 422 });
+    expect(endpoint.records.filter((record) => 'deadLetter' in record)).toEqual([]);
+  });
+});
+
+describe('a handler comes before keeping', () => {
+  test('of undeclared events', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start({ deadLetters });
+    endpoint.hooks.onUnknown(() => {});
+    expect(await endpoint.post(delivery(undeclared()))).toMatchObject({
+      status: 200,
+      body: { outcome: 'processed' },
+    });
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test('of events that do not fit', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start({ deadLetters });
+    endpoint.hooks.onInvalid(() => {});
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject(ignored);
+    expect(deadLetters.calls).toEqual([]);
+  });
+
+  test('and when it fails, the event is kept as failed', async () => {
+    const endpoint = await start();
+    endpoint.hooks.onUnknown(down).onInvalid(down);
+    expect(await endpoint.post(delivery(undeclared()))).toMatchObject(failed);
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject(failed);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed' }, { reason: 'failed' }]);
+  });
+});
+
+describe('an event whose schema', () => {
+  const schema = (validate: () => never | Promise<never>) => ({
+    'refund.succeeded': { '~standard': { version: 1, vendor: 'test', validate } } as const,
+  });
+
+  test.each([
+    ['throws', () => down(), failed, 'HANDLER_FAILED'],
+    [
+      'never ends',
+      () => new Promise<never>(() => {}),
+      { status: 503, body: { code: 'HANDLER_TIMEOUT' } },
+      'HANDLER_TIMEOUT',
+    ],
+  ])('%s is kept as failed', async (_, validate, answer, code) => {
+    const options = { events: schema(validate), storeTimeout: 50 };
+    const deadLetters = memoryDeadLetters();
+    const endpoint = await startEndpoint({ deadLetters, ...options });
+    const event = undeclared();
+    expect(await endpoint.post(delivery(event))).toMatchObject(answer);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', code, eventId: event.id }]);
+  });
+});
+
+describe('when the store of letters', () => {
+  const FAULTS = [
+    ['throws', throws],
+    ['rejects', rejects],
+    ['hangs for longer than storeTimeout', hangs],
+    ['answers nothing', answers({ value: undefined })],
+    ['answers with an empty id', answers({ value: '' })],
+    ['answers with a number', answers({ value: 5 })],
+  ] as const;
+  const started = (keep: (typeof FAULTS)[number][1], options: ReceiverOptions = {}) =>
+    start({ deadLetters: faultyDeadLetters({ keep }), storeTimeout: 50, ...options });
+
+  test.each(FAULTS)('%s, what it should have kept is answered 503', async (_, keep) => {
+    for (const event of [undeclared(), drifted()]) {
+      const endpoint = await started(keep);
+      expect(await endpoint.post(delivery(event))).toMatchObject(unavailable);
+      expect(endpoint.records).toMatchObject([{ code: 'STORE_UNAVAILABLE', attempt: 1 }]);
+      expect(endpoint.records[0]).not.toHaveProperty('deadLetter');
+      expect(endpoint.log.lines).toContainEqual(
+        expect.objectContaining({
+          level: 50,
+          msg: expect.stringMatching(/^the event was not kept as a dead letter: /),
+        }),
+      );
+    }
+    const failing = await started(keep, { handlers: { '*': down } });
+    expect(await failing.post()).toMatchObject(unavailable);
+    const conflicting = await started(keep);
+    const event = fixtures.transactionPaid();
+    await conflicting.post(delivery(event));
+    expect(await conflicting.post(delivery({ ...event, note: 1 }))).toMatchObject(unavailable);
+  });
+
+  test('is there again, the retry is kept, and its claim was not left behind', async () => {
+    const deadLetters = faultyDeadLetters({ keep: rejects });
+    const endpoint = await start({ deadLetters });
+    const sent = delivery(undeclared());
+    expect(await endpoint.post(sent)).toMatchObject(unavailable);
+    deadLetters.faults.keep = undefined;
+    expect(await endpoint.post(sent)).toMatchObject(kept);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ attempts: 2 }]);
+  });
+
+  test('is down, processed events are still processed', async () => {
+    const endpoint = await started(rejects);
+    expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+  });
+});
+
+test('when the store of event ids is down nothing is kept, and the answer is 503', async () => {
+  const deadLetters = faultyDeadLetters();
+  const endpoint = await start({ deadLetters, store: faultyStore({ claim: rejects }) });
+  expect(await endpoint.post(delivery(undeclared()))).toMatchObject(unavailable);
+  expect(deadLetters.calls).toEqual([]);
+});
+
+describe('what a letter holds', () => {
+  test('are the bytes as they were signed, and no live reference to them', async () => {
+    const deadLetters = memoryDeadLetters();
+    const { hooks } = await start({ deadLetters });
+    const { body, headers } = delivery(undeclared());
+    const reused = Buffer.from(body);
+    await hooks.receive({ rawBody: reused, headers });
+    reused.fill(0);
+    const [letter] = await lettersOf(hooks);
+    const read = async () => deadLetters.read(letter?.id ?? '');
+    const content = await read();
+    if (content.status !== 'found') throw new Error(content.status);
+    expect(content.rawBody).toEqual(body);
+    content.rawBody.fill(0);
+    Object.assign(content.headers, { 'x-more': '1' });
+    Object.assign(content.letter, { reason: 'failed' });
+    expect(await read()).toMatchObject({ rawBody: body, letter: { reason: 'unknown' } });
+    expect(await read()).not.toHaveProperty('headers.x-more');
+  });
+
+  test('are the headers, without those that are credentials', async () => {
+    const deadLetters = memoryDeadLetters();
+    const endpoint = await start({ deadLetters });
+    const { body, headers } = delivery(undeclared());
+    const secrets = {
+      authorization: 'Basic s3cret',
+      'proxy-authorization': 'Basic s3cret',
+      cookie: 'session=s3cret',
+      'x-api-key': 's3cret',
+      'x-auth-token': 's3cret',
+      'x-shared-secret': 's3cret',
+      'x-forwarded-client-cert': 's3cret',
+    };
+    await endpoint.post({ body, headers: { ...headers, ...secrets, 'x-request-id': 'r-1' } });
+    const [letter] = await lettersOf(endpoint.hooks);
+    const content = await deadLetters.read(letter?.id ?? '');
+    expect(content).toMatchObject({
+      status: 'found',
+      keyIndex: 0,
+      headers: { 'x-request-id': 'r-1', 'x-service-signature': headers['x-service-signature'] },
+    });
+    expect(JSON.stringify(content)).not.toContain('s3cret');
+  });
+
+  test('says which of the keys had signed it', async () => {
+    const deadLetters = memoryDeadLetters();
+    const endpoint = await start({ deadLetters, privateKey: ['pri_other_key_of_the_account', KEY] });
+    await endpoint.post(delivery(undeclared()));
+    const [letter] = await lettersOf(endpoint.hooks);
+    expect(await deadLetters.read(letter?.id ?? '')).toMatchObject({ keyIndex: 1 });
+  });
+});
+
+test('a store of letters is called in the async context of the delivery', async () => {
+  const requestId = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const keep = (real: () => Promise<unknown>) => {
+    seen.push(requestId.getStore());
+    return real();
+  };
+  const { hooks } = await start({ deadLetters: faultyDeadLetters({ keep }) });
+  await Promise.all(
+    ['first', 'second'].map((id) =>
+      requestId.run(id, () => {
+        const { body, headers } = delivery({ ...undeclared(), id });
+        return hooks.receive({ rawBody: body, headers });
+      }),
+    ),
+  );
+  expect(seen).toEqual(['first', 'second']);
+});
+
+describe('the log', () => {
+  test('warns once of an undeclared name, and says how to get its events back', async () => {
+    const endpoint = await start();
+    await endpoint.post(delivery(undeclared()));
+    await endpoint.post(delivery(undeclared()));
+    const warnings = endpoint.log.lines.filter(({ level }) => level === 40);
+    expect(warnings).toMatchObject([
+      { msg: expect.stringMatching(/kept as a dead letter: declare it .* and replay it$/) },
+    ]);
+    const lines = endpoint.log.lines.filter(({ msg }) => msg === 'delivery');
+    expect(lines).toMatchObject([{ level: 30, outcome: 'kept', deadLetter: 'unknown' }, { level: 30 }]);
+  });
+
+  test('calls a payload that does not fit an error, with its issues', async () => {
+    const endpoint = await start();
+    await endpoint.post(delivery(drifted()));
+    expect(endpoint.log.lines).toMatchObject([
+      { level: 50, msg: 'delivery', outcome: 'kept', deadLetter: 'invalid', issues: expect.any(Array) },
+    ]);
+  });
+});

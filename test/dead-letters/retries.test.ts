@@ -1,0 +1,282 @@
+// A letter and the retries of its event: what is kept when, and when it is removed.
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
+import { type Claim, memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { answers, type Fault, faultyStore, hangs, rejects, throws, times } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
+
+const processed = { status: 200, body: { outcome: 'processed' } };
+const duplicate = { status: 200, body: { outcome: 'duplicate' } };
+const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+const timedOut = { status: 503, body: { code: 'HANDLER_TIMEOUT' } };
+const unavailable = { status: 503, body: { code: 'STORE_UNAVAILABLE' } };
+const lost = { status: 503, body: { code: 'CLAIM_LOST' } };
+
+const down = () => {
+  throw new Error('the database is down');
+};
+
+/** Each run of the handler takes the next step; the last one is repeated. */
+function start(steps: readonly (() => unknown)[], options: ReceiverOptions = {}) {
+  let run = 0;
+  const handler = () => {
+    const step = steps[Math.min(run, steps.length - 1)];
+    run += 1;
+    return step?.();
+  };
+  const deadLetters = memoryDeadLetters();
+  return startEndpoint({ deadLetters, handlers: { '*': handler }, ...options }, { framework: 'node:http' });
+}
+
+describe('the letter of an event that fails', () => {
+  test('is one letter over all retries, counts them, and is removed by the retry that succeeds', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start([down, down, () => {}], { deadLetters });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    const [first] = await lettersOf(endpoint.hooks);
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    const [second, ...others] = await lettersOf(endpoint.hooks);
+    expect(others).toEqual([]);
+    expect(second).toEqual({ ...first, attempts: 2 });
+    deadLetters.calls.length = 0;
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(deadLetters.calls).toEqual(['remove']);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    expect(endpoint.records.at(-1)).not.toHaveProperty('deadLetter');
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+
+  test('is removed by a retry that the service has rendered again', async () => {
+    const endpoint = await start([down, () => {}]);
+    const event = fixtures.transactionPaid();
+    await endpoint.post(delivery(event));
+    expect(await endpoint.post(delivery({ ...event, sent_at: 2 }))).toMatchObject(processed);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+
+  test('was kept as undeclared: other bytes of the same id may be another event, so it stays', async () => {
+    const [store, deadLetters] = [memoryStore(), memoryDeadLetters()];
+    const event = fixtures.transactionPaid();
+    const undeclared = await startEndpoint({ store, deadLetters });
+    await undeclared.post(delivery({ ...event, event_name: 'transaction.settled' }));
+    const endpoint = await start([() => {}], { store, deadLetters });
+    expect(await endpoint.post(delivery(event))).toMatchObject(processed);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'unknown' }]);
+  });
+
+  test('that is not removed costs nothing but a line: the answer is 200', async () => {
+    for (const remove of [throws, rejects, hangs, answers({ value: 'yes' })]) {
+      const deadLetters = faultyDeadLetters({ remove });
+      const endpoint = await start([down, () => {}], { deadLetters, storeTimeout: 50 });
+      const sent = delivery();
+      await endpoint.post(sent);
+      expect(await endpoint.post(sent)).toMatchObject(processed);
+      expect(endpoint.log.lines).toContainEqual(
+        expect.objectContaining({ level: 50, msg: expect.stringMatching(/a replay will remove it: /) }),
+      );
+      expect(await endpoint.post(sent)).toMatchObject(duplicate);
+      deadLetters.faults.remove = undefined;
+      expect(await endpoint.hooks.deadLetters?.replay()).toMatchObject({ duplicates: 1, processed: 0 });
+      expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    }
+  });
+});
+
+describe('a handler that takes longer than timeout', () => {
+  test('has its event kept before the answer, and removed when it succeeds late', async () => {
+    const work = gate();
+    const endpoint = await start([() => work.opened], { timeout: 30 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(timedOut);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'failed', code: 'HANDLER_TIMEOUT', attempts: 1 },
+    ]);
+    expect(endpoint.records).toMatchObject([{ code: 'HANDLER_TIMEOUT', deadLetter: 'failed' }]);
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
+  test('and then fails has one letter, of one attempt, that says so', async () => {
+    const work = gate();
+    const endpoint = await start([() => work.opened], { timeout: 30 });
+    await endpoint.post();
+    work.fail(new Error('late'));
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'failed', code: 'HANDLER_FAILED', attempts: 1 },
+    ]);
+  });
+
+  test('is answered 503 when the store of letters is down as well', async () => {
+    const deadLetters = faultyDeadLetters({ keep: rejects });
+    const work = gate();
+    const endpoint = await start([() => work.opened], { timeout: 30, deadLetters });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(unavailable);
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
+  test('keeps its claim while its letter is written', async () => {
+    const [work, written] = [gate(), gate()];
+    const keep: Fault = (real) => written.opened.then(real);
+    const store = faultyStore();
+    const deadLetters = faultyDeadLetters({ keep });
+    const endpoint = await start([() => work.opened], { timeout: 30, lease: 90, deadLetters, store });
+    const answer = endpoint.post();
+    await until(() => deadLetters.calls.includes('keep'));
+    work.open();
+    await until(() => store.calls.filter((call) => call === 'renew').length > 1);
+    expect(store.calls).not.toContain('complete');
+    written.open();
+    expect(await answer).toMatchObject(timedOut);
+    await until(() => endpoint.hooks.inFlight === 0);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+});
+
+describe('a claim that is lost', () => {
+  const complete = answers({ value: false });
+
+  test('has its event kept, since nobody knows how the other run ends', async () => {
+    const endpoint = await start([() => {}], { store: faultyStore({ complete }) });
+    expect(await endpoint.post()).toMatchObject(lost);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', code: 'CLAIM_LOST' }]);
+  });
+
+  test('and completed by the other run is removed by a replay, which runs nothing', async () => {
+    const store = memoryStore();
+    const event = fixtures.transactionPaid();
+    const deadLetters = memoryDeadLetters();
+    const runs: number[] = [];
+    const endpoint = await start([() => void runs.push(1)], {
+      store: faultyStore({ complete: times(1, complete) }, { store }),
+      deadLetters,
+      lease: 1,
+    });
+    const sent = delivery(event);
+    expect(await endpoint.post(sent)).toMatchObject(lost);
+    const other = await start([() => void runs.push(1)], { store });
+    await pause(5);
+    expect(await other.post(sent)).toMatchObject(processed);
+    expect(await endpoint.hooks.deadLetters?.replay()).toMatchObject({ duplicates: 1, processed: 0 });
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+    expect(runs).toHaveLength(2);
+  });
+});
+
+describe('with a store that commits the writes of the handlers', () => {
+  const pool = { name: 'a pool' };
+  const transaction = { name: 'a client' };
+  const transactional = (more: Partial<Claim<object>>, faults: Parameters<typeof faultyStore>[0] = {}) =>
+    faultyStore(faults, {
+      more: { transactional: true, context: { transaction }, ...more } as Partial<Claim>,
+    });
+
+  test('the letter is removed inside the transaction, where both have one database', async () => {
+    const store = transactional({ database: pool });
+    const deadLetters = faultyDeadLetters({}, { database: pool });
+    const endpoint = await start([down, () => {}], { store, deadLetters });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(deadLetters.scopes).toEqual([{ transaction }]);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+
+  test('and with two databases after the commit', async () => {
+    const order: string[] = [];
+    const note =
+      (name: string): Fault =>
+      (real) => {
+        order.push(name);
+        return real();
+      };
+    const store = transactional({ database: pool }, { complete: note('complete') });
+    const deadLetters = faultyDeadLetters({ remove: note('remove') }, { database: {} });
+    const endpoint = await start([down, () => {}], { store, deadLetters });
+    const sent = delivery();
+    await endpoint.post(sent);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(deadLetters.scopes).toEqual([{}]);
+    expect(order).toEqual(['complete', 'remove']);
+  });
+
+  test('a letter that cannot be removed inside it rolls it back', async () => {
+    const store = transactional({ database: pool });
+    const deadLetters = faultyDeadLetters({}, { database: pool });
+    const endpoint = await start([down, () => {}], { store, deadLetters });
+    const sent = delivery();
+    await endpoint.post(sent);
+    deadLetters.faults.remove = rejects;
+    store.calls.length = 0;
+    expect(await endpoint.post(sent)).toMatchObject(unavailable);
+    expect(store.calls).toEqual(['claim', 'release']);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'failed', code: 'STORE_UNAVAILABLE', attempts: 2 },
+    ]);
+    deadLetters.faults.remove = undefined;
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+
+  test('a commit that fails has its event kept', async () => {
+    const endpoint = await start([() => {}], { store: transactional({}, { complete: times(1, rejects) }) });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(unavailable);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', code: 'STORE_UNAVAILABLE' }]);
+  });
+
+  test('the transaction is rolled back before the letter is written: it may need the same pool', async () => {
+    const order: string[] = [];
+    const note =
+      (name: string): Fault =>
+      (real) => {
+        order.push(name);
+        return real();
+      };
+    const deadLetters = faultyDeadLetters({ keep: note('keep') });
+    const inLease = await start([down], { store: faultyStore({ release: note('release') }), deadLetters });
+    await inLease.post();
+    const store = transactional({}, { release: note('release') });
+    await (await start([down], { store, deadLetters })).post();
+    expect(order).toEqual(['keep', 'release', 'release', 'keep']);
+  });
+
+  test('every event may have a letter, for a rollback forgets the attempts; unless the claim knows', async () => {
+    const asked = faultyDeadLetters();
+    const endpoint = await start([() => {}], { store: transactional({}), deadLetters: asked });
+    await endpoint.post();
+    expect(asked.calls).toEqual(['remove']);
+    const spared = faultyDeadLetters();
+    const knowing = await start([() => {}], { store: transactional({ kept: false }), deadLetters: spared });
+    await knowing.post();
+    expect(spared.calls).toEqual([]);
+  });
+
+  test('a claim whose getters throw is one that knows nothing', async () => {
+    const more = Object.defineProperty({}, 'kept', { enumerable: true, get: throws as () => never });
+    const store = faultyStore();
+    const real = store.claim.bind(store);
+    const claim: typeof store.claim = async (...request) => {
+      const answer = await real(...request);
+      if (answer.status === 'claimed')
+        Object.defineProperties(answer.claim, Object.getOwnPropertyDescriptors(more));
+      return answer;
+    };
+    const endpoint = await start([down, () => {}], { store: { ...store, claim } });
+    const sent = delivery();
+    await endpoint.post(sent);
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+});
