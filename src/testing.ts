@@ -2,6 +2,11 @@
 export { type DeepPartial, type EventFixture, fixtures } from './fixtures/fixture.js';
 export { sign } from './signature.js';
 export { type BadDelivery, badDeliveries } from './testing/bad-deliveries.js';
+export {
+  type DeadLetterContractCase,
+  type DeadLetterContractOptions,
+  deadLetterContract,
+} from './testing/dead-letter-contract.js';
 export { type DeliverableApp, type DeliverOptions, type DeliveryAnswer, deliver } from './testing/deliver.js';
 export {
   type SignedDelivery,

@@ -134,9 +134,20 @@ const DOORS: Readonly<Record<string, Door>> = {
     brings: ['@opentelemetry/api'],
   },
   './testing': {
-    values: ['badDeliveries', 'deliver', 'fixtures', 'sign', 'signed', 'signedDelivery', 'storeContract'],
+    values: [
+      'badDeliveries',
+      'deadLetterContract',
+      'deliver',
+      'fixtures',
+      'sign',
+      'signed',
+      'signedDelivery',
+      'storeContract',
+    ],
     types: [
       'BadDelivery',
+      'DeadLetterContractCase',
+      'DeadLetterContractOptions',
       'DeepPartial',
       'DeliverOptions',
       'DeliverableApp',

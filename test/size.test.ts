@@ -16,7 +16,8 @@ const MOST: Readonly<Record<string, number>> = {
   './simulator': 76_000,
   './stores/postgres': 14_000,
   './stores/redis': 8_500,
-  './testing': 26_000,
+  // A third of it is the contract of stores of dead letters.
+  './testing': 41_000,
 };
 
 describe('a door', () => {

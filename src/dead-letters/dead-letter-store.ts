@@ -100,7 +100,7 @@ export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
 /**
  * Keeps events that were not processed. Each call may answer at once or by a promise, and rejects when the store cannot
  * do it. A letter is there until it is removed, discarded, or older than the retention; then no call finds it, whether or
- * not anything deletes it.
+ * not anything deletes it. `deadLetterContract()` in `payment-webhooks/testing` checks an implementation.
  */
 export interface DeadLetterStore {
   /**

@@ -1,8 +1,16 @@
 // What a user's compiler knows of the testing door. Compiled by `npm run typecheck`, never run.
 import express from 'express';
 import express4 from 'express4';
-import { receiver, type TransactionPaid } from 'payment-webhooks';
-import { badDeliveries, deliver, fixtures, sign, signed, signedDelivery } from 'payment-webhooks/testing';
+import { memoryDeadLetters, memoryStore, receiver, type TransactionPaid } from 'payment-webhooks';
+import {
+  badDeliveries,
+  deadLetterContract,
+  deliver,
+  fixtures,
+  sign,
+  signed,
+  signedDelivery,
+} from 'payment-webhooks/testing';
 import request from 'supertest';
 
 const privateKey = 'pri_x';
@@ -65,6 +73,10 @@ export async function answers(): Promise<number[]> {
 }
 // @ts-expect-error: the key is missing
 deliver(express(), event);
+
+deadLetterContract({ create: ({ retention }) => memoryDeadLetters({ retention }) });
+// @ts-expect-error: a store of event ids keeps no letters
+deadLetterContract({ create: () => memoryStore() });
 
 for (const bad of badDeliveries(event, { privateKey })) {
   const { name, body, headers, status } = bad;

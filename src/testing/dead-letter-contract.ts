@@ -1,0 +1,61 @@
+// The contract suite for stores of dead letters: one case for each promise, for any test runner.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
+import { DeadLetterContext } from './dead-letter-contract/context.js';
+import { EXPIRY_CASES, SHORT_MS } from './dead-letter-contract/expiry-cases.js';
+import { KEEPING_CASES } from './dead-letter-contract/keeping-cases.js';
+import { LISTING_CASES } from './dead-letter-contract/listing-cases.js';
+import { REMOVING_CASES } from './dead-letter-contract/removing-cases.js';
+
+export interface DeadLetterContractOptions {
+  /**
+   * Makes the store that one case tests; called once for each case. Each case has a namespace of its own, so the stores
+   * may share a server.
+   *
+   * @param options.retention milliseconds for which the store must keep letters; undefined: its default, at least an hour
+   */
+  readonly create: (options: {
+    readonly retention: number | undefined;
+  }) => DeadLetterStore | Promise<DeadLetterStore>;
+  /** Lets milliseconds pass by the clock of the store. @default a timer */
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined;
+}
+
+export interface DeadLetterContractCase {
+  /** What the store promises, as a sentence. */
+  readonly name: string;
+  /** Rejects with an error that says which promise the store breaks, and what it did instead. */
+  readonly run: () => Promise<void>;
+}
+
+const SUITES = [
+  { cases: { ...KEEPING_CASES, ...LISTING_CASES, ...REMOVING_CASES }, retention: undefined },
+  { cases: EXPIRY_CASES, retention: SHORT_MS },
+];
+
+/**
+ * Everything that the receiver relies on in a store of dead letters, one case for each promise.
+ *
+ * @example
+ * const cases = deadLetterContract({ create: ({ retention }) => myDeadLetters({ retention }) });
+ * test.each(cases)('$name', ({ run }) => run());                 // Jest, Vitest
+ * for (const { name, run } of cases) test(name, run);            // node:test
+ */
+export function deadLetterContract({
+  create,
+  sleep = (ms) => pause(ms),
+}: DeadLetterContractOptions): DeadLetterContractCase[] {
+  return SUITES.flatMap(({ cases, retention }) =>
+    Object.entries(cases).map(([name, check]) => ({
+      name,
+      run: async () => {
+        const store = await create({ retention });
+        try {
+          await check(new DeadLetterContext(store, sleep));
+        } finally {
+          await store.close?.();
+        }
+      },
+    })),
+  );
+}

@@ -1,0 +1,137 @@
+// What each case of the dead-letter contract works with: a store, letters of its own, and its assertions.
+import { createHash, randomBytes } from 'node:crypto';
+import type {
+  DeadLetter,
+  DeadLetterContent,
+  DeadLetterQuery,
+  DeadLetterStore,
+  NewDeadLetter,
+} from '../../dead-letters/dead-letter-store.js';
+
+/** What the store promises, as a sentence, and the check of it. */
+export type DeadLetterCases = Readonly<Record<string, (context: DeadLetterContext) => Promise<void>>>;
+
+/** What a case says of a letter that it keeps; the rest is filled in. */
+export interface Kept extends Partial<Omit<NewDeadLetter, 'rawBody' | 'fingerprint' | 'key'>> {
+  readonly bytes?: string | undefined;
+}
+
+type Filter = Partial<Omit<DeadLetterQuery, 'namespace'>>;
+
+export class DeadLetterContext {
+  readonly store: DeadLetterStore;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** No other case has letters in it. */
+  readonly namespace = `contract-${randomBytes(8).toString('hex')}`;
+
+  constructor(store: DeadLetterStore, sleep: (ms: number) => Promise<void>) {
+    this.store = store;
+    this.sleep = sleep;
+  }
+
+  /** A letter as the receiver would give it. Two of one event id and with the same bytes are one letter. */
+  letter({ bytes = '{}', ...given }: Kept = {}): NewDeadLetter {
+    const { eventId = randomBytes(8).toString('hex'), sandbox = false, namespace = this.namespace } = given;
+    return {
+      id: randomBytes(16).toString('hex'),
+      reason: 'failed',
+      eventName: 'refund.succeeded',
+      attempts: 1,
+      code: 'HANDLER_FAILED',
+      issues: [],
+      headers: { 'content-type': 'application/json' },
+      keyIndex: 0,
+      ...given,
+      ...{ eventId, sandbox, namespace },
+      key: keyOf({ namespace, sandbox, eventId }),
+      fingerprint: createHash('sha256').update(bytes).digest('hex'),
+      rawBody: Buffer.from(bytes),
+    };
+  }
+
+  /** Keeps a letter. @returns it, with the id that the store gave it */
+  async kept(given: Kept = {}): Promise<NewDeadLetter> {
+    const letter = this.letter(given);
+    const id = await this.store.keep(letter);
+    assert(typeof id === 'string' && id !== '', 'keep() returns the id of the letter', id);
+    return { ...letter, id };
+  }
+
+  query(filter: Filter = {}): DeadLetterQuery {
+    return { namespace: this.namespace, discarded: false, ...filter };
+  }
+
+  /** All pages of a few letters each. */
+  async list(filter: Filter = {}, limit = 100): Promise<DeadLetter[]> {
+    const letters: DeadLetter[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await this.store.list(this.query(filter), { limit, after });
+      assert(
+        page.letters.length <= limit,
+        'a page has at most as many letters as asked for',
+        page.letters.length,
+      );
+      for (const { keptAt } of page.letters) assert(keptAt instanceof Date, 'keptAt is a Date', keptAt);
+      letters.push(...page.letters);
+      if (page.next === undefined || page.letters.length === 0) return letters;
+      assert(page.next !== after, 'the next page begins after this one', page.next);
+      after = page.next;
+    }
+  }
+
+  /** @param promise why exactly these ids are listed, in this order */
+  async listed(expected: readonly NewDeadLetter[], promise: string, filter: Filter = {}): Promise<void> {
+    assertSame(idsOf(await this.list(filter)), idsOf(expected), promise);
+    assertSame(
+      await this.store.count(this.query(filter)),
+      expected.length,
+      `count() counts what list() lists`,
+    );
+  }
+
+  /** The only letter of the case. */
+  async only(): Promise<DeadLetter> {
+    const [letter, ...others] = await this.list();
+    if (letter && others.length === 0) return letter;
+    throw violation('there is one letter of one event with the same bytes', others.length + (letter ? 1 : 0));
+  }
+
+  async read(id: string): Promise<Extract<DeadLetterContent, { status: 'found' }>> {
+    const content = await this.store.read(id);
+    if (content.status === 'found') return content;
+    throw violation('a letter that is there can be read', content);
+  }
+
+  async gone(id: string, promise: string): Promise<void> {
+    assertSame(await this.store.read(id), { status: 'gone' }, promise);
+  }
+}
+
+/** As the receiver makes them: neither namespace nor mode has a colon in it. */
+export function keyOf({
+  namespace,
+  sandbox,
+  eventId,
+}: Pick<NewDeadLetter, 'namespace' | 'sandbox' | 'eventId'>): string {
+  return `${namespace}:${sandbox ? 'sandbox' : 'live'}:${eventId}`;
+}
+
+function idsOf(letters: readonly { readonly id: string }[]): string[] {
+  return letters.map(({ id }) => id);
+}
+
+/** @param got what the store did instead */
+export function assert(kept: boolean, promise: string, got: unknown): asserts kept {
+  if (!kept) throw violation(promise, got);
+}
+
+export function assertSame(got: unknown, expected: unknown, promise: string): void {
+  if (JSON.stringify(got) !== JSON.stringify(expected))
+    throw violation(promise, got, ` instead of ${JSON.stringify(expected)}`);
+}
+
+function violation(promise: string, got: unknown, instead = ''): Error {
+  return new Error(
+    `The store of dead letters breaks its contract: ${promise}. Got ${JSON.stringify(got)}${instead}.`,
+  );
+}

@@ -1,0 +1,169 @@
+// The dead-letter contract, part one: what is kept, and what an attempt changes of it.
+import type { DeadLetter, NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
+import { assert, assertSame, type DeadLetterCases } from './context.js';
+
+/** Every byte there is, and none of it text. */
+const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+
+export const KEEPING_CASES: DeadLetterCases = {
+  'a letter is listed as it was given, with the time by the clock of the store': async (context) => {
+    const issues = [{ path: 'payload.metadata', message: 'expected record' }];
+    const given = await context.kept({
+      reason: 'invalid',
+      code: 'EVENT_INVALID',
+      issues,
+      attempts: 3,
+      sandbox: true,
+    });
+    const letter = await context.only();
+    assertSame(metadataOf(letter), metadataOf(given), 'a letter is listed as it was given');
+    assert(
+      !('rawBody' in letter || 'headers' in letter),
+      'a list holds no bytes and no headers',
+      Object.keys(letter),
+    );
+  },
+
+  'its bytes and headers are read as they were given, whatever is in them': async (context) => {
+    const headers = { 'content-type': 'application/json', 'x-odd': 'Ωμέγα "q" \\ \u2028', __proto__x: '1' };
+    const letter = { ...context.letter({ keyIndex: 2 }), rawBody: Buffer.from(ALL_BYTES), headers };
+    const id = await context.store.keep(letter);
+    const content = await context.read(id);
+    assertSame(content.rawBody.toString('hex'), ALL_BYTES.toString('hex'), 'every byte is kept as it was');
+    assertSame({ ...content.headers }, headers, 'headers are kept as they were');
+    assertSame(content.keyIndex, 2, 'the index of the key is kept');
+    assertSame(
+      metadataOf(content.letter),
+      metadataOf({ ...letter, id }),
+      'what is read says which letter it is',
+    );
+  },
+
+  'what is read and listed belongs to the caller: changing it changes nothing': async (context) => {
+    const { id } = await context.kept({ bytes: 'as it was' });
+    const content = await context.read(id);
+    content.rawBody.fill(0);
+    Object.assign(content.headers, { 'content-type': 'changed' });
+    Object.assign(content.letter, { reason: 'conflict' });
+    (await context.only()).keptAt.setTime(0);
+    const again = await context.read(id);
+    assertSame(again.rawBody.toString(), 'as it was', 'the bytes of a letter are read as a copy');
+    assertSame(
+      again.headers['content-type'],
+      'application/json',
+      'the headers of a letter are read as a copy',
+    );
+    assertSame(again.letter.reason, 'failed', 'a letter is read as a copy');
+    assert((await context.only()).keptAt.getTime() !== 0, 'a letter is listed as a copy', 0);
+  },
+
+  'the same bytes of one event are one letter, which keeps its id, its place and its time': async (
+    context,
+  ) => {
+    const first = await context.kept({ eventId: 'e-1' });
+    const before = await context.only();
+    const later = await context.kept({ eventId: 'e-2' });
+    const again = await context.kept({ eventId: 'e-1', headers: { 'x-again': '1' }, keyIndex: 1 });
+    assertSame(again.id, first.id, 'keep() returns the id that the letter has');
+    await context.listed([first, later], 'a letter that is kept again keeps its place');
+    const [after] = await context.list();
+    assertSame(after?.keptAt, before.keptAt, 'keptAt is the time at which a letter was first kept');
+    const { headers, keyIndex } = await context.read(first.id);
+    assertSame(
+      [{ ...headers }, keyIndex],
+      [{ 'x-again': '1' }, 1],
+      'headers and key index are those of the latest',
+    );
+  },
+
+  'a letter that is kept again takes over why, and has one attempt more or as many as are given': async (
+    context,
+  ) => {
+    const eventId = 'e-1';
+    const issues = [{ path: 'payload', message: 'expected object' }];
+    await context.kept({ eventId, reason: 'unknown', code: undefined });
+    await context.kept({ eventId, reason: 'invalid', code: 'EVENT_INVALID', issues });
+    const second = await context.only();
+    assertSame(whyOf(second), ['invalid', 'EVENT_INVALID', issues, 2], 'one attempt more');
+    await context.kept({ eventId, reason: 'failed', code: 'HANDLER_FAILED', attempts: 7 });
+    assertSame(
+      whyOf(await context.only()),
+      ['failed', 'HANDLER_FAILED', [], 7],
+      'as many attempts as are given',
+    );
+    await context.kept({ eventId, reason: 'conflict', code: undefined, attempts: 2 });
+    assertSame(
+      whyOf(await context.only()),
+      ['conflict', undefined, [], 8],
+      'never fewer attempts than before',
+    );
+  },
+
+  'other bytes, another id, the other mode and another namespace are other letters': async (context) => {
+    const alike = { eventId: 'e-1' };
+    const letters = [
+      await context.kept(alike),
+      await context.kept({ ...alike, bytes: 'other' }),
+      await context.kept({ eventId: 'E-1' }),
+      await context.kept({ ...alike, sandbox: true }),
+    ];
+    await context.kept({ ...alike, namespace: `${context.namespace}-other` });
+    await context.listed(letters, 'letters are one only if key and fingerprint are the same');
+  },
+
+  'of many that keep one letter at once all get its id, and there is one': async (context) => {
+    const same = () => context.kept({ eventId: 'e-1' });
+    const ids = (await Promise.all(Array.from({ length: 12 }, same))).map(({ id }) => id);
+    const { id, attempts } = await context.only();
+    assert(
+      ids.every((other) => other === id),
+      'keep() returns the id of the one letter there is',
+      ids,
+    );
+    assertSame(attempts, 12, 'each of them is an attempt');
+  },
+
+  'an update changes why, and the attempts only where it is given any': async (context) => {
+    const { id } = await context.kept({ attempts: 2 });
+    const issues = [{ path: 'payload', message: 'expected object' }];
+    const change = { reason: 'invalid', code: 'EVENT_INVALID', issues } as const;
+    assertSame(await context.store.update(id, change), true, 'update() is true for a letter that is there');
+    assertSame(
+      whyOf(await context.only()),
+      ['invalid', 'EVENT_INVALID', issues, 2],
+      'attempts stay as they were',
+    );
+    await context.store.update(id, { reason: 'unknown', code: undefined, issues: [], attempts: 5 });
+    assertSame(whyOf(await context.only()), ['unknown', undefined, [], 5], 'update() sets what it is given');
+    const { rawBody } = await context.read(id);
+    assertSame(rawBody.toString(), '{}', 'update() leaves the bytes as they are');
+  },
+
+  'an update of a letter that is gone is false, and brings nothing back': async (context) => {
+    const { id, key, fingerprint } = await context.kept();
+    await context.store.remove({ key, fingerprint }, {});
+    const change = { reason: 'failed', code: undefined, issues: [] } as const;
+    assertSame(await context.store.update(id, change), false, 'update() is false for a letter that is gone');
+    await context.listed([], 'update() brings no letter back');
+  },
+};
+
+type Metadata = DeadLetter | NewDeadLetter;
+
+function metadataOf({
+  id,
+  reason,
+  namespace,
+  eventName,
+  eventId,
+  sandbox,
+  attempts,
+  code,
+  issues,
+}: Metadata) {
+  return { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues };
+}
+
+function whyOf({ reason, code, issues, attempts }: Metadata) {
+  return [reason, code, issues, attempts];
+}

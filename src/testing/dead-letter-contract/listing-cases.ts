@@ -1,0 +1,92 @@
+// The dead-letter contract, part two: which letters a query finds, and in which order.
+import type { DeadLetterReason } from '../../dead-letters/dead-letter-store.js';
+import { assert, type DeadLetterCases } from './context.js';
+
+/** Longer than the clock of a store takes to move on. */
+const A_WHILE_MS = 20;
+
+export const LISTING_CASES: DeadLetterCases = {
+  'letters are listed in the order of their arrival, also those of one millisecond, over all pages': async (
+    context,
+  ) => {
+    const letters = [];
+    for (let index = 0; index < 25; index += 1) letters.push(await context.kept());
+    await context.listed(letters, 'letters are listed in the order of their arrival');
+    const ids = (await context.list({}, 4)).map(({ id }) => id);
+    const inOrder = ids.length === 25 && letters.every(({ id }, index) => id === ids[index]);
+    assert(inOrder, 'small pages list the same letters in the same order', ids);
+  },
+
+  'letters that are removed between two pages cost no other its place': async (context) => {
+    const letters = [];
+    for (let index = 0; index < 6; index += 1) letters.push(await context.kept());
+    const { next } = await context.store.list(context.query(), { limit: 3 });
+    for (const { key, fingerprint } of letters.slice(0, 3))
+      await context.store.remove({ key, fingerprint }, {});
+    const rest = await context.store.list(context.query(), { limit: 3, after: next });
+    const ids = rest.letters.map(({ id }) => id);
+    const expected = letters.slice(3).map(({ id }) => id);
+    assert(ids.join() === expected.join(), 'the next page begins where the one before it ended', ids);
+  },
+
+  'a query finds the letters that fit everything in it': async (context) => {
+    const of = (eventName: string, reason: DeadLetterReason, eventId: string) =>
+      context.kept({ eventName, reason, eventId });
+    const paid = await of('transaction.paid', 'failed', 'e-1');
+    const refund = await of('refund.succeeded', 'unknown', 'e-2');
+    const failed = await of('refund.failed', 'failed', 'e-3');
+    const is = (expected: (typeof paid)[], filter: Parameters<typeof context.listed>[2]) =>
+      context.listed(expected, 'a query finds the letters that fit everything in it, and no other', filter);
+    await is([paid, refund, failed], {});
+    await is([refund], { id: refund.id });
+    await is([paid, failed], { reason: 'failed' });
+    await is([failed], { eventId: 'e-3' });
+    await is([refund], { eventName: 'refund.succeeded' });
+    await is([refund, failed], { eventNamePrefix: 'refund.' });
+    await is([failed], { eventNamePrefix: 'refund.', reason: 'failed' });
+    await is([], { eventName: 'refund.succeeded', reason: 'failed' });
+    await is([], { id: 'no such id' });
+  },
+
+  'no character of a name is a wildcard, and upper case is not lower case': async (context) => {
+    const names = [
+      'a_b.paid',
+      'axb.paid',
+      'a%.paid',
+      'a*.paid',
+      "a'b.paid",
+      'a\\b.paid',
+      'A_B.paid',
+      'a_b.Paid',
+    ];
+    const letters = [];
+    for (const eventName of names) letters.push(await context.kept({ eventName }));
+    for (const [index, eventName] of names.entries()) {
+      const own = letters.slice(index, index + 1);
+      await context.listed(own, `the name ${eventName} finds its own letter alone`, { eventName });
+      const prefix = eventName.slice(0, -'paid'.length);
+      const expected = letters.filter((letter) => letter.eventName.startsWith(prefix));
+      await context.listed(expected, `the prefix ${prefix} finds names that begin with it`, {
+        eventNamePrefix: prefix,
+      });
+    }
+  },
+
+  'since finds what was kept at that time or after it': async (context) => {
+    const first = await context.kept();
+    await context.sleep(A_WHILE_MS);
+    const second = await context.kept();
+    const [, letter] = await context.list();
+    const keptAt = letter?.keptAt ?? new Date(0);
+    await context.listed([second], 'since is the time itself or later', { since: keptAt });
+    const later = new Date(keptAt.getTime() + 1);
+    await context.listed([], 'what was kept before since is not found', { since: later });
+    await context.listed([first, second], 'all of it is younger than 1970', { since: new Date(0) });
+  },
+
+  'a namespace finds its own letters': async (context) => {
+    const own = await context.kept();
+    await context.kept({ namespace: `${context.namespace}-other` });
+    await context.listed([own], 'letters of another namespace are not found');
+  },
+};

@@ -1,0 +1,94 @@
+// The dead-letter contract, part three: what is removed when an event is processed, and what is left of a discarded one.
+import type { NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
+import { assert, assertSame, type DeadLetterCases } from './context.js';
+
+const WHY = { by: 'ada', because: 'test data; "quoted", Ωμέγα' } as const;
+
+export const REMOVING_CASES: DeadLetterCases = {
+  'when an event is processed its letter is removed, whatever the reason': async (context) => {
+    for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'unfinished'] as const) {
+      const letter = await context.kept({ reason });
+      assertSame(await context.store.remove(letter, {}), 1, 'remove() returns how many letters it removed');
+      await context.gone(letter.id, 'a letter that was removed is gone');
+      await context.listed([], 'a letter that was removed is not listed');
+    }
+  },
+
+  'what waited for a retry is removed with any bytes, and other bytes else stay': async (context) => {
+    const eventId = 'e-1';
+    const processed = await context.kept({ eventId, reason: 'invalid' });
+    const stays: NewDeadLetter[] = [];
+    for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'unfinished'] as const) {
+      const letter = await context.kept({ eventId, reason, bytes: reason });
+      if (reason !== 'failed' && reason !== 'unfinished') stays.push(letter);
+    }
+    assertSame(await context.store.remove(processed, {}), 3, 'remove() returns how many letters it removed');
+    await context.listed(stays, 'letters with other bytes stay, unless they waited for a retry');
+  },
+
+  'other events keep their letters, with the same bytes too': async (context) => {
+    const processed = await context.kept({ eventId: 'e-1' });
+    const others = [
+      await context.kept({ eventId: 'e-2' }),
+      await context.kept({ eventId: 'e-1', sandbox: true }),
+      await context.kept({ eventId: 'E-1' }),
+    ];
+    await context.store.remove(processed, {});
+    await context.listed(others, 'remove() removes letters of its own event');
+    assertSame(await context.store.remove(processed, {}), 0, 'there is nothing left to remove');
+  },
+
+  'an event that was removed can be kept again': async (context) => {
+    const first = await context.kept({ eventId: 'e-1', attempts: 5 });
+    await context.store.remove(first, {});
+    const second = await context.kept({ eventId: 'e-1' });
+    await context.listed([second], 'an event can be kept again');
+    assertSame((await context.only()).attempts, 1, 'a letter that was removed is forgotten');
+  },
+
+  'of a letter that is discarded a tombstone is left, which says who, why and when': async (context) => {
+    const { id } = await context.kept({ reason: 'invalid', eventName: 'refund.failed', bytes: 'personal' });
+    const letter = await context.only();
+    assertSame(await context.store.discard(id, WHY), true, 'discard() is true for a letter that is there');
+    await context.gone(id, 'a letter that was discarded has no bytes any more');
+    await context.listed([], 'a letter that was discarded is not among the letters');
+    const [tombstone, ...others] = await context.list({ discarded: true });
+    assertSame([tombstone?.id, others.length], [id, 0], 'there is one tombstone of one letter');
+    const { discarded, ...rest } = { ...tombstone };
+    assertSame(rest, letter, 'a tombstone says which letter it was');
+    assertSame([discarded?.by, discarded?.because], [WHY.by, WHY.because], 'a tombstone says who and why');
+    assert(discarded?.at instanceof Date, 'a tombstone says when', discarded);
+    assert(!JSON.stringify(tombstone).includes('personal'), 'a tombstone holds no bytes', tombstone);
+    assertSame(await context.store.count(context.query({ discarded: true })), 1, 'tombstones are counted');
+  },
+
+  'a letter is discarded once, and neither removed nor changed after it': async (context) => {
+    const letter = await context.kept();
+    await context.store.discard(letter.id, WHY);
+    const again = await context.store.discard(letter.id, { by: 'eve', because: 'another' });
+    const changed = await context.store.update(letter.id, {
+      reason: 'conflict',
+      code: undefined,
+      issues: [],
+    });
+    assertSame([again, changed], [false, false], 'a tombstone is not changed any more');
+    assertSame(await context.store.remove(letter, {}), 0, 'a tombstone is not removed');
+    const [tombstone] = await context.list({ discarded: true });
+    assertSame(
+      [tombstone?.discarded?.by, tombstone?.reason],
+      ['ada', 'failed'],
+      'a tombstone stays as it is',
+    );
+    assertSame(await context.store.discard('no such id', WHY), false, 'discard() is false without a letter');
+  },
+
+  'an event whose letter was discarded can be kept again, and its tombstone stays': async (context) => {
+    const first = await context.kept({ eventId: 'e-1', attempts: 5 });
+    await context.store.discard(first.id, WHY);
+    const second = await context.kept({ eventId: 'e-1' });
+    assert(second.id !== first.id, 'a letter that is kept after a tombstone has an id of its own', second.id);
+    await context.listed([second], 'an event can be kept again');
+    assertSame((await context.only()).attempts, 1, 'a letter that was discarded is forgotten');
+    await context.listed([first], 'a tombstone stays', { discarded: true });
+  },
+};
