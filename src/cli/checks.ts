@@ -73,8 +73,11 @@ const PARSED_FIRST =
   'express.json() runs before receiver() and keeps no bytes, so no signature can be checked. Move app.post(…, receiver()) above the line app.use(express.json()), or change that line to app.use(express.json({ verify: keepRawBody })), with keepRawBody from payment-webhooks.';
 const REENCODED =
   'The app checks the signature over JSON that it parsed and encoded again, as in JSON.stringify(req.body). Check it over the raw bytes: receiver() does, if it comes before express.json().';
-const IGNORED =
-  "It answered 200 ignored: no handler ran. Either no handler is registered for transaction.paid, or the option sandbox is 'ignore'. Register a handler. With sandbox: 'ignore', run doctor where the app processes sandbox events.";
+const UNHANDLED = {
+  ignored:
+    "It answered 200 ignored: no handler ran. Either no handler is registered for transaction.paid, or the option sandbox is 'ignore'. Register a handler. With sandbox: 'ignore', run doctor where the app processes sandbox events.",
+  kept: 'It answered 200 kept: no handler ran, because the event does not match the schema that the app declares for transaction.paid. The event is a dead letter now. Fix the schema.',
+};
 
 const EXPECTED = {
   accepted: {
@@ -153,15 +156,17 @@ export function evaluateCheck({ expected, name }: Check, reply: Reply): { got: s
     const stopsReading = expected === 'timed-out' && reply.failure !== 'TIMED_OUT';
     return stopsReading ? { got: reply.message } : { got: reply.message, fix: unanswered(expected, reply) };
   }
-  if (expected === 'accepted' && wasIgnored(reply)) return { got: `${reply.status} ignored`, fix: IGNORED };
+  const unhandled = expected === 'accepted' ? outcomeWithoutHandler(reply) : undefined;
+  if (unhandled) return { got: `${reply.status} ${unhandled}`, fix: UNHANDLED[unhandled] };
   const got = String(reply.status);
   const { isMet, fix }: Expected = EXPECTED[expected];
   return isMet(reply) ? { got } : { got, fix: causeInAnswer(reply) ?? fix(reply, name) };
 }
 
-/** Accepted, but the endpoint says that no handler ran. */
-export function wasIgnored(reply: Reply): boolean {
-  return reply.status !== undefined && accepts(reply) && outcomeIn(reply.text) === 'ignored';
+/** Set where the endpoint has accepted the event, and says that no handler ran. */
+export function outcomeWithoutHandler(reply: Reply): keyof typeof UNHANDLED | undefined {
+  const outcome = reply.status !== undefined && accepts(reply) ? outcomeIn(reply.text) : null;
+  return outcome === 'ignored' || outcome === 'kept' ? outcome : undefined;
 }
 
 /** A cause that the answer itself shows, whatever was sent. */

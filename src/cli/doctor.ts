@@ -1,6 +1,6 @@
 // `doctor`: sends an endpoint good and bad deliveries, and says what to fix.
 import { isLocalHost } from '../simulator/address/host.js';
-import { type Check, checks, evaluateCheck, wasIgnored } from './checks.js';
+import { type Check, checks, evaluateCheck, outcomeWithoutHandler } from './checks.js';
 import {
   CommandError,
   command,
@@ -54,11 +54,11 @@ export const doctor = command({
     if (!json) print(terminal.stdout, announcement(url));
     const reply = await send(first);
     refuseUnreachable(url, reply.failure);
-    const ignored = wasIgnored(reply);
-    if (checklist.add(first, reply) || ignored) {
+    const unhandled = outcomeWithoutHandler(reply) !== undefined;
+    if (checklist.add(first, reply) || unhandled) {
       const slowReply = send(slow);
-      if (ignored) checklist.skip([repeat], 'no handler ran for the first delivery');
-      for (const check of ignored ? others : [repeat, ...others]) checklist.add(check, await send(check));
+      if (unhandled) checklist.skip([repeat], 'no handler ran for the first delivery');
+      for (const check of unhandled ? others : [repeat, ...others]) checklist.add(check, await send(check));
       checklist.waitFor(slow);
       checklist.add(slow, await slowReply);
       checklist.add(last, await send(last));

@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { refusingPort } from '../setup/ports.js';
 import { runCli, type Setting } from './run-cli.js';
@@ -304,6 +304,15 @@ describe('an endpoint that answers 200 ignored', () => {
       ...{ check: 'the same delivery again', passed: null, skipped: 'no handler ran for the first delivery' },
     });
     expect(end).toEqual({ passed: lines.length - 4, failed: 3, skipped: 1 });
+  });
+
+  test('is told that its schema is wrong when it answers 200 kept', async () => {
+    const strict = { events: { 'transaction.paid': z.looseObject({ token: z.string() }) } };
+    const options = { ...strict, deadLetters: memoryDeadLetters() } as unknown as ReceiverOptions;
+    const { code, failed, cureOf } = await examine(mounted(hooks(options)));
+    expect(code).toBe(1);
+    expect(failed.map(({ check, got }) => [check, got])).toContainEqual(['a valid delivery', '200 kept']);
+    expect(cureOf('a valid delivery')).toMatch(/does not match the schema that the app declares/);
   });
 
   test('is told so once, in a summary that does not say that all is well', async () => {
