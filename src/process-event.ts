@@ -1,7 +1,7 @@
 // The second half of the conductor: takes proven bytes through decode, dedupe and dispatch, be they delivered or replayed.
 import type { Deduped, Delivery } from './delivery/delivery.js';
 import { Rejection } from './delivery/rejection.js';
-import { isThenable } from './delivery/thenable.js';
+import { andThen } from './delivery/thenable.js';
 import type { Decoded } from './events/envelope.js';
 import type { Configuration } from './options/options.js';
 import { decodeEvent } from './receiver/decode-event.js';
@@ -12,17 +12,13 @@ import { dispatchEvent } from './receiver/dispatch-event.js';
  * Never rejects.
  *
  * @param key what signed the bytes
- * @returns the promise of `dedupeDelivery` itself: another one around it would cost every delivery
  */
 export function processEvent(
   delivery: Delivery,
   key: { readonly sandbox: boolean },
   c: Configuration,
 ): Deduped | Promise<Deduped> {
-  const decoding = decodeEvent(delivery.rawBody, key, c);
-  return isThenable(decoding)
-    ? decoding.then((decoded) => run(delivery, decoded, c))
-    : run(delivery, decoding, c);
+  return andThen(decodeEvent(delivery.rawBody, key, c), (decoded) => run(delivery, decoded, c));
 }
 
 function run(delivery: Delivery, decoded: Decoded | Rejection, c: Configuration): Deduped | Promise<Deduped> {

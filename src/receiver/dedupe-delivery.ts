@@ -4,7 +4,7 @@ import type { Deduped, Dispatched, Result } from '../delivery/delivery.js';
 import type { Fingerprint } from '../delivery/fingerprint.js';
 import { Lease } from '../delivery/lease.js';
 import { Rejection } from '../delivery/rejection.js';
-import { isThenable } from '../delivery/thenable.js';
+import { andThen } from '../delivery/thenable.js';
 import { HandlerError } from '../errors.js';
 import type { Envelope } from '../events/envelope.js';
 import type { Attempt } from '../handlers/handler-context.js';
@@ -47,54 +47,76 @@ interface Bracket {
 const UNREMEMBERED = { attempt: 1, finished: [] } as const;
 const RETRY_AFTER_MS = 5_000;
 
-/** Does the work if this delivery is the one to do it. */
-export async function dedupeDelivery(
+/** Does the work if this delivery is the one to do it. A promise only where something has to be awaited. */
+export function dedupeDelivery(
   delivery: Claiming,
   c: Pick<Configuration, 'store' | 'namespace'> & StoreRules,
   work: Work,
-): Promise<Deduped> {
+): Deduped | Promise<Deduped> {
   if (!c.store) {
-    const dispatched = await work.run(UNREMEMBERED, () => {});
-    return conclude({}, dispatched, (settled) =>
-      settled.failures.length === 0 ? work.outcome : failed(settled),
+    return andThen(
+      work.run(UNREMEMBERED, () => {}),
+      (dispatched) =>
+        conclude({}, dispatched, (settled) =>
+          settled.failures.length === 0 ? work.outcome : failed(settled),
+        ),
     );
   }
-  const { letter } = delivery;
   const store = new StoreCalls(c.store, delivery, c);
+  const bracket = { store, work, letter: delivery.letter };
   const claiming = store.claim(keyOf(c.namespace, delivery.event), work.fingerprint.text);
-  const answer = isThenable(claiming) ? await claiming : claiming;
-  if (answer instanceof StoreFailure) return { result: unavailable(answer), store };
-  if (answer.status === 'completed') {
-    const conflict = !work.fingerprint.matches(answer.fingerprint);
-    const result = conflict ? await keep(letter, { reason: 'conflict', result: 'duplicate' }) : 'duplicate';
-    return { result, store, conflict };
-  }
-  if (answer.status === 'in_progress')
-    return { result: new Rejection('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs }), store };
-  const { attempt } = answer;
-  const bracket = { store, work, letter };
-  if (work.unworkable || letter?.journal) {
-    const result = await (work.unworkable
-      ? putAside(answer, work.unworkable, bracket)
-      : enter(answer, bracket));
-    if (result) return { result, attempt, store };
-  }
-  const lease = new Lease(store, answer);
-  const dispatched = await work.run(answer, () => lease.start());
-  return conclude({ attempt, store, letter }, dispatched, (settled) => {
-    lease.stop();
-    if (!lease.lost && settled.failures.length === 0) return complete(answer, lease, bracket);
-    const rejection = lease.lost ? lost() : failed(settled);
-    return putAside({ ...answer, finished: settled.finished }, failure(rejection), bracket);
+  return andThen(claiming, (answer) => {
+    if (answer instanceof StoreFailure) return { result: unavailable(answer), store };
+    switch (answer.status) {
+      case 'completed':
+        return repeated(answer.fingerprint, bracket);
+      case 'in_progress':
+        return { result: new Rejection('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs }), store };
+      case 'claimed':
+        return work.unworkable || bracket.letter?.journal
+          ? keepFirst(answer, bracket)
+          : workUnder(answer, bracket);
+    }
   });
+}
+
+/** The event had been completed before, perhaps with other bytes. */
+function repeated(completed: string, { store, work, letter }: Bracket): Deduped | Promise<Deduped> {
+  const conflict = !work.fingerprint.matches(completed);
+  if (!conflict) return { result: 'duplicate', store, conflict };
+  const keeping = keep(letter, { reason: 'conflict', result: 'duplicate' });
+  return keeping.then((result) => ({ result, store, conflict }));
+}
+
+/** For what is written before any handler runs: an event that none can process, or the journal. */
+async function keepFirst(claim: GrantedClaim, bracket: Bracket): Promise<Deduped> {
+  const { work, store } = bracket;
+  const result = await (work.unworkable ? putAside(claim, work.unworkable, bracket) : enter(claim, bracket));
+  return result ? { result, attempt: claim.attempt, store } : workUnder(claim, bracket);
+}
+
+function workUnder(claim: GrantedClaim, bracket: Bracket): Deduped | Promise<Deduped> {
+  const { work, store, letter } = bracket;
+  const lease = new Lease(store, claim);
+  return andThen(
+    work.run(claim, () => lease.start()),
+    (dispatched) =>
+      conclude({ attempt: claim.attempt, store, letter }, dispatched, (settled) => {
+        lease.stop();
+        if (!lease.lost && settled.failures.length === 0) return complete(claim, lease, bracket);
+        const rejection = lease.lost ? lost() : failed(settled);
+        return putAside({ ...claim, finished: settled.finished }, failure(rejection), bracket);
+      }),
+  );
 }
 
 /** Writes the event into the journal. @returns why its handlers cannot run, if they cannot */
 async function enter(claim: GrantedClaim, { store, letter }: Bracket): Promise<Result | undefined> {
   const unkept = await letter?.keep({ reason: 'unfinished', attempt: claim.attempt });
-  if (!unkept) return undefined;
+  const refused = unkept ? unavailable(unkept) : new Lease(store, claim).lapsed && lost();
+  if (!refused) return undefined;
   await store.release(claim, claim.finished);
-  return unavailable(unkept);
+  return refused;
 }
 
 /** Handlers that go on after the answer keep their claim until they settle. */
@@ -109,17 +131,14 @@ function conclude(
     const keeping = keep(letter, failure(unsettled.rejection), attempt);
     return keeping.then((result) => ({ ...deduped(result), late: unsettled.rest.then(end) }));
   }
-  const ending = end(dispatched);
-  return isThenable(ending) ? ending.then(deduped) : deduped(ending);
+  return andThen(end(dispatched), deduped);
 }
 
 /** At once, where the store answers at once. */
 function complete(claim: GrantedClaim, lease: Lease, bracket: Bracket): Result | Promise<Result> {
   if (bracket.letter) return completeAndRemove(claim, lease, { ...bracket, letter: bracket.letter });
   const { store, work } = bracket;
-  const resultOf = (completed: boolean | StoreFailure) => refusal(claim, completed) ?? work.outcome;
-  const completing = store.complete(claim, lease);
-  return isThenable(completing) ? completing.then(resultOf) : resultOf(completing);
+  return andThen(store.complete(claim, lease), (completed) => refusal(claim, completed) ?? work.outcome);
 }
 
 /** An event that is processed is no dead letter any more. */

@@ -42,9 +42,11 @@ export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
 
 function readClaim(claim: Claim<object> | undefined): GrantedClaim | StoreFailure {
   const { attempt, finished, context, transactional } = claim ?? {};
-  const methods = [claim?.renew, claim?.complete, claim?.release];
-  const complete = methods.every((method) => typeof method === 'function');
-  if (!claim || !complete || !Array.isArray(finished) || !Number.isSafeInteger(attempt))
+  const works =
+    typeof claim?.renew === 'function' &&
+    typeof claim.complete === 'function' &&
+    typeof claim.release === 'function';
+  if (!works || !Array.isArray(finished) || !Number.isSafeInteger(attempt))
     return new StoreFailure('Its claim lacks attempt, finished, renew(), complete() or release().');
   return { status: 'claimed', claim, attempt: attempt as number, finished, context, transactional };
 }
