@@ -51,9 +51,7 @@ export class Replay {
   /** Never rejects: when one of several cannot go on, the others end what they are at. */
   async #work(letters: AsyncGenerator<DeadLetter, void>): Promise<void> {
     try {
-      // No more than there were at the start: a replay must not run after letters that are kept while it runs.
-      while (this.#failure === undefined && this.#taken < this.#total && (await this.#enter())) {
-        this.#taken += 1;
+      while (this.#failure === undefined && this.#take() && (await this.#enter())) {
         try {
           const { value: letter, done } = await letters.next();
           if (done) return;
@@ -65,6 +63,12 @@ export class Replay {
     } catch (error) {
       this.#failure ??= error;
     }
+  }
+
+  /** Whether there is one more of those that there were at the start: a replay must not run after letters that are kept meanwhile. */
+  #take(): boolean {
+    this.#taken += 1;
+    return this.#taken <= this.#total;
   }
 
   /** Whether there is room for one more; then it must leave. */

@@ -505,14 +505,17 @@ describe('a replay that ends before the last letter', () => {
     }
   });
 
-  test('because of letters that are kept meanwhile: it takes no more than there were at the start', async () => {
-    const shop = app();
-    await shop.keep('a', 'b');
-    const late = ['c', 'd', 'e'];
-    const { hooks, ran } = declaring(shop, () => shop.keep(...late.splice(0, 1)));
-    expect(await hooks.deadLetters.replay()).toMatchObject({ processed: 2 });
-    expect(ran).toEqual(['a', 'b']);
-  });
+  test.each([1, 2])(
+    'because of letters that are kept meanwhile: it takes no more than there were, %i at once',
+    async (concurrency) => {
+      const shop = app();
+      await shop.keep('a', 'b', 'c');
+      const late = ['d', 'e', 'f'];
+      const { hooks, ran } = declaring(shop, () => shop.keep(...late.splice(0, 1)));
+      expect(await hooks.deadLetters.replay({ concurrency })).toMatchObject({ processed: 3 });
+      expect(ran).toEqual(['a', 'b', 'c']);
+    },
+  );
 });
 
 describe('a letter', () => {
