@@ -23,7 +23,7 @@ export interface Work {
   readonly unworkable?: Ending | undefined;
   /**
    * Never rejects.
-   * @param onPending called when the handlers have not settled before the event loop turns
+   * @param onPending called when the handlers do not settle at once
    */
   run(attempt: Attempt, onPending: () => void): Dispatched | Promise<Dispatched>;
 }

@@ -16,7 +16,7 @@ export interface Dispatch {
   readonly attempt: Attempt;
   /** The event; for `onInvalid` handlers the error. */
   readonly subject: unknown;
-  /** Called when they have not settled before the event loop turns. */
+  /** Called when they do not settle at once. */
   readonly onPending: () => void;
 }
 
@@ -44,16 +44,16 @@ function settledInTime(round: Round): Promise<Dispatched> {
   const { dispatch, rules } = round;
   return new Promise((resolve) => {
     let deadline: NodeJS.Timeout | undefined;
-    // Most handlers have settled before the event loop turns, and need no timer.
-    const arming = setImmediate(() => {
-      dispatch.onPending();
-      deadline = setTimeout(() => resolve(timedOut(round)), rules.timeout);
-    });
     round.whenSettled = () => {
-      clearImmediate(arming);
       clearTimeout(deadline);
       resolve(round);
     };
+    // A handler that waits for nothing has settled by then, and needs no timer.
+    Promise.resolve().then(() => {
+      if (round.running === 0) return;
+      dispatch.onPending();
+      deadline = setTimeout(() => resolve(timedOut(round)), rules.timeout);
+    });
   });
 }
 
