@@ -4,11 +4,16 @@ import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { claimRow } from './postgres/claim.js';
 import { EventTable } from './postgres/event-table.js';
-import { type ClientOf, type PostgresPool, survive } from './postgres/pool.js';
+import { type ClientOf, type PostgresPool, refuseOtherThanPool, survive } from './postgres/pool.js';
 import { sqlFor } from './postgres/sql.js';
 import { claimInTransaction } from './postgres/transaction.js';
 import { type IdempotencyStore, retentionMs } from './store.js';
 
+export {
+  type PostgresDeadLetters,
+  type PostgresDeadLettersOptions,
+  postgresDeadLetters,
+} from './postgres/dead-letters.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './postgres/pool.js';
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
@@ -31,8 +36,6 @@ export interface PostgresStore<Extra extends object = {}> extends IdempotencySto
   /** Deletes rows whose retention is over, a thousand at a time, and resolves with their number. */
   prune(): Promise<number>;
 }
-
-const PRUNE_BATCH = 1_000;
 
 /**
  * A store that any number of processes share.
@@ -61,26 +64,14 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
     migrate: async () => {
       await table.pool.query({ text: table.sql.migrate });
     },
-    prune: () => prune(table),
+    prune: () => table.prune(),
   };
-}
-
-async function prune(table: EventTable): Promise<number> {
-  for (let pruned = 0; ; ) {
-    const { rowCount } = await table.run(table.sql.prune, [table.retentionMs, PRUNE_BATCH]);
-    pruned += rowCount ?? 0;
-    if ((rowCount ?? 0) < PRUNE_BATCH) return pruned;
-  }
 }
 
 function read(options: PostgresStoreOptions) {
   const { pool, table = 'webhook_event', retention, transactional = false } = options;
   refuseUnknownOptions(options, ['pool', 'table', 'retention', 'transactional']);
-  if ([pool?.query, pool?.connect, pool?.on].some((method) => typeof method !== 'function')) {
-    throw new ConfigurationError(
-      `pool is ${show(pool)}, not a pool of pg. Give "new Pool({ connectionString })".`,
-    );
-  }
+  refuseOtherThanPool(pool);
   if (typeof transactional !== 'boolean')
     throw new ConfigurationError(`transactional is ${show(transactional)}. Give true or false.`);
   return { table: new EventTable(pool, sqlFor(table), retentionMs(retention)), transactional };

@@ -7,7 +7,7 @@ import type { PostgresReply } from './pool.js';
 import type { Statement } from './sql.js';
 
 /** Who owns a claim, and what it knows of earlier ones. */
-export interface Owner extends Pick<Claim, 'attempt' | 'finished'> {
+export interface Owner extends Pick<Claim, 'attempt' | 'finished' | 'kept'> {
   readonly key: string;
   readonly token: string;
 }
@@ -21,6 +21,8 @@ interface ClaimRow {
   readonly fingerprint: string;
   /** Seconds; infinite once completed. */
   readonly lease_left: number;
+  /** Only where a table of dead letters is in the same database. */
+  readonly kept?: boolean;
 }
 
 export class ClaimParameters {
@@ -43,14 +45,14 @@ export class ClaimParameters {
       throw new StoreError(
         'Postgres answered a claim without a row. Check the table for rules and triggers.',
       );
-    if (row.claimed) return this.granted(row.attempt, JSON.parse(row.finished));
+    if (row.claimed) return this.granted(row.attempt, JSON.parse(row.finished), row.kept);
     if (row.lease_left === Number.POSITIVE_INFINITY)
       return { status: 'completed', fingerprint: row.fingerprint };
     return { status: 'in_progress', retryAfterMs: Math.max(row.lease_left * 1_000, 1) };
   }
 
-  granted(attempt: number, finished: readonly string[]): Answer {
-    return { status: 'claimed', key: this.#key, token: this.#token, attempt, finished };
+  granted(attempt: number, finished: readonly string[], kept?: boolean): Answer {
+    return { status: 'claimed', key: this.#key, token: this.#token, attempt, finished, kept };
   }
 }
 

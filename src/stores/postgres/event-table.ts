@@ -9,14 +9,21 @@ const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 /** The name of the statement is unknown, or taken: a pooler has switched the connection behind this client. */
 const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 
-export class EventTable {
+const PRUNE_BATCH = 1_000;
+
+interface Prunable {
+  /** Of the retention in milliseconds, and the most rows to delete. */
+  readonly prune: Statement;
+}
+
+export class EventTable<Statements extends Prunable = Sql> {
   readonly pool: PostgresPool;
-  readonly sql: Sql;
+  readonly sql: Statements;
   readonly retentionMs: number;
   /** Planning a claim each time would triple its cost on the server. */
   #prepared = true;
 
-  constructor(pool: PostgresPool, sql: Sql, retentionMs: number) {
+  constructor(pool: PostgresPool, sql: Statements, retentionMs: number) {
     this.pool = pool;
     this.sql = sql;
     this.retentionMs = retentionMs;
@@ -34,6 +41,15 @@ export class EventTable {
   /** A statement that commits by itself, on any client of the pool. */
   run(statement: Statement, values: unknown[]): Promise<PostgresReply> {
     return withRetry(() => this.query(this.pool, statement, values));
+  }
+
+  /** Deletes rows whose retention is over, a batch at a time. @returns how many */
+  async prune(): Promise<number> {
+    for (let pruned = 0; ; ) {
+      const { rowCount } = await this.run(this.sql.prune, [this.retentionMs, PRUNE_BATCH]);
+      pruned += rowCount ?? 0;
+      if ((rowCount ?? 0) < PRUNE_BATCH) return pruned;
+    }
   }
 }
 

@@ -1,4 +1,6 @@
 // The part of a `pg` pool that the store uses, so that neither types nor code of a driver are loaded.
+import { ConfigurationError } from '../../errors.js';
+import { show } from '../../options/option-checks.js';
 
 export interface PostgresReply {
   readonly command: string;
@@ -46,4 +48,13 @@ export function survive(pool: PostgresPool): void {
   survivors.add(pool);
   // The pool has already dropped the client. If the server is still down, the next query fails.
   pool.on('error', () => {});
+}
+
+/** @throws {ConfigurationError} for what is no pool, such as an address */
+export function refuseOtherThanPool(pool: PostgresPool | undefined): void {
+  if ([pool?.query, pool?.connect, pool?.on].some((method) => typeof method !== 'function')) {
+    throw new ConfigurationError(
+      `pool is ${show(pool)}, not a pool of pg. Give "new Pool({ connectionString })".`,
+    );
+  }
 }

@@ -15,7 +15,7 @@ export class Statement {
 }
 
 // Every statement takes the time from the server, and takes it once.
-const NOW = 'statement_timestamp()';
+export const NOW = 'statement_timestamp()';
 const FORGOTTEN = `e.forget_at <= ${NOW}`;
 const FREE = `LEAST(e.lease_ends, e.forget_at) <= ${NOW}`;
 
@@ -81,8 +81,17 @@ SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout
   set_config('lock_timeout', '1s', true),
   set_config('idle_in_transaction_session_timeout', '${idleMs}', true);`;
 
-const claimInTransaction = (table: string) => `${claim(table)},
-  set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout`;
+// Whether there may be a dead letter is asked in passing, so that an event without one costs no statement. A claim that
+// waited for another transaction cannot see the letter which that one may be about to keep.
+const claimInTransaction = (table: string, letterTables: readonly string[]) => `${claim(table)},
+  set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout${
+    letterTables.length === 0 ? '' : `,\n  ${letterTables.map(hasLetter).join(' OR ')} OR ${WAITED} AS kept`
+  }`;
+
+const WAITED = `clock_timestamp() - ${NOW} > interval '20 milliseconds'`;
+
+const hasLetter = (table: string) =>
+  `EXISTS (SELECT FROM ${table} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
 
 const renewTransaction = `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`;
 
@@ -104,7 +113,7 @@ export type Sql = ReturnType<typeof sqlFor>;
 export function sqlFor(name: unknown) {
   const { table, index } = parseTable(name);
   return {
-    migrate: migrate(table, index),
+    migrate: migrate(table, index('claimed_at')),
     claimNew: new Statement(claimNew(table)),
     claim: new Statement(claim(table)),
     renew: new Statement(renew(table)),
@@ -112,16 +121,34 @@ export function sqlFor(name: unknown) {
     release: new Statement(release(table)),
     prune: new Statement(prune(table)),
     begin,
-    claimInTransaction: new Statement(claimInTransaction(table)),
+    claimInTransaction: eachOnce((letterTables: readonly string[]) =>
+      claimInTransaction(table, letterTables),
+    ),
     renewTransaction,
     completeInTransaction: new Statement(completeInTransaction(table)),
+  };
+}
+
+/** A claim names and prepares its statement once for each set of tables. */
+function eachOnce(text: (tables: readonly string[]) => string): (tables: readonly string[]) => Statement {
+  const statements = new Map<string, Statement>();
+  return (tables) => {
+    const known = statements.get(tables.join());
+    if (known) return known;
+    const statement = new Statement(text(tables));
+    statements.set(tables.join(), statement);
+    return statement;
   };
 }
 
 const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_]{0,62})\.)?([A-Za-z_][A-Za-z0-9_]{0,62})$/;
 const LONGEST_NAME = 63;
 
-function parseTable(table: unknown): { readonly table: string; readonly index: string } {
+/** The name as SQL has it, and the names of its indexes. */
+export function parseTable(table: unknown): {
+  readonly table: string;
+  readonly index: (columns: string) => string;
+} {
   const match = typeof table === 'string' ? TABLE.exec(table) : null;
   if (!match) {
     throw new ConfigurationError(
@@ -130,13 +157,18 @@ function parseTable(table: unknown): { readonly table: string; readonly index: s
     );
   }
   const [, schema, name = ''] = match;
-  return { table: schema === undefined ? `"${name}"` : `"${schema}"."${name}"`, index: indexName(name) };
+  return {
+    table: schema === undefined ? `"${name}"` : `"${schema}"."${name}"`,
+    index: (columns) => indexName(name, columns),
+  };
 }
 
 /** Postgres would cut a long name to the name of the table, and then find that it exists. */
-function indexName(table: string): string {
-  const index = `${table}_claimed_at`;
+function indexName(table: string, columns: string): string {
+  const index = `${table}_${columns}`;
+  // The name of an index of earlier versions stays.
+  const hashed = columns === 'claimed_at' ? table : index;
   return index.length <= LONGEST_NAME
     ? `"${index}"`
-    : `"${table.slice(0, 40)}_${createHash('sha256').update(table).digest('hex').slice(0, 16)}"`;
+    : `"${table.slice(0, 40)}_${createHash('sha256').update(hashed).digest('hex').slice(0, 16)}"`;
 }

@@ -5,6 +5,7 @@ import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { CheckedOutClient } from './checked-out-client.js';
 import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';
+import { letterTablesOn } from './letter-tables.js';
 import type { PostgresClient } from './pool.js';
 
 /** What handlers get in their context. */
@@ -42,7 +43,8 @@ async function begin(
 ): Promise<Answer> {
   try {
     await client.query({ text: table.sql.begin(idleMs(parameters.leaseMs)) });
-    return parameters.read(await table.query(client, table.sql.claimInTransaction, parameters.values));
+    const statement = table.sql.claimInTransaction(letterTablesOn(table.pool));
+    return parameters.read(await table.query(client, statement, parameters.values));
   } catch (error) {
     if (sqlState(error) === '55P03') return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
     // The next try begins again. If the rollback fails too, the first error is the one to report.
@@ -56,6 +58,8 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly attempt: number;
   readonly finished: readonly string[];
   readonly context: InTransaction;
+  readonly database: object;
+  readonly kept: boolean | undefined;
   readonly #table: EventTable;
   readonly #checkedOut: CheckedOutClient;
   readonly #owner: Owner;
@@ -69,6 +73,8 @@ class TransactionClaim implements Claim<InTransaction> {
     this.#owner = owner;
     this.attempt = owner.attempt;
     this.finished = owner.finished;
+    this.kept = owner.kept;
+    this.database = table.pool;
     const transaction = clientOfHandlers(checkedOut.client, () => this.#settling || checkedOut.returned);
     this.context = { transaction };
   }

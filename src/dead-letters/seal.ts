@@ -1,0 +1,114 @@
+// Seals bytes with AES-256-GCM, so that a store of dead letters can neither be read nor forged without a key.
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { ConfigurationError } from '../errors.js';
+
+const CIPHER = 'aes-256-gcm';
+const KEY_BYTES = 32;
+/** The first byte: whether and how the others are sealed. */
+const PLAIN = 0;
+const SEALED = 1;
+/** Random for each seal: one key is good for four billion of them. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const NONCE_AT = 1;
+const TAG_AT = NONCE_AT + NONCE_BYTES;
+const TEXT_AT = TAG_AT + TAG_BYTES;
+
+/** What sealed bytes belong to: they open with exactly the same texts. */
+export type SealedFor = readonly string[];
+
+export class Seal {
+  readonly #keys: readonly KeyObject[];
+
+  /** @param keys the first seals, all of them open; none: bytes are stored as they are */
+  constructor(keys: readonly KeyObject[]) {
+    this.#keys = keys;
+  }
+
+  seal(bytes: Uint8Array, belonging: SealedFor): Buffer {
+    const [key] = this.#keys;
+    if (!key) return Buffer.concat([Buffer.of(PLAIN), bytes]);
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(associated(belonging));
+    const text = [cipher.update(bytes), cipher.final()];
+    return Buffer.concat([Buffer.of(SEALED), nonce, cipher.getAuthTag(), ...text]);
+  }
+
+  /** A copy; undefined for what no key here has sealed for this, and with keys also for what is not sealed at all. */
+  open(sealed: Uint8Array, belonging: SealedFor): Buffer | undefined {
+    if (this.#keys.length === 0)
+      return sealed[0] === PLAIN ? Buffer.from(sealed.subarray(NONCE_AT)) : undefined;
+    if (sealed[0] !== SEALED || sealed.length < TEXT_AT) return undefined;
+    const data = associated(belonging);
+    for (const key of this.#keys) {
+      const bytes = openWith(key, sealed, data);
+      if (bytes) return bytes;
+    }
+    return undefined;
+  }
+}
+
+function openWith(key: KeyObject, sealed: Uint8Array, data: Buffer): Buffer | undefined {
+  const nonce = sealed.subarray(NONCE_AT, TAG_AT);
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(data);
+  decipher.setAuthTag(sealed.subarray(TAG_AT, TEXT_AT));
+  const bytes = decipher.update(sealed.subarray(TEXT_AT));
+  try {
+    return Buffer.concat([bytes, decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** JSON, because no two lists of texts are the same JSON. */
+function associated(belonging: SealedFor): Buffer {
+  return Buffer.from(JSON.stringify(belonging));
+}
+
+/** 32 random bytes each, as they are or as base64 text. */
+export type EncryptionKeys = readonly (Uint8Array | string)[];
+
+const MAKE_KEY = `node -e "console.log(require('node:crypto').randomBytes(32).toString('base64'))"`;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** @throws {ConfigurationError} for what is no list of keys; it never quotes one */
+export function sealWith(encryptionKeys: unknown): Seal {
+  if (encryptionKeys === undefined) return new Seal([]);
+  if (!Array.isArray(encryptionKeys) || encryptionKeys.length === 0) {
+    const what = Array.isArray(encryptionKeys) ? 'an empty list' : 'not a list';
+    throw new ConfigurationError(
+      `encryptionKeys is ${what}. Give a list of keys, or leave it out to store letters unencrypted.`,
+    );
+  }
+  // Array.from visits holes too: a key that is missing must not turn encryption off.
+  return new Seal(Array.from(encryptionKeys, (key, index) => readKey(key, index)));
+}
+
+function readKey(given: unknown, index: number): KeyObject {
+  const bytes = typeof given === 'string' ? fromBase64(given, index) : given;
+  if (!(bytes instanceof Uint8Array)) {
+    const what = given === undefined || given === null ? String(given) : `of type ${typeof given}`;
+    throw new ConfigurationError(
+      `encryptionKeys[${index}] is ${what}. Give ${KEY_BYTES} bytes, or their base64 text. Make a key: ${MAKE_KEY}`,
+    );
+  }
+  if (bytes.length !== KEY_BYTES) {
+    throw new ConfigurationError(
+      `encryptionKeys[${index}] has ${bytes.length} bytes instead of ${KEY_BYTES}. Make a key: ${MAKE_KEY}`,
+    );
+  }
+  return createSecretKey(bytes);
+}
+
+/** Node's own decoder would skip what is not base64, and make another key of it. */
+function fromBase64(text: string, index: number): Buffer {
+  if (text.trim() !== text)
+    throw new ConfigurationError(
+      `encryptionKeys[${index}] begins or ends with white space. Trim it: process.env.LETTER_KEY.trim()`,
+    );
+  if (!BASE64.test(text))
+    throw new ConfigurationError(`encryptionKeys[${index}] is not base64 text. Make a key: ${MAKE_KEY}`);
+  return Buffer.from(text, 'base64');
+}

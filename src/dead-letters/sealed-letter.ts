@@ -1,0 +1,88 @@
+// What of a dead letter is sealed, and what each part is tied to, so that no part fits another letter.
+import type { Issue } from '../errors.js';
+import type { NewDeadLetter, ProcessedEvent } from './dead-letter-store.js';
+import type { Seal } from './seal.js';
+
+/** What stays readable and never changes while there is a letter. */
+export type LetterIdentity = Pick<
+  NewDeadLetter,
+  'id' | 'key' | 'fingerprint' | 'namespace' | 'eventName' | 'eventId' | 'sandbox'
+>;
+
+export interface SealedParts {
+  /** The bytes of the event. */
+  readonly body: Uint8Array;
+  /** Headers and the index of the key that had signed, as JSON. */
+  readonly head: Uint8Array;
+  /** Paths in the payload can hold what a customer wrote, such as a name in `metadata`. */
+  readonly issues: Uint8Array;
+}
+
+export type OpenedParts = Pick<NewDeadLetter, 'rawBody' | 'headers' | 'keyIndex' | 'issues'>;
+
+/**
+ * The bytes are tied to everything that identifies the letter. Headers and issues change with an attempt, when only the
+ * store knows which id the letter has, so they are tied to key and fingerprint, which the bytes tie to the id. Reason,
+ * code, attempts and times change by themselves and stay readable, for queries: who can write to the store can change
+ * those, delete a letter, or bring an old one back. No attempt at that makes an event of other bytes or another name.
+ */
+export class LetterSeal {
+  readonly #seal: Seal;
+
+  constructor(seal: Seal) {
+    this.#seal = seal;
+  }
+
+  close(letter: LetterIdentity & OpenedParts): SealedParts {
+    const head = JSON.stringify({ headers: letter.headers, keyIndex: letter.keyIndex });
+    return {
+      body: this.#seal.seal(letter.rawBody, ofLetter(letter)),
+      head: this.#seal.seal(Buffer.from(head), ofEvent('head', letter)),
+      issues: this.closeIssues(letter.issues, letter),
+    };
+  }
+
+  closeIssues(issues: readonly Issue[], event: ProcessedEvent): Buffer {
+    return this.#seal.seal(Buffer.from(JSON.stringify(issues)), ofEvent('issues', event));
+  }
+
+  /** Undefined when any part, or what it is tied to, is not as it was sealed. */
+  open(letter: LetterIdentity, parts: SealedParts): OpenedParts | undefined {
+    const rawBody = this.#seal.open(parts.body, ofLetter(letter));
+    const head = this.#seal.open(parts.head, ofEvent('head', letter));
+    const issues = this.openIssues(parts.issues, letter);
+    if (!rawBody || !head || !issues) return undefined;
+    const { headers, keyIndex } = parse(head) ?? {};
+    if (typeof headers !== 'object' || headers === null || !Number.isSafeInteger(keyIndex)) return undefined;
+    return {
+      rawBody,
+      headers: headers as Readonly<Record<string, string>>,
+      keyIndex: keyIndex as number,
+      issues,
+    };
+  }
+
+  openIssues(sealed: Uint8Array, event: ProcessedEvent): readonly Issue[] | undefined {
+    const bytes = this.#seal.open(sealed, ofEvent('issues', event));
+    const issues: unknown = bytes && parse(bytes);
+    return Array.isArray(issues) ? issues : undefined;
+  }
+}
+
+function ofLetter(letter: LetterIdentity): string[] {
+  const { id, key, fingerprint, namespace, eventName, eventId, sandbox } = letter;
+  return ['body', id, key, fingerprint, namespace, eventName, eventId, String(sandbox)];
+}
+
+function ofEvent(part: 'head' | 'issues', { key, fingerprint }: ProcessedEvent): string[] {
+  return [part, key, fingerprint];
+}
+
+/** What is stored without encryption may have been changed to anything. */
+function parse(bytes: Buffer): Partial<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(bytes.toString()) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}

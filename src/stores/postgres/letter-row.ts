@@ -1,0 +1,53 @@
+// A row of dead letters, and the letter that it is.
+import type { DeadLetter, DeadLetterReason } from '../../dead-letters/dead-letter-store.js';
+import type { LetterIdentity } from '../../dead-letters/sealed-letter.js';
+import type { ErrorCode } from '../../errors.js';
+
+export interface LetterRow {
+  /** In the order of arrival. */
+  readonly place: string;
+  readonly id: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly namespace: string;
+  readonly event_name: string;
+  readonly event_id: string;
+  readonly sandbox: boolean;
+  readonly reason: DeadLetterReason;
+  readonly code: ErrorCode | null;
+  readonly attempts: number;
+  readonly issues: Buffer;
+  readonly kept_ms: number;
+  readonly discarded_ms: number | null;
+  readonly discarded_by: string | null;
+  readonly discarded_because: string | null;
+}
+
+/** With what only `read` gives out; a tombstone has neither. */
+export interface FullRow extends LetterRow {
+  readonly head: Buffer | null;
+  readonly body: Buffer | null;
+}
+
+export function identityOf(row: LetterRow): LetterIdentity {
+  const { id, key, fingerprint, namespace, event_name: eventName, event_id: eventId, sandbox } = row;
+  return { id, key, fingerprint, namespace, eventName, eventId, sandbox };
+}
+
+export function letterOf(row: LetterRow, issues: DeadLetter['issues']): DeadLetter {
+  const { id, reason, namespace, sandbox, attempts, discarded_ms: discardedMs } = row;
+  return {
+    ...{ id, reason, namespace, eventName: row.event_name, eventId: row.event_id, sandbox, attempts },
+    // Postgres multiplies seconds, which no binary fraction holds exactly.
+    keptAt: new Date(Math.round(row.kept_ms)),
+    code: row.code ?? undefined,
+    issues,
+    ...(discardedMs !== null && {
+      discarded: {
+        by: row.discarded_by ?? '',
+        because: row.discarded_because ?? '',
+        at: new Date(Math.round(discardedMs)),
+      },
+    }),
+  };
+}
