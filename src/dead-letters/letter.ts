@@ -141,7 +141,10 @@ export class Letter {
   /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */
   #mayExist({ claim, attempt, transactional }: GrantedClaim): boolean {
     if (this.reason !== undefined) return true;
-    return tell(claim, 'kept') ?? (transactional === true || attempt > 1);
+    const database = tell(claim, 'database');
+    // What a database knows of its own letters says nothing of those that are kept elsewhere.
+    const known = database === undefined || database === this.#calls.store.database;
+    return (known ? tell(claim, 'kept') : undefined) ?? (transactional === true || attempt > 1);
   }
 
   #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
