@@ -1,7 +1,7 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
-import { ConfigurationError, StoreError } from '../errors.js';
-import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { connectionOf } from './redis/connection.js';
+import { invalidReply, text } from './redis/replies.js';
 import { CLAIM, COMPLETE, type Owner, RELEASE, RENEW, Scripts, type SendCommand } from './redis/scripts.js';
 import {
   type Claim,
@@ -12,6 +12,11 @@ import {
 } from './store.js';
 import { newToken } from './token.js';
 
+export {
+  type RedisDeadLetters,
+  type RedisDeadLettersOptions,
+  redisDeadLetters,
+} from './redis/dead-letters.js';
 export type { SendCommand };
 
 export interface RedisStoreOptions {
@@ -47,18 +52,10 @@ class RedisStore implements IdempotencyStore {
   readonly #scripts: Scripts;
 
   constructor(options: RedisStoreOptions) {
-    const { sendCommand, prefix = 'webhook:', retention } = options;
-    if (typeof sendCommand !== 'function') {
-      throw new ConfigurationError(
-        `sendCommand is ${show(sendCommand)}. Give "(...args) => client.sendCommand(args)" for a client of redis, ` +
-          'or "(...args) => client.call(...args)" for one of ioredis.',
-      );
-    }
+    const { sendCommand, prefix } = connectionOf(options);
     refuseUnknownOptions(options, ['sendCommand', 'prefix', 'retention']);
-    if (typeof prefix !== 'string')
-      throw new ConfigurationError(`prefix is ${show(prefix)}. Give a string, such as "webhook:".`);
     this.#prefix = prefix;
-    this.retentionMs = Math.ceil(retentionMs(retention));
+    this.retentionMs = Math.ceil(retentionMs(options.retention));
     this.#scripts = new Scripts(sendCommand, this.retentionMs);
   }
 
@@ -105,13 +102,6 @@ class RedisClaim implements Claim {
   }
 }
 
-/** Clients return strings, numbers, big integers or Buffers, depending on their settings. */
-function text(reply: unknown): string | undefined {
-  if (typeof reply === 'string') return reply;
-  if (typeof reply === 'number' || typeof reply === 'bigint') return String(reply);
-  return Buffer.isBuffer(reply) ? reply.toString() : undefined;
-}
-
 function flag(reply: unknown): boolean {
   const digit = text(reply);
   if (digit !== '0' && digit !== '1') throw invalidReply();
@@ -126,10 +116,4 @@ function names(json: string | undefined): string[] {
     if (Array.isArray(list) && list.every((name) => typeof name === 'string')) return list;
   } catch {}
   throw invalidReply();
-}
-
-function invalidReply(): StoreError {
-  return new StoreError(
-    'Redis answered with what no script returns. sendCommand must resolve with the unchanged reply.',
-  );
 }

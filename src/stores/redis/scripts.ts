@@ -1,7 +1,7 @@
 // The Lua scripts of the Redis store, and how they are run.
 import { createHash } from 'node:crypto';
 
-class Script {
+export class Script {
   readonly text: string;
   readonly sha: string;
 
@@ -11,7 +11,7 @@ class Script {
   }
 }
 
-const NOW = `
+export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
@@ -89,13 +89,18 @@ export class Scripts {
     return [String(lease), lease > this.#retentionMs ? String(lease) : this.retention];
   }
 
-  async run(script: Script, { key, token }: Owner, ...args: string[]): Promise<unknown> {
-    try {
-      return await this.#send('EVALSHA', script.sha, '1', key, token, ...args);
-    } catch (error) {
-      // Redis restarted, or never saw the script. It has changed nothing yet.
-      if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error;
-      return this.#send('EVAL', script.text, '1', key, token, ...args);
-    }
+  run(script: Script, { key, token }: Owner, ...args: string[]): Promise<unknown> {
+    return runScript(this.#send, script, ['1', key, token, ...args]);
+  }
+}
+
+/** @param words how many keys, the keys, and what else the script is given */
+export async function runScript(send: SendCommand, script: Script, words: string[]): Promise<unknown> {
+  try {
+    return await send('EVALSHA', script.sha, ...words);
+  } catch (error) {
+    // Redis restarted, or never saw the script. It has changed nothing yet.
+    if (!String((error as Error | null)?.message).startsWith('NOSCRIPT')) throw error;
+    return send('EVAL', script.text, ...words);
   }
 }

@@ -1,0 +1,25 @@
+// How a store reaches Redis: the command that sends, and what stands before every key.
+import { ConfigurationError } from '../../errors.js';
+import { show } from '../../options/option-checks.js';
+import type { SendCommand } from './scripts.js';
+
+interface Connection {
+  readonly sendCommand: SendCommand;
+  readonly prefix: string;
+}
+
+/** @throws {ConfigurationError} if sendCommand is not a function, or prefix is not text */
+export function connectionOf({
+  sendCommand,
+  prefix = 'webhook:',
+}: Partial<Record<keyof Connection, unknown>>): Connection {
+  if (typeof sendCommand !== 'function') {
+    throw new ConfigurationError(
+      `sendCommand is ${show(sendCommand)}. Give "(...args) => client.sendCommand(args)" for a client of redis, ` +
+        'or "(...args) => client.call(...args)" for one of ioredis.',
+    );
+  }
+  if (typeof prefix !== 'string')
+    throw new ConfigurationError(`prefix is ${show(prefix)}. Give a string, such as "webhook:".`);
+  return { sendCommand: sendCommand as SendCommand, prefix };
+}

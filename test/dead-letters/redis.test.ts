@@ -1,0 +1,364 @@
+// Dead letters in a real Redis, through both clients and on a cluster.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { ConfigurationError, type NewDeadLetter, receiver, StoreError } from 'payment-webhooks';
+import { redisDeadLetters, redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
+import { deadLetterContract } from 'payment-webhooks/testing';
+import { createClient, createCluster } from 'redis';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { aLetter, queryOf } from '../setup/letters.js';
+import { startRedis, startRedisCluster } from '../setup/services.js';
+
+const url = process.env.TEST_REDIS_URL ?? '';
+const withRedis = url ? describe : describe.skip;
+/** Every run has keys of its own, also on a server that others use. */
+const prefix = `letters:${randomBytes(6).toString('hex')}:`;
+const LETTERS = `${prefix}{dead-letters}`;
+const OLD_KEY = randomBytes(32);
+const NEW_KEY = randomBytes(32).toString('base64');
+
+withRedis('dead letters in Redis', () => {
+  const node = createClient({ url });
+  const io = new Redis(url, { lazyConnect: true });
+  const clients: Record<string, SendCommand> = {
+    redis: (...args) => node.sendCommand(args),
+    ioredis: (...args) => io.call(...args),
+    'ioredis, with Buffers for replies': (...args) => io.callBuffer(...args),
+  };
+  beforeAll(() => Promise.all([node.connect(), io.connect()]));
+  afterAll(async () => {
+    const left = await io.keys(`${prefix}*`);
+    if (left.length > 0) await io.del(left);
+    await Promise.all([node.close(), io.quit()]);
+  });
+
+  const open = (options: Partial<Parameters<typeof redisDeadLetters>[0]> = {}) =>
+    redisDeadLetters({ sendCommand: (...args) => io.call(...args), prefix, ...options });
+  const sealed = () => open({ encryptionKeys: [OLD_KEY] });
+
+  describe.each<[string, 'as they are' | 'encrypted', (Buffer | string)[] | undefined]>([
+    ['redis', 'as they are', undefined],
+    ['redis', 'encrypted', [NEW_KEY, OLD_KEY]],
+    ['ioredis', 'as they are', undefined],
+    ['ioredis', 'encrypted', [NEW_KEY, OLD_KEY]],
+    ['ioredis, with Buffers for replies', 'encrypted', [OLD_KEY]],
+  ])('through %s, %s, keep the contract', (name, how, encryptionKeys) => {
+    const sendCommand: SendCommand = (...args) => (clients[name] as SendCommand)(...args);
+    const cases = deadLetterContract({
+      // Cases with a retention of their own need a place of their own: it is that of every letter there.
+      create: ({ retention }) =>
+        open({ sendCommand, encryptionKeys, retention, prefix: `${prefix}${name}:${how}:${retention}:` }),
+    });
+    test.each(cases)('$name', ({ run }) => run());
+  });
+
+  describe('with a changed part', () => {
+    const flip = (field: 'b' | 'h' | 'i', at: number) => async (id: string) => {
+      const stored = Buffer.from((await io.hget(LETTERS, `${field}:${id}`)) ?? '', 'base64');
+      const index = at < 0 ? stored.length + at : at;
+      stored[index] = (stored[index] ?? 0) ^ 1;
+      await io.hset(LETTERS, `${field}:${id}`, stored.toString('base64'));
+    };
+    const rename = (change: Partial<NewDeadLetter>) => async (id: string) => {
+      const identity = JSON.parse((await io.hget(LETTERS, `m:${id}`)) ?? '');
+      await io.hset(LETTERS, `m:${id}`, JSON.stringify({ ...identity, ...change }));
+    };
+    const lose = (field: string) => (id: string) => io.hdel(LETTERS, `${field}:${id}`);
+
+    test.each<[string, (id: string) => Promise<unknown>]>([
+      ...(['b', 'h', 'i'] as const).flatMap((field) =>
+        [0, 1, 13, 29, -1].map(
+          (at) => [`byte ${at} of ${field} is changed`, flip(field, at)] as [string, ReturnType<typeof flip>],
+        ),
+      ),
+      ...['b', 'h', 'i', 'm'].map((field): [string, ReturnType<typeof lose>] => [
+        `${field} is lost`,
+        lose(field),
+      ]),
+      ['the key is changed', rename({ key: 'default:live:other' })],
+      ['the fingerprint is changed', rename({ fingerprint: '0'.repeat(64) })],
+      ['the name is changed', rename({ eventName: 'refund.failed' })],
+      ['the id of the event is changed', rename({ eventId: 'other' })],
+      ['the namespace is changed', rename({ namespace: 'other' })],
+      ['the mode is changed', rename({ sandbox: true })],
+      ['who it is is no JSON', (id) => io.hset(LETTERS, `m:${id}`, '{')],
+    ])('are unreadable when %s', async (_, change) => {
+      const letter = aLetter();
+      const id = await sealed().keep(letter);
+      expect((await sealed().read(id)).status).toBe('found');
+      await change(id);
+      expect(await sealed().read(id)).toEqual({ status: 'unreadable' });
+    });
+
+    test.each(['b', 'h', 'i', 'm'])('are unreadable when %s is that of another letter', async (field) => {
+      const [one, other] = [aLetter(), aLetter()];
+      for (const letter of [one, other]) await sealed().keep(letter);
+      await io.hset(LETTERS, `${field}:${one.id}`, (await io.hget(LETTERS, `${field}:${other.id}`)) ?? '');
+      expect(await sealed().read(one.id)).toEqual({ status: 'unreadable' });
+      expect((await sealed().read(other.id)).status).toBe('found');
+    });
+  });
+
+  test('are sealed with the first key, opened with any, and unreadable when the old one is gone', async () => {
+    const [before, after, plain] = [aLetter(), aLetter(), aLetter()];
+    await sealed().keep(before);
+    const rotated = open({ encryptionKeys: [NEW_KEY, OLD_KEY] });
+    await rotated.keep(after);
+    await open().keep(plain);
+    expect(await rotated.read(before.id)).toMatchObject({ status: 'found', rawBody: before.rawBody });
+    const onlyNew = open({ encryptionKeys: [NEW_KEY] });
+    expect((await onlyNew.read(after.id)).status).toBe('found');
+    for (const [store, letter] of [
+      [onlyNew, before],
+      [onlyNew, plain],
+      [sealed(), after],
+      [open(), before],
+    ] as const)
+      expect(await store.read(letter.id)).toEqual({ status: 'unreadable' });
+  });
+
+  test('stay unknown in a dump where they are encrypted, but for the name and id of the event', async () => {
+    const CANARY = 'CHIRP-personal';
+    const SINGS = /chirp|43485249502d|Q0hJUlAt|NISVJQL|DSElSUC/i;
+    const dumpOf = async (own: string) => JSON.stringify(await io.hgetall(`${own}{dead-letters}`));
+    for (const encryptionKeys of [[OLD_KEY], undefined]) {
+      const own = `${prefix}dump:${encryptionKeys?.length}:`;
+      const store = open({ prefix: own, encryptionKeys });
+      const letter = aLetter({
+        rawBody: Buffer.from(JSON.stringify({ customer: { name: CANARY } })),
+        headers: { 'x-forwarded-for': CANARY },
+        issues: [{ path: `payload.metadata.${CANARY}`, message: 'expected string' }],
+      });
+      await store.keep(letter);
+      await store.update(letter.id, { reason: 'invalid', code: 'EVENT_INVALID', issues: letter.issues });
+      const dump = await dumpOf(own);
+      expect([SINGS.test(dump), dump.includes(letter.eventName)]).toEqual([!encryptionKeys, true]);
+      await store.discard(letter.id, { by: 'ada', because: 'test data' });
+      const fields = await io.hkeys(`${own}{dead-letters}`);
+      expect(fields.filter((field) => /^[bhke]:/.test(field))).toEqual([]);
+    }
+  });
+
+  describe('kept by many at once', () => {
+    test('of one event are one letter, from two clients of two stores', async () => {
+      const letter = aLetter({ namespace: 'many-one' });
+      const stores = ['redis', 'ioredis'].map((name) =>
+        open({ sendCommand: clients[name] as SendCommand, encryptionKeys: [OLD_KEY] }),
+      );
+      const ids = await Promise.all(
+        Array.from({ length: 50 }, (_, index) =>
+          stores[index % 2]?.keep({ ...letter, id: randomBytes(16).toString('hex') }),
+        ),
+      );
+      expect(new Set(ids).size).toBe(1);
+      const { letters } = await sealed().list(queryOf(letter), { limit: 5 });
+      expect(letters.map(({ id, attempts }) => [id, attempts])).toEqual([[ids[0], 50]]);
+      expect((await sealed().read(ids[0] ?? '')).status).toBe('found');
+    });
+
+    test('of 50 events are 50 letters, each of them found and removed', async () => {
+      const letters = Array.from({ length: 50 }, () => aLetter({ namespace: 'many-many' }));
+      await Promise.all(letters.map((letter) => sealed().keep(letter)));
+      expect(await sealed().count(queryOf({ namespace: 'many-many' }))).toBe(50);
+      const removed = await Promise.all(letters.map((letter) => sealed().remove(letter, {})));
+      expect(removed).toEqual(Array(50).fill(1));
+      expect(await sealed().count(queryOf({ namespace: 'many-many' }))).toBe(0);
+    });
+  });
+
+  test('are paged once each while letters are added and removed, over more than a batch', async () => {
+    const own = `${prefix}paged:`;
+    const store = open({ prefix: own });
+    const first = Array.from({ length: 450 }, () => aLetter());
+    for (const letter of first) await store.keep(letter);
+    const seen: string[] = [];
+    const removed: string[] = [];
+    for (let after: string | undefined, page = 0; ; page += 1) {
+      const { letters, next } = await store.list(queryOf({ namespace: 'default' }), { limit: 40, after });
+      seen.push(...letters.map(({ id }) => id));
+      // One that was seen, and one that is yet to come.
+      for (const letter of [first[page * 40], first[449 - page]])
+        if (letter && (await store.remove(letter, {})) === 1) removed.push(letter.id);
+      if (page < 5) first.push(aLetter());
+      if (page < 5) await store.keep(first.at(-1) ?? aLetter());
+      if (next === undefined) break;
+      after = next;
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    const stayed = first.map(({ id }) => id).filter((id) => !removed.includes(id));
+    expect(seen).toEqual(expect.arrayContaining(stayed));
+    expect(seen.filter((id) => stayed.includes(id))).toEqual(stayed);
+  });
+
+  test('are pruned in batches when their retention is over, tombstones by the time they were discarded', async () => {
+    const own = `${prefix}pruned:`;
+    const store = open({ prefix: own });
+    const letters = Array.from({ length: 350 }, () => aLetter());
+    for (const letter of letters) await store.keep(letter);
+    await store.discard(letters[7]?.id ?? '', { by: 'ada', because: 'test data' });
+    for (const { id } of letters) {
+      if (id === letters[7]?.id || id === letters[9]?.id) continue;
+      await io.zadd(`${own}{dead-letters}:ages`, String(Date.now() - 31 * 86_400_000), id);
+    }
+    expect(await store.count(queryOf({ namespace: 'default' }))).toBe(1);
+    await store.prune();
+    expect(await store.prune()).toBe(0);
+    const left = await io.zrange(`${own}{dead-letters}:order`, 0, -1);
+    expect(left).toEqual([letters[7]?.id, letters[9]?.id]);
+    const ids = (await io.hkeys(`${own}{dead-letters}`)).map((field) => field.slice(2));
+    const known = ['rial', letters[7]?.id, letters[9]?.id, letters[9]?.key];
+    expect([...new Set(ids)].sort()).toEqual(known.sort());
+  });
+
+  test('have no time to live, so that no policy for such keys chooses them', async () => {
+    const own = `${prefix}lasting:`;
+    await open({ prefix: own }).keep(aLetter());
+    const keys = await io.keys(`${own}*`);
+    expect(keys).toHaveLength(3);
+    for (const key of keys) expect(await io.pttl(key)).toBe(-1);
+  });
+
+  test('are refused, and none makes room, when Redis is full', async () => {
+    const server = await startRedis(['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction']);
+    const full = new Redis(server.url);
+    try {
+      const store = open({ sendCommand: (...args) => full.call(...args) });
+      const rawBody = randomBytes(100_000);
+      const kept: string[] = [];
+      const fill = async () => {
+        for (let index = 0; index < 100; index += 1) kept.push(await store.keep(aLetter({ rawBody })));
+      };
+      await expect(fill()).rejects.toThrow('OOM');
+      expect(kept.length).toBeGreaterThan(2);
+      for (const id of kept) expect(await store.read(id)).toMatchObject({ status: 'found', rawBody });
+      const [first = '', second = ''] = kept;
+      expect(await store.discard(first, { by: 'ada', because: 'room' })).toBe(true);
+      expect((await store.read(second)).status).toBe('found');
+      expect(await store.keep(aLetter())).toHaveLength(32);
+    } finally {
+      full.disconnect();
+      await server.stop();
+    }
+  });
+
+  test('survive a server that has forgotten the scripts', async () => {
+    const letter = aLetter();
+    await io.call('SCRIPT', 'FLUSH');
+    const id = await open().keep(letter);
+    await io.call('SCRIPT', 'FLUSH');
+    expect((await open().read(id)).status).toBe('found');
+    await io.call('SCRIPT', 'FLUSH');
+    expect(await open().remove(letter, {})).toBe(1);
+  });
+
+  test.each([undefined, null, {}, [], 'OK', true])(
+    'reject with StoreError when Redis replies %p',
+    async (reply) => {
+      const store = redisDeadLetters({ sendCommand: async () => reply });
+      const letter = aLetter();
+      const calls = [
+        reply !== 'OK' && (() => store.keep(letter)),
+        () => store.remove(letter, {}),
+        () => store.discard(letter.id, { by: 'ada', because: 'test data' }),
+        () => store.list(queryOf(letter), { limit: 5 }),
+        () => store.count(queryOf(letter)),
+        () => store.prune(),
+        !Array.isArray(reply) && (() => store.read(letter.id)),
+      ];
+      for (const call of calls) if (call) await expect(call()).rejects.toThrow(StoreError);
+    },
+  );
+
+  test('of a receiver are removed by a retry that succeeds, and replayed', async () => {
+    const own = `${prefix}receiver:`;
+    const sendCommand: SendCommand = (...args) => io.call(...args);
+    const [failing, event] = [new Set<string>(), fixtures.transactionPaid()];
+    const handled: string[] = [];
+    const deadLetters = open({ prefix: own, encryptionKeys: [OLD_KEY] });
+    const store = redisStore({ sendCommand, prefix: own });
+    const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters });
+    hooks.on('transaction.paid', async ({ id }) => {
+      if (failing.has(id)) throw new Error('the bank is down');
+      handled.push(id);
+    });
+    const send = async (sent: object) => {
+      const { body: rawBody, headers } = delivery(sent);
+      return (await hooks.receive({ rawBody, headers })).status;
+    };
+    failing.add(event.id);
+    expect([await send(event), (await lettersOf(hooks)).length]).toEqual([500, 1]);
+    failing.clear();
+    expect([await send(event), (await lettersOf(hooks)).length]).toEqual([200, 0]);
+    const others = Array.from({ length: 20 }, () => fixtures.transactionPaid());
+    for (const { id } of others) failing.add(id);
+    for (const other of others) expect(await send(other)).toBe(500);
+    failing.clear();
+    expect(await hooks.deadLetters.replay({ concurrency: 4 })).toMatchObject({ processed: 20, failed: 0 });
+    expect(handled.slice(1).sort()).toEqual(others.map(({ id }) => id).sort());
+    expect(await lettersOf(hooks)).toEqual([]);
+  });
+});
+
+withRedis('dead letters in Redis on a cluster of three nodes', () => {
+  let nodes: Awaited<ReturnType<typeof startRedisCluster>>;
+  let io: Cluster;
+  let node: ReturnType<typeof createCluster>;
+  const send: Record<string, SendCommand> = {
+    redis: (...args) => node.sendCommand(args[3], false, args),
+    ioredis: (...args) => io.call(...args),
+  };
+  beforeAll(async () => {
+    nodes = await startRedisCluster();
+    io = new Cluster(nodes.ports.map((port) => ({ host: '127.0.0.1', port })));
+    node = createCluster({ rootNodes: nodes.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) });
+    await node.connect();
+  }, 20_000);
+  afterAll(async () => {
+    io?.disconnect();
+    node?.destroy();
+    await nodes?.stop();
+  });
+
+  describe.each([
+    ['redis', 'webhook:'],
+    ['ioredis', '{app}:'],
+  ])('through %s, with the prefix %s, keep the contract', (name, each) => {
+    const cases = deadLetterContract({
+      create: ({ retention }) =>
+        redisDeadLetters({
+          sendCommand: (...args) => (send[name] as SendCommand)(...args),
+          prefix: `${each}${name}:${retention}:`,
+          retention,
+        }),
+    });
+    test.each(cases)('$name', ({ run }) => run());
+  });
+});
+
+describe('the options of dead letters in Redis', () => {
+  const sendCommand: SendCommand = async () => undefined;
+  const wrong = redisDeadLetters as (options?: unknown) => unknown;
+
+  test.each<[object | undefined, RegExp]>([
+    [undefined, /sendCommand is undefined/],
+    [{ sendCommand: 'redis://localhost' }, /Give "\(\.\.\.args\) => client\.sendCommand\(args\)"/],
+    [{ prefix: 5 }, /prefix is 5/],
+    [{ retention: 'soon' }, /retention is "soon"/],
+    [{ prefx: 'a' }, /Unknown option "prefx". Did you mean "prefix"\?/],
+    [{ encryptionKeys: ['short'] }, /encryptionKeys\[0\] has 3 bytes instead of 32/],
+  ])('refuse %p', (options, message) => {
+    const given = options && { sendCommand, ...options };
+    expect(() => wrong(given)).toThrow(ConfigurationError);
+    expect(() => wrong(given)).toThrow(message);
+  });
+
+  test('say for how long letters are kept, and that processes share them', () => {
+    expect(redisDeadLetters({ sendCommand, retention: '90d' })).toMatchObject({
+      retentionMs: 90 * 86_400_000,
+      scope: 'shared',
+    });
+  });
+});
