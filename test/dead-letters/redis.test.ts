@@ -206,7 +206,7 @@ withRedis('dead letters in Redis', () => {
     expect(await store.count(queryOf({ namespace: 'default' }))).toBe(1);
     await store.prune();
     expect(await store.prune()).toBe(0);
-    const left = await io.zrange(`${own}{dead-letters}:order`, 0, -1);
+    const left = await io.zrange(`${own}{dead-letters}:order`, '0', '-1');
     expect(left).toEqual([letters[7]?.id, letters[9]?.id]);
     const ids = (await io.hkeys(`${own}{dead-letters}`)).map((field) => field.slice(2));
     const known = ['rial', letters[7]?.id, letters[9]?.id, letters[9]?.key];
