@@ -67,13 +67,13 @@ function associated(belonging: SealedFor): Buffer {
   return Buffer.from(JSON.stringify(belonging));
 }
 
-/** 32 random bytes each, as they are or as base64 text. */
-export type EncryptionKeys = readonly (Uint8Array | string)[];
-
 const MAKE_KEY = `node -e "console.log(require('node:crypto').randomBytes(32).toString('base64'))"`;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** @throws {ConfigurationError} for what is no list of keys; it never quotes one */
+/**
+ * @param encryptionKeys 32 bytes each, as they are or as base64 text; undefined: nothing is sealed
+ * @throws {ConfigurationError} for what is no list of keys; it never quotes one
+ */
 export function sealWith(encryptionKeys: unknown): Seal {
   if (encryptionKeys === undefined) return new Seal([]);
   if (!Array.isArray(encryptionKeys) || encryptionKeys.length === 0) {

@@ -9,7 +9,7 @@ import type {
   NewDeadLetter,
   ProcessedEvent,
 } from '../../dead-letters/dead-letter-store.js';
-import { type EncryptionKeys, sealWith } from '../../dead-letters/seal.js';
+import { sealWith } from '../../dead-letters/seal.js';
 import { LetterSeal } from '../../dead-letters/sealed-letter.js';
 import { StoreError } from '../../errors.js';
 import { refuseUnknownOptions } from '../../options/unknown-option.js';
@@ -35,7 +35,7 @@ export interface PostgresDeadLettersOptions {
    * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
    * @default none: what is in the table can be read, and changed
    */
-  readonly encryptionKeys?: EncryptionKeys | undefined;
+  readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
   /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
 }
