@@ -41,6 +41,8 @@ const FLOORS: readonly (readonly string[])[] = [
     'dead-letters/list-letters',
     'dead-letters/replay-options',
     'dead-letters/replay-report',
+    'dead-letters/seal',
+    'dead-letters/sealed-letter',
     'delivery/',
     'events/',
     'handlers/',

@@ -101,9 +101,11 @@ const DOORS: Readonly<Record<string, Door>> = {
     ],
   },
   './stores/postgres': {
-    values: ['postgresStore'],
+    values: ['postgresDeadLetters', 'postgresStore'],
     types: [
       'PostgresClient',
+      'PostgresDeadLetters',
+      'PostgresDeadLettersOptions',
       'PostgresPool',
       'PostgresQuery',
       'PostgresReply',
@@ -112,8 +114,8 @@ const DOORS: Readonly<Record<string, Door>> = {
     ],
   },
   './stores/redis': {
-    values: ['redisStore'],
-    types: ['RedisStoreOptions', 'SendCommand'],
+    values: ['redisDeadLetters', 'redisStore'],
+    types: ['RedisDeadLetters', 'RedisDeadLettersOptions', 'RedisStoreOptions', 'SendCommand'],
   },
   './queues/bullmq': {
     values: ['enqueue', 'processor'],

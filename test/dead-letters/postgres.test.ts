@@ -1,12 +1,15 @@
 // Dead letters in a real Postgres: the contract, and what only a database that processes share can do wrong.
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError } from 'payment-webhooks';
 import { postgresDeadLetters } from 'payment-webhooks/stores/postgres';
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { StoreError } from '../../src/errors.js';
+import { letterSqlFor } from '../../src/stores/postgres/letter-sql.js';
 import { aLetter, DAMAGES, queryOf } from '../setup/letters.js';
+import { codeBlocks } from '../setup/markdown.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = connectionString ? describe : describe.skip;
@@ -285,6 +288,13 @@ withPostgres('dead letters in Postgres', () => {
   });
 
   describe('migrate', () => {
+    test('by the SQL that the docs show, so that another role can run it', () => {
+      const [migration] = codeBlocks(join(__dirname, '../../docs/dead-letters.md')).filter(
+        ({ language }) => language === 'sql',
+      );
+      expect(letterSqlFor('dead_letter').migrate.trim()).toBe(migration?.text.trim());
+    });
+
     test('at once in two pools, again later, and to tables whose long names begin alike', async () => {
       const other = new Pool({ connectionString });
       const names = ['a', 'b'].map((last) => `${schema}.${'t'.repeat(62)}${last}`);
