@@ -57,10 +57,16 @@ withPostgres('a receiver with dead letters in Postgres', () => {
     transaction.query({ text: `INSERT INTO ${ledger} VALUES ($1)`, values: [eventId] });
 
   /** One event, and a receiver whose handler does what the test sets. */
-  function start(deadLetters: DeadLetterStore) {
+  function start(deadLetters: DeadLetterStore, options: { journal?: boolean } = {}) {
     const event = fixtures.transactionPaid();
     let handle: (transaction: PostgresClient) => unknown = () => {};
-    const hooks = receiver({ privateKey: KEY, logger: false, store: transactional(), deadLetters });
+    const hooks = receiver({
+      privateKey: KEY,
+      logger: false,
+      store: transactional(),
+      deadLetters,
+      ...options,
+    });
     hooks.on('transaction.paid', async (_, { transaction }) => void (await handle(transaction)));
     const send = async (work: typeof handle) => {
       handle = work;
@@ -123,6 +129,20 @@ withPostgres('a receiver with dead letters in Postgres', () => {
         expect(await claimRows(letter.eventId)).toHaveLength(end === 'complete' ? 1 : 0);
       }
       expect(await letters.read(id)).toEqual({ status: 'gone' });
+    });
+
+    test('removes what the journal kept in that commit too, and keeps it where the commit fails', async () => {
+      const { event, hooks, send } = start(lettersOn(pool), { journal: true });
+      const pays = async (transaction: PostgresClient) => {
+        expect(await letterRows(event.id)).toHaveLength(1);
+        await pay(transaction, event.id);
+      };
+      expect(await send(pays)).toEqual([503, 'STORE_UNAVAILABLE']);
+      const letters = (await lettersOf(hooks)).filter(({ eventId }) => eventId === event.id);
+      expect(letters.map(({ reason }) => reason)).toEqual(['failed']);
+      await allow(event.id);
+      expect(await send(pays)).toEqual([200, 'processed']);
+      expect([await letterRows(event.id), await ledgerRows(event.id)]).toEqual([[], [event.id]]);
     });
 
     test('says of a claim that waited for another that there may be a letter', async () => {
