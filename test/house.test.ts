@@ -113,6 +113,11 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^dead-letters\/memory/,
     /^dead-letters\/(?!dead-letter-store$|memory\/)|^stores\/(?!store$|token$)/,
   ],
+  [
+    'a shared store of dead letters knows the contract and the seal',
+    /^stores\/(?:postgres|redis)/,
+    /^dead-letters\/(?!dead-letter-store$|seal$|sealed-letter$)/,
+  ],
   ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],
   ['the simulator is the other side of the wire', /^simulator/, /^(?:receiver|client)(?:$|\/)/],
   ['nobody imports the CLI', /^(?!cli)/, /^cli(?:$|\/)/],
