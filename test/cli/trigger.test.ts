@@ -126,12 +126,12 @@ describe('trigger', () => {
   test('stops waiting for a delivery that the simulator dropped', async () => {
     const app = await endpoint(200);
     const ask = await against({ app });
-    const typed = ['trigger', 'transaction.paid', '--count', '1000', '--wait', '--timeout', '20s'];
+    const typed = ['trigger', 'transaction.paid', '--count', '1000', '--wait', '--timeout', '60s'];
     expect(await ask(...typed)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('already dropped'),
     });
-  }, 30_000);
+  }, 90_000);
 
   test.each<[string, string[], number, string]>([
     ['a name without a dot', ['paid', '--force'], 2, 'EVENT "paid" is not an event name'],
