@@ -19,7 +19,7 @@ interface Surroundings {
   readonly through?: (words: readonly string[]) => readonly string[];
 }
 
-/** Up to its end, where there are no keys to press: what is asked for on the command line is done by then. */
+/** All of the banner but the keys to press. What is asked for on the command line is done by then. */
 const BANNER = /^\{.*\}\n|(?:More keys and tokens|sim_token_none).*\r?\n\r?\n/;
 
 /** Resolves once it has said where it is; rejects with what it said instead. */

@@ -53,8 +53,10 @@ const code = (signal: AbortSignal) => (WebhookError.is(signal.reason) ? signal.r
 describe('while handlers run', () => {
   test('the lease is renewed every third of it, so that nobody else gets the event', async () => {
     const store = faultyStore();
+    const startedAt = performance.now();
     const { endpoint, work, contexts, sent, first, signal } = await start({ store, lease: SAFE_LEASE });
     await until(() => store.calls.filter((call) => call === 'renew').length > 3);
+    expect(performance.now() - startedAt).toBeLessThan(3 * SAFE_LEASE);
     expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'IN_PROGRESS' } });
     expect(signal.aborted).toBe(false);
     work.open(undefined);

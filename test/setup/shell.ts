@@ -37,7 +37,7 @@ export function tsx(args: readonly string[], surroundings: Surroundings = {}): P
 export interface Running {
   /** What it has printed so far. */
   readonly output: () => string;
-  /** Waits until it has printed this. What it prints comes in pieces, so this is all that can be looked at afterwards. */
+  /** Waits until it has printed this. Output comes in pieces, so what follows it may not be there yet. */
   printed(wanted: string | RegExp): Promise<void>;
   /** Resolves when it has ended. @param signal SIGTERM, unless told otherwise */
   stop(signal?: NodeJS.Signals): Promise<void>;
