@@ -1,4 +1,4 @@
-// The conductor: takes one delivery through the six stations, the middle three in process-event.ts. The rules are in the stations.
+// The conductor: takes one delivery through the six stations, the middle three in delivery/process-event.ts. The rules are in the stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
 import { type DeadLetters, openDeadLetters } from './dead-letters/dead-letters.js';
@@ -9,6 +9,7 @@ import { DeliveryLog } from './delivery/delivery-log.js';
 import { SignatureFingerprint } from './delivery/fingerprint.js';
 import { type HeadersLike, headersOf } from './delivery/headers.js';
 import { InFlightLimiter } from './delivery/in-flight-limiter.js';
+import { processEvent } from './delivery/process-event.js';
 import { Rejection } from './delivery/rejection.js';
 import { isThenable } from './delivery/thenable.js';
 import { ConfigurationError, type EventError } from './errors.js';
@@ -19,7 +20,6 @@ import { loggerOf } from './logger.js';
 import { observed, tell } from './observer.js';
 import { defaultLogger } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
-import { processEvent } from './process-event.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
 import { type Answer, respond, type Sent, send } from './receiver/respond.js';

@@ -69,14 +69,22 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/redis/',
   ],
   // 3: conductors.
-  ['construct-event', 'dead-letters/', 'process-event', 'queues/', 'receiver', 'simulator/', 'testing/'],
+  [
+    'construct-event',
+    'dead-letters/',
+    'delivery/process-event',
+    'queues/',
+    'receiver',
+    'simulator/',
+    'testing/',
+  ],
   // 4: doors.
   ['cli', 'cli/', 'client', 'index', 'opentelemetry', 'simulator', 'testing'],
 ];
 
 /** All that lies beside the rooms. Anything else belongs into one. */
 const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'simulator', 'testing'];
-const CONDUCTORS = ['construct-event', 'process-event', 'receiver'];
+const CONDUCTORS = ['construct-event', 'receiver'];
 const GROUND = ['errors', 'logger', 'observer', 'signature'];
 
 const ROOMS = FLOORS[2] ?? [];
@@ -132,9 +140,12 @@ const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly
 ];
 
 function floorOf(path: string): number | undefined {
-  const isPlace = (place: string) => (place.endsWith('/') ? path.startsWith(place) : path === place);
-  const floor = FLOORS.findIndex((places) => places.some(isPlace));
-  return floor === -1 ? undefined : floor;
+  const floorWith = (place: string) => FLOORS.findIndex((places) => places.includes(place));
+  // A file may be on another floor than its folder.
+  const floor = [path, ...FLOORS.flat().filter((place) => place.endsWith('/') && path.startsWith(place))]
+    .map(floorWith)
+    .find((found) => found !== -1);
+  return floor;
 }
 
 function roomOf(path: string): string {
@@ -263,7 +274,7 @@ describe('the receiver', () => {
     const callsOf = (name: string) => sources.find(({ path }) => path === name)?.calls ?? [];
     // The middle three stations are where a replay joins a delivery.
     const calls = callsOf('receiver').flatMap((name) =>
-      name === 'processEvent' ? callsOf('process-event') : [name],
+      name === 'processEvent' ? callsOf('delivery/process-event') : [name],
     );
     const functions = STATIONS.map((station) =>
       station.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),

@@ -94,7 +94,7 @@ redis.call('HDEL', letters, 'k:' .. id, 'b:' .. id, 'h:' .. id)
 redis.call('ZADD', ages, now, id)
 return 1`);
 
-/** One letter or tombstone with its body and head; an empty list when there is none. */
+/** One letter or tombstone with its body and head; an empty list when it is gone. */
 export const FIND = new Script(`${LETTERS}
 local id = ARGV[2]
 if not alive(id) then return {} end

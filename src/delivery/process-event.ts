@@ -1,12 +1,13 @@
 // The second half of the conductor: takes proven bytes through decode, dedupe and dispatch, be they delivered or replayed.
-import type { Deduped, Delivery } from './delivery/delivery.js';
-import { Rejection } from './delivery/rejection.js';
-import { andThen } from './delivery/thenable.js';
-import type { Decoded } from './events/envelope.js';
-import type { Configuration } from './options/options.js';
-import { decodeEvent } from './receiver/decode-event.js';
-import { dedupeDelivery, type Ending } from './receiver/dedupe-delivery.js';
-import { dispatchEvent } from './receiver/dispatch-event.js';
+
+import type { Decoded } from '../events/envelope.js';
+import type { Configuration } from '../options/options.js';
+import { decodeEvent } from '../receiver/decode-event.js';
+import { dedupeDelivery, type Ending } from '../receiver/dedupe-delivery.js';
+import { dispatchEvent } from '../receiver/dispatch-event.js';
+import type { Deduped, Delivery } from './delivery.js';
+import { Rejection } from './rejection.js';
+import { andThen } from './thenable.js';
 
 /**
  * Never rejects.
