@@ -1,6 +1,7 @@
 // The contract suite for stores of dead letters: one case for each promise, for any test runner.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
+import { type ContractCase, contractCases } from './contract-cases.js';
 import { DeadLetterContext } from './dead-letter-contract/context.js';
 import { EXPIRY_CASES, SHORT_MS } from './dead-letter-contract/expiry-cases.js';
 import { KEEPING_CASES } from './dead-letter-contract/keeping-cases.js';
@@ -21,12 +22,7 @@ export interface DeadLetterContractOptions {
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
-export interface DeadLetterContractCase {
-  /** What the store promises, as a sentence. */
-  readonly name: string;
-  /** Rejects with an error that says which promise the store breaks, and what it did instead. */
-  readonly run: () => Promise<void>;
-}
+export interface DeadLetterContractCase extends ContractCase {}
 
 const SUITES = [
   { cases: { ...KEEPING_CASES, ...LISTING_CASES, ...REMOVING_CASES }, retention: undefined },
@@ -45,17 +41,5 @@ export function deadLetterContract({
   create,
   sleep = (ms) => pause(ms),
 }: DeadLetterContractOptions): DeadLetterContractCase[] {
-  return SUITES.flatMap(({ cases, retention }) =>
-    Object.entries(cases).map(([name, check]) => ({
-      name,
-      run: async () => {
-        const store = await create({ retention });
-        try {
-          await check(new DeadLetterContext(store, sleep));
-        } finally {
-          await store.close?.();
-        }
-      },
-    })),
-  );
+  return contractCases(SUITES, create, (store) => new DeadLetterContext(store, sleep));
 }

@@ -1,6 +1,7 @@
 // The contract suite for stores: one case for each promise, for any test runner.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IdempotencyStore } from '../stores/store.js';
+import { type ContractCase, contractCases } from './contract-cases.js';
 import { CLAIM_CASES, OWNER_CASES } from './store-contract/claim-cases.js';
 import {
   ALIVE_MS,
@@ -26,12 +27,7 @@ export interface StoreContractOptions {
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
-export interface StoreContractCase {
-  /** What the store promises, as a sentence. */
-  readonly name: string;
-  /** Rejects with an error that says which promise the store breaks, and what it did instead. */
-  readonly run: () => Promise<void>;
-}
+export interface StoreContractCase extends ContractCase {}
 
 // What a store may forget, and when, whether or not anybody prunes it.
 const SHORT_MS = 100;
@@ -118,17 +114,5 @@ export function storeContract({
   create,
   sleep = (ms) => pause(ms),
 }: StoreContractOptions): StoreContractCase[] {
-  return SUITES.flatMap(({ cases, retention }) =>
-    Object.entries(cases).map(([name, check]) => ({
-      name,
-      run: async () => {
-        const store = await create({ retention });
-        try {
-          await check(new ContractContext(store, sleep));
-        } finally {
-          await store.close?.();
-        }
-      },
-    })),
-  );
+  return contractCases(SUITES, create, (store) => new ContractContext(store, sleep));
 }
