@@ -450,6 +450,34 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(await paid(key)).toBe(1);
     });
 
+    test('and a query of a handler, a commit and a rollback take turns on the connection', async () => {
+      const { store, key, pool } = opened();
+      let overlaps = 0;
+      pool.on('connect', (client) => {
+        const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+        let running = 0;
+        Object.assign(client, {
+          query: (...args: unknown[]) => {
+            if (running > 0) overlaps += 1;
+            running += 1;
+            return query(...args).finally(() => {
+              running -= 1;
+            });
+          },
+        });
+      });
+      const claim = granted(await store.claim(key, request));
+      const renewed = claim.renew(30_000);
+      const written = pay(claim.context.transaction, key);
+      expect([await renewed, (await written).rowCount]).toEqual([true, 1]);
+      expect(await Promise.all([claim.renew(30_000), claim.complete()])).toEqual([true, true]);
+      expect(await paid(key)).toBe(1);
+
+      const other = granted(await store.claim(`${key}:other`, request));
+      expect((await Promise.all([other.renew(30_000), other.release([])]))[1]).toBe(true);
+      expect(overlaps).toBe(0);
+    });
+
     test('sets how long the server lets it be idle', async () => {
       const { store, key } = opened();
       const claim = granted(await store.claim(key, request));

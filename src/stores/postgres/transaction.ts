@@ -5,6 +5,7 @@ import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { CheckedOutClient } from './checked-out-client.js';
 import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';
+import { clientOfHandlers } from './handler-client.js';
 import { letterTablesOn } from './letter-tables.js';
 import type { PostgresClient } from './pool.js';
 
@@ -15,7 +16,6 @@ export interface InTransaction {
 
 /** Another transaction held the event for as long as we waited, so it may well take as long again. */
 const RETRY_AFTER_MS = 1_000;
-const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
 
 export async function claimInTransaction(
   table: EventTable,
@@ -63,6 +63,7 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly #table: EventTable;
   readonly #checkedOut: CheckedOutClient;
   readonly #owner: Owner;
+  /** A query of ours on the connection, which takes one at a time. If it fails, who renewed is told. */
   #ping: Promise<void> | undefined;
   #commit: Promise<boolean> | undefined;
   #settling = false;
@@ -75,8 +76,12 @@ class TransactionClaim implements Claim<InTransaction> {
     this.finished = owner.finished;
     this.kept = owner.kept;
     this.database = table.pool;
-    const transaction = clientOfHandlers(checkedOut.client, () => this.#settling || checkedOut.returned);
-    this.context = { transaction };
+    this.context = {
+      transaction: clientOfHandlers(checkedOut.client, {
+        hasEnded: () => this.#settling || checkedOut.returned,
+        busyWith: () => this.#ping,
+      }),
+    };
   }
 
   /** Whether the connection is still open, and with it the transaction. */
@@ -114,6 +119,7 @@ class TransactionClaim implements Claim<InTransaction> {
   }
 
   async #complete(): Promise<boolean> {
+    if (this.#ping) await this.#ping.catch(() => {});
     if (this.#checkedOut.returned) return false;
     try {
       await this.#markAndCommit(this.#checkedOut.client);
@@ -142,6 +148,8 @@ class TransactionClaim implements Claim<InTransaction> {
   async release(): Promise<boolean> {
     if (this.#settling || this.#checkedOut.returned) return false;
     this.#settling = true;
+    if (this.#ping) await this.#ping.catch(() => {});
+    if (this.#checkedOut.returned) return false;
     try {
       await this.#checkedOut.rollBack();
     } catch (error) {
@@ -150,31 +158,6 @@ class TransactionClaim implements Claim<InTransaction> {
     }
     return true;
   }
-}
-
-/**
- * The client as handlers may use it: until the claim ends, and without `release()`. Each call is checked, because a
- * method that a handler kept can be called when the client already works for another event.
- */
-function clientOfHandlers(client: PostgresClient, hasEnded: () => boolean): PostgresClient {
-  const guarded: PostgresClient = new Proxy(client, {
-    get(target, property) {
-      if (property === 'release') return refuseRelease;
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      return (...args: unknown[]) => {
-        if (hasEnded()) throw new StoreError(ENDED);
-        const result: unknown = Reflect.apply(value, target, args);
-        // on() and similar methods return the client itself.
-        return result === target ? guarded : result;
-      };
-    },
-  });
-  return guarded;
-}
-
-function refuseRelease(): never {
-  throw new StoreError('release() belongs to the store, which gives its client back to the pool.');
 }
 
 /** Postgres takes no longer time than a timer of Node does. */

@@ -1,0 +1,50 @@
+// The client of a transaction as handlers may use it: until the claim ends, and without `release()`.
+import { StoreError } from '../../errors.js';
+import type { PostgresClient } from './pool.js';
+
+/** What the claim knows of its client. */
+interface ClientUse {
+  hasEnded(): boolean;
+  /** A query of the store itself that is on its way. */
+  busyWith(): Promise<void> | undefined;
+}
+
+const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
+
+/** Each call is checked, because a method that a handler kept can be called when the client works for another event. */
+export function clientOfHandlers(client: PostgresClient, use: ClientUse): PostgresClient {
+  const guarded: PostgresClient = new Proxy(client, {
+    get(target, property) {
+      if (property === 'release') return refuseRelease;
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        if (use.hasEnded()) throw new StoreError(ENDED);
+        const call = () => Reflect.apply(value, target, args);
+        const busy = property === 'query' && givesPromise(args) ? use.busyWith() : undefined;
+        if (busy) return callAfter(busy, call, use);
+        const result: unknown = call();
+        // on() and similar methods return the client itself.
+        return result === target ? guarded : result;
+      };
+    },
+  });
+  return guarded;
+}
+
+/** `pg` queues a query that is made while another runs, and warns that its next version will not. */
+async function callAfter(busy: Promise<void>, call: () => unknown, use: ClientUse): Promise<unknown> {
+  await busy.catch(() => {});
+  if (use.hasEnded()) throw new StoreError(ENDED);
+  return call();
+}
+
+/** Neither a query with a callback nor an object that submits itself, such as a cursor. */
+function givesPromise(args: readonly unknown[]): boolean {
+  const [query] = args as readonly [{ readonly submit?: unknown } | undefined];
+  return typeof args.at(-1) !== 'function' && typeof query?.submit !== 'function';
+}
+
+function refuseRelease(): never {
+  throw new StoreError('release() belongs to the store, which gives its client back to the pool.');
+}
