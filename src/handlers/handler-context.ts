@@ -75,7 +75,8 @@ class DeliveryContext implements HandlerContext {
   constructor(run: HandlerRun, delivery: Delivery, { attempt, context }: Attempt) {
     // First: a store adds to what handlers are given, and replaces nothing of it.
     if (context) Object.assign(this, context);
-    this.rawBody = delivery.rawBody;
+    // A handler may write on its bytes; what may be kept of the event stays as it was signed.
+    this.rawBody = delivery.letter ? Buffer.from(delivery.rawBody) : delivery.rawBody;
     this.headers = delivery.headers;
     this.attempt = attempt;
     this.keyIndex = delivery.keyIndex ?? 0;

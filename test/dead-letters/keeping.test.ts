@@ -274,6 +274,19 @@ describe('what a letter holds', () => {
     expect(await read()).not.toHaveProperty('headers.x-more');
   });
 
+  test('are the bytes as they were signed, whatever a handler writes on its own', async () => {
+    const deadLetters = memoryDeadLetters();
+    const endpoint = await start({ deadLetters });
+    endpoint.hooks.on('transaction.paid', (_event, { rawBody }) => {
+      rawBody.fill(0);
+      down();
+    });
+    const sent = delivery(fixtures.transactionPaid());
+    expect(await endpoint.post(sent)).toMatchObject(failed);
+    const [letter] = await lettersOf(endpoint.hooks);
+    expect(await deadLetters.read(letter?.id ?? '')).toMatchObject({ status: 'found', rawBody: sent.body });
+  });
+
   test('are the headers, without those that are credentials', async () => {
     const deadLetters = memoryDeadLetters();
     const endpoint = await start({ deadLetters });
