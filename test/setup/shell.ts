@@ -80,7 +80,8 @@ export function start(script: string, env: Surroundings['env'] = {}, cwd = ROOT)
       );
     },
     stop: (signal = 'SIGTERM') => {
-      killGroup(child, signal);
+      // Its number may be that of another process by now.
+      if (!hasEnded) killGroup(child, signal);
       return closed;
     },
   };
