@@ -9,7 +9,7 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 68_000,
+  '.': 74_000,
   './client': 23_000,
   './opentelemetry': 10_000,
   './queues/bullmq': 36_000,

@@ -4,12 +4,19 @@ import { ConfigurationError } from '../errors.js';
 import { type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
 
 /** Called for each delivery that has a well-formed signature: secret managers, several accounts. */
-export type KeyFunction = (delivery: {
-  readonly headers: IncomingHttpHeaders;
-}) => string | readonly string[] | Promise<string | readonly string[]>;
+export interface KeyFunction {
+  (delivery: {
+    readonly headers: IncomingHttpHeaders;
+  }): string | readonly string[] | Promise<string | readonly string[]>;
+  /** Called for a delivery that none of the keys signed. Undefined when there are no newer ones. `cachedKeys()` has it. */
+  readonly refresh?: () => Promise<string | readonly string[] | undefined>;
+}
 
 /** The keys that may have signed a delivery with these headers. May throw or reject where a function is called. */
-export type KeysOf = (headers: IncomingHttpHeaders) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
+export interface KeysOf {
+  (headers: IncomingHttpHeaders): readonly SigningKey[] | Promise<readonly SigningKey[]>;
+  readonly refresh?: () => Promise<readonly SigningKey[] | undefined>;
+}
 
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 
@@ -50,10 +57,18 @@ function fromFunction(source: KeyFunction): KeysOf {
       throw new ConfigurationError('The key function returned no key.');
     return list.map(remember);
   };
-  return (headers) => {
+  const keysOf: KeysOf = (headers) => {
     const answer = source({ headers });
     return typeof (answer as { then?: unknown } | undefined)?.then === 'function'
       ? Promise.resolve(answer).then(convert)
       : convert(answer as string | readonly string[]);
   };
+  const refresh = source.refresh?.bind(source);
+  if (!refresh) return keysOf;
+  return Object.assign(keysOf, {
+    refresh: async () => {
+      const newer = await refresh();
+      return newer === undefined ? undefined : convert(newer);
+    },
+  });
 }

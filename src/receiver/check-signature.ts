@@ -2,7 +2,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { withDeadline } from '../delivery/deadline.js';
 import { Rejection } from '../delivery/rejection.js';
+import { andThen } from '../delivery/thenable.js';
 import { ConfigurationError } from '../errors.js';
+import type { KeysOf } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
 
@@ -41,21 +43,38 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
   return `${expected} These came: ${came}. If one of them carries the signature, name it in the option signatureHeader.`;
 }
 
-/** Tries every key, in constant time. */
+/** Tries every key, in constant time. When none fits, tries those that were loaded again for this, if there are any. */
 export function checkSignature(
-  body: { readonly bytes: Buffer; readonly headers: IncomingHttpHeaders },
+  body: SignedBody,
   signature: string,
   c: Pick<Configuration, 'keys' | 'storeTimeout'>,
 ): Proof | Rejection | Promise<Proof | Rejection> {
+  const checking = proveWith(c.keys, body, signature, c.storeTimeout);
+  const { refresh } = c.keys;
+  if (!refresh) return checking;
+  return andThen(checking, (result) => {
+    const isMismatch = result instanceof Rejection && result.code === 'SIGNATURE_MISMATCH';
+    return isMismatch ? proveWith(refresh, body, signature, c.storeTimeout) : result;
+  });
+}
+
+interface SignedBody {
+  readonly bytes: Buffer;
+  readonly headers: IncomingHttpHeaders;
+}
+
+function proveWith(
+  load: KeysOf | NonNullable<KeysOf['refresh']>,
+  { bytes, headers }: SignedBody,
+  signature: string,
+  timeout: number,
+): Proof | Rejection | Promise<Proof | Rejection> {
   try {
-    const keys = c.keys(body.headers);
-    if (!(keys instanceof Promise)) return prove(body.bytes, signature, keys);
-    const inTime = withDeadline<readonly SigningKey[] | undefined>(keys, c.storeTimeout, () => undefined);
-    return inTime.then(
-      (found) =>
-        found ? prove(body.bytes, signature, found) : unavailable('The key function took too long.'),
-      failed,
-    );
+    const loading = load(headers);
+    if (!(loading instanceof Promise)) return prove(bytes, signature, loading);
+    // Without newer keys none fits, as before.
+    const proving = loading.then((keys) => prove(bytes, signature, keys ?? []), failed);
+    return withDeadline(proving, timeout, () => unavailable('The key function took too long.'));
   } catch (error) {
     return failed(error);
   }

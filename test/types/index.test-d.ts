@@ -7,6 +7,7 @@ import {
   BodyError,
   type Claim,
   ConfigurationError,
+  cachedKeys,
   constructEvent,
   type DeadLetter,
   type DeadLetterReason,
@@ -213,6 +214,11 @@ receiver({
 receiver({ privateKey: ['pri_a', 'pri_b'] as const });
 receiver({ privateKey: ({ headers }) => [`pri_${headers.host}`] });
 receiver({ privateKey: async () => 'pri_x' });
+receiver({
+  privateKey: cachedKeys(async () => ['pri_x'], { ttl: '5m', refreshOnMismatch: 10_000, staleIfError: '1h' }),
+});
+// @ts-expect-error a key is not loaded by a text
+cachedKeys('pri_x');
 receiver({ logger: pino() });
 receiver({ logger: console });
 receiver({ store: false });

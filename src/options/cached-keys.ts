@@ -1,0 +1,155 @@
+// Private keys that are loaded from somewhere else: remembered, and loaded again when a delivery shows that they are old.
+import { withDeadline } from '../delivery/deadline.js';
+import { describeError } from '../delivery/describe-error.js';
+import { ConfigurationError } from '../errors.js';
+import { type Logger, writeLog } from '../logger.js';
+import { signingKeys } from '../signature.js';
+import { defaultLogger } from './default-logger.js';
+import type { KeyFunction } from './keys.js';
+import * as check from './option-checks.js';
+import { refuseUnknownOptions } from './unknown-option.js';
+
+/** Asks a secret manager, a file or a database for the keys. The newest first, if there are several. */
+export type LoadKeys = () => string | readonly string[] | Promise<string | readonly string[]>;
+
+export interface CachedKeysOptions {
+  /** How long loaded keys are used without loading them again: `ms`-style text or milliseconds. @default '5m' */
+  readonly ttl?: number | string | undefined;
+  /**
+   * A delivery that none of the keys signed loads them again at once, unless they were loaded within this time. So a new
+   * key is known with its first delivery, and forged deliveries cannot flood a secret manager. @default '10s'
+   */
+  readonly refreshOnMismatch?: number | string | undefined;
+  /** How long after `ttl` the keys are still used while they cannot be loaded. @default '1h' */
+  readonly staleIfError?: number | string | undefined;
+  /** Told when the keys cannot be loaded; false for none. @default pino on the standard output */
+  readonly logger?: Logger | false | undefined;
+}
+
+/** After a load has failed, the next one waits for this long. */
+const PAUSE_MS = 1_000;
+/** A load that takes longer counts as failed where there are keys to go on with. Its answer is taken when it comes. */
+const SLOW_MS = 1_000;
+/** A load that takes longer is given up, and another one begins. */
+const HUNG_MS = 30_000;
+
+/**
+ * A key function that remembers what it loads. However many deliveries wait, there is one load at a time.
+ *
+ * Keys that cannot be loaded, and are older than `ttl` and `staleIfError` together, are not used: deliveries are answered
+ * 503 `KEY_UNAVAILABLE`, and so is one that no key signed while the keys cannot be loaded.
+ *
+ * @param load called without arguments; for several accounts make one for each
+ * @throws {ConfigurationError} for an option that does not exist or cannot be right
+ * @example
+ * const privateKey = cachedKeys(async () => {
+ *   const { SecretString } = await secrets.send(new GetSecretValueCommand({ SecretId: 'webhooks' }));
+ *   return SecretString;
+ * });
+ * app.post('/hooks', receiver({ privateKey }));
+ */
+export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): KeyFunction {
+  if (typeof load !== 'function') {
+    throw new ConfigurationError(
+      `cachedKeys() was given ${check.show(load)}. Give a function that loads the keys: cachedKeys(async () => …).`,
+    );
+  }
+  const { ttl = '5m', refreshOnMismatch = '10s', staleIfError = '1h', logger, ...others } = options;
+  refuseUnknownOptions(others, ['ttl', 'refreshOnMismatch', 'staleIfError', 'logger']);
+  const cache = new KeyCache(load, {
+    ttl: check.milliseconds('ttl', ttl, 1),
+    refreshOnMismatch: check.milliseconds('refreshOnMismatch', refreshOnMismatch, 1),
+    staleIfError: check.milliseconds('staleIfError', staleIfError, 0),
+    logger: check.logger(logger),
+  });
+  return Object.assign(() => cache.keys(), { refresh: () => cache.refresh() });
+}
+
+interface Rules {
+  readonly ttl: number;
+  readonly refreshOnMismatch: number;
+  readonly staleIfError: number;
+  /** Undefined: that of the package. */
+  readonly logger: Logger | undefined;
+}
+
+type Keys = readonly string[];
+
+class KeyCache {
+  readonly #load: LoadKeys;
+  readonly #rules: Rules;
+  #keys: Keys | undefined;
+  /** When the load of these keys began, by the monotonic clock, like all times here. */
+  #loadedAt = Number.NEGATIVE_INFINITY;
+  #beganAt = Number.NEGATIVE_INFINITY;
+  #loading: Promise<Keys> | undefined;
+  /** Of the latest load, if it failed. */
+  #failure: { readonly cause: unknown } | undefined;
+
+  constructor(load: LoadKeys, rules: Rules) {
+    this.#load = load;
+    this.#rules = rules;
+  }
+
+  keys(): Keys | Promise<Keys> {
+    const { ttl, staleIfError } = this.#rules;
+    const age = performance.now() - this.#loadedAt;
+    if (this.#keys && age < ttl) return this.#keys;
+    const stale = age < ttl + staleIfError ? this.#keys : undefined;
+    const loading = this.#loaded();
+    if (!stale) return loading;
+    const left = Math.max(this.#beganAt + SLOW_MS - performance.now(), 0);
+    return withDeadline(
+      loading.catch(() => stale),
+      left,
+      () => stale,
+    );
+  }
+
+  /** @returns undefined where the keys are as new as they can be */
+  async refresh(): Promise<Keys | undefined> {
+    const isNew = performance.now() - this.#beganAt < this.#rules.refreshOnMismatch;
+    if (isNew && !this.#loading && !this.#failure) return undefined;
+    return this.#loaded();
+  }
+
+  #loaded(): Promise<Keys> {
+    const elapsed = performance.now() - this.#beganAt;
+    if (this.#loading && elapsed < HUNG_MS) return this.#loading;
+    if (this.#failure && elapsed < PAUSE_MS) return Promise.reject(this.#failure.cause);
+    const loading = this.#begin(performance.now());
+    this.#loading = loading;
+    return loading;
+  }
+
+  async #begin(beganAt: number): Promise<Keys> {
+    this.#beganAt = beganAt;
+    try {
+      const keys = checked(await this.#load());
+      if (beganAt >= this.#loadedAt) {
+        this.#keys = keys;
+        this.#loadedAt = beganAt;
+        this.#failure = undefined;
+      }
+      return keys;
+    } catch (cause) {
+      if (beganAt === this.#beganAt) this.#failure = { cause };
+      const fields = { error: describeError(cause) };
+      writeLog(
+        this.#rules.logger ?? defaultLogger(),
+        'error',
+        fields,
+        'the private keys could not be loaded',
+      );
+      throw cause;
+    } finally {
+      if (beganAt === this.#beganAt) this.#loading = undefined;
+    }
+  }
+}
+
+/** A blank secret must not replace a key. @throws {ConfigurationError} for keys that are unusable, never quoting them */
+function checked(loaded: string | readonly string[]): Keys {
+  signingKeys(loaded, 'The loaded privateKey');
+  return Array.isArray(loaded) ? [...loaded] : [loaded as string];
+}

@@ -1,0 +1,207 @@
+// Keys that are loaded: when they are loaded again, what a rotation looks like, and what forged deliveries can cause.
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { type CachedKeysOptions, ConfigurationError, cachedKeys, receiver } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { until } from '../setup/waiting.js';
+
+const OLD = 'pri_old';
+const NEW = 'pri_new';
+const down = () => Promise.reject(Object.assign(new Error(`the secret is ${OLD}`), { code: 'ECONNREFUSED' }));
+
+beforeEach(() => {
+  // Time passes when a test says so; everything else waits for real.
+  jest.useFakeTimers({
+    doNotFake: ['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'].concat([
+      'setInterval',
+      'clearInterval',
+      'setTimeout',
+      'clearTimeout',
+    ]) as never,
+  });
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const pass = (ms: number) => jest.advanceTimersByTime(ms);
+
+/** A secret manager whose answers a test changes, and a receiver that asks it. */
+function start(options: CachedKeysOptions = {}) {
+  const log = captureLog();
+  const manager = { loads: 0, answer: async (): Promise<string | string[]> => OLD };
+  const load = () => {
+    manager.loads += 1;
+    return manager.answer();
+  };
+  const hooks = receiver({
+    privateKey: cachedKeys(load, { logger: log.logger, ...options }),
+    logger: false,
+    handlers: { 'transaction.paid': async () => {} },
+  });
+  const deliver = async (key: string) => {
+    const { body, headers } = delivery(fixtures.transactionPaid(), key);
+    const answer = await hooks.receive({ rawBody: body, headers });
+    return answer.status;
+  };
+  return { manager, deliver, log };
+}
+
+describe('cachedKeys()', () => {
+  test('loads once for all deliveries that wait, and again when ttl is over', async () => {
+    const { manager, deliver } = start({ ttl: '5m' });
+    expect(await Promise.all(Array.from({ length: 20 }, () => deliver(OLD)))).toEqual(Array(20).fill(200));
+    expect(manager.loads).toBe(1);
+    pass(299_000);
+    expect([await deliver(OLD), manager.loads]).toEqual([200, 1]);
+    pass(2_000);
+    expect([await deliver(OLD), await deliver(OLD), manager.loads]).toEqual([200, 200, 2]);
+  });
+
+  test('takes a new key with its first delivery', async () => {
+    const { manager, deliver } = start();
+    expect(await deliver(OLD)).toBe(200);
+    manager.answer = async () => [NEW, OLD];
+    pass(10_000);
+    expect([await deliver(NEW), await deliver(OLD), await deliver(NEW)]).toEqual([200, 200, 200]);
+    expect(manager.loads).toBe(2);
+  });
+
+  test('refuses the old key once it is gone', async () => {
+    const { manager, deliver } = start();
+    await deliver(OLD);
+    manager.answer = async () => NEW;
+    pass(10_000);
+    expect([await deliver(NEW), await deliver(OLD)]).toEqual([200, 401]);
+  });
+
+  test('10,000 forged deliveries in 10 seconds load the keys at most twice', async () => {
+    const { manager, deliver } = start();
+    expect(await deliver(OLD)).toBe(200);
+    for (let batch = 0; batch < 100; batch += 1) {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => deliver('pri_forged')));
+      expect(new Set(answers)).toEqual(new Set([401]));
+      pass(100);
+    }
+    expect(manager.loads).toBeLessThanOrEqual(2);
+    expect(await deliver(OLD)).toBe(200);
+  });
+
+  test('goes on with old keys while they cannot be loaded, until staleIfError is over', async () => {
+    const { manager, deliver, log } = start({ ttl: '5m', staleIfError: '1h' });
+    await deliver(OLD);
+    manager.answer = down;
+    pass(301_000);
+    expect(await deliver(OLD)).toBe(200);
+    expect(log.lines).toMatchObject([
+      { level: 50, msg: 'the private keys could not be loaded', error: { code: 'ECONNREFUSED' } },
+    ]);
+    expect(JSON.stringify(log.lines)).not.toContain(OLD);
+    pass(3_600_000);
+    expect(await deliver(OLD)).toBe(503);
+    manager.answer = async () => OLD;
+    pass(1_000);
+    expect(await deliver(OLD)).toBe(200);
+  });
+
+  test('goes on with old keys while a load hangs, and takes its answer when it comes', async () => {
+    const { manager, deliver } = start({ ttl: '5m' });
+    await deliver(OLD);
+    let resolve: (key: string) => void = () => {};
+    manager.answer = () =>
+      new Promise((done) => {
+        resolve = done;
+      });
+    pass(301_000);
+    const waiting = deliver(OLD);
+    await until(() => manager.loads === 2);
+    pass(1_000);
+    expect(await waiting).toBe(200);
+    expect([await deliver(OLD), manager.loads]).toEqual([200, 2]);
+    resolve(NEW);
+    expect([await deliver(NEW), await deliver(OLD), manager.loads]).toEqual([200, 401, 2]);
+  });
+
+  test('gives up a load that hangs for half a minute', async () => {
+    const { manager, deliver } = start({ ttl: '5m' });
+    await deliver(OLD);
+    manager.answer = () => new Promise(() => {});
+    pass(301_000);
+    const waiting = deliver(OLD);
+    await until(() => manager.loads === 2);
+    pass(30_000);
+    manager.answer = async () => OLD;
+    expect([await waiting, await deliver(OLD), manager.loads]).toEqual([200, 200, 3]);
+  });
+
+  test('refuses nobody as a forger while it cannot know: 503, not 401', async () => {
+    const { manager, deliver } = start();
+    await deliver(OLD);
+    manager.answer = down;
+    pass(10_000);
+    expect([await deliver(NEW), await deliver(NEW), manager.loads]).toEqual([503, 503, 2]);
+    expect(await deliver(OLD)).toBe(200);
+    manager.answer = async () => NEW;
+    pass(1_000);
+    expect(await deliver(NEW)).toBe(200);
+  });
+
+  test('asks a manager that is down once a second at most', async () => {
+    const { manager, deliver } = start();
+    manager.answer = down;
+    for (let tenth = 0; tenth < 20; tenth += 1) {
+      expect(await deliver(OLD)).toBe(503);
+      pass(100);
+    }
+    expect(manager.loads).toBe(2);
+  });
+
+  test.each<[string, unknown]>([
+    ['a blank secret', ' '],
+    ['an empty list', []],
+    ['nothing', undefined],
+    ['a key in quotes', '"pri_old"'],
+  ])('does not replace a key by %s', async (_, answer) => {
+    const { manager, deliver } = start();
+    await deliver(OLD);
+    manager.answer = async () => answer as string;
+    pass(301_000);
+    expect(await deliver(OLD)).toBe(200);
+  });
+
+  test('takes a load that throws for one that failed', async () => {
+    const { manager, deliver } = start();
+    manager.answer = () => {
+      throw new Error('no');
+    };
+    expect(await deliver(OLD)).toBe(503);
+  });
+
+  test('a new key over HTTP is accepted by the delivery that shows it', async () => {
+    let key = OLD;
+    const endpoint = await startEndpoint({
+      privateKey: cachedKeys(async () => key, { refreshOnMismatch: 1 }),
+    });
+    expect(await endpoint.post(delivery(fixtures.transactionPaid(), OLD))).toMatchObject({ status: 200 });
+    key = NEW;
+    pass(2);
+    expect(await endpoint.post(delivery(fixtures.transactionPaid(), NEW))).toMatchObject({ status: 200 });
+    pass(2);
+    expect(await endpoint.post(delivery(fixtures.transactionPaid(), OLD))).toMatchObject({ status: 401 });
+    expect(endpoint.records.map(({ status }) => status)).toEqual([200, 200, 401]);
+  });
+
+  test.each<[unknown, unknown, RegExp]>([
+    ['pri_x', {}, /cachedKeys\(\) was given "pri_x"\. Give a function/],
+    [async () => OLD, { ttl: 'soon' }, /ttl is "soon"/],
+    [async () => OLD, { staleIfError: -1 }, /staleIfError is -1/],
+    [async () => OLD, { refreshOnMismatch: 0 }, /refreshOnMismatch is 0/],
+    [async () => OLD, { tll: '5m' }, /tll.*ttl/],
+  ])('refuses %p with %p', (load, options, message) => {
+    expect(() => cachedKeys(load as never, options as never)).toThrow(ConfigurationError);
+    expect(() => cachedKeys(load as never, options as never)).toThrow(message);
+  });
+});
