@@ -6,12 +6,13 @@ import { OPTIONS } from '../src/client/options.js';
 import { ANSWERS } from '../src/errors.js';
 import { DEFAULTS } from '../src/options/options.js';
 import { type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
+import { listFiles } from './setup/list-files.js';
 import { codeBlocks } from './setup/markdown.js';
 import { node, ROOT, tsx } from './setup/shell.js';
 
 const DOCS = [
   'README.md',
-  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
+  ...listFiles(join(ROOT, 'docs')).map((name) => `docs/${name}`),
   ...readdirSync(join(ROOT, 'examples')).map((name) => `examples/${name}/README.md`),
 ].filter((name) => name.endsWith('.md'));
 
@@ -48,7 +49,11 @@ describe('the TypeScript of the docs', () => {
   test('passes where it is a suite for Jest', async () => {
     const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
     const files = suitesOf('@jest/globals').map(({ file }) => file);
-    const args = [...files, '--testMatch=**/.scratch/docs/**/*.test.ts', '--reporters=default'];
+    // None of them needs a server.
+    const config = '--config=test/setup/jest.portable.config.js';
+    const match = '--testMatch=**/.scratch/docs/**/*.test.ts';
+    // By path: as a pattern, a path of Windows is full of escapes.
+    const args = [config, match, '--reporters=default', '--runTestsByPath', ...files];
     const { code, stderr } = await node([jest, ...args]);
     expect(stderr).toContain(`Test Suites: ${files.length} passed`);
     expect(code).toBe(0);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
+import { testOnLinux } from './setup/platform.js';
 
 const MANY = 300;
 const LIFE = join(__dirname, 'setup/logging-life.ts');
@@ -35,7 +36,7 @@ describe('the lines of the default logger', () => {
     90_000,
   );
 
-  test.each(['goes on', 'exits'])(
+  testOnLinux.each(['goes on', 'exits'])(
     'cost no event when the disk is full, and the process %s',
     async (way) => {
       const script = `exec "$NODE" --import tsx "$LIFE" "${way}" >/dev/full </dev/null`;

@@ -7,6 +7,7 @@ import { fixtures } from '../src/fixtures/fixture.js';
 import { delivery, hmac, KEY, SANDBOX_KEY } from './setup/delivery.js';
 import { frameworks, startEndpoint } from './setup/endpoint.js';
 import { faultyStore, hangs } from './setup/faulty-store.js';
+import { describeOnUnix } from './setup/platform.js';
 import { startProgram } from './setup/program.js';
 import { openSocket, wire } from './setup/raw-socket.js';
 import { gate, until } from './setup/waiting.js';
@@ -359,7 +360,7 @@ describe('close()', () => {
   });
 });
 
-describe('a process that gets SIGTERM', () => {
+describeOnUnix('a process that gets SIGTERM', () => {
   // Compiling the program takes its time on a busy machine.
   const patience = 90_000;
 

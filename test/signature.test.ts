@@ -15,6 +15,7 @@ import {
   verify,
   verifySignature,
 } from '../src/signature.js';
+import { describeOnUnix } from './setup/platform.js';
 
 const text = (content: string) => Buffer.from(content, 'ascii');
 
@@ -82,7 +83,7 @@ describe('the vectors of RFC 4231', () => {
   });
 });
 
-describe('signatures and the openssl program', () => {
+describeOnUnix('signatures and the openssl program', () => {
   beforeAll(() => {
     const { error } = spawnSync('openssl', ['version']);
     if (error) throw new Error(`These tests need the openssl program on the PATH: ${error.message}`);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { ROOT, shell } from './setup/shell.js';
+import { node, ROOT } from './setup/shell.js';
 
 const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
@@ -40,10 +40,12 @@ describe('a door', () => {
 
 /** In a process of its own: esbuild refuses the globals of Jest. */
 async function bytesOf(door: string): Promise<number> {
-  const bundle = '--bundle --minify --platform=node --format=esm --packages=external';
-  const { stdout, stderr } = await shell(
-    `node_modules/.bin/esbuild src/${door}.ts ${bundle} --log-level=warning`,
-  );
+  const options = {
+    entryPoints: [`src/${door}.ts`],
+    ...{ bundle: true, minify: true, platform: 'node', format: 'esm', packages: 'external', write: false },
+  };
+  const program = `process.stdout.write(require('esbuild').buildSync(${JSON.stringify(options)}).outputFiles[0].contents)`;
+  const { stdout, stderr } = await node(['-e', program]);
   expect(stderr).toBe('');
   return Buffer.byteLength(stdout);
 }

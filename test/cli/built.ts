@@ -26,7 +26,8 @@ export function build(): Built {
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.cjs.json', '--outDir', outDir], { cwd: project });
   writeFileSync(join(outDir, 'package.json'), '{ "type": "commonjs" }');
   copyFileSync(join(project, 'package.json'), join(folder, 'package.json'));
-  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'));
+  // A junction needs no special rights on Windows; elsewhere it is a symbolic link.
+  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'), 'junction');
   const cli = join(outDir, 'cli.js');
   return {
     cli,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { testOnUnix } from '../setup/platform.js';
 import { shell } from '../setup/shell.js';
 import { endpoint } from '../simulator/world.js';
 import { against } from './against.js';
@@ -57,7 +58,7 @@ describe('deliveries', () => {
     );
   });
 
-  test('curl prints a command that sends the same bytes', async () => {
+  testOnUnix('curl prints a command that sends the same bytes', async () => {
     const { ask, app, payment } = await withTwo();
     const { stdout } = await ask('deliveries', 'curl', payment.id);
     expect((await shell(stdout)).code).toBe(0);

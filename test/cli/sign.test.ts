@@ -1,17 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { opensslHmac } from '../simulator/world.js';
 import { runCli } from './run-cli.js';
 
 const KEY = 'pri_x';
 const env = { SERVICE_PRIVATE_KEY: KEY };
-const openssl = (body: string | Buffer, key = KEY) =>
-  execFileSync('openssl', ['dgst', '-sha256', '-hmac', key], { input: body })
-    .toString()
-    .split('= ')[1]
-    ?.trim();
+const openssl = (body: string | Buffer, key = KEY) => opensslHmac(body, key);
 
 let folder: string;
 beforeAll(() => {

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { testOnLinux, testOnUnix } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
 import { afterwards, call, endpoint, opensslHmac } from '../simulator/world.js';
@@ -40,28 +41,31 @@ const file = (name: string, content: string) => {
 };
 
 describe('simulate', () => {
-  test('begins with what to paste into the app and how to trigger an event, and ends with 0 when asked to', async () => {
-    const program = await start(['--forward', '3999/hooks']);
-    const { baseUrl } = program;
-    expect(program.stdout().split('\n')).toEqual([
-      'The service runs on this machine.',
-      '',
-      'Start your app with its key, and trigger an event in another terminal:',
-      '',
-      '  SERVICE_PRIVATE_KEY=pri_sim_dev',
-      `  npx payment-webhooks trigger transaction.paid --url ${baseUrl}`,
-      '',
-      `page          ${baseUrl}/`,
-      `API base URL  ${baseUrl}`,
-      'delivers to   http://localhost:3999/hooks',
-      '',
-      'More keys and tokens: start with --credentials.',
-      '',
-      '',
-    ]);
-    program.child.kill('SIGINT');
-    expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-  });
+  testOnUnix(
+    'begins with what to paste into the app and how to trigger an event, and ends with 0 when asked to',
+    async () => {
+      const program = await start(['--forward', '3999/hooks']);
+      const { baseUrl } = program;
+      expect(program.stdout().split('\n')).toEqual([
+        'The service runs on this machine.',
+        '',
+        'Start your app with its key, and trigger an event in another terminal:',
+        '',
+        '  SERVICE_PRIVATE_KEY=pri_sim_dev',
+        `  npx payment-webhooks trigger transaction.paid --url ${baseUrl}`,
+        '',
+        `page          ${baseUrl}/`,
+        `API base URL  ${baseUrl}`,
+        'delivers to   http://localhost:3999/hooks',
+        '',
+        'More keys and tokens: start with --credentials.',
+        '',
+        '',
+      ]);
+      program.child.kill('SIGINT');
+      expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    },
+  );
 
   test('names every key and token with --credentials', async () => {
     const program = await start(['--credentials']);
@@ -78,28 +82,31 @@ describe('simulate', () => {
     ]);
   });
 
-  test('prints a trigger command that a shell runs as it stands, without --url where it is not needed', async () => {
-    const port = String(await freePort());
-    const program = await start(['--port', port]);
-    const [command = ''] = /npx payment-webhooks (trigger .*)$/m.exec(program.stdout())?.slice(1) ?? [];
-    const app = await endpoint(200);
-    await call(`${program.baseUrl}/_sim/webhooks`, { method: 'POST', body: { url: app.url } });
-    expect((await built.run(command.split(' '))).code).toBe(0);
-    await until(() => app.received.length === 1);
-    program.child.kill('SIGTERM');
-    await program.ended;
-    const usual = await start(['--port', port], { SERVICE_SIM_URL: program.baseUrl });
-    expect(usual.stdout()).toMatch(/^ {2}npx payment-webhooks trigger transaction\.paid$/m);
-  });
+  testOnUnix(
+    'prints a trigger command that a shell runs as it stands, without --url where it is not needed',
+    async () => {
+      const port = String(await freePort());
+      const program = await start(['--port', port]);
+      const [command = ''] = /npx payment-webhooks (trigger .*)$/m.exec(program.stdout())?.slice(1) ?? [];
+      const app = await endpoint(200);
+      await call(`${program.baseUrl}/_sim/webhooks`, { method: 'POST', body: { url: app.url } });
+      expect((await built.run(command.split(' '))).code).toBe(0);
+      await until(() => app.received.length === 1);
+      program.child.kill('SIGTERM');
+      await program.ended;
+      const usual = await start(['--port', port], { SERVICE_SIM_URL: program.baseUrl });
+      expect(usual.stdout()).toMatch(/^ {2}npx payment-webhooks trigger transaction\.paid$/m);
+    },
+  );
 
-  test('quotes a key that a shell would expand', async () => {
+  testOnUnix('quotes a key that a shell would expand', async () => {
     const program = await start(['--key-file', file('hard-key', "pri_sim_$HOME'`id`\n")]);
     const [assignment = ''] = /SERVICE_PRIVATE_KEY=.*/.exec(program.stdout()) ?? [];
     const { stdout } = spawnSync('sh', ['-c', `${assignment}; printf %s "$SERVICE_PRIVATE_KEY"`]);
     expect(stdout.toString()).toBe("pri_sim_$HOME'`id`");
   });
 
-  test('answers to other machines by the hosts that it is given', async () => {
+  testOnUnix('answers to other machines by the hosts that it is given', async () => {
     const program = await start([
       '--host',
       '0.0.0.0',
@@ -149,7 +156,7 @@ describe('simulate', () => {
     ]);
   });
 
-  test('delivers over HTTPS, to an endpoint whose certificate it is told to trust', async () => {
+  testOnUnix('delivers over HTTPS, to an endpoint whose certificate it is told to trust', async () => {
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
     const request =
       'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=endpoint';
@@ -173,7 +180,7 @@ describe('simulate', () => {
     await program.ended;
   });
 
-  test('prints one JSON object a line with --json', async () => {
+  testOnUnix('prints one JSON object a line with --json', async () => {
     const app = await endpoint(200);
     const program = await start(['--json', '--forward', app.url]);
     await ask(program, 'trigger', 'transaction.paid', '--wait');
@@ -230,17 +237,20 @@ describe('simulate', () => {
     expect(first?.headers['x-service-signature']).toBe(opensslHmac(first?.body as Buffer, 'pri_sim_mine'));
   });
 
-  test('takes a key of the environment only when it is made for a simulator, and never shows another', async () => {
-    const own = await start([], { SERVICE_PRIVATE_KEY: 'pri_sim_env' });
-    expect(own.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_env\n');
-    const real = await start([], { SERVICE_PRIVATE_KEY: 'pri_c4nary' });
-    expect(real.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_dev\n');
-    for (const { child } of [own, real]) child.kill('SIGTERM');
-    expect((await own.ended).stderr).toBe('');
-    const { stdout, stderr } = await real.ended;
-    expect(stderr).toContain('SERVICE_PRIVATE_KEY does not hold a simulator key');
-    expect(stdout + stderr).not.toContain('c4nary');
-  });
+  testOnUnix(
+    'takes a key of the environment only when it is made for a simulator, and never shows another',
+    async () => {
+      const own = await start([], { SERVICE_PRIVATE_KEY: 'pri_sim_env' });
+      expect(own.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_env\n');
+      const real = await start([], { SERVICE_PRIVATE_KEY: 'pri_c4nary' });
+      expect(real.stdout()).toContain('  SERVICE_PRIVATE_KEY=pri_sim_dev\n');
+      for (const { child } of [own, real]) child.kill('SIGTERM');
+      expect((await own.ended).stderr).toBe('');
+      const { stdout, stderr } = await real.ended;
+      expect(stderr).toContain('SERVICE_PRIVATE_KEY does not hold a simulator key');
+      expect(stdout + stderr).not.toContain('c4nary');
+    },
+  );
 
   test('keeps its state, also over kill -9, and registers a forward once', async () => {
     const state = join(folder, 'state.json');
@@ -260,7 +270,7 @@ describe('simulate', () => {
     expect(stdout.trim().split('\n')).toHaveLength(1);
   });
 
-  test('names every webhook that it delivers to, and which of them gets only a part', async () => {
+  testOnUnix('names every webhook that it delivers to, and which of them gets only a part', async () => {
     const state = join(folder, 'webhooks.json');
     const none = await start(['--state', state]);
     expect(none.stdout()).toMatch(
@@ -304,8 +314,7 @@ describe('simulate', () => {
     expect(app.received.map(({ headers }) => headers['x-sim-attempt'])).toEqual(['1', undefined]);
   });
 
-  test('opens the page with --open, with whatever the machine opens pages with', async () => {
-    if (process.platform !== 'linux') return;
+  testOnLinux('opens the page with --open, with whatever the machine opens pages with', async () => {
     const opened = join(folder, 'opened');
     const opener = file(
       'xdg-open',
@@ -319,7 +328,7 @@ describe('simulate', () => {
     rmSync(opener);
   });
 
-  test('says where the page is when no browser can be opened', async () => {
+  testOnUnix('says where the page is when no browser can be opened', async () => {
     const program = await start(['--open'], { PATH: '/nonexistent' });
     await until(() => program.stderr().includes('\n'));
     expect(program.stderr()).toBe(`The browser did not open. Go to ${program.baseUrl}/\n`);
@@ -370,6 +379,7 @@ describe('simulate', () => {
   });
 });
 
+/** That of util-linux: the one of macOS takes other options. */
 const hasScript = spawnSync('script', ['--version']).status === 0;
 const describeInTerminal = hasScript ? describe : describe.skip;
 

@@ -1,7 +1,8 @@
 // What the documentation of the service does not say stands nowhere as a fact: docs, examples, docstrings.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { listFiles } from '../setup/list-files.js';
 import { ROOT } from '../setup/shell.js';
 
 const PAGE = 'docs/what-is-documented.md';
@@ -10,7 +11,7 @@ const read = (name: string) => readFileSync(join(ROOT, name), 'utf8');
 const texts = [
   'README.md',
   ...['docs', 'examples', 'src'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+    listFiles(join(ROOT, folder)).map((name) => `${folder}/${name}`),
   ),
 ]
   .filter((name) => /\.(?:md|tsx?)$|openapi\.json$/.test(name))

@@ -1,5 +1,6 @@
 // The messages that a person may read, taken from the source: errors, hints, log lines and what commands print.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { listFiles } from './list-files.js';
 import { parseSource, visit } from './sources.js';
 import { HOLE, NOTHING, type Node, TextReader } from './text-reader.js';
 
@@ -28,11 +29,9 @@ const PROPERTIES: ReadonlySet<string> = new Set(['advice', 'cure', 'fix', 'hint'
 
 /** Every message below a folder, by file. */
 export function readMessages(root: string): Map<string, readonly Message[]> {
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /\.tsx?$/.test(name),
-  );
+  const files = listFiles(root).filter((name) => /\.tsx?$/.test(name));
   return new Map(
-    files.sort().flatMap((name) => {
+    files.flatMap((name) => {
       const messages = messagesOf(name, readFileSync(`${root}/${name}`, 'utf8'));
       return messages.length > 0 ? [[name, messages]] : [];
     }),

@@ -26,6 +26,8 @@ export const MUTATED = {
   ],
 };
 
+// Not through npx: Windows starts that only in a shell.
+const STRYKER = 'node_modules/@stryker-mutator/core/bin/stryker.js';
 const REPORT = 'reports/mutation.json';
 const ENOUGH = 0.85;
 const CAUGHT = ['Killed', 'Timeout'];
@@ -33,7 +35,7 @@ const COUNTED = [...CAUGHT, 'Survived', 'NoCoverage'];
 
 /** Mutants of one file: how many count, and those that nothing noticed. */
 function mutate(file) {
-  const { status } = spawnSync('npx', ['stryker', 'run', '--mutate', file], {
+  const { status } = spawnSync(process.execPath, [STRYKER, 'run', '--mutate', file], {
     stdio: 'inherit',
     env: { ...process.env, MUTATED: file },
   });

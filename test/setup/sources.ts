@@ -1,7 +1,8 @@
 // Reads src as data: the imports, functions and calls of every file, for the test that holds the layout.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { type Module, parseSync } from '@swc/core';
+import { listFiles } from './list-files.js';
 
 export interface Import {
   /** Path below src without its ending for a file of ours, else the package or `node:` module. */
@@ -25,9 +26,8 @@ export interface Source {
 
 /** Every source file, in the order of a file list. */
 export function readSources(root: string): Source[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+  return listFiles(root)
     .filter((name) => /\.tsx?$/.test(name))
-    .sort()
     .map((name) => readSource(name, readFileSync(`${root}/${name}`, 'utf8')));
 }
 

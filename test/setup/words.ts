@@ -1,6 +1,7 @@
 // The words that this project does not use, and what to write instead.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
+import { listFiles } from './list-files.js';
 import { parseSource, visit } from './sources.js';
 
 export interface Finding {
@@ -116,10 +117,9 @@ export function wordsOf(root: string, file: string): Finding[] {
 /** Every text file below a folder or file, without what its users install and build. */
 export function textFiles(root: string, place: string): string[] {
   if (extname(place) !== '') return [place];
-  return readdirSync(`${root}/${place}`, { recursive: true, encoding: 'utf8' })
+  return listFiles(`${root}/${place}`)
     .filter((name) => TEXT.has(extname(name)) && !/(?:^|\/)(?:node_modules|dist|\.next)\//.test(name))
-    .map((name) => `${place}/${name}`)
-    .sort();
+    .map((name) => `${place}/${name}`);
 }
 
 interface Call {

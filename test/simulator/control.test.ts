@@ -1,6 +1,7 @@
 // The control plane under /_sim, as docs/simulator.md describes it.
 import { spawn } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
+import { testOnUnix } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { afterwards, call, endpoint, opensslHmac, simulator } from './world.js';
 
@@ -280,7 +281,7 @@ describe('deliveries', () => {
     expect(target.received).toHaveLength(2);
   });
 
-  test('become a curl command that sends the same bytes', async () => {
+  testOnUnix('become a curl command that sends the same bytes', async () => {
     const { sim, service, target, register } = await plane();
     await register();
     const text = `it's "quoted" $HOME \`id\` \\ @file\n東京 ${'😀'}`;

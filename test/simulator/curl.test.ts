@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
+import { describeOnUnix, testOnUnix } from '../setup/platform.js';
 import { afterwards, call, hasAddress, simulator } from './world.js';
 
 interface Request {
@@ -77,7 +78,7 @@ function expectSame([first, second, ...more]: readonly Request[]): void {
 const HARD = `'"\\$HOME \`id\` $(id) !! !$ ; & | > < # * ? [1-3] {a,b} ~ %s %n \\\\ \\n é 支払い \u{1f600}`;
 
 describe('a URL with', () => {
-  test.each([
+  testOnUnix.each([
     ['a range in brackets', '/hooks/[1-3]?list=[a-c]'],
     ['alternatives in braces', '/hooks/{a,b}?list={c,d}'],
     ['quotes', `/it's/"x"?it's="y"`],
@@ -102,7 +103,7 @@ describe('a URL with', () => {
     await expect(service.webhooks.create({ url: 'http://127.0.0.1/a b' })).rejects.toThrow('white space');
   });
 
-  test('a host outside ASCII is named in its ASCII form', async () => {
+  testOnUnix('a host outside ASCII is named in its ASCII form', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
     const webhook = await service.webhooks.create({ url: `http://bücher.localhost:${port}/hooks` });
@@ -114,7 +115,7 @@ describe('a URL with', () => {
     expect(requests.at(-1)?.line).toBe('POST /hooks HTTP/1.1');
   });
 
-  (hasAddress('::1') ? test : test.skip)('an IPv6 host reaches it', async () => {
+  (hasAddress('::1') ? testOnUnix : test.skip)('an IPv6 host reaches it', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness('::1');
     await service.webhooks.create({ url: `http://[0:0::1]:${port}/hooks/[1-3]` });
@@ -125,7 +126,7 @@ describe('a URL with', () => {
   });
 });
 
-describe('a body', () => {
+describeOnUnix('a body', () => {
   test.each(['sh', 'bash'])('of what %s would expand goes out byte for byte', async (shell) => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
@@ -157,7 +158,7 @@ describe('a body', () => {
   });
 });
 
-test('the signature header is sent under the given name', async () => {
+testOnUnix('the signature header is sent under the given name', async () => {
   const service = await simulator({ retry: 'off', signatureHeader: 'X-Pay-Signature', debugHeaders: true });
   const { port, requests } = await witness();
   await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });

@@ -2,6 +2,7 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { testOnAllOf127 } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { basic, call, endpoint, raw, simulator } from './world.js';
 
@@ -448,7 +449,7 @@ describe('targets: refused again when the connection is made', () => {
     expect(received).toEqual([]);
   });
 
-  test('records the errors of all addresses if all fail', async () => {
+  testOnAllOf127('records the errors of all addresses if all fail', async () => {
     const service = await simulator({ retry: 'off' });
     const port = await refusingPort();
     resolveTo(['127.0.0.1', '127.0.0.2']);

@@ -12,10 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { startSimulator } from 'payment-webhooks/simulator';
 import { StateLock } from '../../src/simulator/state/state-lock.js';
+import { testOnLinux, testOnUnix } from '../setup/platform.js';
 import { afterwards, call, simulator, startError } from './world.js';
 
 function stateFile(): string {
@@ -59,7 +60,7 @@ describe('a state file in use', () => {
   test('is refused whatever path leads to it', async () => {
     const state = stateFile();
     await simulator({ state });
-    const roundabout = join(dirname(state), '..', dirname(state).split('/').at(-1) ?? '', 'state.json');
+    const roundabout = `${dirname(state)}/../${basename(dirname(state))}/state.json`;
     await expect(startSimulator({ port: 0, state: `${dirname(state)}/./state.json` })).rejects.toThrow(
       'in use',
     );
@@ -105,7 +106,7 @@ describe('a state file in use', () => {
     expect(readFileSync(join(`${state}.lock`, 'rubbish'), 'utf8')).toBe('{');
   });
 
-  test('is shown by the lock folder, which only its owner may read', async () => {
+  testOnUnix('is shown by the lock folder, which only its owner may read', async () => {
     const state = stateFile();
     await simulator({ state });
     const [name = ''] = readdirSync(`${state}.lock`);
@@ -128,14 +129,11 @@ describe('a stale lock', () => {
   });
 
   // Only Linux says when a process was started.
-  (process.platform === 'linux' ? test : test.skip)(
-    'of a process whose number another one has by now is taken over',
-    async () => {
-      const state = stateFile();
-      leaveLock(state, { pid: process.pid, host: hostname(), since, start: 'another boot 1' });
-      await simulator({ state });
-    },
-  );
+  testOnLinux('of a process whose number another one has by now is taken over', async () => {
+    const state = stateFile();
+    leaveLock(state, { pid: process.pid, host: hostname(), since, start: 'another boot 1' });
+    await simulator({ state });
+  });
 
   test('that was left half made is taken over', async () => {
     const state = stateFile();

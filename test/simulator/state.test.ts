@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { startSimulator } from 'payment-webhooks/simulator';
+import { testOnUnix } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { afterwards, basic, call, endpoint, simulator, startError } from './world.js';
 
@@ -208,7 +209,7 @@ describe('a file that cannot be used is left as it is', () => {
     expect((await startError({ state: folder })).message).toMatch(/is not a regular file/);
   });
 
-  test('a symbolic link, wherever it leads, with the path that it leads to', async () => {
+  testOnUnix('a symbolic link, wherever it leads, with the path that it leads to', async () => {
     const state = await whole();
     const content = readFileSync(state, 'utf8');
     const [link, dangling] = [join(dirname(state), 'link'), join(dirname(state), 'dangling')];
@@ -273,7 +274,7 @@ describe('a file that cannot be used is left as it is', () => {
 });
 
 describe('the file is written', () => {
-  test('readable for its owner only, whatever it was before', async () => {
+  testOnUnix('readable for its owner only, whatever it was before', async () => {
     const state = stateFile();
     writeFileSync(`${state}.tmp`, '');
     chmodSync(`${state}.tmp`, 0o666);
@@ -286,7 +287,7 @@ describe('the file is written', () => {
     await second.close();
   });
 
-  test('without touching files that are already there', async () => {
+  testOnUnix('without touching files that are already there', async () => {
     const state = stateFile();
     const victim = join(dirname(state), 'victim');
     writeFileSync(victim, 'untouched');

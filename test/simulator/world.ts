@@ -1,10 +1,13 @@
 // A simulator and endpoints for one test file: endpoints are plain node:http and share no code with the package.
+
 import { spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import http, { type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach } from '@jest/globals';
 import { type Simulator, type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
+import { onWindows } from '../setup/platform.js';
 
 export interface Received {
   method: string;
@@ -78,8 +81,9 @@ export async function endpoint(...answers: Answer[]) {
   return { url: `http://127.0.0.1:${port}/hooks`, port, received, server, close };
 }
 
-/** The signature as the `openssl` program makes it: a witness that shares nothing with this package. */
-export function opensslHmac(body: Buffer, key: string): string {
+/** The signature as the `openssl` program makes it: a witness that shares nothing with this package. Node's on Windows. */
+export function opensslHmac(body: string | Buffer, key: string): string {
+  if (onWindows) return createHmac('sha256', key).update(body).digest('hex');
   const { stdout, status, stderr } = spawnSync('openssl', ['dgst', '-sha256', '-hmac', key, '-r'], {
     input: body,
   });
