@@ -153,8 +153,8 @@ class DemoEndpoint {
 
 const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   darwin: ['open'],
-  // `start` takes its first quoted word for the title of a window.
-  win32: ['cmd', '/c', 'start', '""'],
+  // Not `cmd /c start`: Node would escape the quotes of the empty title that it needs.
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
 /** @param onFailure called when no program can open it */
