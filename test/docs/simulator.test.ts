@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { retryPauses } from '../../src/simulator/delivery/retry-schedule.js';
 import { readSources } from '../setup/sources.js';
 
 const ROOT = join(__dirname, '../..');
@@ -27,4 +28,17 @@ test('names the files that the simulator shares with the receiver', () => {
   const [, paragraph = ''] = /\nIt shares no station([\s\S]*?)\n\n/.exec(page) ?? [];
   const named = [...paragraph.matchAll(/`([\w-]+)(?:\.ts|\/)`/g)].map(([, name]) => name);
   expect(named.sort()).toEqual([...new Set(shared.map((path) => path.split('/')[0]))].sort());
+});
+
+const seconds = retryPauses('fast').map((ms) => ms / 1_000);
+const [inDocs, inHelp] = [seconds.map((pause) => `${pause} s`).join(', '), `fast (${seconds.join('s,')}s)`];
+
+test.each([
+  ['docs/simulator.md', `\`'fast'\`: ${inDocs} after each failure`],
+  ['docs/what-is-documented.md', `${inDocs} after the failure before`],
+  ['src/simulator/settings.ts', `@default 'fast': ${inDocs} */`],
+  // From there it comes into docs/cli.md.
+  ['src/cli/simulator-options.ts', `Delays before retries: ${inHelp},`],
+])('%s names the retry delays of the simulator', (file, text) => {
+  expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
 });
