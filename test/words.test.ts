@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ROOT } from './setup/shell.js';
 import { findWords, inTestNames, textFiles, wordsOf } from './setup/words.js';
 
-const PLACES = ['README.md', 'docs', 'examples', 'src', 'test'];
+const PLACES = ['.github', 'README.md', 'docs', 'examples', 'src', 'test'];
 
 /** Written from the source, where the words are found. */
 const GENERATED = ['docs/project/messages.md'];
