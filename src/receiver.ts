@@ -43,12 +43,12 @@ export interface Receiver<
   on<P extends Pattern<Events> & string>(
     pattern: P,
     handler: Handler<EventOf<Matching<P, Events>, Events>, Extra>,
-    options?: HandlerOptions,
+    options?: HandlerOptions<EventOf<Matching<P, Events>, Events>>,
   ): this;
   /** For authentic events that are not declared. Without one they are answered 200: `kept` as dead letters, else `ignored`. */
-  onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions): this;
+  onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions<UnknownEvent>): this;
   /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`, not 422 or `kept`. */
-  onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions): this;
+  onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions<EventError>): this;
   /** The journey of a delivery without a request: serverless functions, other frameworks. Never rejects. */
   receive(delivery: {
     readonly rawBody: Uint8Array | ArrayBuffer | string;

@@ -73,6 +73,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'construct-event',
     'dead-letters/',
     'delivery/process-event',
+    'delivery/run-handlers',
     'queues/',
     'receiver',
     'simulator/',
@@ -272,10 +273,16 @@ describe('the receiver', () => {
 
   test('is conducted through the stations in the order of their files', () => {
     const callsOf = (name: string) => sources.find(({ path }) => path === name)?.calls ?? [];
-    // The middle three stations are where a replay joins a delivery.
-    const calls = callsOf('receiver').flatMap((name) =>
-      name === 'processEvent' ? callsOf('delivery/process-event') : [name],
-    );
+    // The middle three stations are where a replay joins a delivery, and the last two of those where a job does.
+    const conductors = new Map([
+      ['processEvent', 'delivery/process-event'],
+      ['runHandlers', 'delivery/run-handlers'],
+    ]);
+    const follow = (name: string): string[] => {
+      const next = conductors.get(name);
+      return next ? callsOf(next).flatMap(follow) : [name];
+    };
+    const calls = callsOf('receiver').flatMap(follow);
     const functions = STATIONS.map((station) =>
       station.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
     );

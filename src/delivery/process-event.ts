@@ -3,10 +3,10 @@
 import type { Decoded } from '../events/envelope.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
-import { dedupeDelivery, type Ending } from '../receiver/dedupe-delivery.js';
-import { dispatchEvent } from '../receiver/dispatch-event.js';
+import type { Ending } from '../receiver/dedupe-delivery.js';
 import type { Deduped, Delivery } from './delivery.js';
 import { Rejection } from './rejection.js';
+import { runHandlers } from './run-handlers.js';
 import { andThen } from './thenable.js';
 
 /**
@@ -25,15 +25,11 @@ export function processEvent(
 function run(delivery: Delivery, decoded: Decoded | Rejection, c: Configuration): Deduped | Promise<Deduped> {
   if (decoded instanceof Rejection) return { result: decoded };
   delivery.decoded = decoded;
-  const { handlers, subject, outcome } = c.handlers.recipients(decoded);
-  const unworkable = handlers.length === 0 && delivery.letter ? endingOf(decoded) : undefined;
-  if (handlers.length === 0 && !unworkable) return { result: decoded.rejection ?? 'ignored' };
-  return dedupeDelivery(delivery, c, {
-    fingerprint: delivery.fingerprint,
-    outcome,
-    unworkable,
-    run: (attempt, onPending) => dispatchEvent(handlers, { delivery, attempt, subject, onPending }, c),
-  });
+  const recipients = c.handlers.recipients(decoded);
+  const orphaned = recipients.handlers.length === 0;
+  const unworkable = orphaned && delivery.letter ? endingOf(decoded) : undefined;
+  if (orphaned && !unworkable) return { result: decoded.rejection ?? 'ignored' };
+  return runHandlers({ delivery, recipients, fingerprint: delivery.fingerprint, unworkable }, c);
 }
 
 /** How an event without a handler ends once it is kept; undefined: it is not kept. */

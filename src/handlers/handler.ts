@@ -45,9 +45,16 @@ interface HandlerOf<Event, Extra extends object> {
   (event: Event, context: HandlerContext & Extra): unknown;
 }
 
-export interface HandlerOptions {
+export interface HandlerOptions<Subject = unknown> {
   /** Once a named handler has succeeded it is not run again on a retry of the same event. */
   readonly name?: string;
+  /**
+   * Handlers for which this returns the same text never run at the same time, in any process that shares the store. A
+   * delivery that would have to wait for longer than `timeout` is answered 503. The order of events stays that of
+   * their arrival: it is not restored. Needs a store.
+   * @example { serial: (event) => event.payload.transaction.order_id }
+   */
+  serial?(event: Subject): string;
 }
 
 /** `transaction.paid`, `transaction.*` or `*`. */

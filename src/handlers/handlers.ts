@@ -13,6 +13,8 @@ export interface Registration {
   /** What its success is remembered as across attempts; undefined for a handler that was given no name. */
   readonly rememberedAs: string | undefined;
   readonly run: (subject: never, context: never) => unknown;
+  /** Handlers with the same value never run at the same time. */
+  readonly serial: ((subject: never) => unknown) | undefined;
 }
 
 /** The handlers of one event, what they are given, and the outcome when all of them resolve. */
@@ -41,9 +43,12 @@ export class Handlers {
   readonly #declared: ReadonlyMap<string, Registration[]>;
   readonly #unknown: Registration[] = [];
   readonly #invalid: Registration[] = [];
+  readonly #withStore: boolean;
   #sealed = false;
 
-  constructor(eventNames: Iterable<string>) {
+  /** @param withStore whether there is a store to take turns by */
+  constructor(eventNames: Iterable<string>, withStore: boolean) {
+    this.#withStore = withStore;
     this.#declared = new Map([...eventNames].map((name) => [name, []]));
   }
 
@@ -122,29 +127,43 @@ export class Handlers {
         `${call} was given ${show(handler)}. Give a function (event, context) => ….`,
       );
     }
-    const name = nameOf(call, options);
+    const { name, serial } = optionsOf(call, options);
+    if (serial && !this.#withStore)
+      throw new ConfigurationError(`${call} has serial, which needs a store. Remove store: false.`);
     const run = handler as Registration['run'];
     const rememberedAs = name === undefined ? undefined : `${kind ?? ''}${name}`;
-    return { name: name ?? (handler.name || pattern), rememberedAs, run };
+    return { name: name ?? (handler.name || pattern), rememberedAs, run, serial };
   }
 }
 
+const OPTIONS: readonly string[] = ['name', 'serial'];
+
 /** Refuses a slip: without its name a handler would run again on every retry. */
-function nameOf(call: string, options: HandlerOptions = {}): string | undefined {
+function optionsOf(
+  call: string,
+  options: HandlerOptions = {},
+): Partial<Record<'name', string>> & Pick<HandlerOptions, 'serial'> {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigurationError(
       `${call} was given the options ${show(options)}. Give an object such as { name: 'receipt' }.`,
     );
   }
-  const unknown = Object.keys(options).find((option) => option !== 'name');
+  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
   if (unknown !== undefined) {
-    throw new ConfigurationError(`${call}: Unknown option "${unknown}".${didYouMean(unknown, ['name'])}`);
+    throw new ConfigurationError(`${call}: Unknown option "${unknown}".${didYouMean(unknown, OPTIONS)}`);
   }
-  const { name } = options;
-  if (name === undefined || (typeof name === 'string' && HANDLER_NAME.test(name))) return name;
-  throw new ConfigurationError(
-    `${call} has the name ${show(name)}. Give 1 to 64 printable ASCII characters.`,
-  );
+  const { name, serial } = options;
+  if (name !== undefined && (typeof name !== 'string' || !HANDLER_NAME.test(name))) {
+    throw new ConfigurationError(
+      `${call} has the name ${show(name)}. Give 1 to 64 printable ASCII characters.`,
+    );
+  }
+  if (serial !== undefined && typeof serial !== 'function') {
+    throw new ConfigurationError(
+      `${call} has serial ${show(serial)}. Give a function that returns text: (event) => event.payload.….`,
+    );
+  }
+  return options;
 }
 
 function refuseSameName(list: readonly Registration[], { name, rememberedAs }: Registration): void {

@@ -137,10 +137,10 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   refuseUnknown(options);
   const given = withDefaults(options);
   const events = declareEvents(options.events);
-  const handlers = new Handlers(events.keys());
+  const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
+  const handlers = new Handlers(events.keys(), store !== undefined);
   const byPattern = check.byName('handlers', options.handlers, 'functions by pattern');
   for (const [pattern, handler] of Object.entries(byPattern)) handlers.on(pattern, handler);
-  const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
   const logger = check.logger(given.logger);
   const observer = check.observer(given.observer);
   const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);

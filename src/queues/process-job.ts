@@ -4,11 +4,10 @@ import { Delivery, type Result } from '../delivery/delivery.js';
 import { DeliveryLog } from '../delivery/delivery-log.js';
 import { DigestFingerprint } from '../delivery/fingerprint.js';
 import { Rejection } from '../delivery/rejection.js';
+import { runHandlers } from '../delivery/run-handlers.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
-import { dedupeDelivery } from '../receiver/dedupe-delivery.js';
-import { dispatchEvent } from '../receiver/dispatch-event.js';
 import { unpack } from './queued-delivery.js';
 
 /** The part of a job that is used. */
@@ -66,16 +65,11 @@ export class JobProcessor {
     if (decoded.rejection) return decoded.rejection;
     // The receiver was told to queue this event, and another worker may declare it.
     if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
-    const { handlers, subject, outcome } = this.#c.handlers.recipients(decoded);
-    if (handlers.length === 0) return 'ignored';
-    delivery.deduped = await dedupeDelivery(delivery, this.#rulesOf(job), {
-      fingerprint: new DigestFingerprint(bytes),
-      outcome,
-      run: (claim, onPending) => {
-        const attempt = this.#c.store ? claim : { attempt: job.attemptsStarted, finished: [] };
-        return dispatchEvent(handlers, { delivery, attempt, subject, onPending }, this.#c);
-      },
-    });
+    const recipients = this.#c.handlers.recipients(decoded);
+    if (recipients.handlers.length === 0) return 'ignored';
+    const attempt = this.#c.store ? undefined : { attempt: job.attemptsStarted, finished: [] };
+    const task = { delivery, recipients, fingerprint: new DigestFingerprint(bytes), attempt };
+    delivery.deduped = await runHandlers(task, this.#rulesOf(job));
     return delivery.deduped.result;
   }
 

@@ -90,7 +90,7 @@ function resolve(byPattern: object, options: ProcessorOptions<EventSchemas, obje
   const given = check.byName('The second argument of processor()', options, 'options');
   refuseUnknownOptions(given, ['events', 'store', 'namespace', 'lease', 'timeout', 'logger']);
   const events = declareEvents(given.events);
-  const handlers = new Handlers(events.keys());
+  const handlers = new Handlers(events.keys(), Boolean(given.store));
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');

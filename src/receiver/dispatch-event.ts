@@ -2,6 +2,7 @@
 import type { Delivery, Dispatched } from '../delivery/delivery.js';
 import { describeHandlerError } from '../delivery/describe-error.js';
 import { Rejection } from '../delivery/rejection.js';
+import type { Serials } from '../delivery/serial.js';
 import { isThenable } from '../delivery/thenable.js';
 import { WebhookError } from '../errors.js';
 import { type Attempt, HandlerRun } from '../handlers/handler-context.js';
@@ -18,6 +19,8 @@ export interface Dispatch {
   readonly subject: unknown;
   /** Called when they do not settle at once. */
   readonly onPending: () => void;
+  /** The serial values of those that have one. */
+  readonly serials?: Serials | undefined;
 }
 
 type Rules = Pick<Configuration, 'observer' | 'timeout' | 'reports'>;
@@ -36,8 +39,22 @@ export function dispatchEvent(
   rules: Rules,
 ): Dispatched | Promise<Dispatched> {
   const round = new Round(handlers, dispatch, rules);
-  for (const call of round.reports) call.begin();
+  for (const call of dispatch.serials ? firstOfEach(round.reports, dispatch.serials) : round.reports)
+    call.begin();
   return round.running === 0 ? round : settledInTime(round);
+}
+
+/** Those that have to wait for nobody. Each of the others begins when the one before it with its value has settled. */
+function firstOfEach(calls: readonly Call[], serials: Serials): Call[] {
+  const latest = new Map<string, Call>();
+  return calls.filter((call) => {
+    const value = call.serialValue(serials);
+    if (value === undefined) return true;
+    const before = latest.get(value);
+    latest.set(value, call);
+    if (before) call.beginAfter(before);
+    return before === undefined;
+  });
 }
 
 function settledInTime(round: Round): Promise<Dispatched> {
@@ -98,12 +115,21 @@ class Call implements HandlerReport {
   readonly #round: Round;
   readonly #run: HandlerRun;
   #startedAt = 0;
+  #next: Call | undefined;
 
   constructor(handler: Registration, round: Round) {
     this.name = handler.name;
     this.#handler = handler;
     this.#round = round;
     this.#run = new HandlerRun(round.dispatch.delivery);
+  }
+
+  serialValue(serials: Serials): string | undefined {
+    return serials.get(this.#handler);
+  }
+
+  beginAfter(other: Call): void {
+    other.#next = this;
   }
 
   begin(): void {
@@ -150,6 +176,7 @@ class Call implements HandlerReport {
     this.status = status;
     if (this.#startedAt > 0) this.durationMs = performance.now() - this.#startedAt;
     round.running -= 1;
+    this.#next?.begin();
     if (round.running === 0) round.whenSettled?.();
   }
 }

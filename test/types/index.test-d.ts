@@ -213,6 +213,10 @@ receiver({
 });
 receiver({ privateKey: ['pri_a', 'pri_b'] as const });
 receiver({ privateKey: ({ headers }) => [`pri_${headers.host}`] });
+receiver().on('transaction.paid', () => {}, { serial: (event) => event.payload.transaction.order_id });
+receiver().onUnknown(() => {}, { name: 'archive', serial: (event) => event.id });
+// @ts-expect-error a serial value is text
+receiver().on('transaction.paid', () => {}, { serial: (event) => event.sandbox });
 receiver({ privateKey: async () => 'pri_x' });
 receiver({
   privateKey: cachedKeys(async () => ['pri_x'], { ttl: '5m', refreshOnMismatch: 10_000, staleIfError: '1h' }),

@@ -1,0 +1,381 @@
+// Handlers with the same serial value: in turns, in one process and in several, and what becomes of a delivery that waits.
+import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  ConfigurationError,
+  memoryDeadLetters,
+  memoryStore,
+  type ReceiverOptions,
+  receiver,
+  type TransactionPaid,
+} from 'payment-webhooks';
+import { Pool } from 'pg';
+import { createClient } from 'redis';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { postgresStore } from '../../src/stores/postgres.js';
+import { redisStore } from '../../src/stores/redis.js';
+import type { IdempotencyStore } from '../../src/stores/store.js';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { faultyStore, rejects } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
+
+type Paid = TransactionPaid;
+const paid = (order: string) => fixtures.transactionPaid({ payload: { transaction: { order_id: order } } });
+const serial = (event: TransactionPaid) => event.payload.transaction.order_id;
+
+/** A receiver whose handler is serial, and a way to deliver to it. */
+function start(options: ReceiverOptions<{}, object>, work: (order: string, context: object) => unknown) {
+  const log = captureLog();
+  const hooks = receiver({ privateKey: KEY, logger: log.logger, ...options });
+  hooks.on('transaction.paid', (event, context) => work(serial(event), context), { serial });
+  const deliver = async (event: Paid) => {
+    const { body, headers } = delivery(event);
+    const answer = await hooks.receive({ rawBody: body, headers });
+    return { status: answer.status, headers: answer.headers, ...JSON.parse(answer.body) };
+  };
+  return { hooks, deliver, log };
+}
+
+/** Handlers that say when two with one value run at once. */
+function watched() {
+  const running = new Map<string, number>();
+  const seen = { overlaps: 0, handled: 0, most: 0 };
+  const work = async (order: string) => {
+    const before = running.get(order) ?? 0;
+    if (before > 0) seen.overlaps += 1;
+    running.set(order, before + 1);
+    seen.most = Math.max(
+      seen.most,
+      [...running.values()].reduce((sum, n) => sum + n, 0),
+    );
+    await pause(Math.random() * 4);
+    running.set(order, (running.get(order) ?? 0) - 1);
+    seen.handled += 1;
+  };
+  return { seen, work };
+}
+
+const schema = `serial_${randomBytes(6).toString('hex')}`;
+const table = `${schema}.webhook_event`;
+const postgresUrl = process.env.TEST_POSTGRES_URL ?? '';
+const redisUrl = process.env.TEST_REDIS_URL ?? '';
+const prefix = `test:${randomBytes(6).toString('hex')}:`;
+
+/** Each call is a store as another process would have it: nothing is shared but the server. */
+const shared: [string, string, () => Promise<IdempotencyStore<object>>, () => Promise<void>][] = [
+  ...storesOf('Redis', redisUrl, async (onEnd) => {
+    const client = createClient({ url: redisUrl });
+    await client.connect();
+    onEnd(() => client.close());
+    return redisStore({ sendCommand: (...args) => client.sendCommand(args), prefix });
+  }),
+  ...storesOf('Postgres', postgresUrl, async (onEnd) => {
+    const pool = new Pool({ connectionString: postgresUrl, max: 8 });
+    onEnd(() => pool.end());
+    return postgresStore({ pool, table });
+  }),
+  ...storesOf('Postgres, transactional', postgresUrl, async (onEnd) => {
+    const pool = new Pool({ connectionString: postgresUrl, max: 8 });
+    onEnd(() => pool.end());
+    return postgresStore({ pool, table, transactional: true });
+  }),
+];
+
+function storesOf(
+  name: string,
+  url: string,
+  open: (onEnd: (end: () => Promise<unknown>) => void) => Promise<IdempotencyStore<object>>,
+): [[string, string, () => Promise<IdempotencyStore<object>>, () => Promise<void>]] {
+  const ends: (() => Promise<unknown>)[] = [];
+  return [
+    [
+      name,
+      url,
+      () => open((end) => ends.push(end)),
+      async () => {
+        await Promise.all(ends.splice(0).map((end) => end()));
+      },
+    ],
+  ];
+}
+
+const admin = new Pool({ connectionString: postgresUrl });
+beforeAll(async () => {
+  if (!postgresUrl) return;
+  await admin.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.counter (name text PRIMARY KEY, n int)`);
+  await postgresStore({ pool: admin, table }).migrate();
+});
+afterAll(async () => {
+  if (postgresUrl) await admin.query(`DROP SCHEMA ${schema} CASCADE`);
+  await admin.end();
+});
+
+describe('with one value, handlers never run at the same time', () => {
+  test('in one process, where they run in the order of arrival', async () => {
+    const handled: string[] = [];
+    const hooks = receiver({ privateKey: KEY, logger: false });
+    const { seen, work } = watched();
+    const run = async (event: Paid) => {
+      handled.push(serial(event));
+      await work('same');
+    };
+    hooks.on('transaction.paid', run, { serial: () => 'same' });
+    const orders = Array.from({ length: 40 }, (_, n) => `o${n}`);
+    const answers = await Promise.all(
+      orders.map((order) => {
+        const { body, headers } = delivery(paid(order));
+        return hooks.receive({ rawBody: body, headers });
+      }),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(seen).toMatchObject({ overlaps: 0, handled: 40 });
+    expect(handled).toEqual(orders);
+  });
+
+  test('whichever receiver of one store they belong to', async () => {
+    const { seen, work } = watched();
+    const store = memoryStore();
+    const receivers = [start({ store }, work), start({ store }, work)];
+    const deliveries = Array.from({ length: 40 }, (_, n) => receivers[n % 2]?.deliver(paid(`o${n % 4}`)));
+    expect(new Set((await Promise.all(deliveries)).map((answer) => answer?.status))).toEqual(new Set([200]));
+    expect(seen).toMatchObject({ overlaps: 0, handled: 40 });
+    expect(seen.most).toBeGreaterThan(1);
+  });
+
+  describe.each(shared)('through %s', (_, url, open, close) => {
+    const maybe = url ? test : test.skip;
+    afterAll(close);
+
+    maybe(
+      'in any process',
+      async () => {
+        const { seen, work } = watched();
+        const receivers = (await Promise.all([open(), open(), open()])).map((store) =>
+          start({ store }, work),
+        );
+        const deliveries = Array.from({ length: 60 }, (_, n) => receivers[n % 3]?.deliver(paid(`o${n % 5}`)));
+        const answers = await Promise.all(deliveries);
+        expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200]));
+        expect(seen).toMatchObject({ overlaps: 0, handled: 60 });
+        expect(seen.most).toBeGreaterThan(1);
+      },
+      60_000,
+    );
+  });
+
+  (postgresUrl ? test : test.skip)(
+    'and each sees what the transaction before it has written',
+    async () => {
+      const [, , open, close] = shared[2] ?? (shared[0] as never);
+      await admin.query(`INSERT INTO ${schema}.counter VALUES ('c', 0)`);
+      const count = async (_: string, context: object) => {
+        const { transaction } = context as { transaction: Pool };
+        const { rows } = await transaction.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
+        await pause(2);
+        await transaction.query(`UPDATE ${schema}.counter SET n = $1 WHERE name = 'c'`, [rows[0].n + 1]);
+      };
+      const receivers = (await Promise.all([open(), open()])).map((store) => start({ store }, count));
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => receivers[n % 2]?.deliver(paid('same'))),
+      );
+      expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200]));
+      const { rows } = await admin.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
+      expect(rows).toEqual([{ n: 20 }]);
+      await close();
+    },
+    60_000,
+  );
+
+  test('two of one event take turns, in the order of registration', async () => {
+    const steps: string[] = [];
+    const hooks = receiver({ privateKey: KEY, logger: false });
+    for (const name of ['first', 'second']) {
+      hooks.on(
+        'transaction.paid',
+        async () => {
+          steps.push(`${name} begins`);
+          await pause(5);
+          steps.push(`${name} ends`);
+        },
+        { name, serial },
+      );
+    }
+    const other = gate();
+    hooks.on('transaction.paid', () => other.open(), { serial: () => 'other' });
+    const { body, headers } = delivery(paid('o'));
+    const answer = await hooks.receive({ rawBody: body, headers });
+    await other.opened;
+    expect([answer.status, steps]).toEqual([
+      200,
+      ['first begins', 'first ends', 'second begins', 'second ends'],
+    ]);
+  });
+});
+
+describe('a delivery that waits', () => {
+  test('for longer than timeout is answered 503, runs no handler, and its retry is processed', async () => {
+    const holding = gate();
+    let handled = 0;
+    const options = { store: memoryStore(), timeout: 100 };
+    const holder = start({ ...options, timeout: 5_000 }, () => holding.opened);
+    const { deliver, log } = start(options, () => {
+      handled += 1;
+    });
+    const first = holder.deliver(paid('o'));
+    await until(() => holder.hooks.inFlight === 1);
+    const late = paid('o');
+    expect(await deliver(late)).toMatchObject({
+      status: 503,
+      code: 'IN_PROGRESS',
+      headers: { 'Retry-After': '1' },
+    });
+    expect(handled).toBe(0);
+    expect(log.lines).toMatchObject([{ hint: expect.stringContaining('same serial value') }]);
+    holding.open();
+    expect(await first).toMatchObject({ status: 200 });
+    expect(await deliver(late)).toMatchObject({ status: 200, outcome: 'processed' });
+    expect(handled).toBe(1);
+  });
+
+  test('for too long is kept as a dead letter, which its retry removes', async () => {
+    const holding = gate();
+    const store = memoryStore();
+    const holder = start({ store, timeout: 5_000 }, () => holding.opened);
+    const { hooks, deliver } = start({ store, timeout: 50, deadLetters: memoryDeadLetters() }, () => {});
+    const first = holder.deliver(paid('o'));
+    await until(() => holder.hooks.inFlight === 1);
+    const late = paid('o');
+    expect(await deliver(late)).toMatchObject({ status: 503 });
+    expect(await lettersOf(hooks as never)).toMatchObject([
+      { reason: 'failed', code: 'IN_PROGRESS', eventId: late.id },
+    ]);
+    holding.open();
+    await first;
+    expect(await deliver(late)).toMatchObject({ status: 200 });
+    expect(await lettersOf(hooks as never)).toEqual([]);
+  });
+
+  test('gets its turn when the handler before it fails', async () => {
+    const orders: string[] = [];
+    const { deliver } = start({}, async (order) => {
+      orders.push(order);
+      await pause(2);
+      if (orders.length === 1) throw new Error('no');
+    });
+    const answers = await Promise.all([deliver(paid('o')), deliver(paid('o'))]);
+    expect(answers.map(({ status }) => status)).toEqual([500, 200]);
+  });
+
+  test('waits for a handler that goes on after its answer', async () => {
+    const holding = gate();
+    const steps: string[] = [];
+    const { deliver } = start({ timeout: 100 }, async () => {
+      steps.push('begins');
+      if (steps.length > 1) return;
+      await holding.opened;
+      steps.push('ends');
+    });
+    expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'HANDLER_TIMEOUT' });
+    expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'IN_PROGRESS' });
+    holding.open();
+    await until(() => steps.includes('ends'));
+    expect(await deliver(paid('o'))).toMatchObject({ status: 200 });
+    expect(steps).toEqual(['begins', 'ends', 'begins']);
+  });
+
+  test('does not get a turn that lasts longer than its lease', async () => {
+    const holding = gate();
+    const store = memoryStore();
+    const holder = start({ store, lease: 1_000 }, () => holding.opened);
+    let handled = 0;
+    // A store of another process, as far as turns go: only the claim is shared.
+    const other = start({ store: { claim: (...given) => store.claim(...given) }, timeout: 2_000 }, () => {
+      handled += 1;
+    });
+    const first = holder.deliver(paid('o'));
+    await until(() => holder.hooks.inFlight === 1);
+    expect(await other.deliver(paid('o'))).toMatchObject({ status: 503, code: 'IN_PROGRESS' });
+    expect(handled).toBe(0);
+    holding.open();
+    expect(await first).toMatchObject({ status: 200 });
+  });
+
+  test('has what is left of timeout for its handlers', async () => {
+    const [holding, hanging] = [gate(), gate()];
+    const store = memoryStore();
+    const holder = start({ store }, () => holding.opened);
+    const { hooks, deliver, log } = start({ store, timeout: 1_000 }, () => hanging.opened);
+    const first = holder.deliver(paid('o'));
+    await until(() => holder.hooks.inFlight === 1);
+    const late = deliver(paid('o'));
+    await pause(500);
+    holding.open();
+    await first;
+    expect(await late).toMatchObject({ status: 503, code: 'HANDLER_TIMEOUT' });
+    const [, left] = /after (\d+) ms/.exec(String(log.lines[0]?.hint)) ?? [];
+    expect(Number(left)).toBeLessThan(550);
+    hanging.open();
+    await hooks.close();
+  });
+});
+
+test('the same event again is a duplicate', async () => {
+  const { deliver } = start({}, () => {});
+  const event = paid('o');
+  expect(await deliver(event)).toMatchObject({ outcome: 'processed' });
+  expect(await deliver(event)).toMatchObject({ outcome: 'duplicate' });
+});
+
+test('a store that is down: 503, and no handler runs', async () => {
+  let handled = 0;
+  const store = faultyStore({ claim: rejects });
+  const { deliver } = start({ store }, () => {
+    handled += 1;
+  });
+  expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
+  expect(handled).toBe(0);
+});
+
+test.each<[string, () => unknown]>([
+  [
+    'throws',
+    () => {
+      throw new Error('secret-1');
+    },
+  ],
+  ['returns nothing', () => undefined],
+  ['returns empty text', () => ''],
+  ['returns a promise', async () => 'secret-1'],
+])('a serial function that %s: 500, and the event is kept', async (_, broken) => {
+  const log = captureLog();
+  let handled = 0;
+  const hooks = receiver({ privateKey: KEY, logger: log.logger, deadLetters: memoryDeadLetters() });
+  hooks.on(
+    'transaction.paid',
+    () => {
+      handled += 1;
+    },
+    { serial: broken as never },
+  );
+  const { body, headers } = delivery(paid('o'));
+  expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 500 });
+  expect(handled).toBe(0);
+  expect(await lettersOf(hooks)).toMatchObject([{ reason: 'failed', code: 'HANDLER_FAILED' }]);
+  expect(log.lines).toEqual(
+    expect.arrayContaining([expect.objectContaining({ msg: 'the serial function of a handler failed' })]),
+  );
+});
+
+test.each<[ReceiverOptions, object, RegExp]>([
+  [{ store: false }, { serial }, /has serial, which needs a store\. Remove store: false\./],
+  [{}, { serial: 'order_id' }, /has serial "order_id"\. Give a function/],
+  [{}, { seriall: serial }, /Unknown option "seriall"\. Did you mean "serial"\?/],
+])('on() refuses it with %p and %p', (options, given, message) => {
+  const hooks = receiver({ privateKey: KEY, logger: false, ...options });
+  const on = () => hooks.on('transaction.paid', () => {}, given as never);
+  expect(on).toThrow(ConfigurationError);
+  expect(on).toThrow(message);
+});
