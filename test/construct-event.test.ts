@@ -108,11 +108,11 @@ describe('constructEvent', () => {
   );
 
   test('throws EventError with issues for what is no event, or does not fit', () => {
-    const unfit = { ...event, payload: { ...event.payload, token: null } };
+    const unfit = { ...event, payload: { ...event.payload, transaction: null } };
     for (const [content, path] of [
       ['[]', ''],
       [{ ...event, id: '' }, 'id'],
-      [unfit, 'payload.token'],
+      [unfit, 'payload.transaction'],
     ] as const) {
       const error = thrownBy(() => constructEvent(given(content)));
       expect(error).toBeInstanceOf(EventError);

@@ -11,8 +11,9 @@ export interface LedgerLine {
 export function lineOf(event: Event): LedgerLine {
   switch (event.event_name) {
     case 'transaction.paid': {
-      const { order_id, amount, currency } = event.payload.transaction;
-      return { orderId: order_id, change: `+${amount} ${currency}`, note: event.payload.payment_method.name };
+      const { transaction, payment_method } = event.payload;
+      const { order_id, amount, currency } = transaction;
+      return { orderId: order_id, change: `+${amount} ${currency}`, note: payment_method?.name ?? '' };
     }
     case 'transaction.failed':
       return { orderId: event.payload.transaction.order_id, change: '0', note: 'payment failed' };

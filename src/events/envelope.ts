@@ -46,25 +46,32 @@ export function isEventName(text: string): boolean {
  */
 export const identifier = z.string().regex(PRINTABLE, 'expected 1 to 255 printable ASCII characters');
 
-const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** What {@link identifier} says. */
+export function isIdentifier(value: unknown): value is string {
+  return typeof value === 'string' && PRINTABLE.test(value);
+}
+
+/** An object of JSON that is no list. */
+export function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 export const envelope = z.looseObject({
   id: identifier,
   event_name: z.string().refine(isEventName, 'expected <resource>.<action> in printable ASCII'),
   sandbox: z.boolean(),
-  payload: z.custom<object>(isObject, 'expected object'),
+  payload: z.custom<object>(isMap, 'expected object'),
 });
 
 /** What {@link envelope} says, which copies the event to say it: zod is asked only what is wrong with one. */
 export function isEnvelope(value: unknown): value is Envelope {
-  if (!isObject(value)) return false;
-  const { id, event_name: name, sandbox, payload } = value as Partial<Record<keyof Envelope, unknown>>;
+  if (!isMap(value)) return false;
+  const { id, event_name: name, sandbox, payload } = value;
   return (
-    typeof id === 'string' &&
-    PRINTABLE.test(id) &&
+    isIdentifier(id) &&
     typeof name === 'string' &&
     isEventName(name) &&
     typeof sandbox === 'boolean' &&
-    isObject(payload)
+    isMap(payload)
   );
 }

@@ -3,6 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { ConfigurationError } from '../errors.js';
 import { byName, show } from '../options/option-checks.js';
 import { isEventName } from './envelope.js';
+import { fitsTransactionPaid } from './fits-transaction-paid.js';
 import { type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
 
 /** Payload types of the events that the service documents, by name. */
@@ -10,9 +11,28 @@ export interface BuiltInPayloads {
   'transaction.paid': TransactionPaidPayload;
 }
 
-const BUILT_IN: Readonly<Record<keyof BuiltInPayloads, StandardSchemaV1>> = {
-  'transaction.paid': transactionPaidPayload,
+/** As the receiver asks it: nearly every payload fits as it is, and only of the others zod is asked. */
+const transactionPaid: StandardSchemaV1 = {
+  '~standard': {
+    version: 1,
+    vendor: 'payment-webhooks',
+    validate: (payload) =>
+      fitsTransactionPaid(payload)
+        ? { value: payload }
+        : transactionPaidPayload['~standard'].validate(payload),
+  },
 };
+
+const BUILT_IN: Readonly<Record<keyof BuiltInPayloads, StandardSchemaV1>> = {
+  'transaction.paid': transactionPaid,
+};
+
+const OWN: ReadonlySet<StandardSchemaV1> = new Set([...Object.values(BUILT_IN), transactionPaidPayload]);
+
+/** Whether a schema is one of this package, whose messages quote nothing of the event. */
+export function isOwnSchema(schema: StandardSchemaV1): boolean {
+  return OWN.has(schema);
+}
 
 /** Names of the events that the service documents. */
 export const builtInEventNames = Object.keys(BUILT_IN) as (keyof BuiltInPayloads)[];

@@ -1,24 +1,25 @@
 // The events of the `transaction` resource (spec: Members of payload).
 import { z } from 'zod';
-import { identifier } from './envelope.js';
+import { identifier, isMap } from './envelope.js';
 
 /** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** We assume that this is the payer; the documentation does not say it. Every field except `id` may be null. */
+/** We assume that this is the payer; the documentation does not say it. */
 export interface Customer {
   /** UUID-like. */
-  id: string;
-  city: string | null;
-  name: string | null;
-  email: string | null;
-  phone: string | null;
-  state: string | null;
-  address: string | null;
-  zip_code: string | null;
-  country_code: string | null;
+  id?: string | null | undefined;
+  city?: string | null | undefined;
+  name?: string | null | undefined;
+  email?: string | null | undefined;
+  phone?: string | null | undefined;
+  state?: string | null | undefined;
+  address?: string | null | undefined;
+  zip_code?: string | null | undefined;
+  country_code?: string | null | undefined;
 }
 
+/** What a merchant acts on is always there. */
 export interface Transaction {
   /** UUID-like. */
   id: string;
@@ -31,86 +32,100 @@ export interface Transaction {
   /** The identifier that you gave the order. */
   order_id: string;
   /** ISO 8601 in UTC with microseconds and a trailing `Z`. `Date` keeps only its milliseconds. */
-  created_at: string;
-  base_amount: string | null;
-  base_currency: string | null;
+  created_at?: string | null | undefined;
+  base_amount?: string | null | undefined;
+  base_currency?: string | null | undefined;
 }
 
 export interface Card {
   /** UUID-like. */
-  id: string;
+  id?: string | null | undefined;
   /** Card network, upper case. */
-  brand: string;
+  brand?: string | null | undefined;
   /** Hexadecimal text that identifies the card. */
-  fingerprint: string;
+  fingerprint?: string | null | undefined;
   /** The last four digits of the card number. */
-  last_digits: string;
+  last_digits?: string | null | undefined;
   /** Two letters. */
-  country_code: string;
+  country_code?: string | null | undefined;
   /** Whether 3-D Secure authentication was used. */
-  is_3d_secure: boolean;
+  is_3d_secure?: boolean | null | undefined;
 }
 
 export interface PaymentMethod {
-  id: number;
-  name: string;
-  card: Card;
+  id?: number | null | undefined;
+  name?: string | null | undefined;
+  card?: Card | null | undefined;
 }
 
-/** Payload of `transaction.paid`. Fields the service adds later are kept, though not typed. */
+/**
+ * Payload of `transaction.paid`. Only what a merchant acts on is always there: `id`, `order_id`, `status`, `amount` and
+ * `currency` of the transaction. Everything else may be null or absent, so that a payment is not lost for it. Fields the
+ * service adds later are kept, though not typed.
+ */
 export interface TransactionPaidPayload {
-  token: { id: string };
-  customer: Customer;
+  token?: { id?: string | null | undefined } | null | undefined;
+  customer?: Customer | null | undefined;
   /** Entries attached to the transaction. The keys are open, and customers may have written the values. */
-  metadata: { [key: string]: Json };
+  metadata?: { [key: string]: Json } | null | undefined;
   transaction: Transaction;
-  payment_method: PaymentMethod;
+  payment_method?: PaymentMethod | null | undefined;
 }
 
 const integer = z.number().refine(Number.isInteger, 'expected integer');
-const textOrNull = z.string().nullable();
+const text = z.string().nullish();
+
+/** PHP writes an empty map as `[]`, because its arrays are lists and maps alike. */
+const listToMap = (value: unknown) => (Array.isArray(value) && value.length === 0 ? {} : value);
 
 // An open map that JSON.parse made: its values are JSON already. Walking it would cost 575 µs at 256 KB.
-const openMap = z.custom<{ [key: string]: Json }>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  'expected object',
-);
+const openMap = z.custom<{ [key: string]: Json }>(isMap, 'expected object');
 
-/** Schema of the payload of `transaction.paid`: strict about documented types, lenient about the rest. */
+const customer = z.looseObject({
+  id: identifier.nullish(),
+  city: text,
+  name: text,
+  email: text,
+  phone: text,
+  state: text,
+  address: text,
+  zip_code: text,
+  country_code: text,
+});
+
+const card = z.looseObject({
+  id: identifier.nullish(),
+  brand: text,
+  fingerprint: text,
+  last_digits: text,
+  country_code: text,
+  is_3d_secure: z.boolean().nullish(),
+});
+
+const paymentMethod = z.looseObject({
+  id: integer.nullish(),
+  name: text,
+  card: z.preprocess(listToMap, card.nullish()),
+});
+
+/**
+ * Schema of the payload of `transaction.paid`. It requires what a merchant acts on, checks documented types where there is a
+ * value, and keeps what it does not know. An empty list where a map is documented becomes an empty map; nothing else is
+ * changed.
+ */
 export const transactionPaidPayload = z.looseObject({
-  token: z.looseObject({ id: identifier }),
-  customer: z.looseObject({
-    id: identifier,
-    city: textOrNull,
-    name: textOrNull,
-    email: textOrNull,
-    phone: textOrNull,
-    state: textOrNull,
-    address: textOrNull,
-    zip_code: textOrNull,
-    country_code: textOrNull,
-  }),
-  metadata: openMap,
+  token: z.preprocess(listToMap, z.looseObject({ id: identifier.nullish() }).nullish()),
+  customer: z.preprocess(listToMap, customer.nullish()),
+  metadata: z.preprocess(listToMap, openMap.nullish()),
   transaction: z.looseObject({
     id: identifier,
     amount: z.string(),
     status: integer,
     currency: z.string(),
     order_id: z.string(),
-    created_at: z.string(),
-    base_amount: textOrNull,
-    base_currency: textOrNull,
+    created_at: text,
+    base_amount: text,
+    base_currency: text,
   }),
-  payment_method: z.looseObject({
-    id: integer,
-    name: z.string(),
-    card: z.looseObject({
-      id: identifier,
-      brand: z.string(),
-      fingerprint: z.string(),
-      last_digits: z.string(),
-      country_code: z.string(),
-      is_3d_secure: z.boolean(),
-    }),
-  }),
+  payment_method: z.preprocess(listToMap, paymentMethod.nullish()),
 });

@@ -5,9 +5,8 @@ import { parse, safeParse } from 'secure-json-parse';
 import { withDeadline } from '../delivery/deadline.js';
 import { Rejection } from '../delivery/rejection.js';
 import { type Decoded, type Envelope, envelope, isEnvelope } from '../events/envelope.js';
-import { markUnknown } from '../events/event.js';
+import { isOwnSchema, markUnknown } from '../events/event.js';
 import { toIssues } from '../events/issues.js';
-import { transactionPaidPayload } from '../events/transaction.js';
 import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
 
@@ -90,7 +89,7 @@ function fitPayload(
       return undefined;
     }
     return new Rejection('EVENT_INVALID', {
-      issues: toIssues(result.issues, ['payload'], schema === transactionPaidPayload),
+      issues: toIssues(result.issues, ['payload'], isOwnSchema(schema)),
     });
   };
   try {

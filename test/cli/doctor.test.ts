@@ -73,7 +73,7 @@ describe('an app with receiver()', () => {
     const seen: unknown[] = [];
     const handlers: ReceiverOptions['handlers'] = {
       'transaction.paid': ({ sandbox, payload }) => {
-        seen.push([sandbox, payload.transaction.order_id, payload.metadata.type]);
+        seen.push([sandbox, payload.transaction.order_id, payload.metadata?.type]);
       },
     };
     const { code, failed, end, lines } = await examine(mounted(hooks({ handlers })));

@@ -1,7 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { EventError, HandlerError, memoryStore, StoreError, WebhookError } from 'payment-webhooks';
+import {
+  EventError,
+  HandlerError,
+  memoryStore,
+  StoreError,
+  type TransactionPaid,
+  WebhookError,
+} from 'payment-webhooks';
 import { enqueue, processor, type QueuedDelivery } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
@@ -137,8 +144,10 @@ withRedis('a job that fails', () => {
   test('names the handler, the kind of error and its place, and never its message', async () => {
     const trial = startTrial();
     const id = await queueUp(trial, paid({ payload: { customer: { name: 'Secret Customer' } } }));
-    const handle = async (event: { payload: { customer: { name: string | null } } }) => {
-      throw Object.assign(new RangeError(`card of ${event.payload.customer.name}`), { code: 'ECONNREFUSED' });
+    const handle = async (event: TransactionPaid) => {
+      throw Object.assign(new RangeError(`card of ${event.payload.customer?.name}`), {
+        code: 'ECONNREFUSED',
+      });
     };
     const log = captureLog();
     trial.work(processor({ 'transaction.paid': handle, '*': async () => {} }, { logger: log.logger }));

@@ -144,7 +144,7 @@ describe.each(frameworks)('JSON that is no event, on %s', (framework) => {
 
 describe.each(frameworks)('a declared event whose payload does not fit, on %s', (framework) => {
   test.each<[string, (payload: Payload) => void, string]>([
-    ['a part missing', (p) => delete p.token, 'payload.token'],
+    ['text for a part', (p) => Object.assign(p, { token: 'tok-1' }), 'payload.token'],
     ['null where a part is due', (p) => Object.assign(p, { transaction: null }), 'payload.transaction'],
     [
       'a number for an amount',
@@ -163,7 +163,8 @@ describe.each(frameworks)('a declared event whose payload does not fit, on %s', 
       (p) => Object.assign(p.transaction, { currency: null }),
       'payload.transaction.currency',
     ],
-    ['a customer without id', (p) => Object.assign(p.customer, { id: null }), 'payload.customer.id'],
+    ['a number for a name', (p) => Object.assign(p.customer, { name: 7 }), 'payload.customer.name'],
+    ['a customer with an empty id', (p) => Object.assign(p.customer, { id: '' }), 'payload.customer.id'],
     ['a list for metadata', (p) => Object.assign(p, { metadata: ['a'] }), 'payload.metadata'],
     [
       'a card as text',
@@ -192,10 +193,11 @@ describe.each(frameworks)('a declared event whose payload does not fit, on %s', 
     const letters: string[] = [];
     endpoint.hooks.onInvalid((error, { rawBody }) => {
       if (letters.push(rawBody.toString()) === 1) throw new Error('the dead-letter table is locked');
-      expect(error).toMatchObject({ name: 'EventError', issues: [{ path: 'payload.token' }] });
+      expect(error).toMatchObject({ name: 'EventError', issues: [{ path: 'payload.transaction.id' }] });
     });
     const event = fixtures.transactionPaid();
-    const sent = delivery({ ...event, payload: { ...event.payload, token: undefined } });
+    const transaction = { ...event.payload.transaction, id: undefined };
+    const sent = delivery({ ...event, payload: { ...event.payload, transaction } });
     expect(await endpoint.post(sent)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });

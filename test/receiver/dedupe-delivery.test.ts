@@ -158,7 +158,7 @@ describe('an event that is delivered again', () => {
     const endpoint = await startEndpoint({
       handlers: {
         '*': (event) => {
-          seen.push(event.payload.metadata.type);
+          seen.push(event.payload.metadata?.type);
           if (seen.length === 1) throw new Error('down');
         },
       },

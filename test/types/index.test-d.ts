@@ -68,10 +68,32 @@ same<EventOf<'payout.sent', Events>['payload'], { amount: number }>(true);
 same<TransactionPaid['event_name'], 'transaction.paid'>(true);
 same<TransactionPaid['payload']['transaction']['status'], number>(true);
 same<TransactionPaid['payload']['transaction']['amount'], string>(true);
-same<TransactionPaid['payload']['transaction']['base_amount'], string | null>(true);
-same<TransactionPaid['payload']['customer']['id'], string>(true);
-same<TransactionPaid['payload']['customer']['email'], string | null>(true);
-same<TransactionPaid['payload']['payment_method']['card']['is_3d_secure'], boolean>(true);
+same<TransactionPaid['payload']['transaction']['order_id'], string>(true);
+same<TransactionPaid['payload']['transaction']['currency'], string>(true);
+same<TransactionPaid['payload']['transaction']['id'], string>(true);
+
+// Everything else may be null or absent, and is checked before it is used.
+
+same<TransactionPaid['payload']['transaction']['base_amount'], string | null | undefined>(true);
+same<TransactionPaid['payload']['transaction']['created_at'], string | null | undefined>(true);
+same<NonNullable<TransactionPaid['payload']['customer']>['id'], string | null | undefined>(true);
+same<NonNullable<TransactionPaid['payload']['customer']>['email'], string | null | undefined>(true);
+export function optionalParts({ token, customer, metadata, payment_method }: TransactionPaid['payload']) {
+  const secure = payment_method?.card?.is_3d_secure;
+  same<typeof secure, boolean | null | undefined>(true);
+  // @ts-expect-error: the customer may be null or absent
+  customer.name;
+  // @ts-expect-error: as may the metadata
+  metadata.type;
+  // @ts-expect-error: and the card of a payment method
+  payment_method?.card.brand;
+  return [token?.id, customer?.name, metadata?.type, payment_method?.name];
+}
+// An object with no more than what is required is a payload.
+export const least: TransactionPaid['payload'] = {
+  transaction: { id: 't', order_id: 'o', status: 1, amount: '1.00', currency: 'EUR' },
+};
+export const most: TransactionPaid['payload'] = { ...least, customer: undefined, metadata: null };
 
 // @ts-expect-error: a name that is not declared
 export type Undeclared = EventOf<'refund.succeeded'>;
@@ -341,6 +363,7 @@ verifySignature({ id: '1' }, 'x', 'pri_x');
 // @ts-expect-error: the key is missing
 constructEvent({ rawBody: '', signature: '' });
 same<z.infer<typeof transactionPaidPayload>['transaction']['order_id'], string>(true);
+export const inferred: TransactionPaid['payload'] = {} as z.infer<typeof transactionPaidPayload>;
 
 // Errors: told apart by class or by code.
 

@@ -27,8 +27,9 @@ fixtures.transactionPaid({ payload: { customer: { email: null } } });
 fixtures.transactionPaid({ payload: { transaction: { amount: 149.9 } } });
 // @ts-expect-error: no such field
 fixtures.transactionPaid({ payload: { transaction: { orderId: 'order-7' } } });
-// @ts-expect-error: the id may not be null
-fixtures.transactionPaid({ payload: { customer: { id: null } } });
+fixtures.transactionPaid({ payload: { customer: null, payment_method: { card: null } } });
+// @ts-expect-error: what a merchant acts on may not be null
+fixtures.transactionPaid({ payload: { transaction: { id: null } } });
 
 const refund = fixtures.event('refund.succeeded', { refund: { id: 'refund-1' } });
 export const name: 'refund.succeeded' = refund.event_name;

@@ -31,17 +31,18 @@ const hooks = receiver({
   handlers: {
     'transaction.paid': ship,
     'refund.succeeded': (event) => console.log(event.payload.refund.id.length),
-    'transaction.*': (event) => console.log(event.payload.customer.name?.length),
+    'transaction.*': (event) => console.log(event.payload.customer?.name?.length),
   },
 });
 hooks.on('*', (event) => {
   if (event.event_name === 'refund.succeeded') console.log(event.payload.refund.id);
-  else console.log(event.payload.payment_method.card.last_digits);
+  else console.log(event.payload.payment_method?.card?.last_digits);
 });
 // @ts-expect-error: nobody declared an event of this name
 hooks.on('refund.failed', () => {});
-// @ts-expect-error: the name of a customer may be null
-hooks.on('transaction.paid', (event) => event.payload.customer.name.length);
+// @ts-expect-error: the customer may be null or absent
+hooks.on('transaction.paid', (event) => event.payload.customer.name);
+hooks.on('transaction.paid', (event) => event.payload.transaction.order_id.length);
 hooks.onUnknown((event) => console.log(event.payload.anything));
 
 express().post('/hooks', hooks);
