@@ -1,7 +1,7 @@
 // What telemetry is told about a delivery, and how it is kept from changing anything.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DeadLetterReason } from './dead-letters/dead-letter-store.js';
-import type { ErrorCode } from './errors.js';
+import type { ErrorCode, Issue } from './errors.js';
 
 /** What became of a delivery that was answered 200. `kept`: as a dead letter, because no handler could run. */
 export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
@@ -29,6 +29,8 @@ export interface DeliveryRecord {
   readonly keyIndex?: number;
   /** The event had been completed before, with other bytes. */
   readonly conflict?: boolean;
+  /** Where the event does not fit: paths and what was expected there, never a value. */
+  readonly issues?: readonly Issue[];
   /** Why the event is kept as a dead letter. */
   readonly deadLetter?: DeadLetterReason;
   /** Length of the body. */

@@ -47,7 +47,7 @@ export interface Receiver<
   ): this;
   /** For authentic events that are not declared. Without one they are answered 200: `kept` as dead letters, else `ignored`. */
   onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions<UnknownEvent>): this;
-  /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`, not 422 or `kept`. */
+  /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`. Never called with `drift: 'handle'`. */
   onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions<EventError>): this;
   /** The journey of a delivery without a request: serverless functions, other frameworks. Never rejects. */
   receive(delivery: {

@@ -60,7 +60,10 @@ export class LetterReplayer {
     const decoded = await decodeEvent(delivery.rawBody, ALREADY_CHECKED, this.#c);
     if (decoded instanceof Rejection) return ended('unreadable');
     const { handlers } = this.#c.handlers.recipients(decoded);
-    return { end: handlers.length > 0 ? 'processed' : UNHANDLED[decoded.status], issues: issuesOf(decoded) };
+    return {
+      end: handlers.length > 0 ? 'processed' : UNHANDLED[decoded.status],
+      issues: decoded.issues ?? [],
+    };
   }
 
   async #run(delivery: Delivery, { letter, headers, rawBody }: Found): Promise<ReplayedLetter> {
@@ -77,7 +80,7 @@ export class LetterReplayer {
       : deduped.result;
     if (result === 'duplicate' && !conflict) await own.removeNow();
     this.#log.replayed(delivery, result);
-    return { end: endOf(delivery, result), issues: delivery.decoded ? issuesOf(delivery.decoded) : [] };
+    return { end: endOf(delivery, result), issues: delivery.issues ?? [] };
   }
 
   /** For the comparison with a run of the same bytes, which may have been signed with another key since. */
@@ -125,8 +128,4 @@ function endOf({ decoded, deduped }: Delivery, result: Result): ReplayEnd {
 
 function ended(end: ReplayEnd): ReplayedLetter {
   return { end, issues: [] };
-}
-
-function issuesOf({ rejection }: Decoded): readonly Issue[] {
-  return rejection?.issues ?? [];
 }

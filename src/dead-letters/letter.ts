@@ -1,6 +1,7 @@
 // What is kept of one delivery while its event is not processed, and when it is deleted.
 import { digestOf } from '../delivery/fingerprint.js';
 import type { Rejection } from '../delivery/rejection.js';
+import type { Issue } from '../errors.js';
 import type { Envelope } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';
@@ -22,6 +23,7 @@ import { keptHeaders } from './kept-headers.js';
 interface Delivered {
   readonly log: Logger;
   readonly event: Envelope | undefined;
+  readonly issues: readonly Issue[] | undefined;
   readonly rawBody: Buffer;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly keyIndex: number | undefined;
@@ -72,7 +74,8 @@ export class Letter {
 
   /** @returns a failure when the event is not in the store, so that only its sender has it */
   async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
-    const change = { reason, code: rejection?.code, issues: rejection?.issues ?? [] };
+    const issues = rejection?.issues ?? this.#delivered.issues ?? [];
+    const change = { reason, code: rejection?.code, issues };
     const before = this.#replayed?.attempts;
     const attempts = before === undefined ? undefined : Math.max(before + 1, attempt);
     if (this.#id === undefined) return this.#keepNew(change, attempt);

@@ -109,10 +109,11 @@ export class DeliveryLog {
   }
 }
 
-/** A payload that does not fit is an error, whether it was refused or kept. */
-function levelOf({ decoded }: Delivery, result: Result): LogLevel {
+/** A payload that does not fit is an error where it was refused or kept, and a warning where handlers have processed it. */
+function levelOf({ decoded, issues }: Delivery, result: Result): LogLevel {
   if (result instanceof Rejection) return LEVELS[result.code];
-  return result === 'kept' && decoded?.rejection ? LEVELS[decoded.rejection.code] : 'info';
+  if (result === 'kept' && decoded?.rejection) return LEVELS[decoded.rejection.code];
+  return result === 'processed' && issues ? 'warn' : 'info';
 }
 
 /** For what is easily overlooked: a 200 for an event that no handler has seen. */
@@ -153,8 +154,7 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
   line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
   const hint = result instanceof Rejection ? result.hint : result === 'ignored' && whyIgnored(delivery);
   if (hint) line.hint = hint;
-  const issues =
-    result instanceof Rejection ? result.issues : result === 'kept' && delivery.decoded?.rejection?.issues;
+  const issues = delivery.issuesFor(result);
   if (issues) line.issues = issues;
   return line;
 }

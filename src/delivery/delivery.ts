@@ -1,7 +1,7 @@
 // One delivery on its way through the stations: what is known of it so far. Only the conductor writes on it.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Letter } from '../dead-letters/letter.js';
-import { type ErrorCode, WebhookError } from '../errors.js';
+import { type ErrorCode, type Issue, WebhookError } from '../errors.js';
 import type { Decoded, Envelope } from '../events/envelope.js';
 import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
@@ -68,6 +68,16 @@ export class Delivery {
     return this.decoded?.event;
   }
 
+  /** Where the payload does not fit the schema of its event. */
+  get issues(): readonly Issue[] | undefined {
+    return this.decoded?.issues;
+  }
+
+  /** Where the body is no event, or its payload does not fit. */
+  issuesFor(result: Result): readonly Issue[] | undefined {
+    return (result instanceof Rejection ? result.issues : undefined) ?? this.issues;
+  }
+
   /** Bound to the event's id and name. Made when first asked for: most handlers never log. */
   get log(): Logger {
     this.#log ??= childLogger(this.logger, this.event ? namesOf(this.event) : {});
@@ -101,6 +111,7 @@ export class Delivery {
   record(result: Result, status: number, declared: ReadonlyMap<string, unknown>): DeliveryRecord {
     const { event, keyIndex, deduped } = this;
     const storeMs = deduped?.store?.ms;
+    const issues = this.issuesFor(result);
     const attempt = deduped?.attempt ?? this.attempt;
     return {
       status,
@@ -114,6 +125,7 @@ export class Delivery {
       ...(attempt !== undefined && { attempt }),
       ...(keyIndex !== undefined && { keyIndex }),
       ...(deduped?.conflict && { conflict: true }),
+      ...(issues && { issues }),
       ...(this.letter?.reason && { deadLetter: this.letter.reason }),
       ...(storeMs !== undefined && { storeMs }),
       bytes: this.rawBody.length,

@@ -1,6 +1,7 @@
 // What every event carries, whatever its name (spec: Webhook event object).
 import { z } from 'zod';
 import type { Rejection } from '../delivery/rejection.js';
+import type { Issue } from '../errors.js';
 
 /** The fields around every payload. */
 export interface Envelope {
@@ -17,7 +18,7 @@ export interface Envelope {
 }
 
 /**
- * - `declared`: validated, and one of the union.
+ * - `declared`: one of the union; validated, unless it has `issues`.
  * - `unknown`: authentic, with a name that is not declared.
  * - `invalid`: a declared name, with a payload that does not fit.
  * - `undecided`: a declared name, whose schema threw or took too long.
@@ -30,6 +31,8 @@ export interface Decoded {
   readonly keysDropped: boolean;
   /** With `invalid` and `undecided`. */
   readonly rejection?: Rejection;
+  /** Where the payload does not fit: with `invalid`, and with `declared` where handlers get it as it came. */
+  readonly issues?: readonly Issue[];
 }
 
 const PRINTABLE = /^[!-~]{1,255}$/;

@@ -11,10 +11,12 @@ export function toIssues(
   prefix: readonly string[],
   ours: boolean,
 ): readonly Issue[] {
-  return issues.slice(0, MOST_ISSUES).map((issue) => ({
+  const told = issues.slice(0, MOST_ISSUES).map((issue) => ({
     path: [...prefix, ...(issue.path ?? []).map(segment)].join('.'),
     message: ours ? issue.message : expectation(issue),
   }));
+  // Several handlers and the log may be given the same list.
+  return Object.freeze(told);
 }
 
 /** Keys of an open map may be a customer's words, so only what looks like a field name is shown. */

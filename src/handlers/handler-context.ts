@@ -1,6 +1,7 @@
 // What a handler is given beside the event.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Delivery } from '../delivery/delivery.js';
+import type { Issue } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { Claim } from '../stores/store.js';
 import type { HandlerContext } from './handler.js';
@@ -71,6 +72,8 @@ class DeliveryContext implements HandlerContext {
   readonly headers: IncomingHttpHeaders;
   readonly attempt: number;
   readonly keyIndex: number;
+  /** Only on the context of an event that does not fit: all others do without the property. */
+  declare readonly issues?: readonly Issue[] | undefined;
 
   constructor(run: HandlerRun, delivery: Delivery, { attempt, context }: Attempt) {
     // First: a store adds to what handlers are given, and replaces nothing of it.
@@ -80,6 +83,8 @@ class DeliveryContext implements HandlerContext {
     this.headers = delivery.headers;
     this.attempt = attempt;
     this.keyIndex = delivery.keyIndex ?? 0;
+    const { issues } = delivery;
+    if (issues || (context && 'issues' in this)) this.issues = issues;
     Object.defineProperty(this, RUN, { value: run });
     Object.defineProperty(this, 'signal', DeliveryContext.#signal);
     Object.defineProperty(this, 'log', DeliveryContext.#log);

@@ -1,5 +1,6 @@
 // What a handler is: a function of an event, and the patterns by which events are chosen for it.
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Issue } from '../errors.js';
 import type { EventName, EventOf, EventSchemas } from '../events/event.js';
 import type { Logger } from '../logger.js';
 
@@ -22,6 +23,12 @@ export interface HandlerContext {
   readonly attempt: number;
   /** Which of the configured keys signed the delivery, counted from 0. */
   readonly keyIndex: number;
+  /**
+   * Where the payload does not fit its schema: then the event is as it came, and its type promises more than it has.
+   * Undefined where it fits; an event that does not fit reaches its handlers with `drift: 'handle'` only.
+   * @example if (issues) await orders.markForReview(event.id, issues);
+   */
+  readonly issues?: readonly Issue[] | undefined;
 }
 
 /**

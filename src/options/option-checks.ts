@@ -11,6 +11,9 @@ import { LONGEST_TIMER, parseDuration } from './duration.js';
 /** What happens to events by their `sandbox` flag. */
 export type SandboxPolicy = 'accept' | 'ignore' | 'only';
 
+/** What happens to a declared event whose payload does not fit. */
+export type DriftPolicy = 'keep' | 'handle';
+
 export function milliseconds(option: string, value: unknown, least: number): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= least && ms <= LONGEST_TIMER) return ms;
@@ -54,6 +57,11 @@ export function headerName(value: unknown): string {
 export function sandboxPolicy(value: unknown): SandboxPolicy {
   if (value === 'accept' || value === 'ignore' || value === 'only') return value;
   throw new ConfigurationError(`sandbox is ${show(value)}. Give "accept", "ignore" or "only".`);
+}
+
+export function driftPolicy(value: unknown): DriftPolicy {
+  if (value === 'keep' || value === 'handle') return value;
+  throw new ConfigurationError(`drift is ${show(value)}. Give "keep" or "handle".`);
 }
 
 export function namespace(value: unknown): string {

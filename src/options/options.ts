@@ -43,6 +43,11 @@ export interface ReceiverOptions<
    * are ignored: a staging server). @default 'accept'
    */
   readonly sandbox?: check.SandboxPolicy | undefined;
+  /**
+   * Declared events whose payload does not fit: `'keep'` (kept as a dead letter; without dead letters refused with 422), or
+   * `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
+   */
+  readonly drift?: check.DriftPolicy | undefined;
   /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
   readonly store?: IdempotencyStore<Extra> | false | undefined;
   /**
@@ -84,6 +89,7 @@ export const DEFAULTS = {
   events: undefined,
   handlers: undefined,
   sandbox: 'accept',
+  drift: 'keep',
   store: undefined,
   deadLetters: undefined,
   journal: false,
@@ -107,6 +113,7 @@ export interface Configuration {
   readonly events: EventRegistry;
   readonly handlers: Handlers;
   readonly sandbox: check.SandboxPolicy;
+  readonly drift: check.DriftPolicy;
   readonly store: IdempotencyStore<object> | undefined;
   /** Never without a store. */
   readonly deadLetters: DeadLetterStore | undefined;
@@ -150,6 +157,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
     events,
     handlers,
     sandbox: check.sandboxPolicy(given.sandbox),
+    drift: check.driftPolicy(given.drift),
     store,
     ...check.deadLetters(given, store),
     namespace: check.namespace(given.namespace),

@@ -23,6 +23,11 @@ export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extend
   readonly store?: IdempotencyStore<Extra> | false | undefined;
   /** Separates workers of one queue that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
   readonly namespace?: string | undefined;
+  /**
+   * Jobs whose payload does not fit the schemas of the worker: `'keep'` (the job fails without a retry, and BullMQ keeps it), or
+   * `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
+   */
+  readonly drift?: check.DriftPolicy | undefined;
   /** How long a claim outlives a crashed worker: milliseconds, or text like `'30s'`. @default 30_000 */
   readonly lease?: number | string | undefined;
   /**
@@ -88,7 +93,7 @@ function delayMs({ retryAfterMs }: Rejection): number {
 
 function resolve(byPattern: object, options: ProcessorOptions<EventSchemas, object>): JobConfiguration {
   const given = check.byName('The second argument of processor()', options, 'options');
-  refuseUnknownOptions(given, ['events', 'store', 'namespace', 'lease', 'timeout', 'logger']);
+  refuseUnknownOptions(given, ['events', 'store', 'drift', 'namespace', 'lease', 'timeout', 'logger']);
   const events = declareEvents(given.events);
   const handlers = new Handlers(events.keys(), Boolean(given.store));
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
@@ -96,6 +101,7 @@ function resolve(byPattern: object, options: ProcessorOptions<EventSchemas, obje
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.on(pattern, handler);
   const { lease = DEFAULTS.lease, timeout = TIMEOUT_MS, namespace = DEFAULTS.namespace, store } = given;
+  const drift = check.driftPolicy(given.drift ?? DEFAULTS.drift);
   const logger = check.logger(given.logger);
   const timeoutMs = check.milliseconds('timeout', timeout, 0) || LONGEST_TIMER;
   // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
@@ -104,6 +110,7 @@ function resolve(byPattern: object, options: ProcessorOptions<EventSchemas, obje
     events,
     handlers,
     sandbox: 'accept' as const,
+    drift,
     store: store === false ? undefined : check.store(store),
     namespace: check.namespace(namespace),
     lease: check.milliseconds('lease', lease, 1),

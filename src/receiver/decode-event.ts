@@ -10,7 +10,8 @@ import { toIssues } from '../events/issues.js';
 import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
 
-type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> & Partial<Pick<Configuration, 'storeTimeout'>>;
+type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
+  Partial<Pick<Configuration, 'drift' | 'storeTimeout'>>;
 
 const RETRY_AFTER_MS = 5_000;
 /** A text without these has no key that could replace a prototype, however it is escaped, and no byte-order mark. */
@@ -43,8 +44,8 @@ export function decodeEvent(
   if (!schema) return { status: 'unknown', event: markUnknown(event), keysDropped };
   const fitted = fitPayload(event, schema, rules.storeTimeout);
   return fitted instanceof Promise
-    ? fitted.then((fit) => conclude(fit, event, keysDropped))
-    : conclude(fitted, event, keysDropped);
+    ? fitted.then((fit) => conclude(fit, document, rules))
+    : conclude(fitted, document, rules);
 }
 
 interface Document {
@@ -110,10 +111,14 @@ function fitPayload(
   }
 }
 
-function conclude(fit: Fit, event: Envelope, keysDropped: boolean): Decoded {
+function conclude(fit: Fit, { json, keysDropped }: Document, { drift }: DecodeRules): Decoded {
+  const event = json as Envelope;
   if (!fit) return { status: 'declared', event, keysDropped };
-  const status = fit.code === 'EVENT_INVALID' ? 'invalid' : 'undecided';
-  return { status, event, keysDropped, rejection: fit };
+  const { issues } = fit;
+  if (!issues) return { status: 'undecided', event, keysDropped, rejection: fit };
+  return drift === 'handle'
+    ? { status: 'declared', event, keysDropped, issues }
+    : { status: 'invalid', event, keysDropped, issues, rejection: fit };
 }
 
 function schemaFailed(cause: unknown): Rejection {

@@ -1,0 +1,286 @@
+// With `drift: 'handle'` the handlers of an event run also when its payload does not fit, and are told where.
+import { describe, expect, test } from '@jest/globals';
+import {
+  constructEvent,
+  type EventSchemas,
+  type HandlerContext,
+  memoryDeadLetters,
+  memoryStore,
+  type ReceiverOptions,
+  type TransactionPaid,
+} from 'payment-webhooks';
+import * as v from 'valibot';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+
+const processed = { status: 200, body: { received: true, outcome: 'processed' } };
+const AMOUNT = [{ path: 'payload.transaction.amount', message: expect.stringContaining('expected string') }];
+
+/** The amount is a number, which no merchant may round. */
+function drifted() {
+  const event = fixtures.transactionPaid();
+  Object.assign(event.payload.transaction, { amount: 149.9 });
+  return event;
+}
+
+const refundOf = (payload: object) => fixtures.event('refund.succeeded', payload);
+
+function start<const Events extends EventSchemas = {}>(options: ReceiverOptions<Events> = {}) {
+  return startEndpoint<Events>({ drift: 'handle', ...options }, { framework: 'node:http' });
+}
+
+describe('an event that does not fit', () => {
+  test('reaches every handler that its name has, and onInvalid is not called', async () => {
+    const calls: unknown[] = [];
+    const endpoint = await start({ handlers: {} });
+    const note = (name: string) => (event: unknown, context: HandlerContext) =>
+      void calls.push([name, event, context.issues]);
+    endpoint.hooks
+      .on('transaction.paid', note('name'))
+      .on('transaction.*', note('resource'))
+      .on('*', note('all'))
+      .onInvalid(note('invalid'));
+    const event = drifted();
+    expect(await endpoint.post(delivery(event))).toMatchObject(processed);
+    expect(calls).toEqual([
+      ['name', event, AMOUNT],
+      ['resource', event, AMOUNT],
+      ['all', event, AMOUNT],
+    ]);
+  });
+
+  test('gives its handlers issues that none of them can change for another', async () => {
+    const seen: unknown[] = [];
+    const endpoint = await start({ handlers: {} });
+    endpoint.hooks
+      .on('*', (_event, { issues }) => void (issues as unknown[] | undefined)?.pop(), { name: 'careless' })
+      .on('*', (_event, { issues }) => void seen.push(issues), { name: 'careful' });
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject({ status: 500 });
+    expect(seen).toEqual([AMOUNT]);
+  });
+
+  test('is in a copy of the context too', async () => {
+    const copies: HandlerContext[] = [];
+    const endpoint = await start({
+      handlers: { '*': (_event, context) => void copies.push({ ...context }) },
+    });
+    await endpoint.post(delivery(drifted()));
+    await endpoint.post(delivery());
+    expect(copies.map(({ issues }) => issues)).toEqual([AMOUNT, undefined]);
+    expect(copies[1]).not.toHaveProperty('issues');
+  });
+
+  test.each([
+    ['no transaction', {}, ['payload.transaction']],
+    ['no id of the transaction', { transaction: { id: undefined } }, ['payload.transaction.id']],
+    [
+      'null for all that a merchant acts on',
+      { transaction: { id: null, order_id: null, status: null, amount: null, currency: null } },
+      ['id', 'amount', 'status', 'currency', 'order_id'].map((name) => `payload.transaction.${name}`),
+    ],
+  ])('is handled even with %s', async (_, payload, paths) => {
+    const whole = fixtures.transactionPaid();
+    const transaction =
+      'transaction' in payload ? { ...whole.payload.transaction, ...payload.transaction } : undefined;
+    const event = { ...whole, payload: { ...whole.payload, transaction } };
+    const seen: unknown[] = [];
+    const endpoint = await start({
+      handlers: { '*': (_event, { issues }) => void seen.push(issues?.map(({ path }) => path)) },
+    });
+    expect(await endpoint.post(delivery(event))).toMatchObject(processed);
+    expect(seen).toEqual([paths]);
+  });
+
+  test('comes as it came: no transformation or default of its schema is applied', async () => {
+    const schema = z.object({
+      amount: z.string().transform(Number),
+      at: z.coerce.date(),
+      note: z.string().default('-'),
+    });
+    const seen: unknown[] = [];
+    const endpoint = await start({
+      events: { 'refund.succeeded': schema },
+      handlers: { '*': (event, { issues }) => void seen.push([event.payload, issues]) },
+    });
+    const payload = { amount: '7.50', at: 'no date', extra: [] };
+    expect(await endpoint.post(delivery(refundOf(payload)))).toMatchObject(processed);
+    expect(seen).toEqual([[payload, [{ path: 'payload.at', message: expect.any(String) }]]]);
+  });
+
+  test('is handled as well where its schema validates asynchronously', async () => {
+    const schema = v.pipeAsync(
+      v.looseObject({ refund: v.string() }),
+      v.checkAsync(async () => true),
+    );
+    const seen: unknown[] = [];
+    const endpoint = await start({
+      events: { 'refund.succeeded': schema },
+      handlers: { '*': (_event, { issues }) => void seen.push(issues) },
+    });
+    expect(await endpoint.post(delivery(refundOf({ refund: 7 })))).toMatchObject(processed);
+    expect(seen).toEqual([[{ path: 'payload.refund', message: 'expected string' }]]);
+  });
+
+  test('is a duplicate once it is processed', async () => {
+    const endpoint = await start();
+    const sent = delivery(drifted());
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    expect(endpoint.handled).toHaveLength(1);
+  });
+
+  test('and that no handler wants is ignored, like one that fits', async () => {
+    const deadLetters = faultyDeadLetters();
+    const endpoint = await start({ deadLetters, handlers: {} });
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject({
+      status: 200,
+      body: { outcome: 'ignored' },
+    });
+    expect(deadLetters.calls).toEqual([]);
+  });
+});
+
+describe('a handler that fails because of it', () => {
+  const failing: ReceiverOptions = {
+    handlers: {
+      'transaction.paid': ({ payload }) => payload.transaction.amount.trim(),
+    },
+  };
+
+  test('is answered 500 without the issues, and the log and the record have them', async () => {
+    const endpoint = await start(failing);
+    const { status, body } = await endpoint.post(delivery(drifted()));
+    expect({ status, body }).toEqual({
+      status: 500,
+      body: { code: 'HANDLER_FAILED', message: expect.any(String) },
+    });
+    expect(endpoint.records).toMatchObject([{ code: 'HANDLER_FAILED', issues: AMOUNT }]);
+    expect(endpoint.log.lines.at(-1)).toMatchObject({ level: 50, code: 'HANDLER_FAILED', issues: AMOUNT });
+  });
+
+  test('is as one whose serial function fails: the event is kept, and answered 500', async () => {
+    const endpoint = await start({ deadLetters: memoryDeadLetters(), handlers: {} });
+    const serial = ({ payload }: TransactionPaid) => payload.transaction.order_id.trim();
+    endpoint.hooks.on('transaction.paid', () => {}, { serial });
+    const event = fixtures.transactionPaid();
+    Object.assign(event.payload.transaction, { order_id: 7 });
+    expect(await endpoint.post(delivery(event))).toMatchObject({ status: 500 });
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'failed', issues: [{ path: 'payload.transaction.order_id' }] },
+    ]);
+  });
+
+  test('leaves a letter that says where the payload does not fit', async () => {
+    const endpoint = await start({ ...failing, deadLetters: memoryDeadLetters() });
+    expect(await endpoint.post(delivery(drifted()))).toMatchObject({ status: 500 });
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([
+      { reason: 'failed', code: 'HANDLER_FAILED', issues: AMOUNT },
+    ]);
+  });
+});
+
+describe('what is no drift is answered as ever', () => {
+  test('an event that fits has no issues', async () => {
+    const endpoint = await start();
+    expect(await endpoint.post()).toMatchObject(processed);
+    expect(endpoint.records[0]).not.toHaveProperty('issues');
+    expect(endpoint.log.lines).toMatchObject([{ level: 30 }]);
+  });
+
+  test('a body that is no event', async () => {
+    const endpoint = await start();
+    expect(await endpoint.post(delivery({ id: 'e-1' }))).toMatchObject({ status: 422 });
+    expect(endpoint.records).toMatchObject([{ code: 'EVENT_INVALID', issues: expect.any(Array) }]);
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('an event that nobody declared', async () => {
+    const endpoint = await start({ deadLetters: memoryDeadLetters() });
+    expect(await endpoint.post(delivery(refundOf({})))).toMatchObject({ body: { outcome: 'kept' } });
+  });
+
+  test('a schema that throws', async () => {
+    const schema = z.object({}).refine(() => {
+      throw new Error('of the schema');
+    });
+    const endpoint = await start({ events: { 'refund.succeeded': schema } });
+    expect(await endpoint.post(delivery(refundOf({})))).toMatchObject({ status: 500 });
+    expect(endpoint.handled).toEqual([]);
+  });
+
+  test('constructEvent() has no such option, and throws', () => {
+    const { body, headers } = delivery(drifted());
+    const signature = headers['x-service-signature'];
+    expect(() => constructEvent({ rawBody: body, signature, privateKey: KEY })).toThrow(
+      expect.objectContaining({ code: 'EVENT_INVALID', issues: AMOUNT }),
+    );
+  });
+});
+
+describe('a letter that was kept because it did not fit', () => {
+  test.each([
+    ['stays under the same schema', {}, { stillInvalid: 1, processed: 0 }, 1],
+    [
+      "is handled by a replay with drift: 'handle'",
+      { drift: 'handle' },
+      { stillInvalid: 0, processed: 1 },
+      0,
+    ],
+  ] as const)('%s', async (_, today, counts, left) => {
+    const common = { deadLetters: memoryDeadLetters(), store: memoryStore() };
+    const yesterday = await start({ ...common, drift: 'keep' });
+    const event = drifted();
+    const sent = delivery(event);
+    expect(await yesterday.post(sent)).toMatchObject({ status: 200, body: { outcome: 'kept' } });
+
+    const seen: unknown[] = [];
+    const { hooks, log, post } = await start({
+      ...common,
+      drift: 'keep',
+      ...today,
+      handlers: {
+        '*': (event, { issues, rawBody, attempt }) => void seen.push([event, issues, rawBody, attempt]),
+      },
+    });
+    const dry = await hooks.deadLetters?.replay({ dryRun: true });
+    expect(dry).toMatchObject({ ...counts, events: [{ issues: [{ path: AMOUNT[0]?.path, count: 1 }] }] });
+    expect(seen).toEqual([]);
+    const report = await hooks.deadLetters?.replay();
+    expect(report).toMatchObject(counts);
+    expect(seen).toEqual(counts.processed === 1 ? [[event, AMOUNT, sent.body, 2]] : []);
+    expect(await lettersOf(hooks)).toHaveLength(left);
+    expect(log.lines.at(-1)).toMatchObject({ msg: 'replay', issues: AMOUNT });
+    const again = counts.processed === 1 ? 'duplicate' : 'kept';
+    expect(await post(sent)).toMatchObject({ status: 200, body: { outcome: again } });
+  });
+});
+
+test('what a store adds to the context under the same name replaces no issues', async () => {
+  const store = {
+    claim: () => ({
+      status: 'claimed' as const,
+      claim: {
+        attempt: 1,
+        finished: [],
+        context: { issues: 'of the store', transaction: 'tx' },
+        renew: () => true,
+        complete: () => true,
+        release: () => true,
+      },
+    }),
+  };
+  const seen: unknown[] = [];
+  const endpoint = await start({
+    store,
+    handlers: {
+      '*': (_event, context) =>
+        void seen.push(context.issues, (context as { transaction?: unknown }).transaction),
+    },
+  } as ReceiverOptions);
+  await endpoint.post();
+  await endpoint.post(delivery(drifted()));
+  expect(seen).toEqual([undefined, 'tx', AMOUNT, 'tx']);
+});
