@@ -44,8 +44,8 @@ export interface ReceiverOptions<
    */
   readonly sandbox?: check.SandboxPolicy | undefined;
   /**
-   * Declared events whose payload does not fit: `'keep'` (kept as a dead letter; without dead letters refused with 422), or
-   * `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
+   * Declared events whose payload does not fit: `'keep'` (`onInvalid` takes it, else it is kept as a dead letter or refused
+   * with 422), or `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
    */
   readonly drift?: check.DriftPolicy | undefined;
   /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */

@@ -101,7 +101,7 @@ function resolve(byPattern: object, options: ProcessorOptions<EventSchemas, obje
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.on(pattern, handler);
   const { lease = DEFAULTS.lease, timeout = TIMEOUT_MS, namespace = DEFAULTS.namespace, store } = given;
-  const drift = check.driftPolicy(given.drift ?? DEFAULTS.drift);
+  const { drift = DEFAULTS.drift } = given;
   const logger = check.logger(given.logger);
   const timeoutMs = check.milliseconds('timeout', timeout, 0) || LONGEST_TIMER;
   // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
@@ -110,7 +110,7 @@ function resolve(byPattern: object, options: ProcessorOptions<EventSchemas, obje
     events,
     handlers,
     sandbox: 'accept' as const,
-    drift,
+    drift: check.driftPolicy(drift),
     store: store === false ? undefined : check.store(store),
     namespace: check.namespace(namespace),
     lease: check.milliseconds('lease', lease, 1),

@@ -30,6 +30,7 @@ describe('an option that is left out', () => {
   const expected = {
     signatureHeader: 'x-service-signature',
     sandbox: 'accept',
+    drift: 'keep',
     namespace: 'default',
     lease: 30_000,
     limit: 262_144,
@@ -87,6 +88,7 @@ describe('an option that is left out', () => {
 describe('options as a whole', () => {
   test.each([
     ['limits', 'limit'],
+    ['drfit', 'drift'],
     ['Handlers', 'handlers'],
     ['signatureheader', 'signatureHeader'],
     ['private_key', 'privateKey'],
@@ -227,6 +229,11 @@ describe('a value that an option cannot take', () => {
 
   test.each(['deny', 'Accept', '', true, false, null])('sandbox: %p is refused', (sandbox) => {
     expect(refusal({ privateKey: KEY, sandbox }).message).toContain('Give "accept", "ignore" or "only"');
+  });
+
+  test.each(['handel', 'Handle', 'kept', '', true, false, null])('drift: %p is refused', (drift) => {
+    const given = typeof drift === 'string' ? `"${drift}"` : drift;
+    expect(refusal({ privateKey: KEY, drift }).message).toBe(`drift is ${given}. Give "keep" or "handle".`);
   });
 
   test.each(['', 'a:b', 'a b', 'ä', 'x'.repeat(65), null, 7])('namespace: %p is refused', (namespace) => {

@@ -14,6 +14,8 @@ import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
 import { asDeployed } from '../setup/as-deployed.js';
 import { captureLog } from '../setup/captured-log.js';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
 import { faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
 import { withRedis } from '../setup/own-redis.js';
 import { type QueueTrial, startTrial } from '../setup/queue-trial.js';
@@ -222,9 +224,58 @@ withRedis('a job that fails', () => {
   });
 });
 
-withRedis('a job that can never succeed', () => {
-  const wrong = paid({ id: 'evt-1', payload: { transaction: { status: 'Secret Status' as never } } });
+const wrong = paid({ id: 'evt-1', payload: { transaction: { status: 'Secret Status' as never } } });
 
+withRedis("a job whose payload does not fit, with drift: 'handle',", () => {
+  test('reaches its handlers as it came, with where it does not fit, and the log says so', async () => {
+    const trial = startTrial();
+    const log = captureLog();
+    await queueUp(trial, wrong);
+    const seen: unknown[] = [];
+    const handlers: Parameters<typeof processor>[0] = {
+      '*': (event, { issues }) => void seen.push(event, issues),
+    };
+    trial.work(processor(handlers, { drift: 'handle', logger: log.logger }));
+    expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
+    const issues = [{ path: 'payload.transaction.status', message: expect.any(String) }];
+    expect(seen).toEqual([wrong, issues]);
+    expect(log.lines).toMatchObject([{ level: 40, outcome: 'processed', issues }]);
+  });
+
+  test('comes from the receiver as bytes, and the schemas of the worker decide whether it fits', async () => {
+    const trial = startTrial();
+    const { hooks } = await startEndpoint({
+      drift: 'handle',
+      store: false,
+      handlers: { '*': enqueue(trial.queue) },
+    });
+    const { body: rawBody, headers } = delivery(wrong);
+    expect(await hooks.receive({ rawBody, headers })).toMatchObject({ status: 200 });
+    const seen: unknown[] = [];
+    const events = {
+      'transaction.paid': z.looseObject({ transaction: z.looseObject({ status: z.string() }) }),
+    };
+    trial.work(
+      processor(
+        { '*': (event, { issues }) => void seen.push(event.payload.transaction.status, issues) },
+        { events, ...silent },
+      ),
+    );
+    expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
+    expect(seen).toEqual(['Secret Status', undefined]);
+  });
+
+  test('is retried like any other when a handler fails because of it', async () => {
+    const trial = startTrial();
+    const id = await queueUp(trial, wrong);
+    const handle = ({ payload }: TransactionPaid) => payload.transaction.status.toFixed();
+    trial.work(processor({ '*': handle }, { drift: 'handle', ...silent }));
+    expect((await trial.settled(3)).error).toBeInstanceOf(HandlerError);
+    expect(await trial.job(id)).toMatchObject({ attemptsMade: 3 });
+  });
+});
+
+withRedis('a job that can never succeed', () => {
   test.each([
     ['a payload that does not fit', JSON.stringify(wrong), 'EVENT_INVALID: payload.transaction.status: '],
     ['no event', '{"id":"evt-1"}', 'EVENT_INVALID: event_name: '],
@@ -493,6 +544,12 @@ describe('processor() refuses', () => {
     ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
     ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
     ['an object that is not a store', handlers, { store: {} }, 'store is of type object'],
+    [
+      'a drift that is misspelt',
+      handlers,
+      { drift: 'handel' },
+      'drift is "handel". Give "keep" or "handle".',
+    ],
     ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
     ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
     ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],

@@ -138,6 +138,9 @@ hooks
     same<typeof context.headers, IncomingHttpHeaders>(true);
     same<typeof context.attempt, number>(true);
     same<typeof context.keyIndex, number>(true);
+    same<typeof context.issues, readonly Issue[] | undefined>(true);
+    // @ts-expect-error: an event that fits has none
+    context.issues.length;
     // @ts-expect-error: the memory store adds nothing to the context
     context.transaction;
     // @ts-expect-error: what belongs to the delivery cannot be replaced
@@ -256,6 +259,14 @@ receiver({ lease: '30s', bodyTimeout: '10s', timeout: '10 s', maxHandlerTime: '5
 receiver({ lease: [30] });
 // @ts-expect-error: no such policy
 receiver({ sandbox: 'deny' });
+// With it the types promise more than the bytes have, so it has to be asked for.
+receiver({ drift: 'handle' }).on('transaction.paid', (event, { issues = [] }) => {
+  same<typeof event, TransactionPaid>(true);
+  return issues.map(({ path, message }) => `${path}: ${message}`);
+});
+receiver({ drift: 'keep', deadLetters: memoryDeadLetters() });
+// @ts-expect-error: no such policy
+receiver({ drift: 'ignore' });
 // @ts-expect-error: a schema is missing
 receiver({ events: { 'refund.succeeded': (payload: unknown) => payload } });
 // @ts-expect-error: a logger has more than one level
@@ -445,6 +456,7 @@ const observer: Observer = {
     same<typeof record.outcome, 'processed' | 'duplicate' | 'ignored' | 'kept' | undefined>(true);
     same<typeof record.code, ErrorCode | undefined>(true);
     same<typeof record.deadLetter, DeadLetterReason | undefined>(true);
+    same<typeof record.issues, readonly Issue[] | undefined>(true);
     for (const { status } of record.handlers)
       same<typeof status, 'fulfilled' | 'rejected' | 'skipped' | 'running'>(true);
     // @ts-expect-error: nothing of the body is in a record

@@ -2,6 +2,7 @@
 import { Queue, Worker } from 'bullmq';
 import {
   type EventOf,
+  type Issue,
   type Outcome,
   receiver,
   type TransactionPaid,
@@ -74,6 +75,10 @@ processor(
   { 'transaction.paid': async (_event, { transaction }) => is<PoolClient>()(transaction) },
   { store: transactional },
 );
+
+processor({ '*': (_event, { issues }) => is<readonly Issue[] | undefined>()(issues) }, { drift: 'handle' });
+// @ts-expect-error no such policy
+processor({ '*': () => {} }, { drift: 'drop' });
 
 // @ts-expect-error without a transactional store there is no transaction
 processor({ '*': (_event, { transaction }) => transaction });
