@@ -8,7 +8,9 @@ export type {
   DeadLetter,
   DeadLetterChange,
   DeadLetterContent,
+  DeadLetterGroup,
   DeadLetterPage,
+  DeadLetterPageRequest,
   DeadLetterQuery,
   DeadLetterReason,
   DeadLetterStore,
@@ -16,7 +18,7 @@ export type {
   NewDeadLetter,
   ProcessedEvent,
 } from './dead-letters/dead-letter-store.js';
-export type { DeadLetters } from './dead-letters/dead-letters.js';
+export type { DeadLetterCount, DeadLetters } from './dead-letters/dead-letters.js';
 export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
 // Nothing authentic is lost
 export { memoryDeadLetters } from './dead-letters/memory.js';

@@ -3,6 +3,7 @@ import { StoreFailure } from '../stores/timed-calls.js';
 import {
   type DeadLetter,
   type DeadLetterContent,
+  type DeadLetterGroup,
   type DeadLetterPage,
   REASONS,
 } from './dead-letter-store.js';
@@ -35,6 +36,10 @@ export function readContent(answer: unknown): DeadLetterContent | StoreFailure {
   });
 }
 
+export function readGroups(answer: unknown): readonly DeadLetterGroup[] | StoreFailure {
+  return reading('countGroups', () => (Array.isArray(answer) && answer.every(isGroup) ? answer : undefined));
+}
+
 /** A getter of the answer may throw. */
 function reading<Value>(verb: string, read: () => Value | undefined): Value | StoreFailure {
   try {
@@ -55,5 +60,17 @@ function isLetter(given: unknown): given is DeadLetter {
     typeof letter.sandbox === 'boolean' &&
     Number.isSafeInteger(letter.attempts) &&
     Array.isArray(letter.issues)
+  );
+}
+
+function isGroup(given: unknown): given is DeadLetterGroup {
+  const { reason, eventName, count, oldest } = given as Given;
+  return (
+    REASONS.has(reason as string) &&
+    typeof eventName === 'string' &&
+    Number.isSafeInteger(count) &&
+    (count as number) > 0 &&
+    oldest instanceof Date &&
+    !Number.isNaN(oldest.getTime())
   );
 }

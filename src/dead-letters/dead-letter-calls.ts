@@ -1,10 +1,11 @@
 // The one place that calls a store of dead letters: in time, its answers checked, its failures logged.
 import type { Logger } from '../logger.js';
 import { StoreFailure, TimedCalls } from '../stores/timed-calls.js';
-import { readContent, readPage } from './dead-letter-answers.js';
+import { readContent, readGroups, readPage } from './dead-letter-answers.js';
 import type {
   DeadLetterChange,
   DeadLetterContent,
+  DeadLetterGroup,
   DeadLetterPage,
   DeadLetterQuery,
   DeadLetterStore,
@@ -12,6 +13,7 @@ import type {
   NewDeadLetter,
   ProcessedEvent,
 } from './dead-letter-store.js';
+import { LetterGroups } from './letter-groups.js';
 
 type Answer<Value> = Promise<Value | StoreFailure>;
 
@@ -67,6 +69,22 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   count(query: DeadLetterQuery): Answer<number> {
     const call = () => this.store.count(query);
     return this.#ask('the dead letters were not counted', call, (answer) => count('count', answer));
+  }
+
+  /** @param names for each reason at most so many; the letters of further ones are counted together */
+  async countGroups(query: DeadLetterQuery, names: number): Answer<readonly DeadLetterGroup[]> {
+    if (this.store.countGroups) {
+      const call = () => this.store.countGroups?.(query, { names });
+      return this.#ask('the dead letters were not counted', call, readGroups);
+    }
+    const groups = new LetterGroups(names);
+    for (let after: string | undefined; ; ) {
+      const page = await this.list(query, after);
+      if (page instanceof StoreFailure) return page;
+      groups.add(page.letters);
+      if (page.next === undefined) return groups.list();
+      after = page.next;
+    }
   }
 
   read(id: string): Answer<DeadLetterContent> {

@@ -72,11 +72,30 @@ export interface DeadLetterQuery {
   readonly since?: Date | undefined;
 }
 
+/** At most `limit` letters, after the page whose `next` is given, or from the first letter on. */
+export interface DeadLetterPageRequest {
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
 export interface DeadLetterPage {
   readonly letters: readonly DeadLetter[];
   /** Where the next page begins; undefined after the last one. */
   readonly next?: string | undefined;
 }
+
+/** The letters of one reason and one name of event. */
+export interface DeadLetterGroup {
+  readonly reason: DeadLetterReason;
+  /** A name, or `…` for the letters of all names beyond the most that are told apart. */
+  readonly eventName: string;
+  readonly count: number;
+  /** When the oldest of them was first kept. */
+  readonly oldest: Date;
+}
+
+/** What stands for all further names. No event can have it: a name is printable ASCII. */
+export const FURTHER_NAMES = '…';
 
 /**
  * - `found`: the bytes and headers are a copy of the caller's own.
@@ -115,12 +134,18 @@ export interface DeadLetterStore {
   /** Changes a letter where it is; false, and nothing changed, when it is gone. */
   update(id: string, change: DeadLetterChange): boolean | Promise<boolean>;
   /** Letters in the order in which they were first kept, at most `limit` of them. */
-  list(
-    query: DeadLetterQuery,
-    page: { readonly limit: number; readonly after?: string | undefined },
-  ): DeadLetterPage | Promise<DeadLetterPage>;
+  list(query: DeadLetterQuery, page: DeadLetterPageRequest): DeadLetterPage | Promise<DeadLetterPage>;
   /** How many letters fit. */
   count(query: DeadLetterQuery): number | Promise<number>;
+  /**
+   * How many letters fit, by reason and name of event, in any order. For each reason at most `names` names: those whose
+   * letters arrived first. The letters of its other names are counted together, under the name `…`. A store without this
+   * method is asked for its pages.
+   */
+  countGroups?(
+    query: DeadLetterQuery,
+    most: { readonly names: number },
+  ): readonly DeadLetterGroup[] | Promise<readonly DeadLetterGroup[]>;
   read(id: string): DeadLetterContent | Promise<DeadLetterContent>;
   /**
    * Deletes the letters of an event that was processed: the one with the same bytes, and those that waited for a retry

@@ -8,12 +8,24 @@ import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
-import type { DeadLetter, DeadLetterStore, Discarded } from './dead-letter-store.js';
+import type { DeadLetter, DeadLetterGroup, DeadLetterStore, Discarded } from './dead-letter-store.js';
 import { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';
 import { Replay } from './replay.js';
 import { type ReplayOptions, replaySettings } from './replay-options.js';
 import type { ReplayReport } from './replay-report.js';
+
+/** How many letters there are, and since when. */
+export interface DeadLetterCount {
+  readonly total: number;
+  /** When the oldest of them was first kept, by the clock of the store; undefined when there is no letter. */
+  readonly oldest: Date | undefined;
+  /**
+   * Those with the most letters first. For each reason up to 1,000 names; the letters of further ones are together in a
+   * group with the name `…`, because the names of undeclared events come from outside.
+   */
+  readonly groups: readonly DeadLetterGroup[];
+}
 
 /** The dead letters of one receiver: those of its namespace. */
 export interface DeadLetters {
@@ -25,6 +37,15 @@ export interface DeadLetters {
    * for await (const letter of hooks.deadLetters.list({ event: 'refund.*', since: '7d' })) console.log(letter.id);
    */
   list(filter?: DeadLetterFilter): AsyncIterable<DeadLetter>;
+  /**
+   * How many letters there are, by reason and name of event: one query in Postgres, all pages in Redis.
+   *
+   * @throws {ConfigurationError} for a filter that does not exist or cannot be right
+   * @throws {StoreError} when the store of dead letters is down
+   * @example
+   * const { total, oldest } = await hooks.deadLetters.count({ reason: 'failed' });
+   */
+  count(filter?: DeadLetterFilter): Promise<DeadLetterCount>;
   /**
    * Runs the handlers of the letters that fit, with the schemas of today and under the same claim as a delivery. It can be
    * ended and started again at any point, and run in several processes and beside deliveries.
@@ -47,6 +68,8 @@ export interface DeadLetters {
 }
 
 const LONGEST_TEXT = 1_000;
+/** Of how many names letters are counted, for each reason. */
+const MOST_NAMES = 1_000;
 
 /**
  * Undefined without the option.
@@ -71,6 +94,13 @@ class OpenDeadLetters implements DeadLetters {
   list(filter?: DeadLetterFilter): AsyncIterable<DeadLetter> {
     const query = queryOf(this.#c.namespace, filter);
     return { [Symbol.asyncIterator]: () => listLetters(this.#calls(), query) };
+  }
+
+  async count(filter?: DeadLetterFilter): Promise<DeadLetterCount> {
+    const query = queryOf(this.#c.namespace, filter);
+    const groups = await this.#calls().countGroups(query, MOST_NAMES);
+    if (groups instanceof StoreFailure) throw storeError(groups);
+    return sumOf(groups);
   }
 
   async replay(options?: ReplayOptions): Promise<ReplayReport> {
@@ -99,6 +129,19 @@ class OpenDeadLetters implements DeadLetters {
     const { logger = defaultLogger(), storeTimeout } = this.#c;
     return new DeadLetterCalls(this.#store, { log: logger }, storeTimeout);
   }
+}
+
+function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
+  const total = groups.reduce((sum, { count }) => sum + count, 0);
+  const oldest = groups.reduce(
+    (first, group) => Math.min(first, group.oldest.getTime()),
+    Number.POSITIVE_INFINITY,
+  );
+  return {
+    total,
+    oldest: total > 0 ? new Date(oldest) : undefined,
+    groups: [...groups].sort((one, other) => other.count - one.count),
+  };
 }
 
 function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {

@@ -7,13 +7,16 @@ import type {
   DeadLetter,
   DeadLetterChange,
   DeadLetterContent,
+  DeadLetterGroup,
   DeadLetterPage,
+  DeadLetterPageRequest,
   DeadLetterQuery,
   DeadLetterStore,
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
 } from './dead-letter-store.js';
+import { LetterGroups } from './letter-groups.js';
 
 export interface MemoryDeadLettersOptions {
   /** Letters at most. Full: no further one is kept, and its delivery is answered 503. @default 1_000 */
@@ -93,10 +96,7 @@ class MemoryDeadLetters implements DeadLetterStore {
     return letter !== undefined;
   }
 
-  list(
-    query: DeadLetterQuery,
-    { limit, after = '0' }: { readonly limit: number; readonly after?: string | undefined },
-  ): DeadLetterPage {
+  list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): DeadLetterPage {
     const letters = this.#fitting(query).filter(({ serial }) => serial > Number(after));
     const page = letters.slice(0, limit);
     const next = letters.length > limit ? String(page.at(-1)?.serial) : undefined;
@@ -105,6 +105,10 @@ class MemoryDeadLetters implements DeadLetterStore {
 
   count(query: DeadLetterQuery): number {
     return this.#fitting(query).length;
+  }
+
+  countGroups(query: DeadLetterQuery, { names }: { readonly names: number }): DeadLetterGroup[] {
+    return new LetterGroups(names).add(this.#fitting(query)).list();
   }
 
   read(id: string): DeadLetterContent {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
+import * as letterGroups from '../../src/dead-letters/letter-groups.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
 import * as optionChecks from '../../src/options/option-checks.js';
@@ -27,6 +28,7 @@ const ATTEMPTS = 'const attempts = Math.max(known.attempts + 1, letter.attempts)
 const SET = 'this.#letters.set(kept.id, kept);';
 const UPDATE = 'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });';
 const PAGE = 'const page = letters.slice(0, limit);';
+const COUNT_GROUPS = 'new LetterGroups(names).add(this.#fitting(query)).list()';
 const REMOVED =
   "letter.fingerprint === fingerprint || letter.reason === 'failed' || letter.reason === 'unfinished',";
 const TOMBSTONE =
@@ -260,6 +262,46 @@ const BROKEN: readonly BrokenStore[] = [
     replace: '',
   },
   {
+    name: 'counts groups over all queries',
+    by: 'letters counted by reason and name',
+    find: COUNT_GROUPS,
+    replace:
+      'new LetterGroups(names).add(this.#fitting({ namespace: query.namespace, discarded: false })).list()',
+  },
+  {
+    name: 'counts the same name of two reasons as one group',
+    by: 'letters counted by reason and name',
+    find: COUNT_GROUPS,
+    replace:
+      "new LetterGroups(names).add(this.#fitting(query).map((letter) => ({ ...letter, reason: 'failed' }))).list()",
+  },
+  {
+    name: 'tells the newest letter of a group, not the oldest',
+    by: 'letters counted by reason and name',
+    find: COUNT_GROUPS,
+    replace:
+      'new LetterGroups(names).add(this.#fitting(query)).list().map((group) => ({ ...group, oldest: new Date(Math.max(...this.#fitting(query).map(({ keptAt }) => keptAt))) }))',
+  },
+  {
+    name: 'tells any number of names apart',
+    by: 'letters of more names',
+    find: COUNT_GROUPS,
+    replace: 'new LetterGroups(1e9).add(this.#fitting(query)).list()',
+  },
+  {
+    name: 'leaves out the letters of further names',
+    by: 'letters of more names',
+    find: COUNT_GROUPS,
+    replace:
+      "new LetterGroups(names).add(this.#fitting(query)).list().filter(({ eventName }) => eventName !== '…')",
+  },
+  {
+    name: 'tells the names apart that were kept last',
+    by: 'letters of more names',
+    find: COUNT_GROUPS,
+    replace: 'new LetterGroups(names).add(this.#fitting(query).reverse()).list()',
+  },
+  {
     name: 'removes nothing',
     by: 'when an event is processed',
     find: 'for (const letter of done) this.#delete(letter);',
@@ -385,6 +427,7 @@ const BROKEN: readonly BrokenStore[] = [
 type MemoryDeadLetters = typeof memoryDeadLetters;
 
 const MODULES: Record<string, unknown> = {
+  './letter-groups.js': letterGroups,
   '../errors.js': errors,
   '../options/option-checks.js': optionChecks,
   '../options/unknown-option.js': unknownOption,

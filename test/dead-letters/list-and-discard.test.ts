@@ -39,6 +39,83 @@ function start(deadLetters: DeadLetterStore = memoryDeadLetters(), options: Rece
   return { hooks, post, keep };
 }
 
+describe('letters are counted', () => {
+  const pagesAlone = (): DeadLetterStore => faultyDeadLetters();
+
+  test.each([
+    ['by the store', memoryDeadLetters],
+    ['from its pages', pagesAlone],
+  ])('by reason and name, %s', async (_, open) => {
+    const { hooks, post, keep } = start(open());
+    expect(await hooks.deadLetters.count()).toEqual({ total: 0, oldest: undefined, groups: [] });
+    await keep('refund.failed');
+    await post(fixtures.transactionPaid({ id: 'one' }));
+    await post(fixtures.transactionPaid({ id: 'two' }));
+    const [first, second] = await lettersOf(hooks);
+    expect(await hooks.deadLetters.count()).toEqual({
+      total: 3,
+      oldest: first?.keptAt,
+      groups: [
+        { reason: 'failed', eventName: 'transaction.paid', count: 2, oldest: second?.keptAt },
+        { reason: 'unknown', eventName: 'refund.failed', count: 1, oldest: first?.keptAt },
+      ],
+    });
+    expect((await hooks.deadLetters.count({ event: 'refund.*' })).total).toBe(1);
+    await hooks.deadLetters.discard(first?.id ?? '', { by: 'ada', because: 'test data' });
+    expect((await hooks.deadLetters.count()).total).toBe(2);
+    expect((await hooks.deadLetters.count({ discarded: true })).total).toBe(1);
+  });
+
+  test('over many pages, in a bounded number of groups', async () => {
+    const store = memoryDeadLetters({ max: 5_000 });
+    const { hooks, keep } = start(faultyDeadLetters({}, { store }));
+    const names = Array.from({ length: 1_003 }, (_, index) => `made-up.${index}`);
+    await keep(...names, 'made-up.1');
+    const { total, groups, oldest } = await hooks.deadLetters.count();
+    expect([total, groups.length]).toEqual([1_003, 1_001]);
+    expect(groups[0]).toMatchObject({ reason: 'unknown', eventName: '…', count: 3 });
+    expect(oldest).toEqual((await lettersOf(hooks, { event: 'made-up.0' }))[0]?.keptAt);
+    expect(await start(store).hooks.deadLetters.count()).toEqual(await hooks.deadLetters.count());
+  });
+
+  const OLDEST = new Date(0);
+  const GROUP = { reason: 'failed', eventName: 'a.b', count: 1, oldest: OLDEST };
+  test.each([
+    ['not a list', 3],
+    ['an unknown reason', [{ ...GROUP, reason: 'bored' }]],
+    ['a group without a name', [{ ...GROUP, eventName: undefined }]],
+    ['a group of no letters', [{ ...GROUP, count: 0 }]],
+    ['a fraction of a letter', [{ ...GROUP, count: 1.5 }]],
+    ['no date', [{ ...GROUP, oldest: 0 }]],
+    ['an invalid date', [{ ...GROUP, oldest: new Date(Number.NaN) }]],
+    ['a hole', [GROUP, null]],
+  ])('by a store that answers %s: a StoreError', async (_, answer) => {
+    const countGroups = () => answer as never;
+    const { hooks } = start({ ...faultyDeadLetters(), countGroups });
+    await expect(hooks.deadLetters.count()).rejects.toThrow(StoreError);
+  });
+
+  test('by a store that is down: a StoreError, also between two pages', async () => {
+    const letters = faultyDeadLetters();
+    const { hooks, keep } = start(letters);
+    await keep(...Array.from({ length: 101 }, (_, index) => `made-up.${index}`));
+    letters.faults.list = rejects;
+    await expect(hooks.deadLetters.count()).rejects.toThrow('The dead letters cannot be reached.');
+    let pages = 0;
+    letters.faults.list = (real) => {
+      pages += 1;
+      return pages === 1 ? real() : rejects(real);
+    };
+    await expect(hooks.deadLetters.count()).rejects.toThrow(StoreError);
+    expect(pages).toBe(2);
+  });
+
+  test('with a filter that exists', async () => {
+    const { hooks } = start();
+    await expect(hooks.deadLetters.count({ name: 'refund.*' } as object)).rejects.toThrow(ConfigurationError);
+  });
+});
+
 describe('letters are listed', () => {
   const named = async (filter: Parameters<ReturnType<typeof start>['hooks']['deadLetters']['list']>[0]) => {
     const { hooks, post, keep } = start();

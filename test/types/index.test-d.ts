@@ -10,6 +10,7 @@ import {
   cachedKeys,
   constructEvent,
   type DeadLetter,
+  type DeadLetterGroup,
   type DeadLetterReason,
   type DeadLetterStore,
   type DeadLetters,
@@ -438,7 +439,12 @@ export async function rescue(letters: DeadLetters): Promise<string> {
   letters.replay({ discarded: true });
   // @ts-expect-error: nobody discards a letter without a reason
   letters.discard('id', { by: 'ada' });
-  return report.events.map(({ eventName, issues }) => `${eventName} ${issues.length}`).join();
+  const { total, oldest, groups } = await letters.count({ reason: 'failed' });
+  same<typeof oldest, Date | undefined>(true);
+  same<(typeof groups)[number], DeadLetterGroup>(true);
+  // @ts-expect-error: a slip: without the filter more letters would be counted
+  letters.count({ name: 'refund.*' });
+  return report.events.map(({ eventName, issues }) => `${eventName} ${issues.length}`).join(String(total));
 }
 // @ts-expect-error: a store of event ids keeps no letters
 receiver({ deadLetters: memoryStore() });

@@ -2,7 +2,9 @@
 import type {
   DeadLetterChange,
   DeadLetterContent,
+  DeadLetterGroup,
   DeadLetterPage,
+  DeadLetterPageRequest,
   DeadLetterQuery,
   DeadLetterStore,
   Discarded,
@@ -15,7 +17,7 @@ import { StoreError } from '../../errors.js';
 import { refuseUnknownOptions } from '../../options/unknown-option.js';
 import { retentionMs } from '../store.js';
 import { EventTable } from './event-table.js';
-import { type FullRow, identityOf, type LetterRow, letterOf } from './letter-row.js';
+import { type FullRow, type GroupRow, groupOf, identityOf, type LetterRow, letterOf } from './letter-row.js';
 import { type LetterSql, letterSqlFor, type Question } from './letter-sql.js';
 import { noteLetterTable } from './letter-tables.js';
 import {
@@ -103,10 +105,7 @@ class StoredLetters implements PostgresDeadLetters {
     return changed(await this.#run('update', [id, reason, code ?? null, sealed, attempts ?? null])) === 1;
   }
 
-  async list(
-    query: DeadLetterQuery,
-    { limit, after = '0' }: { readonly limit: number; readonly after?: string | undefined },
-  ): Promise<DeadLetterPage> {
+  async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
     const { sql, retentionMs } = this.#table;
     // One more tells whether there is a page after this one.
     const page = { limit: limit + 1, after };
@@ -122,6 +121,14 @@ class StoredLetters implements PostgresDeadLetters {
     const { sql, retentionMs } = this.#table;
     const [counted] = rowsOf<{ letters: number }>(await this.#ask(sql.count(query, retentionMs)));
     return counted?.letters ?? 0;
+  }
+
+  async countGroups(
+    query: DeadLetterQuery,
+    { names }: { readonly names: number },
+  ): Promise<DeadLetterGroup[]> {
+    const { sql, retentionMs } = this.#table;
+    return rowsOf<GroupRow>(await this.#ask(sql.countGroups(query, retentionMs, names))).map(groupOf);
   }
 
   async read(id: string): Promise<DeadLetterContent> {

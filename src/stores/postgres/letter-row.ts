@@ -1,5 +1,10 @@
 // A row of dead letters, and the letter that it is.
-import type { DeadLetter, DeadLetterReason } from '../../dead-letters/dead-letter-store.js';
+import {
+  type DeadLetter,
+  type DeadLetterGroup,
+  type DeadLetterReason,
+  FURTHER_NAMES,
+} from '../../dead-letters/dead-letter-store.js';
 import type { LetterIdentity } from '../../dead-letters/sealed-letter.js';
 import type { ErrorCode } from '../../errors.js';
 
@@ -27,6 +32,24 @@ export interface LetterRow {
 export interface FullRow extends LetterRow {
   readonly head: Buffer | null;
   readonly body: Buffer | null;
+}
+
+/** The letters of one reason and one name. */
+export interface GroupRow {
+  readonly reason: DeadLetterReason;
+  /** Null for all names beyond the most that are told apart. */
+  readonly event_name: string | null;
+  readonly letters: number;
+  readonly oldest_ms: number;
+}
+
+export function groupOf({ reason, event_name, letters, oldest_ms }: GroupRow): DeadLetterGroup {
+  return {
+    reason,
+    eventName: event_name ?? FURTHER_NAMES,
+    count: letters,
+    oldest: new Date(Math.round(oldest_ms)),
+  };
 }
 
 export function identityOf(row: LetterRow): LetterIdentity {

@@ -102,6 +102,21 @@ function where(query: DeadLetterQuery, retentionMs: number): Question {
   return { text: conditions.join(' AND '), values };
 }
 
+/** @param names for each reason at most so many; those of further ones are one group without a name */
+function countGroups(table: string, { text, values }: Question, names: number): Question {
+  return {
+    text: `
+SELECT reason, CASE WHEN place <= $${values.length + 1} THEN event_name END AS event_name, sum(letters)::int AS letters,
+  date_part('epoch', min(oldest)) * 1000 AS oldest_ms
+FROM (
+  SELECT reason, event_name, count(*) AS letters, min(kept_at) AS oldest,
+    row_number() OVER (PARTITION BY reason ORDER BY min(arrival)) AS place
+  FROM ${table} l WHERE ${text} GROUP BY reason, event_name
+) counted GROUP BY 1, 2`,
+    values: [...values, names],
+  };
+}
+
 /** @param page up to `limit` letters that arrived after `after` */
 function list(
   table: string,
@@ -133,6 +148,8 @@ export function letterSqlFor(name: unknown) {
       const { text, values } = where(query, retentionMs);
       return { text: `SELECT count(*)::int AS letters FROM ${table} l WHERE ${text}`, values };
     },
+    countGroups: (query: DeadLetterQuery, retentionMs: number, names: number): Question =>
+      countGroups(table, where(query, retentionMs), names),
     list: (
       query: DeadLetterQuery,
       retentionMs: number,

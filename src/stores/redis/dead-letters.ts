@@ -2,13 +2,16 @@
 import type {
   DeadLetterChange,
   DeadLetterContent,
+  DeadLetterGroup,
   DeadLetterPage,
+  DeadLetterPageRequest,
   DeadLetterQuery,
   DeadLetterStore,
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
 } from '../../dead-letters/dead-letter-store.js';
+import { LetterGroups } from '../../dead-letters/letter-groups.js';
 import { sealWith } from '../../dead-letters/seal.js';
 import { LetterSeal } from '../../dead-letters/sealed-letter.js';
 import { refuseUnknownOptions } from '../../options/unknown-option.js';
@@ -94,10 +97,7 @@ class StoredLetters implements RedisDeadLetters {
     return count(changed) === 1;
   }
 
-  async list(
-    query: DeadLetterQuery,
-    { limit, after = '0' }: { readonly limit: number; readonly after?: string | undefined },
-  ): Promise<DeadLetterPage> {
+  async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
     const found: StoredLetter[] = [];
     for await (const stored of this.#fitting(query, after)) {
       found.push(stored);
@@ -113,6 +113,16 @@ class StoredLetters implements RedisDeadLetters {
     let letters = 0;
     for await (const _ of this.#fitting(query, '0')) letters += 1;
     return letters;
+  }
+
+  async countGroups(
+    query: DeadLetterQuery,
+    { names }: { readonly names: number },
+  ): Promise<DeadLetterGroup[]> {
+    const groups = new LetterGroups(names);
+    for await (const { reason, identity, keptAt } of this.#fitting(query, '0'))
+      groups.add([{ reason, eventName: identity.eventName, keptAt }]);
+    return groups.list();
   }
 
   async read(id: string): Promise<DeadLetterContent> {

@@ -1,11 +1,13 @@
 // What each case of the dead-letter contract works with: a store, letters of its own, and its assertions.
 import { createHash, randomBytes } from 'node:crypto';
-import type {
-  DeadLetter,
-  DeadLetterContent,
-  DeadLetterQuery,
-  DeadLetterStore,
-  NewDeadLetter,
+import {
+  type DeadLetter,
+  type DeadLetterContent,
+  type DeadLetterGroup,
+  type DeadLetterQuery,
+  type DeadLetterStore,
+  FURTHER_NAMES,
+  type NewDeadLetter,
 } from '../../dead-letters/dead-letter-store.js';
 
 /** What the store promises, as a sentence, and the check of it. */
@@ -89,6 +91,15 @@ export class DeadLetterContext {
     );
   }
 
+  /** Where the store has countGroups(): it says what can be counted in what is listed. */
+  async counted(filter: Filter, names = 1_000): Promise<void> {
+    if (!this.store.countGroups) return;
+    const counted = await this.store.countGroups(this.query(filter), { names });
+    const expected = countedOf(await this.list(filter), names);
+    for (const { oldest } of counted) assert(oldest instanceof Date, 'oldest is a Date', oldest);
+    assertSame(inOrder(counted), inOrder(expected), 'countGroups() counts what list() lists');
+  }
+
   /** The only letter of the case. */
   async only(): Promise<DeadLetter> {
     const [letter, ...others] = await this.list();
@@ -114,6 +125,32 @@ export function keyOf({
   eventId,
 }: Pick<NewDeadLetter, 'namespace' | 'sandbox' | 'eventId'>): string {
   return `${namespace}:${sandbox ? 'sandbox' : 'live'}:${eventId}`;
+}
+
+/** Counted here and not by the class that stores use: it would agree with its own faults. */
+function countedOf(letters: readonly DeadLetter[], names: number): DeadLetterGroup[] {
+  const groups = new Map<string, DeadLetterGroup>();
+  for (const { reason, eventName, keptAt } of letters) {
+    const ofReason = letters.filter((letter) => letter.reason === reason).map((letter) => letter.eventName);
+    const toldApart = [...new Set(ofReason)].slice(0, names).includes(eventName);
+    const name = toldApart ? eventName : FURTHER_NAMES;
+    const { count, oldest } = groups.get(`${reason} ${name}`) ?? { count: 0, oldest: keptAt };
+    groups.set(`${reason} ${name}`, {
+      reason,
+      eventName: name,
+      count: count + 1,
+      oldest: keptAt < oldest ? keptAt : oldest,
+    });
+  }
+  return [...groups.values()];
+}
+
+function inOrder(groups: readonly DeadLetterGroup[]): string[] {
+  return groups
+    .map(
+      ({ reason, eventName, count, oldest }) => `${count} of ${reason} ${eventName} since ${oldest.toJSON()}`,
+    )
+    .sort();
 }
 
 function idsOf(letters: readonly { readonly id: string }[]): string[] {

@@ -1,5 +1,5 @@
 // The dead-letter contract, part two: which letters a query finds, and in which order.
-import type { DeadLetterReason } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterReason, NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
 import { assert, type DeadLetterCases } from './context.js';
 
 /** Longer than the clock of a store takes to move on. */
@@ -83,6 +83,35 @@ export const LISTING_CASES: DeadLetterCases = {
     await context.listed([], 'what was kept before since is not found', { since: later });
     await context.listed([first, second], 'all of it is younger than 1970', { since: new Date(0) });
   },
+
+  'letters counted by reason and name are those that are listed': async (context) => {
+    const of = (reason: DeadLetterReason, eventName: string, filter: Partial<NewDeadLetter> = {}) =>
+      context.kept({ reason, eventName, ...filter });
+    await of('unknown', 'refund.failed');
+    await context.sleep(A_WHILE_MS);
+    await of('failed', 'refund.failed');
+    await of('unknown', 'a%.paid');
+    await of('unknown', 'refund.failed');
+    const discarded = await of('unknown', 'a%.paid');
+    await context.store.discard(discarded.id, { by: 'ada', because: 'test data' });
+    await of('unknown', 'refund.failed', { namespace: `${context.namespace}-other` });
+    for (const filter of [
+      {},
+      { reason: 'unknown' },
+      { eventNamePrefix: 'refund.' },
+      { discarded: true },
+    ] as const)
+      await context.counted(filter);
+    await context.counted({ id: 'no such id' });
+  },
+
+  'letters of more names than are told apart are counted together, and those kept first are told apart':
+    async (context) => {
+      for (const eventName of ['z.first', 'a.second', 'b.third', 'z.first', 'c.fourth', 'b.third'])
+        await context.kept({ reason: 'unknown', eventName });
+      for (const eventName of ['b.third', 'a.second']) await context.kept({ reason: 'failed', eventName });
+      for (const names of [2, 3, 4]) await context.counted({}, names);
+    },
 
   'a namespace finds its own letters': async (context) => {
     const own = await context.kept();
