@@ -12,7 +12,8 @@ import { InFlightLimiter } from './delivery/in-flight-limiter.js';
 import { processEvent } from './delivery/process-event.js';
 import { Rejection } from './delivery/rejection.js';
 import { isThenable } from './delivery/thenable.js';
-import { ConfigurationError, type EventError } from './errors.js';
+import { VITALS, Vitals } from './delivery/vitals.js';
+import type { EventError } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import type { Handler, HandlerOptions, Matching, Pattern } from './handlers/handler.js';
 import type { Handlers } from './handlers/handlers.js';
@@ -22,7 +23,7 @@ import { defaultLogger } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
-import { type Answer, respond, type Sent, send } from './receiver/respond.js';
+import { type Answer, refuseOtherThanNodes, respond, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
 
 /** What `onInvalid` handlers are given: where the payload does not fit, and the bytes to keep. */
@@ -94,6 +95,7 @@ export function receiver<
     close: () => conductor.limiter.close(),
     eventNames: [...c.events.keys()],
     deadLetters: openDeadLetters(c, conductor.limiter),
+    [VITALS]: conductor.vitals,
   });
   Object.defineProperty(hooks, 'inFlight', { get: () => conductor.limiter.inFlight, enumerable: true });
   return hooks as unknown as Receiver<Events, Extra, Letters>;
@@ -101,6 +103,7 @@ export function receiver<
 
 class Conductor {
   readonly limiter: InFlightLimiter;
+  readonly vitals: Vitals;
   readonly #c: Configuration;
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
@@ -108,11 +111,12 @@ class Conductor {
   constructor(c: Configuration) {
     this.#c = c;
     this.limiter = new InFlightLimiter(c.maxInFlight);
+    this.vitals = new Vitals(this.limiter, c);
     this.#letters = letterRules(c);
   }
 
   serve(req: IncomingMessage, res: ServerResponse): void {
-    if (typeof res?.writeHead !== 'function') throw new ConfigurationError(NOT_NODES);
+    refuseOtherThanNodes(res);
     const delivery = new Delivery(req.headers, this.#c.logger ?? loggerOf(req) ?? defaultLogger());
     void this.#handle(delivery, req, (answer) => send(req, res, answer));
   }
@@ -137,6 +141,7 @@ class Conductor {
     const checking = checkSignature({ bytes, headers }, signature, c);
     const proof = isThenable(checking) ? await checking : checking;
     if (proof instanceof Rejection) return proof;
+    this.vitals.proven(delivery.startedAt);
     delivery.keyIndex = proof.keyIndex;
     if (this.#letters) delivery.letter = new Letter(delivery, this.#letters);
     delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
@@ -167,6 +172,7 @@ class Conductor {
 
   #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {
     const status = sent === 'sent' ? answer.status : 0;
+    if (answer.status === 401) this.vitals.refused += 1;
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
@@ -187,10 +193,6 @@ class Conductor {
 }
 
 type Write = (answer: Answer) => Sent;
-
-const NOT_NODES =
-  'The receiver was not given the request and response of Node. In Fastify call reply.hijack() and pass request.raw and ' +
-  'reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; or call receive() and send its answer.';
 
 /** Nothing is known to lead here; if something does, the sender is to try again. */
 function broken(cause: unknown): Rejection {

@@ -52,6 +52,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'options/',
     'stores/call-store',
     'stores/claim-answer',
+    'stores/ping-store',
     'stores/store',
     'stores/timed-calls',
   ],
@@ -76,16 +77,17 @@ const FLOORS: readonly (readonly string[])[] = [
     'delivery/process-event',
     'delivery/run-handlers',
     'queues/',
+    'ops/',
     'receiver',
     'simulator/',
     'testing/',
   ],
   // 4: doors.
-  ['cli', 'cli/', 'client', 'index', 'opentelemetry', 'simulator', 'testing'],
+  ['cli', 'cli/', 'client', 'index', 'opentelemetry', 'ops', 'simulator', 'testing'],
 ];
 
 /** All that lies beside the rooms. Anything else belongs into one. */
-const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'simulator', 'testing'];
+const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'ops', 'simulator', 'testing'];
 const CONDUCTORS = ['construct-event', 'receiver'];
 const GROUND = ['errors', 'logger', 'observer', 'signature'];
 
@@ -298,7 +300,7 @@ describe('the receiver', () => {
 });
 
 describe('the doors', () => {
-  test.each(['index', 'client', 'opentelemetry', 'simulator', 'testing'])(
+  test.each(['index', 'client', 'opentelemetry', 'ops', 'simulator', 'testing'])(
     '%s only passes on what others export',
     (door) => {
       const source = sources.find(({ path }) => path === door);

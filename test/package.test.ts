@@ -137,6 +137,10 @@ const DOORS: Readonly<Record<string, Door>> = {
     ],
     brings: ['bullmq'],
   },
+  './ops': {
+    values: ['health'],
+    types: ['HealthCheck', 'HealthOptions', 'HealthReport', 'WatchedReceiver'],
+  },
   './opentelemetry': {
     values: ['openTelemetry'],
     types: ['OpenTelemetryOptions'],
@@ -369,7 +373,7 @@ describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
     expect(packages.filter((name) => !dependenciesOf('payment-webhooks').has(name))).toEqual([]);
     const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
     const closed =
-      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry)\b|\/stores\/(?!call-store|claim-answer|memory|store|timed-calls|token)/;
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops)\b|\/stores\/(?!call-store|claim-answer|memory|ping-store|store|timed-calls|token)/;
     expect(ours.filter((file) => closed.test(file))).toEqual([]);
   });
 });

@@ -13,10 +13,11 @@ const MOST: Readonly<Record<string, number>> = {
   './client': 23_000,
   './opentelemetry': 10_000,
   './queues/bullmq': 42_000,
+  './ops': 10_500,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters.
-  './stores/postgres': 25_500,
-  './stores/redis': 19_500,
+  './stores/postgres': 26_500,
+  './stores/redis': 20_500,
   // A third of it is the contract of stores of dead letters.
   './testing': 41_000,
 };

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Result } from '../delivery/delivery.js';
 import { Rejection } from '../delivery/rejection.js';
-import { ANSWERS, type ErrorCode } from '../errors.js';
+import { ANSWERS, ConfigurationError, type ErrorCode } from '../errors.js';
 import type { Outcome } from '../observer.js';
 
 /** An answer, for whatever sends it. */
@@ -134,3 +134,12 @@ function answer(status: number, json: object, headers: Record<string, string> = 
     body,
   });
 }
+
+/** @throws {ConfigurationError} when another framework gave its own request and response */
+export function refuseOtherThanNodes(res: ServerResponse | undefined): void {
+  if (typeof res?.writeHead !== 'function') throw new ConfigurationError(NOT_NODES);
+}
+
+const NOT_NODES =
+  'The receiver was not given the request and response of Node. In Fastify call reply.hijack() and pass request.raw and ' +
+  'reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; or call receive() and send its answer.';

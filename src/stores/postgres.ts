@@ -1,5 +1,5 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, StoreError } from '../errors.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { claimRow } from './postgres/claim.js';
@@ -35,6 +35,8 @@ export interface PostgresStore<Extra extends object = {}> extends IdempotencySto
   migrate(): Promise<void>;
   /** Deletes rows whose retention is over, a thousand at a time, and resolves with their number. */
   prune(): Promise<number>;
+  /** Rejects when the server is down or read-only, or has no such table. */
+  ping(): Promise<void>;
 }
 
 /**
@@ -65,7 +67,15 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
       await table.pool.query({ text: table.sql.migrate });
     },
     prune: () => table.prune(),
+    ping: () => ping(table),
   };
+}
+
+/** Also asks whether the server takes writes: a pool may have been left with a replica after a failover. */
+async function ping({ pool, sql }: EventTable): Promise<void> {
+  const { rows } = await pool.query({ text: sql.ping });
+  if ((rows[0] as { read_only?: unknown } | undefined)?.read_only !== 'off')
+    throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
 }
 
 function read(options: PostgresStoreOptions) {

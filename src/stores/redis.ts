@@ -2,7 +2,16 @@
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { connectionOf } from './redis/connection.js';
 import { invalidReply, text } from './redis/replies.js';
-import { CLAIM, COMPLETE, type Owner, RELEASE, RENEW, Scripts, type SendCommand } from './redis/scripts.js';
+import {
+  CLAIM,
+  COMPLETE,
+  type Owner,
+  PING,
+  RELEASE,
+  RENEW,
+  Scripts,
+  type SendCommand,
+} from './redis/scripts.js';
 import {
   type Claim,
   type ClaimRequest,
@@ -57,6 +66,12 @@ class RedisStore implements IdempotencyStore {
     this.#prefix = prefix;
     this.retentionMs = Math.ceil(retentionMs(options.retention));
     this.#scripts = new Scripts(sendCommand, this.retentionMs);
+  }
+
+  /** Through a script, so that a cluster routes it like a claim; the key never exists. */
+  async ping(): Promise<void> {
+    const found = text(await this.#scripts.run(PING, { key: `${this.#prefix}ping`, token: '' }));
+    if (found !== '0' && found !== '1') throw invalidReply();
   }
 
   async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ClaimResult> {

@@ -34,6 +34,10 @@ export interface IdempotencyStore<Extra extends object = {}> {
    * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
    */
   claim(key: string, request: ClaimRequest): ClaimResult<Extra> | Promise<ClaimResult<Extra>>;
+  /**
+   * Claims and changes nothing, and rejects when a claim could not be made now. `health()` calls it, so it must be cheap.
+   */
+  ping?(): unknown;
   /** Whether other processes share what this store remembers; `'process'` earns a warning in production. */
   readonly scope?: 'process' | 'shared';
   /** Milliseconds for which an id is remembered: dead letters that are kept for longer earn a warning. */

@@ -7,6 +7,7 @@ import { sqlFor } from '../../src/stores/postgres/sql.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import type { ClaimResult } from '../../src/stores/store.js';
 import { codeBlocks } from '../setup/markdown.js';
+import { refusingPort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
@@ -49,6 +50,38 @@ withPostgres('the Postgres store, in lease mode', () => {
       const statuses = results.map(({ status }) => status).sort();
       expect(statuses).toEqual(['claimed', ...Array(399).fill('in_progress')]);
     }
+  });
+
+  describe('a ping', () => {
+    const rows = async () => (await pool.query(`SELECT count(*)::int AS rows FROM ${table}`)).rows;
+
+    test('claims nothing', async () => {
+      const before = await rows();
+      await expect(store.ping()).resolves.toBeUndefined();
+      expect(await rows()).toEqual(before);
+    });
+
+    test('rejects without the table', async () => {
+      const missing = postgresStore({ pool, table: `${schema}.missing` });
+      await expect(missing.ping()).rejects.toThrow('does not exist');
+    });
+
+    test('rejects when the server takes no writes, as claims do', async () => {
+      const options = '-c default_transaction_read_only=on';
+      const reading = new Pool({ connectionString, options, max: 1 });
+      const replica = postgresStore({ pool: reading, table });
+      await expect(replica.ping()).rejects.toThrow('This Postgres is read-only');
+      await expect(replica.claim('default:live:ping', bytes)).rejects.toThrow('read-only');
+      await reading.end();
+    });
+
+    test('rejects when the server is down', async () => {
+      const url = new URL(connectionString);
+      url.port = String(await refusingPort());
+      const gone = new Pool({ connectionString: url.href });
+      await expect(postgresStore({ pool: gone }).ping()).rejects.toThrow();
+      await gone.end();
+    });
   });
 
   describe('claims', () => {

@@ -56,6 +56,17 @@ withRedis('the Redis store', () => {
     expect(await store.claim(key, bytes)).toEqual({ status: 'completed', fingerprint: bytes.fingerprint });
   });
 
+  test.each(Object.keys(clients))('through %s answers a ping, and claims nothing', async (name) => {
+    const own = `${prefix}ping-${name}:`;
+    const sendCommand = clients[name] as SendCommand;
+    await redisStore({ sendCommand, prefix: own }).ping?.();
+    expect(await io.keys(`${own}*`)).toEqual([]);
+    const odd = redisStore({ sendCommand: async () => 'PONG', prefix: own });
+    await expect(odd.ping?.()).rejects.toThrow(StoreError);
+    const down = redisStore({ sendCommand: () => Promise.reject(new Error('down')), prefix: own });
+    await expect(down.ping?.()).rejects.toThrow('down');
+  });
+
   test('survives a server that has forgotten the scripts, at every step', async () => {
     const store = create((...args) => node.sendCommand(args))({ retention: undefined });
     await node.sendCommand(['SCRIPT', 'FLUSH']);
@@ -198,6 +209,7 @@ withRedis('the Redis store on a cluster of three nodes', () => {
       prefix: `${name}:`,
     });
     for (const each of [store, spread]) {
+      await each.ping?.();
       await Promise.all(
         Array.from({ length: 60 }, async (_, index) => {
           const key = `default:live:{event-${index}`;

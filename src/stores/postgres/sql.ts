@@ -107,6 +107,10 @@ function fromNow(parameter: string): string {
   return `${NOW} + ${parameter} * interval '1 millisecond'`;
 }
 
+/** Reads no row of the table, and fails without it. */
+const ping = (table: string) =>
+  `SELECT current_setting('transaction_read_only') AS read_only FROM (SELECT count(*) FROM (SELECT FROM ${table} LIMIT 0) none) one`;
+
 export type Sql = ReturnType<typeof sqlFor>;
 
 /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
@@ -120,6 +124,7 @@ export function sqlFor(name: unknown) {
     complete: new Statement(complete(table)),
     release: new Statement(release(table)),
     prune: new Statement(prune(table)),
+    ping: ping(table),
     begin,
     claimInTransaction: eachOnce((letterTables: readonly string[]) =>
       claimInTransaction(table, letterTables),

@@ -61,6 +61,8 @@ redis.call('HDEL', key, 'token')
 redis.call('PEXPIRE', key, ttl)
 return 1`);
 
+export const PING = new Script(`return redis.call('EXISTS', KEYS[1])`);
+
 /** Sends one command to Redis and resolves with its reply. */
 export type SendCommand = (...args: [command: string, ...rest: string[]]) => Promise<unknown>;
 

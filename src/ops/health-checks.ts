@@ -1,0 +1,130 @@
+// The single checks of a receiver's health: a name, whether it is ok, a number, and what to do when it is not.
+import type { DeadLetterCount } from '../dead-letters/dead-letters.js';
+import type { Reachable } from '../stores/ping-store.js';
+import type { HealthRules } from './health-options.js';
+import type { Counted } from './refused-share.js';
+
+/** One answer for whoever watches. Nothing in it comes from outside. */
+export interface HealthCheck {
+  readonly name:
+    | 'closing'
+    | 'silence'
+    | 'refused'
+    | 'store'
+    | 'deadLetterStore'
+    | 'deadLetters'
+    | 'deadLetterAge';
+  readonly ok: boolean;
+  /** Seconds, a share from 0 to 1, a number of letters, or a word; null when it is not known. */
+  readonly value: number | string | boolean | null;
+  /** The largest value that is ok; null when there is none. */
+  readonly threshold: number | null;
+  /** What to do, as a sentence. */
+  readonly advice: string;
+}
+
+export interface HealthReport {
+  readonly status: 'ok' | 'failing' | 'closing';
+  /** When the latest authentic delivery arrived in this process, as an ISO date; null before the first one. */
+  readonly lastDelivery: string | null;
+  readonly checks: readonly HealthCheck[];
+}
+
+/** Of fewer deliveries a share says little: one stray request would be all of them. */
+const FEWEST = 20;
+const NOTHING_TO_DO = 'Nothing to do.';
+
+interface Measured {
+  readonly value: HealthCheck['value'];
+  readonly threshold?: number | undefined;
+  readonly ok: boolean;
+  readonly advice: string;
+}
+
+function check(name: HealthCheck['name'], { value, threshold, ok, advice }: Measured): HealthCheck {
+  return { name, ok, value, threshold: threshold ?? null, advice: ok ? NOTHING_TO_DO : advice };
+}
+
+function within(value: number | null, threshold: number | undefined): boolean {
+  return threshold === undefined || (value !== null && value <= threshold);
+}
+
+export function closingCheck(closing: boolean): HealthCheck {
+  const advice = 'The receiver is closing and refuses deliveries. Send them to another process.';
+  return check('closing', { value: closing, ok: !closing, advice });
+}
+
+/** @param ms since the latest authentic delivery, or since the start when there was none */
+export function silenceCheck(ms: number, { silence }: HealthRules): HealthCheck {
+  return check('silence', {
+    value: Math.floor(ms / 1_000),
+    threshold: silence === undefined ? undefined : silence / 1_000,
+    ok: within(ms, silence),
+    advice:
+      'No authentic delivery has arrived for too long. Check that the webhook is active at the service, and that its URL ' +
+      'reaches this process.',
+  });
+}
+
+export function refusedCheck({ authentic, refused }: Counted, { refused: most }: HealthRules): HealthCheck {
+  const all = authentic + refused;
+  const share = all === 0 ? null : refused / all;
+  return check('refused', {
+    value: share === null ? null : Number(share.toFixed(3)),
+    threshold: most,
+    ok: all < FEWEST || within(share, most),
+    advice:
+      'Too many deliveries are answered 401. Compare the private key with that of the service, and check that no proxy ' +
+      'changes bodies. Anybody can send unsigned requests, so look at who sends them.',
+  });
+}
+
+/** @param reached undefined when it did not answer in time */
+export function storeCheck(reached: Reachable | undefined): HealthCheck {
+  const value = reached ?? 'unreachable';
+  const advice =
+    'The store of event ids does not answer, so deliveries are answered 503. Check its server and the network.';
+  const made = check('store', { value, ok: value !== 'unreachable', advice });
+  if (value !== 'unknown') return made;
+  return { ...made, advice: 'Give your store a method ping(), so that this check can ask it.' };
+}
+
+/** @param count undefined when the store did not answer in time */
+export function letterChecks(
+  count: DeadLetterCount | undefined,
+  { deadLetters: most, deadLetterAge: eldest }: HealthRules,
+): HealthCheck[] {
+  const value = count ? 'reachable' : 'unreachable';
+  const advice =
+    'The store of dead letters does not answer, so an event that cannot be processed is answered 503. Check its server and ' +
+    'the network.';
+  const lost =
+    'Find out why with the page of dead letters or hooks.deadLetters.list(), fix it, and replay them.';
+  const letters = count ? lettersIn(count) : null;
+  const ageMs = count ? ageOf(count) : null;
+  return [
+    check('deadLetterStore', { value, ok: count !== undefined, advice }),
+    check('deadLetters', {
+      value: letters,
+      threshold: most,
+      ok: within(letters, most),
+      advice: `Too many events were not processed. ${lost}`,
+    }),
+    check('deadLetterAge', {
+      value: ageMs === null ? null : Math.floor(ageMs / 1_000),
+      threshold: eldest === undefined ? undefined : eldest / 1_000,
+      ok: within(ageMs, eldest),
+      advice: `An event has been waiting for too long. ${lost}`,
+    }),
+  ];
+}
+
+/** Events at work are `unfinished` in the journal. One whose process died is found by its age. */
+function lettersIn({ groups }: DeadLetterCount): number {
+  return groups.reduce((sum, { reason, count }) => sum + (reason === 'unfinished' ? 0 : count), 0);
+}
+
+/** 0 without letters, and when the clock of the store is ahead of this one. */
+function ageOf({ oldest }: DeadLetterCount): number {
+  return oldest ? Math.max(Date.now() - oldest.getTime(), 0) : 0;
+}

@@ -1,0 +1,88 @@
+// The options of `health()`: which thresholds make it answer 503, and how long the stores have to answer.
+import { ConfigurationError } from '../errors.js';
+import { parseDuration } from '../options/duration.js';
+import * as check from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+
+/** Without a threshold the value is reported, and changes nothing. Durations are milliseconds, or text like `'6h'`. */
+export interface HealthOptions {
+  /** Longest time without an authentic delivery, counted from the start of the receiver on. @default no threshold */
+  readonly silence?: number | string | undefined;
+  /** Largest share of deliveries answered 401, from 0 to 1, of 20 or more. Anybody can send such. @default no threshold */
+  readonly refused?: number | undefined;
+  /** Of which deliveries `refused` is the share: the latest ones. @default '10m' */
+  readonly window?: number | string | undefined;
+  /** Most dead letters, not counting the `unfinished` ones of the journal. @default no threshold */
+  readonly deadLetters?: number | undefined;
+  /** Greatest age of a dead letter, whatever its reason. @default no threshold */
+  readonly deadLetterAge?: number | string | undefined;
+  /** For the stores to answer; one that does not counts as unreachable. @default '2s' */
+  readonly timeout?: number | string | undefined;
+  /** How long an answer of the stores is used again, however often somebody asks. @default '2s' */
+  readonly cache?: number | string | undefined;
+}
+
+/** Durations in milliseconds; undefined: no threshold. */
+export interface HealthRules {
+  readonly silence: number | undefined;
+  readonly refused: number | undefined;
+  readonly window: number;
+  readonly deadLetters: number | undefined;
+  readonly deadLetterAge: number | undefined;
+  readonly timeout: number;
+  readonly cache: number;
+}
+
+const OPTIONS = ['silence', 'refused', 'window', 'deadLetters', 'deadLetterAge', 'timeout', 'cache'];
+const OF_LETTERS = ['deadLetters', 'deadLetterAge'] as const;
+
+/**
+ * @param letters whether the receiver has dead letters
+ * @throws {ConfigurationError} naming the option, what it got and what it takes
+ */
+export function healthRules(options: HealthOptions, letters: boolean): HealthRules {
+  const given = check.byName('The second argument of health()', options, 'thresholds, or nothing');
+  refuseUnknownOptions(given, OPTIONS);
+  const unused = OF_LETTERS.find((option) => given[option] !== undefined);
+  if (unused && !letters) {
+    throw new ConfigurationError(
+      `${unused} is a threshold for dead letters, and the receiver has none. Leave it out, or give receiver() the option deadLetters.`,
+    );
+  }
+  const {
+    silence,
+    refused,
+    window = '10m',
+    deadLetters,
+    deadLetterAge,
+    timeout = '2s',
+    cache = '2s',
+  } = given;
+  return {
+    silence: perhaps(silence, (value) => duration('silence', value)),
+    refused: perhaps(refused, shareOfAll),
+    window: duration('window', window),
+    deadLetters: perhaps(deadLetters, (value) => check.wholeNumber('deadLetters', value, 0)),
+    deadLetterAge: perhaps(deadLetterAge, (value) => duration('deadLetterAge', value)),
+    timeout: check.milliseconds('timeout', timeout, 1),
+    cache: check.milliseconds('cache', cache, 1),
+  };
+}
+
+function perhaps(value: unknown, read: (value: unknown) => number): number | undefined {
+  return value === undefined ? undefined : read(value);
+}
+
+/** Unlike those of timers, as long as anybody likes. */
+function duration(option: string, value: unknown): number {
+  const ms = parseDuration(value);
+  if (ms !== undefined && ms >= 1) return ms;
+  throw new ConfigurationError(
+    `${option} is ${check.show(value)}. Give milliseconds from 1, or text like "6h".`,
+  );
+}
+
+function shareOfAll(value: unknown): number {
+  if (typeof value === 'number' && value >= 0 && value <= 1) return value;
+  throw new ConfigurationError(`refused is ${check.show(value)}. Give a share from 0 to 1, such as 0.5.`);
+}

@@ -1,0 +1,116 @@
+// A request handler for `/healthz`: whether a receiver gets deliveries, reaches its stores, and keeps up.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { DeadLetterCount, DeadLetters } from '../dead-letters/dead-letters.js';
+import { VITALS, type Vitals } from '../delivery/vitals.js';
+import { ConfigurationError } from '../errors.js';
+import { show } from '../options/option-checks.js';
+import type { Reachable } from '../stores/ping-store.js';
+import {
+  closingCheck,
+  type HealthCheck,
+  type HealthReport,
+  letterChecks,
+  refusedCheck,
+  silenceCheck,
+  storeCheck,
+} from './health-checks.js';
+import { type HealthOptions, type HealthRules, healthRules } from './health-options.js';
+import { Probe } from './probe.js';
+import { RefusedShare } from './refused-share.js';
+
+/** What `receiver()` returns. */
+export interface WatchedReceiver {
+  readonly inFlight: number;
+  readonly deadLetters: DeadLetters | undefined;
+}
+
+/**
+ * Answers GET with 200, or with 503 when a store cannot be reached, the receiver is closing, or a threshold of the options
+ * is passed. The JSON is a {@link HealthReport}; nothing in it is personal or comes from outside. Deliveries are those of
+ * this process; dead letters are those of all processes that share the store.
+ *
+ * For a monitor. A load balancer may ask one without thresholds: with them, what a stranger sends, or silence at the
+ * service, would take every process out of service at once.
+ *
+ * @throws {ConfigurationError} for what is no receiver, and for an option that does not exist or cannot be right
+ * @example
+ * app.get('/healthz', health(hooks, { silence: '6h', deadLetters: 100, deadLetterAge: '1d' }));
+ */
+export function health(
+  hooks: WatchedReceiver,
+  options: HealthOptions = {},
+): (req: IncomingMessage, res: ServerResponse) => void {
+  const vitals = (hooks as { readonly [VITALS]?: Vitals } | null | undefined)?.[VITALS];
+  if (!vitals) {
+    throw new ConfigurationError(
+      `health() was given ${show(hooks)}. Give what receiver() returned: app.get('/healthz', health(hooks)).`,
+    );
+  }
+  const rules = healthRules(options, hooks.deadLetters !== undefined);
+  const report = new Health(vitals, hooks.deadLetters, rules);
+  return (req, res) => void answer(report, req, res);
+}
+
+class Health {
+  readonly #vitals: Vitals;
+  readonly #rules: HealthRules;
+  readonly #share: RefusedShare;
+  readonly #store: Probe<Reachable>;
+  /** Reaching the store of letters and counting them is one question. */
+  readonly #letters: Probe<DeadLetterCount> | undefined;
+
+  constructor(vitals: Vitals, deadLetters: DeadLetters | undefined, rules: HealthRules) {
+    this.#vitals = vitals;
+    this.#rules = rules;
+    this.#share = new RefusedShare(rules.window, vitals.startedAt);
+    this.#store = new Probe(() => vitals.reachStore(), rules);
+    this.#letters = deadLetters && new Probe(() => deadLetters.count(), rules);
+  }
+
+  /** Never rejects. */
+  async report(): Promise<HealthReport> {
+    // The stores may be closed before the receiver has settled.
+    const asked = this.#vitals.closing ? [] : await this.#askStores();
+    const { closing, authenticAt, authentic } = this.#vitals;
+    const now = performance.now();
+    const silentMs = Math.max(now - authenticAt, 0);
+    const checks = [
+      closingCheck(closing),
+      silenceCheck(silentMs, this.#rules),
+      refusedCheck(this.#share.since(this.#vitals, now), this.#rules),
+      ...asked,
+    ];
+    const failing = checks.some(({ ok }) => !ok);
+    return {
+      status: closing ? 'closing' : failing ? 'failing' : 'ok',
+      lastDelivery: authentic === 0 ? null : new Date(Date.now() - silentMs).toISOString(),
+      checks,
+    };
+  }
+
+  async #askStores(): Promise<HealthCheck[]> {
+    const [reached, count] = await Promise.all([this.#store.read(), this.#letters?.read()]);
+    return [storeCheck(reached), ...(this.#letters ? letterChecks(count, this.#rules) : [])];
+  }
+}
+
+async function answer(health: Health, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  if (req.method !== 'GET' && req.method !== 'HEAD') {
+    send(res, 405, { message: 'Ask for health with GET.' }, { Allow: 'GET, HEAD' });
+    return;
+  }
+  const report = await health.report();
+  send(res, report.status === 'ok' ? 200 : 503, report);
+}
+
+function send(res: ServerResponse, status: number, json: object, headers: Record<string, string> = {}): void {
+  const body = JSON.stringify(json);
+  res.writeHead(status, {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...headers,
+  });
+  res.end(body);
+}
