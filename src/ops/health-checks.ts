@@ -4,7 +4,7 @@ import type { Reachable } from '../stores/ping-store.js';
 import type { HealthRules } from './health-options.js';
 import type { Counted } from './refused-share.js';
 
-/** One answer for whoever watches. Nothing in it comes from outside. */
+/** One answer for those who watch. Nothing in it comes from outside. */
 export interface HealthCheck {
   readonly name:
     | 'closing'

@@ -11,6 +11,7 @@ import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter, queryOf } from '../setup/letters.js';
 import { startRedis, startRedisCluster } from '../setup/services.js';
+import { until } from '../setup/waiting.js';
 
 const url = process.env.TEST_REDIS_URL ?? '';
 const withRedis = url ? describe : describe.skip;
@@ -299,6 +300,54 @@ withRedis('dead letters in Redis', () => {
     expect(await hooks.deadLetters.replay({ concurrency: 4 })).toMatchObject({ processed: 20, failed: 0 });
     expect(handled.slice(1).sort()).toEqual(others.map(({ id }) => id).sort());
     expect(await lettersOf(hooks)).toEqual([]);
+  });
+
+  describe('counted on the wire', () => {
+    const EVENTS = 5;
+
+    /** What the server gets of each event that is processed at once: commands with a key of this test. */
+    async function commands(letters: 'none' | 'letters' | 'journal') {
+      const own = `${prefix}wire-${letters}:`;
+      const monitor = await io.monitor();
+      let seen = 0;
+      let marks = 0;
+      monitor.on('monitor', (_time: string, args: string[], source: string) => {
+        // What a script does is not on the wire.
+        if (source === 'lua' || !args.some((word) => word.startsWith(own))) return;
+        if (args[0]?.toLowerCase() === 'echo') marks += 1;
+        else seen += 1;
+      });
+      const sendCommand: SendCommand = (...args) => io.call(...args);
+      const hooks = receiver({
+        privateKey: KEY,
+        logger: false,
+        store: redisStore({ sendCommand, prefix: own }),
+        handlers: { '*': async () => {} },
+        ...(letters !== 'none' && { deadLetters: redisDeadLetters({ sendCommand, prefix: own }) }),
+        journal: letters === 'journal',
+      });
+      const taken: number[] = [];
+      for (let index = 0; index < EVENTS; index += 1) {
+        seen = 0;
+        const { body: rawBody, headers } = delivery(fixtures.transactionPaid());
+        expect((await hooks.receive({ rawBody, headers })).body).toContain('processed');
+        // The monitor is told of commands in the order of the server.
+        await io.call('ECHO', `${own}mark`);
+        await until(() => marks === index + 1);
+        taken.push(seen);
+      }
+      monitor.disconnect();
+      // The first one of a server also brings the scripts.
+      return Math.min(...taken);
+    }
+
+    test('an event costs no command more with letters: one to claim, one to complete', async () => {
+      expect([await commands('none'), await commands('letters')]).toEqual([2, 2]);
+    });
+
+    test('the journal costs two more, as it says: so the count can tell', async () => {
+      expect(await commands('journal')).toBe(4);
+    });
   });
 });
 

@@ -294,7 +294,7 @@ describe('a store', () => {
     expect(claimed).toEqual([]);
   });
 
-  test('is none with store: false', async () => {
+  test('that a receiver does not have cannot fail', async () => {
     const { ask } = await start({ store: false });
     expect((await ask()).check('store')).toMatchObject({ ok: true, value: 'none' });
   });
