@@ -53,6 +53,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/call-store',
     'stores/claim-answer',
     'stores/ping-store',
+    'stores/probe',
     'stores/store',
     'stores/timed-calls',
   ],

@@ -142,8 +142,8 @@ const DOORS: Readonly<Record<string, Door>> = {
     types: ['HealthCheck', 'HealthOptions', 'HealthReport', 'WatchedReceiver'],
   },
   './opentelemetry': {
-    values: ['openTelemetry'],
-    types: ['OpenTelemetryOptions'],
+    values: ['observeDeadLetters', 'openTelemetry'],
+    types: ['ObserveDeadLettersOptions', 'ObservedReceiver', 'OpenTelemetryOptions'],
     brings: ['@opentelemetry/api'],
   },
   './testing': {

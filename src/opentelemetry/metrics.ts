@@ -31,6 +31,7 @@ export class DeliveryMetrics {
   #unanswered = 0;
   readonly #running = new Set<RunningHandler>();
   readonly #deliveries: Counter;
+  readonly #lettersKept: Counter;
   readonly #deliveryDuration: Histogram;
   readonly #handlerDuration: Histogram;
   readonly #storeDuration: Histogram;
@@ -41,6 +42,10 @@ export class DeliveryMetrics {
     this.#deliveries = meter.createCounter('webhook.deliveries', {
       unit: '{delivery}',
       description: 'Deliveries by what became of them.',
+    });
+    this.#lettersKept = meter.createCounter('webhook.dead_letters.kept', {
+      unit: '{delivery}',
+      description: 'Deliveries whose event was kept as a dead letter, or stayed one.',
     });
     this.#deliveryDuration = histogram(
       'webhook.delivery.duration',
@@ -104,6 +109,7 @@ export class DeliveryMetrics {
   settled(record: DeliveryRecord): void {
     const attributes = labelsOf(record);
     this.#deliveries.add(1, attributes);
+    if (record.deadLetter) this.#lettersKept.add(1, letterLabelsOf(record));
     this.#deliveryDuration.record(record.durationMs / 1_000, attributes);
     if (record.storeMs !== undefined) this.#storeDuration.record(record.storeMs / 1_000);
     // Past `timeout` a delivery is answered, and yet in flight until its handlers have settled.
@@ -125,13 +131,22 @@ export class DeliveryMetrics {
   }
 }
 
+/** Of names that nobody declared there may be any number. */
+export function nameLabel(eventName: string, declared: boolean | undefined): Attributes {
+  return { 'webhook.event.name': declared ? eventName : OTHER };
+}
+
 function labelsOf({ eventName, declared, outcome, code, status }: DeliveryRecord): Attributes {
   return {
-    ...(eventName !== undefined && { 'webhook.event.name': declared ? eventName : OTHER }),
+    ...(eventName !== undefined && nameLabel(eventName, declared)),
     ...(outcome && { 'webhook.outcome': outcome }),
     ...(code && { 'webhook.code': code }),
     ...(status && { 'http.response.status_code': status }),
   };
+}
+
+function letterLabelsOf({ deadLetter, eventName = '', declared }: DeliveryRecord): Attributes {
+  return { 'webhook.dead_letter': deadLetter, ...nameLabel(eventName, declared) };
 }
 
 /** Two receivers of one process add up, so they share their metrics. */

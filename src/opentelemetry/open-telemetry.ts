@@ -83,7 +83,8 @@ function checkOptions(options: OpenTelemetryOptions): void {
   checkProvider('meterProvider', options.meterProvider, 'getMeter');
 }
 
-function checkProvider(option: string, provider: unknown, method: string): void {
+/** @throws {ConfigurationError} for what has no such method */
+export function checkProvider(option: string, provider: unknown, method: string): void {
   if (provider === undefined) return;
   if (typeof (provider as Record<string, unknown> | null)?.[method] === 'function') return;
   throw new ConfigurationError(`${option} is ${show(provider)}. Give an object with ${method}().`);

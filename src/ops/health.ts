@@ -5,6 +5,7 @@ import { VITALS, type Vitals } from '../delivery/vitals.js';
 import { ConfigurationError } from '../errors.js';
 import { show } from '../options/option-checks.js';
 import type { Reachable } from '../stores/ping-store.js';
+import { Probe } from '../stores/probe.js';
 import {
   closingCheck,
   type HealthCheck,
@@ -15,7 +16,6 @@ import {
   storeCheck,
 } from './health-checks.js';
 import { type HealthOptions, type HealthRules, healthRules } from './health-options.js';
-import { Probe } from './probe.js';
 import { RefusedShare } from './refused-share.js';
 
 /** What `receiver()` returns. */

@@ -1,0 +1,139 @@
+// The metrics of the dead letters there are: counted in their store whenever somebody reads metrics.
+import {
+  type BatchObservableResult,
+  createNoopMeter,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  type ObservableGauge,
+} from '@opentelemetry/api';
+import type { DeadLetterGroup } from '../dead-letters/dead-letter-store.js';
+import { ConfigurationError } from '../errors.js';
+import { byName, show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { Probe } from '../stores/probe.js';
+import { nameLabel } from './metrics.js';
+import { checkProvider } from './open-telemetry.js';
+import { SCOPE } from './spans.js';
+
+/** What `hooks.deadLetters.count()` resolves with. */
+interface CountedLetters {
+  readonly groups: readonly DeadLetterGroup[];
+  readonly oldest: Date | undefined;
+}
+
+/** What `receiver()` returned, with dead letters. */
+export interface ObservedReceiver {
+  readonly deadLetters: { count(): Promise<CountedLetters> };
+  readonly eventNames: readonly string[];
+}
+
+export interface ObserveDeadLettersOptions {
+  /** @default the globally registered one */
+  readonly meterProvider?: MeterProvider | undefined;
+}
+
+/** Milliseconds: readers wait so long for the store, and use one count together. */
+const RULES = { timeout: 2_000, cache: 1_000 } as const;
+
+/**
+ * Reports how many dead letters there are, by reason and name of event, and the age of the oldest. Each read of the metrics
+ * counts them in their store. Every process that calls it reports the same letters: take the maximum, not the sum. Call it
+ * once for each namespace, after the SDK is registered; without an SDK it does nothing.
+ *
+ * @returns stops reporting: call it before you end the pool or client of the store
+ * @throws {ConfigurationError} for a receiver without dead letters, an invalid provider or an unknown option
+ * @example
+ * const stop = observeDeadLetters(hooks);
+ */
+export function observeDeadLetters(
+  hooks: ObservedReceiver,
+  options: ObserveDeadLettersOptions = {},
+): () => void {
+  if (typeof hooks?.deadLetters?.count !== 'function') {
+    throw new ConfigurationError(
+      `observeDeadLetters() was given ${show(hooks)} without dead letters. Give what receiver({ deadLetters }) returned.`,
+    );
+  }
+  refuseUnknownOptions(byName('The second argument of observeDeadLetters()', options, 'options'), [
+    'meterProvider',
+  ]);
+  checkProvider('meterProvider', options.meterProvider, 'getMeter');
+  const provider = options.meterProvider ?? metrics.getMeterProvider();
+  const meter = provider.getMeter(SCOPE);
+  if (meter === createNoopMeter()) return () => {};
+  const observed = byProvider.get(provider) ?? new DeadLetterMetrics(meter);
+  byProvider.set(provider, observed);
+  return observed.add(hooks);
+}
+
+/** Two receivers of one process add up, so they share their metrics. */
+const byProvider = new WeakMap<MeterProvider, DeadLetterMetrics>();
+
+interface Source {
+  readonly count: Probe<CountedLetters>;
+  readonly declared: ReadonlySet<string>;
+}
+
+class DeadLetterMetrics {
+  readonly #sources = new Set<Source>();
+  /** Labels as JSON: as many as there are reasons and declared names. */
+  readonly #reported = new Set<string>();
+  readonly #letters: ObservableGauge;
+  readonly #age: ObservableGauge;
+
+  constructor(meter: Meter) {
+    this.#letters = meter.createObservableGauge('webhook.dead_letters', {
+      unit: '{letter}',
+      description: 'Dead letters there are, in the store that all processes share.',
+    });
+    this.#age = meter.createObservableGauge('webhook.dead_letters.age', {
+      unit: 's',
+      description: 'Since when the oldest dead letter is kept.',
+    });
+    meter.addBatchObservableCallback((result) => this.#observe(result), [this.#letters, this.#age]);
+  }
+
+  add({ deadLetters, eventNames }: ObservedReceiver): () => void {
+    const count = new Probe(() => deadLetters.count(), RULES);
+    const source: Source = { count, declared: new Set(eventNames) };
+    this.#sources.add(source);
+    return () => void this.#sources.delete(source);
+  }
+
+  /** Unless every store answers the last values stay: a part of the letters would look like fewer of them. */
+  async #observe(result: BatchObservableResult): Promise<void> {
+    const sources = [...this.#sources];
+    const counts = await Promise.all(sources.map(({ count }) => count.read()));
+    const known = counts.filter((count) => count !== undefined);
+    if (known.length < sources.length) return;
+    // An SDK goes on reporting what is not observed any more.
+    const sums = new Map([...this.#reported].map((labels) => [labels, 0]));
+    known.forEach(({ groups }, index) => {
+      addUp(sums, groups, sources[index]?.declared);
+    });
+    for (const [labels, letters] of sums) {
+      this.#reported.add(labels);
+      result.observe(this.#letters, letters, JSON.parse(labels));
+    }
+    result.observe(this.#age, Math.max(0, ...known.map(ageOf)));
+  }
+}
+
+/** @param sums of letters by labels, as JSON: all names from outside have the same */
+function addUp(
+  sums: Map<string, number>,
+  groups: readonly DeadLetterGroup[],
+  declared: ReadonlySet<string> | undefined,
+): void {
+  for (const { reason, eventName, count } of groups) {
+    const labels = { 'webhook.dead_letter': reason, ...nameLabel(eventName, declared?.has(eventName)) };
+    const text = JSON.stringify(labels);
+    sums.set(text, (sums.get(text) ?? 0) + count);
+  }
+}
+
+/** Seconds; 0 without letters, and when the clock of the store is ahead of this one. */
+function ageOf({ oldest }: CountedLetters): number {
+  return oldest ? Math.max(Date.now() - oldest.getTime(), 0) / 1_000 : 0;
+}
