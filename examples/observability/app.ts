@@ -5,8 +5,9 @@ import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { trace } from '@opentelemetry/api';
 import express from 'express';
-import { type Logger, receiver } from 'payment-webhooks';
-import { openTelemetry } from 'payment-webhooks/opentelemetry';
+import { type Logger, memoryDeadLetters, receiver } from 'payment-webhooks';
+import { observeDeadLetters, openTelemetry } from 'payment-webhooks/opentelemetry';
+import { health } from 'payment-webhooks/ops';
 import { pino } from 'pino';
 import { scrape, shutdown } from './telemetry.js';
 
@@ -15,7 +16,13 @@ const tracer = trace.getTracer('shop');
 // With its trace in every log line, you can go from one to the other.
 const logger = pino({ mixin: () => ({ trace_id: trace.getActiveSpan()?.spanContext().traceId }) });
 
-export const hooks = receiver({ logger: logger as Logger, observer: openTelemetry() });
+export const hooks = receiver({
+  logger: logger as Logger,
+  observer: openTelemetry(),
+  // Lost with this process. In production postgresDeadLetters() or redisDeadLetters().
+  deadLetters: memoryDeadLetters(),
+});
+const stopObserving = observeDeadLetters(hooks);
 
 hooks.on(
   'transaction.paid',
@@ -33,8 +40,13 @@ hooks.on(
 export const app = express();
 app.post('/hooks', hooks);
 
+const healthz = health(hooks, { silence: '6h', refused: 0.5, deadLetters: 100, deadLetterAge: '1d' });
+
 /** On a port of its own, which strangers do not reach. */
-export const metrics = createServer(scrape);
+export const metrics = createServer((req, res) => {
+  if (req.url === '/healthz') healthz(req, res);
+  else scrape(req, res);
+});
 
 if (process.argv[1] === import.meta.filename) {
   const port = Number(process.env.PORT ?? 3000);
@@ -45,6 +57,7 @@ if (process.argv[1] === import.meta.filename) {
   });
   process.once('SIGTERM', async () => {
     await hooks.close();
+    stopObserving();
     server.close();
     metrics.close();
     await shutdown();

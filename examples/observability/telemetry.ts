@@ -18,6 +18,7 @@ const inSeconds = [
   'webhook.handler.duration',
   'webhook.store.duration',
   'webhook.in_progress.age',
+  'webhook.dead_letters.age',
 ];
 const prometheus = new PrometheusExporter({ preventServerStart: true, withoutScopeInfo: true });
 const meters = new MeterProvider({

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
+import { REASONS } from '../../src/dead-letters/dead-letter-store.js';
 import { ANSWERS } from '../../src/errors.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT } from '../setup/shell.js';
@@ -93,7 +94,8 @@ describe('the example observability', () => {
   test.each(queries)('asks in its %s for codes, outcomes and statuses that exist', (_from, expr) => {
     const existing: Readonly<Record<string, readonly string[]>> = {
       webhook_code: Object.keys(ANSWERS),
-      webhook_outcome: ['processed', 'duplicate', 'ignored'],
+      webhook_outcome: ['processed', 'duplicate', 'ignored', 'kept'],
+      webhook_dead_letter: [...REASONS],
       webhook_handler_status: ['fulfilled', 'rejected'],
       http_response_status_code: ['200', ...Object.values(ANSWERS).map(({ status }) => String(status))],
     };
@@ -101,6 +103,12 @@ describe('the example observability', () => {
       const wanted = new RegExp(`^(?:${value})$`);
       if (existing[label]) expect(existing[label].filter((one) => wanted.test(one))).not.toEqual([]);
     }
+  });
+
+  test('answers a monitor on the port of the metrics', async () => {
+    const asked = await session.type('curl -si http://localhost:9464/healthz');
+    expect(asked).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(JSON.parse(asked.slice(asked.indexOf('{')))).toMatchObject({ status: 'ok' });
   });
 
   test('shows every metric of a delivery, and its spans inside that of the request', async () => {

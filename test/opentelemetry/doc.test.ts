@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { memoryDeadLetters } from 'payment-webhooks';
-import { openTelemetry } from 'payment-webhooks/opentelemetry';
+import { observeDeadLetters, openTelemetry } from 'payment-webhooks/opentelemetry';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
@@ -37,11 +37,12 @@ test('docs/observability.md has a row for each metric and each attribute, and no
     runs += 1;
     if (runs === 1) throw new Error('down');
   };
-  const { post } = await startEndpoint({
+  const { hooks, post } = await startEndpoint({
     observer: openTelemetry(),
     deadLetters: memoryDeadLetters(),
     handlers: { '*': handler },
   });
+  observeDeadLetters(hooks as Parameters<typeof observeDeadLetters>[0]);
   const event = fixtures.transactionPaid();
   await post(delivery(event));
   await post(delivery(event));
