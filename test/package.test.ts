@@ -378,6 +378,21 @@ describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
   });
 });
 
+test('a health check from the CommonJS half understands a receiver from the ESM half', async () => {
+  const program = `
+    import('payment-webhooks').then(async ({ receiver }) => {
+      const { health } = require('payment-webhooks/ops');
+      const hooks = receiver({ privateKey: 'pri_example', logger: false });
+      const ask = () =>
+        new Promise((end) => health(hooks)({ method: 'GET' }, { writeHead: (status) => console.log(status), end }));
+      await ask();
+      await hooks.close();
+      await ask();
+    });`;
+  const { stdout, stderr } = await node(['-e', program], { cwd: folder });
+  expect([stdout, stderr]).toEqual(['200\n503\n', '']);
+});
+
 function packageOf(file: string): string {
   return /^(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? file;
 }
