@@ -1,6 +1,8 @@
 // The health of a receiver, asked over HTTP as a monitor would.
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
@@ -19,6 +21,7 @@ import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { faultyDeadLetters } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
+import { ROOT } from '../setup/shell.js';
 import { gate, until } from '../setup/waiting.js';
 
 const servers: Server[] = [];
@@ -330,6 +333,23 @@ test('a receiver that closes is 503 closing at once, and its stores are not aske
   work.open();
   await Promise.all([posted, closed]);
   expect((await ask()).report.status).toBe('closing');
+});
+
+test('docs/observability.md has a row for each check, and shows one as it comes', async () => {
+  let now = Date.now() - 90_000_000;
+  const deadLetters = memoryDeadLetters({ now: () => now });
+  const { ask, post } = await start({ deadLetters }, { deadLetterAge: '1d' });
+  await post(unknown('refund.made'));
+  now = Date.now();
+  const { report, check } = await ask();
+  const doc = readFileSync(join(ROOT, 'docs/observability.md'), 'utf8');
+  const [, section = ''] = doc.split('\n## Health\n');
+  const rows = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  expect(rows).toEqual(report.checks.map(({ name }) => name));
+  const shown = JSON.parse(/```json\n([^`]*)```/.exec(section)?.[1] ?? '');
+  expect(shown.checks).toEqual([{ ...check('deadLetterAge'), value: 90_000 }]);
+  expect(Object.keys(shown)).toEqual(Object.keys(report));
+  expect(shown.status).toBe(report.status);
 });
 
 describe('health() refuses', () => {

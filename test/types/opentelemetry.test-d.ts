@@ -2,8 +2,9 @@
 import { metrics, trace } from '@opentelemetry/api';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import { type Observer, receiver } from 'payment-webhooks';
-import { type OpenTelemetryOptions, openTelemetry } from 'payment-webhooks/opentelemetry';
+import { memoryDeadLetters, type Observer, receiver } from 'payment-webhooks';
+import { type OpenTelemetryOptions, observeDeadLetters, openTelemetry } from 'payment-webhooks/opentelemetry';
+import { z } from 'zod';
 
 // It is an observer, and fits wherever one does.
 const observer: Observer = openTelemetry();
@@ -13,6 +14,14 @@ receiver({ observer: openTelemetry({ tracerProvider: undefined }) });
 // Providers of the API and of the SDK fit.
 openTelemetry({ tracerProvider: trace.getTracerProvider(), meterProvider: metrics.getMeterProvider() });
 openTelemetry({ tracerProvider: new NodeTracerProvider(), meterProvider: new MeterProvider() });
+
+// Of a receiver that has dead letters, whatever its events.
+const events = { 'refund.succeeded': z.object({}) };
+const stop: () => void = observeDeadLetters(receiver({ events, deadLetters: memoryDeadLetters() }));
+stop();
+observeDeadLetters(receiver({ deadLetters: memoryDeadLetters() }), { meterProvider: new MeterProvider() });
+// @ts-expect-error: it has none
+observeDeadLetters(receiver({}));
 
 // @ts-expect-error: a tracer is no provider of tracers
 openTelemetry({ tracerProvider: trace.getTracer('shop') });
