@@ -1,7 +1,7 @@
 // The health of a receiver, asked over HTTP as a monitor would.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import express from 'express';
@@ -16,6 +16,8 @@ import {
   receiver,
 } from 'payment-webhooks';
 import { type HealthCheck, type HealthOptions, type HealthReport, health } from 'payment-webhooks/ops';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
@@ -385,5 +387,30 @@ describe('health() refuses', () => {
     expect(() => health(keeping, { deadLetters: -1 })).toThrow('deadLetters is -1.');
     expect(() => health(keeping, { deadLetterAge: 'old' })).toThrow('deadLetterAge is "old".');
     expect(() => health(keeping, { silence: '90d' })).not.toThrow();
+  });
+});
+
+describe('a server that takes connections and says nothing', () => {
+  test('is unreachable to a check that is answered in time', async () => {
+    const sockets = new Set<Socket>();
+    const silent = createTcpServer((socket) => void sockets.add(socket.on('error', () => {})));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const pool = new Pool({ host: '127.0.0.1', port, user: 'nobody', database: 'none', max: 1 });
+    const options = {
+      store: postgresStore({ pool }),
+      deadLetters: postgresDeadLetters({ pool }),
+      storeTimeout: 300,
+    };
+    const { ask } = await start(options, { timeout: 50, cache: 60_000 });
+    const { status, report } = await ask();
+    expect(status).toBe(503);
+    expect(report.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([
+      'store',
+      'deadLetterStore',
+    ]);
+    for (const socket of sockets) socket.destroy();
+    await pool.end();
+    await new Promise((resolve) => silent.close(resolve));
   });
 });
