@@ -63,6 +63,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'dead-letters/memory',
     'fixtures/',
     'opentelemetry/',
+    'pages/',
     'receiver/',
     'stores/memory/',
     'stores/memory',
@@ -108,7 +109,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
   [
     'the conductor knows its stations and the default store',
     /^receiver$/,
-    /^(?:fixtures|client)\/|^stores\/(?!memory$)|^dead-letters\/(?:memory|redis|postgres)/,
+    /^(?:fixtures|client)\/|^stores\/(?!memory$)|^dead-letters\/(?:memory|redis|postgres|api\/)|^pages\//,
   ],
   [
     'a store knows the contract, and its own folder',
@@ -138,7 +139,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 
 /** The packages a user brings for a door; anything else that is imported must be a dependency. */
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
-  [/^simulator\//, ['express']],
+  [/^(?:simulator|pages|dead-letters\/api)\//, ['express']],
   [/^simulator\/dashboard\//, ['preact']],
   [/^queues\//, ['bullmq']],
   [/^opentelemetry\//, ['@opentelemetry/api']],

@@ -1,7 +1,7 @@
 // Help texts, made from the table of commands, and the version of the package.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageFolder } from '../simulator/package-folder.js';
+import { packageFolder } from '../pages/package-folder.js';
 import type { Command, Option, Row } from './command.js';
 
 const WIDTH = 78;

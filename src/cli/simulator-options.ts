@@ -1,8 +1,9 @@
 // Turns the flags of `simulate` into the options of the simulator, and names the flags in every error.
 import { parseDuration } from '../options/duration.js';
 import { didYouMean } from '../options/nearest-name.js';
+import { hostName } from '../pages/allowed-host.js';
 import { isSandboxKey } from '../signature.js';
-import { hostName, isLocalHost } from '../simulator/address/host.js';
+import { isLocalHost } from '../simulator/address/host.js';
 import { scheduleNames } from '../simulator/delivery/retry-schedule.js';
 import type { RetrySchedule, SimulatorOptions } from '../simulator.js';
 import {

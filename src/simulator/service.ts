@@ -1,8 +1,8 @@
 // The simulated service without its port: its parts, and what they do together.
 import { builtInEventNames } from '../events/event.js';
+import { HttpError } from '../pages/http-error.js';
 import { Accounts, type KeyPair } from './accounts.js';
 import { Targets } from './address/targets.js';
-import { HttpError } from './api/http-error.js';
 import { Registrations } from './api/registrations.js';
 import type { ServiceParts } from './delivery/attempts.js';
 import { Deliverer } from './delivery/deliverer.js';

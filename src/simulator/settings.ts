@@ -4,8 +4,9 @@ import { ConfigurationError } from '../errors.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { hostName } from '../pages/allowed-host.js';
 import { simulatorKey } from './accounts.js';
-import { hostName, isLocalHost } from './address/host.js';
+import { isLocalHost } from './address/host.js';
 import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';
 
 /** Options of `startSimulator()`. */

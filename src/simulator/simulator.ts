@@ -1,6 +1,7 @@
 // A running simulator, for programs: its addresses and keys, and what a program can do with it.
 import type { RequestListener, Server } from 'node:http';
 import { ConfigurationError } from '../errors.js';
+import { HttpError } from '../pages/http-error.js';
 import {
   type DeliveryFilter,
   deliveryFilter,
@@ -8,7 +9,6 @@ import {
   waitFilter,
   waitForDelivery,
 } from './api/delivery-filter.js';
-import { HttpError } from './api/http-error.js';
 import { type Webhook, type WebhookInput, webhookView } from './api/registrations.js';
 import { type Delivery, deliveryRecord } from './delivery/delivery-record.js';
 import { type Fault, type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';

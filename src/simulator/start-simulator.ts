@@ -1,17 +1,15 @@
 // Starts the simulator: its state file, its port, and the Express app with the API, the control plane and the page.
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import express, { type Express, type Router } from 'express';
 import { writeLog } from '../logger.js';
+import { builtPage, pageRouter } from '../pages/built-page.js';
+import { answerErrors } from '../pages/http-error.js';
+import { notFound } from '../pages/route.js';
 import { isLocalHost } from './address/host.js';
 import { controlPlane } from './api/control-plane.js';
 import { guard } from './api/guard.js';
-import { answerErrors } from './api/http-error.js';
-import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
 import { Stream } from './api/stream.js';
 import { closeServer, listen, urlHost } from './listen.js';
-import { packageFolder } from './package-folder.js';
 import { Service } from './service.js';
 import { resolveSettings, type SimulatorOptions, type SimulatorSettings } from './settings.js';
 import { Simulator } from './simulator.js';
@@ -75,7 +73,7 @@ function simulatorApp(service: Service, controlRouter: Router): Express {
   app.use('/api/v2', serviceApi(service, false));
   app.use('/sandbox/api/v2', serviceApi(service, true));
   app.use('/_sim', controlRouter);
-  app.use(pageRouter());
+  app.use(pageRouter(builtPage('dashboard'), NOTICE));
   app.use(notFound);
   app.use(answerErrors(service.settings.logger));
   return app;
@@ -87,17 +85,3 @@ const NOTICE = `<!doctype html>
 <p>Its page was not built. Run <code>npm run build</code>. The control plane answers under <a href="/_sim/readyz">/_sim</a>.</p>
 </html>
 `;
-
-/** @param folder the built page: `index.html` and the files that it loads */
-export function pageRouter(folder: string | undefined = builtPage()): Router {
-  const router = express.Router();
-  if (folder !== undefined && existsSync(join(folder, 'index.html'))) {
-    return router.use(express.static(folder, { cacheControl: false, etag: false, redirect: false }));
-  }
-  return router.get('/', (_request, response) => void response.type('html').send(NOTICE));
-}
-
-function builtPage(): string | undefined {
-  const root = packageFolder();
-  return root && join(root, 'dist', 'dashboard');
-}

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.js';
 import { envelope } from '../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../fixtures/fixture.js';
-import { HttpError } from './api/http-error.js';
+import { HttpError } from '../pages/http-error.js';
 import { type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
 import type { PlannedFault, SimulatedEvent } from './delivery/simulated-delivery.js';
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { packageFolder } from '../../src/simulator/package-folder.js';
-import { pageRouter } from '../../src/simulator/start-simulator.js';
+import { pageRouter } from '../../src/pages/built-page.js';
+import { packageFolder } from '../../src/pages/package-folder.js';
 import { afterwards, call, simulator } from './world.js';
 
 async function serve(folder: string | undefined): Promise<string> {
-  const server = express().use(pageRouter(folder)).listen(0, '127.0.0.1');
+  const server = express().use(pageRouter(folder, '<p>npm run build</p>')).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   afterwards(() => new Promise((resolve) => server.close(resolve)));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,6 +1,5 @@
-// Hosts: what kind of network an IP address belongs to, and which hosts a request to the simulator may name.
+// Hosts: what kind of network an IP address belongs to.
 import { isIP } from 'node:net';
-import { domainToASCII } from 'node:url';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
 /** `never`: metadata services and what is not a unicast host. */
@@ -76,30 +75,4 @@ function parseAddress(text: string): Address | undefined {
 
 function ranges(...networks: string[]): [Address, number][] {
   return networks.map((network) => ipaddr.parseCIDR(network));
-}
-
-const LOOPBACK_HEADER = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-const HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
-
-/** Whether a `Host` header names this machine or an allowed host. @param allowed as {@link hostName} returns them */
-export function isAllowedHost(header: string, allowed: ReadonlySet<string>): boolean {
-  // Strict: an IPv6 address that wraps 127.0.0.1 is not how anybody names this machine.
-  if (LOOPBACK_HEADER.test(header)) return true;
-  const [, host = ''] = HEADER.exec(header) ?? [];
-  return host !== '' && allowed.has(canonical(host));
-}
-
-/** A host as a Host header spells it; undefined for text that is not a host, or has a port. */
-export function hostName(text: string): string | undefined {
-  const bracketed = isIP(text) === 6 ? `[${text}]` : text;
-  // Browsers send the ASCII form of other letters.
-  const host = /^[\x21-\x7e]*$/.test(bracketed) ? bracketed : domainToASCII(bracketed);
-  const [whole, name] = HEADER.exec(host) ?? [];
-  return name === undefined || whole !== name || canonical(name) === '' ? undefined : canonical(name);
-}
-
-/** Names in lower case, IPv6 addresses in their shortest form; empty for an invalid address. */
-function canonical(host: string): string {
-  if (!host.startsWith('[')) return host.toLowerCase();
-  return isIP(host.slice(1, -1)) === 6 ? new URL(`http://${host}/`).hostname : '';
 }

@@ -1,6 +1,8 @@
 // The part of the control plane that shows deliveries, changes them, and waits for one.
 import type { RequestHandler, Router } from 'express';
 import { parseDuration } from '../../options/duration.js';
+import { HttpError } from '../../pages/http-error.js';
+import { param, queryOf, route } from '../../pages/route.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
 import type { DeliveryStatus } from '../delivery/delivery-status.js';
@@ -8,8 +10,7 @@ import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import type { Service } from '../service.js';
 import type { SimulatorStore } from '../simulator-store.js';
 import { type DeliveryFilter, deliveryFilter, waitFilter, waitForDelivery } from './delivery-filter.js';
-import { HttpError } from './http-error.js';
-import { param, queryOf, route, writeRoutes } from './route.js';
+import { writeRoutes } from './route.js';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1_000;

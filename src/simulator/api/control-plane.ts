@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import express, { type Router } from 'express';
 import { builtInEventNames } from '../../events/event.js';
 import { fixtures, samplePayload } from '../../fixtures/fixture.js';
+import { HttpError } from '../../pages/http-error.js';
+import { packageFolder } from '../../pages/package-folder.js';
+import { notFound, param, route } from '../../pages/route.js';
 import { deliveryRecord } from '../delivery/delivery-record.js';
 import { readFaultRule } from '../delivery/faults.js';
-import { packageFolder } from '../package-folder.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
 import { readTrigger } from '../trigger.js';
 import { deliveryRoutes } from './control-deliveries.js';
-import { HttpError } from './http-error.js';
 import { webhookView } from './registrations.js';
-import { fieldsOf, notFound, param, readJson, requireJson, route, writeRoutes } from './route.js';
+import { fieldsOf, readJson, requireJson, writeRoutes } from './route.js';
 import type { Stream } from './stream.js';
 
 /** @param baseUrl known only once the port is */

@@ -1,10 +1,11 @@
 // Finds deliveries by conditions, and waits for one.
+
+import { HttpError } from '../../pages/http-error.js';
 import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
 import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import { after, cancel } from '../real-time.js';
 import type { SimulatorStore } from '../simulator-store.js';
-import { HttpError } from './http-error.js';
 
 /** Every given condition must hold. */
 export interface DeliveryFilter {

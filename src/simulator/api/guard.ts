@@ -1,17 +1,9 @@
 // Protects every route: only this machine, allowed hosts and the simulator's own page may send requests.
 import type { RequestHandler } from 'express';
-import { hostName, isAllowedHost } from '../address/host.js';
-import { HttpError } from './http-error.js';
-import { READ_METHODS } from './route.js';
-
-const HEADERS = {
-  'Cache-Control': 'no-store',
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-};
+import { hostName, isAllowedHost } from '../../pages/allowed-host.js';
+import { HttpError } from '../../pages/http-error.js';
+import { PAGE_HEADERS } from '../../pages/page-headers.js';
+import { READ_METHODS } from '../../pages/route.js';
 
 /**
  * Answers 403 to a request that a web page of another origin may have caused.
@@ -21,7 +13,7 @@ const HEADERS = {
 export function guard(allowHosts: readonly string[]): RequestHandler {
   const allowed = new Set(allowHosts);
   return (request, response, next) => {
-    response.set(HEADERS);
+    response.set(PAGE_HEADERS);
     const hosts = request.headersDistinct.host ?? [];
     const [host = ''] = hosts;
     // An attacker can make a name resolve to 127.0.0.1, but the Host header still has that name.

@@ -1,11 +1,11 @@
 // Creates, updates and deletes webhooks: the same rules for both APIs and for programs.
 
+import { HttpError } from '../../pages/http-error.js';
 import { urlError } from '../address/targets.js';
 import type { ServiceParts } from '../delivery/attempts.js';
 import { isEventPattern } from '../event-pattern.js';
 import type { StoredWebhook } from '../simulator-store.js';
 import { type WebhookRecord, webhookRecord } from './codec.js';
-import { HttpError } from './http-error.js';
 
 /** The fields of a webhook from an untrusted source. */
 export interface WebhookInput {

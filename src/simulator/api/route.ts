@@ -1,9 +1,8 @@
-// What the routes share: JSON bodies, parameters, and handlers that may be asynchronous under Express 4 too.
+// What the routes of the simulator share: JSON bodies, and changes that outlive a crash.
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import { HttpError } from '../../pages/http-error.js';
+import { READ_METHODS, route } from '../../pages/route.js';
 import type { Service } from '../service.js';
-import { HttpError } from './http-error.js';
-
-export const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Refuses writes of another content type: a form, or a script of another origin, can send those unasked. */
 export const requireJson: RequestHandler = (request, _response, next) => {
@@ -15,13 +14,6 @@ export const requireJson: RequestHandler = (request, _response, next) => {
 };
 
 export const readJson: RequestHandler = express.json({ limit: '1mb', inflate: false });
-
-/** A handler whose error, thrown or rejected, goes to the error handler. */
-export function route(work: (request: Request, response: Response) => unknown): RequestHandler {
-  return (request, response, next) => {
-    Promise.resolve(work(request, response)).catch(next);
-  };
-}
 
 /** A change: answered with what `work` returns once it would survive a crash. 204 has no body. */
 export function change(
@@ -55,21 +47,3 @@ export function fieldsOf({ body }: Request): { readonly [field: string]: unknown
     throw new HttpError(422, 'The body must be a JSON object.');
   return body;
 }
-
-export function param(request: Request, name: string): string {
-  return String(request.params[name]);
-}
-
-/** The query, read the same way under every version of Express. */
-export function queryOf(request: Request): URLSearchParams {
-  return new URL(request.originalUrl, 'http://localhost').searchParams;
-}
-
-export function methodNotAllowed(...allowed: string[]): RequestHandler {
-  return (_request, response, next) => {
-    response.set('Allow', allowed.join(', '));
-    next(new HttpError(405, `Use ${allowed.join(' or ')} for this path.`));
-  };
-}
-
-export const notFound: RequestHandler = (_request, _response, next) => next(new HttpError(404, 'Not found.'));
