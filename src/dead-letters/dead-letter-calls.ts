@@ -17,8 +17,8 @@ import { LetterGroups } from './letter-groups.js';
 
 type Answer<Value> = Promise<Value | StoreFailure>;
 
-/** How many letters are listed with one call. */
-const PAGE = 100;
+/** How many letters are listed with one call, unless the caller wants fewer. */
+export const PAGE = 100;
 
 /** None of them rejects. */
 export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
@@ -58,10 +58,10 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return this.#ask('the dead letter was not discarded', call, (answer) => boolean('discard', answer));
   }
 
-  list(query: DeadLetterQuery, after: string | undefined): Answer<DeadLetterPage> {
+  list(query: DeadLetterQuery, after: string | undefined, limit = PAGE): Answer<DeadLetterPage> {
     return this.#ask(
       'the dead letters were not listed',
-      () => this.store.list(query, { limit: PAGE, after }),
+      () => this.store.list(query, { limit, after }),
       (answer) => readPage(answer, after),
     );
   }

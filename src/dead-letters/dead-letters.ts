@@ -1,18 +1,14 @@
-// What `hooks.deadLetters` is: the events that were not processed, to list, replay and discard.
-import type { InFlightLimiter } from '../delivery/in-flight-limiter.js';
-import { ConfigurationError } from '../errors.js';
-import { defaultLogger } from '../options/default-logger.js';
-import { byName, show } from '../options/option-checks.js';
-import type { Configuration } from '../options/options.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { StoreFailure } from '../stores/timed-calls.js';
-import { DeadLetterCalls } from './dead-letter-calls.js';
-import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
-import type { DeadLetter, DeadLetterGroup, DeadLetterStore, Discarded } from './dead-letter-store.js';
-import { LetterReplayer } from './letter-replayer.js';
-import { listLetters, storeError } from './list-letters.js';
-import { Replay } from './replay.js';
-import { type ReplayOptions, replaySettings } from './replay-options.js';
+// What `hooks.deadLetters` is: the events that were not processed, to list, read, replay and discard.
+import type { DeadLetterFilter } from './dead-letter-filter.js';
+import type {
+  DeadLetter,
+  DeadLetterContent,
+  DeadLetterGroup,
+  DeadLetterPage,
+  DeadLetterPageRequest,
+  Discarded,
+} from './dead-letter-store.js';
+import type { ReplayOptions } from './replay-options.js';
 import type { ReplayReport } from './replay-report.js';
 
 /** How many letters there are, and since when. */
@@ -47,6 +43,28 @@ export interface DeadLetters {
    */
   count(filter?: DeadLetterFilter): Promise<DeadLetterCount>;
   /**
+   * The letters of {@link list}, one page at a time.
+   *
+   * @param page.limit letters at most, 1 to 100; 100 by default
+   * @param page.after the `next` of the page before this one
+   * @returns letters, and `next` when there are more
+   * @throws {ConfigurationError} for a filter that does not exist or cannot be right
+   * @throws {StoreError} when the store of dead letters is down
+   * @example
+   * const { letters, next } = await hooks.deadLetters.page({ reason: 'failed' }, { limit: 20 });
+   */
+  page(filter?: DeadLetterFilter, page?: Partial<DeadLetterPageRequest>): Promise<DeadLetterPage>;
+  /**
+   * One letter with its exact bytes and headers: `status` is `found`, `gone` when there is no such letter, or
+   * `unreadable` when what is stored is not what was kept.
+   *
+   * @throws {StoreError} when the store of dead letters is down
+   * @example
+   * const content = await hooks.deadLetters.read(letter.id);
+   * if (content.status === 'found') console.log(content.rawBody.toString());
+   */
+  read(id: string): Promise<DeadLetterContent>;
+  /**
    * Runs the handlers of the letters that fit, with the schemas of today and under the same claim as a delivery. It can be
    * ended and started again at any point, and run in several processes and beside deliveries.
    *
@@ -65,96 +83,4 @@ export interface DeadLetters {
    * await hooks.deadLetters.discard(letter.id, { by: 'ada', because: 'test data' });
    */
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
-}
-
-const LONGEST_TEXT = 1_000;
-/** Of how many names letters are counted, for each reason. */
-const MOST_NAMES = 1_000;
-
-/**
- * Undefined without the option.
- *
- * @param limiter that of the deliveries
- */
-export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): DeadLetters | undefined {
-  return c.deadLetters && new OpenDeadLetters(c, c.deadLetters, limiter);
-}
-
-class OpenDeadLetters implements DeadLetters {
-  readonly #c: Configuration;
-  readonly #store: DeadLetterStore;
-  readonly #limiter: InFlightLimiter;
-
-  constructor(c: Configuration, store: DeadLetterStore, limiter: InFlightLimiter) {
-    this.#c = c;
-    this.#store = store;
-    this.#limiter = limiter;
-  }
-
-  list(filter?: DeadLetterFilter): AsyncIterable<DeadLetter> {
-    const query = queryOf(this.#c.namespace, filter);
-    return { [Symbol.asyncIterator]: () => listLetters(this.#calls(), query) };
-  }
-
-  async count(filter?: DeadLetterFilter): Promise<DeadLetterCount> {
-    const query = queryOf(this.#c.namespace, filter);
-    const groups = await this.#calls().countGroups(query, MOST_NAMES);
-    if (groups instanceof StoreFailure) throw storeError(groups);
-    return sumOf(groups);
-  }
-
-  async replay(options?: ReplayOptions): Promise<ReplayReport> {
-    const { namespace, handlers } = this.#c;
-    const settings = replaySettings(namespace, options);
-    handlers.seal();
-    const calls = this.#calls();
-    const replayer = new LetterReplayer(this.#c, calls);
-    return new Replay({ calls, limiter: this.#limiter, replayer }, settings).run();
-  }
-
-  async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    // An id that is missing is no filter at all.
-    const query = queryOf(this.#c.namespace, { id: id ?? '' });
-    const { by, because } = reasonsOf(why);
-    const calls = this.#calls();
-    // A store may hold the letters of other receivers too.
-    const { done } = await listLetters(calls, query).next();
-    if (done) return false;
-    const discarded = await calls.discard(id, { by, because });
-    if (discarded instanceof StoreFailure) throw storeError(discarded);
-    return discarded;
-  }
-
-  #calls(): DeadLetterCalls {
-    const { logger = defaultLogger(), storeTimeout } = this.#c;
-    return new DeadLetterCalls(this.#store, { log: logger }, storeTimeout);
-  }
-}
-
-function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
-  const total = groups.reduce((sum, { count }) => sum + count, 0);
-  const oldest = groups.reduce(
-    (first, group) => Math.min(first, group.oldest.getTime()),
-    Number.POSITIVE_INFINITY,
-  );
-  return {
-    total,
-    oldest: total > 0 ? new Date(oldest) : undefined,
-    groups: [...groups].sort((one, other) => other.count - one.count),
-  };
-}
-
-function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {
-  const given = byName('The second argument of discard()', why as object | undefined, 'by and because');
-  refuseUnknownOptions(given, ['by', 'because']);
-  const { by, because } = given as Record<string, unknown>;
-  return { by: sentence('by', by), because: sentence('because', because) };
-}
-
-function sentence(name: string, value: unknown): string {
-  if (typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TEXT) return value;
-  const what = typeof value === 'string' ? 'blank or too long' : show(value);
-  throw new ConfigurationError(
-    `${name} is ${what}. Say who discards the letter, and why: { by: 'ada', because: 'test data' }.`,
-  );
 }

@@ -22,7 +22,12 @@ export function toIssues(
 /** Keys of an open map may be a customer's words, so only what looks like a field name is shown. */
 function segment(part: PropertyKey | StandardSchemaV1.PathSegment): string {
   const key = String(typeof part === 'object' ? part.key : part);
-  return /^(?:[a-z][a-z0-9_]{0,39}|\d{1,6})$/.test(key) ? key : '*';
+  return isFieldName(key) || /^\d{1,6}$/.test(key) ? key : '*';
+}
+
+/** Whether a key may be logged and shown: that of a field is code, that of an open map may be somebody's name or address. */
+export function isFieldName(key: string): boolean {
+  return /^[a-z][a-z0-9_]{0,39}$/.test(key);
 }
 
 /** zod, valibot and arktype set `expected`; it comes from the schema and quotes nothing of the event. */
