@@ -138,8 +138,16 @@ const DOORS: Readonly<Record<string, Door>> = {
     brings: ['bullmq'],
   },
   './ops': {
-    values: ['health'],
-    types: ['HealthCheck', 'HealthOptions', 'HealthReport', 'WatchedReceiver'],
+    values: ['deadLetterPage', 'health'],
+    types: [
+      'Authorize',
+      'DeadLetterPageOptions',
+      'HealthCheck',
+      'HealthOptions',
+      'HealthReport',
+      'PageUser',
+      'WatchedReceiver',
+    ],
   },
   './opentelemetry': {
     values: ['observeDeadLetters', 'openTelemetry'],
@@ -373,7 +381,7 @@ describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
     expect(packages.filter((name) => !dependenciesOf('payment-webhooks').has(name))).toEqual([]);
     const ours = loaded.filter((file) => packageOf(file) === 'payment-webhooks');
     const closed =
-      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops)\b|\/stores\/(?!call-store|claim-answer|memory|ping-store|store|timed-calls|token)/;
+      /\/(?:cli|client|simulator|testing|fixtures|queues|opentelemetry|ops|pages|dead-letters\/api)\b|\/stores\/(?!call-store|claim-answer|memory|ping-store|store|timed-calls|token)/;
     expect(ours.filter((file) => closed.test(file))).toEqual([]);
   });
 });

@@ -84,3 +84,6 @@ export interface DeadLetters {
    */
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
 }
+
+/** For the page, which may be of another copy of this package: the logger of the receiver. */
+export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');

@@ -19,7 +19,7 @@ import type {
   DeadLetterStore,
   Discarded,
 } from './dead-letter-store.js';
-import type { DeadLetterCount, DeadLetters } from './dead-letters.js';
+import { type DeadLetterCount, type DeadLetters, LETTERS_LOGGER } from './dead-letters.js';
 import { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';
 import { Replay } from './replay.js';
@@ -29,9 +29,6 @@ import type { ReplayReport } from './replay-report.js';
 const LONGEST_TEXT = 1_000;
 /** Of how many names letters are counted, for each reason. */
 const MOST_NAMES = 1_000;
-
-/** For the page, which may be of another copy of this package: the logger of the receiver. */
-export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');
 
 /**
  * Undefined without the option.

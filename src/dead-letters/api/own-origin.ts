@@ -1,0 +1,73 @@
+// Refuses what a web page of another origin may have caused: a read, a form, a frame, a name that resolves to this machine.
+import type { Request } from 'express';
+import { isAllowedHost } from '../../pages/allowed-host.js';
+import { HttpError } from '../../pages/http-error.js';
+import { READ_METHODS } from '../../pages/route.js';
+
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
+
+/** @throws {HttpError} 403 that says what does not fit, and what to set */
+export function requireOwnOrigin(request: Request, hosts: ReadonlySet<string> | undefined): void {
+  const host = askedHost(request);
+  if (host === undefined || (hosts && !isAllowedHost(host, hosts))) {
+    const named = JSON.stringify((host ?? '').slice(0, 100));
+    throw new HttpError(
+      403,
+      `This page does not answer to the host ${named}. Add it to hosts of deadLetterPage().`,
+    );
+  }
+  const foreign = READ_METHODS.has(request.method)
+    ? isForeignRead(request, host)
+    : foreignWrite(request, host);
+  if (foreign) throw new HttpError(403, foreign);
+}
+
+/** The host that the browser asked for; behind a proxy that the app trusts, what that says. */
+function askedHost(request: Request): string | undefined {
+  const { headers, headersDistinct, socket } = request;
+  const trust: unknown = request.app?.get('trust proxy fn');
+  const trusted = typeof trust === 'function' && trust(socket.remoteAddress, 0);
+  const forwarded = trusted ? headers['x-forwarded-host'] : undefined;
+  const [host = '', ...others] = headersDistinct.host ?? [];
+  const asked = typeof forwarded === 'string' ? (forwarded.split(',')[0] ?? '').trim() : host;
+  return others.length === 0 && HOST.test(asked) ? asked : undefined;
+}
+
+const OTHER_ORIGIN =
+  'This request comes from another origin than the page. Open the page itself, and do it there.';
+
+/** What a browser says of the page that sends a request; no page can change it. */
+function isForeignRead(request: Request, host: string): string | undefined {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (origin !== undefined && !isOwn(origin, request, host) && site !== 'same-origin') return OTHER_ORIGIN;
+  if (site === undefined || site === 'same-origin' || site === 'none' || isVisit(request)) return undefined;
+  return OTHER_ORIGIN;
+}
+
+/** A link to the page may be anywhere. A frame is no such visit. */
+function isVisit({ headers, path }: Request): boolean {
+  return path === '/' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+}
+
+function foreignWrite(request: Request, host: string): string | undefined {
+  const { origin, authorization, cookie, 'sec-fetch-site': site } = request.headers;
+  if (site !== undefined) return site === 'same-origin' ? undefined : OTHER_ORIGIN;
+  if (origin !== undefined) {
+    if (isOwn(origin, request, host)) return undefined;
+    return `${OTHER_ORIGIN} If it is the page, its proxy changes the Host header: pass it on, or set "trust proxy" of the app.`;
+  }
+  // A program says who it is. What a browser adds by itself proves nothing.
+  if (authorization !== undefined || cookie === undefined) return undefined;
+  return 'This request has a cookie and no Origin. Send an Authorization header in place of the cookie.';
+}
+
+function isOwn(origin: string, request: Request, host: string): boolean {
+  try {
+    const { protocol, origin: normal } = new URL(origin);
+    if (protocol !== 'https:' && (protocol !== 'http:' || request.secure)) return false;
+    // The scheme is not compared: a proxy may end TLS without a word.
+    return normal === new URL(`${protocol}//${host}`).origin;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,87 @@
+// Streams the progress of a replay and its report as lines of JSON, and ends the replay when nobody reads them.
+import type { Response } from 'express';
+import { ConfigurationError } from '../../errors.js';
+import { show } from '../../options/option-checks.js';
+import type { DeadLetters } from '../dead-letters.js';
+import type { ReplayOptions, ReplayProgress } from '../replay-options.js';
+import type { ReplayReport } from '../replay-report.js';
+import { answerTo } from './page-answers.js';
+
+const BETWEEN_LINES_MS = 100;
+/** A proxy closes what says nothing for a minute, and one handler may take longer. */
+const SILENCE_MS = 10_000;
+const MOST_AT_ONCE = 100;
+
+const HEADERS = {
+  'Content-Type': 'application/x-ndjson; charset=utf-8',
+  // Neither compressed nor collected on the way.
+  'Cache-Control': 'no-store, no-transform',
+  'X-Accel-Buffering': 'no',
+};
+
+/**
+ * @returns the report; undefined when the replay failed, which is then in the last line
+ * @throws {ConfigurationError} for options that cannot be right, before the answer begins
+ */
+export async function streamReplay(
+  letters: DeadLetters,
+  options: ReplayOptions,
+  response: Response,
+): Promise<ReplayReport | undefined> {
+  checkOptions(letters, options);
+  const reader = new AbortController();
+  response.on('close', () => reader.abort());
+  response.writeHead(200, HEADERS);
+  const lines = new ReplayLines(response);
+  try {
+    const onProgress = (progress: ReplayProgress) => lines.progress(progress);
+    const report = await letters.replay({ ...options, onProgress, signal: reader.signal });
+    lines.end({ report });
+    return report;
+  } catch (error) {
+    const { message, code } = answerTo(error);
+    lines.end({ error: { message, code } });
+    return undefined;
+  }
+}
+
+/** As replay() will, which would be too late for another status. */
+function checkOptions(letters: DeadLetters, { dryRun, concurrency = 1, ...filter }: ReplayOptions): void {
+  letters.list(filter);
+  if (dryRun !== undefined && typeof dryRun !== 'boolean')
+    throw new ConfigurationError(`dryRun is ${show(dryRun)}. Give true or false.`);
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MOST_AT_ONCE)
+    throw new ConfigurationError(
+      `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MOST_AT_ONCE}.`,
+    );
+}
+
+class ReplayLines {
+  readonly #response: Response;
+  readonly #silence: NodeJS.Timeout;
+  #latest: ReplayProgress = { done: 0, total: 0, processed: 0, failed: 0 };
+  #writtenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(response: Response) {
+    this.#response = response;
+    this.#silence = setInterval(() => this.#write({ progress: this.#latest }), SILENCE_MS);
+    response.flushHeaders();
+  }
+
+  progress(progress: ReplayProgress): void {
+    this.#latest = progress;
+    const due = performance.now() - this.#writtenAt >= BETWEEN_LINES_MS || progress.done === progress.total;
+    if (due && !this.#response.writableNeedDrain) this.#write({ progress });
+  }
+
+  end(last: object): void {
+    clearInterval(this.#silence);
+    this.#write(last);
+    this.#response.end();
+  }
+
+  #write(line: object): void {
+    this.#writtenAt = performance.now();
+    if (!this.#response.destroyed) this.#response.write(`${JSON.stringify(line)}\n`);
+  }
+}

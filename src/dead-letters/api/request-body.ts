@@ -1,0 +1,62 @@
+// Reads the JSON object that a request to the page carries, whatever body parsers the app has run before.
+import type { Request } from 'express';
+import { readBody, type Unread } from '../../delivery/read-body.js';
+import { HttpError } from '../../pages/http-error.js';
+
+export type Fields = { readonly [name: string]: unknown };
+
+const LIMIT = 16_384;
+const TIMEOUT_MS = 10_000;
+
+const JSON_TYPE = /^application\/json *(?:;|$)/i;
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws {HttpError} for a body that is missing, too large, or no JSON object */
+export async function requestBody(request: Request): Promise<Fields> {
+  const { headers } = request;
+  // A form, or a script of another origin, cannot send this type unasked.
+  if (!JSON_TYPE.test(headers['content-type'] ?? ''))
+    throw new HttpError(415, 'Send this request with Content-Type: application/json.');
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw new HttpError(415, 'Send the body without a Content-Encoding.');
+  // Without filters every letter is meant, so an empty body must not pass for one without filters.
+  if (headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > 0))
+    throw new HttpError(400, 'The body is empty. Send a JSON object: {}.');
+  const fields = request.readableEnded ? parsedBefore(request) : parse(await bytesOf(request));
+  if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) return fields as Fields;
+  throw new HttpError(400, 'The body is not a JSON object.');
+}
+
+/** What a body parser left. Before Express 5 one that did not parse leaves `{}`, but then the body is still to be read. */
+function parsedBefore({ body }: Request): unknown {
+  if (body === undefined)
+    throw new HttpError(
+      500,
+      'The body was read before the page, and not kept. Mount the page before what reads it.',
+    );
+  return Buffer.isBuffer(body) || typeof body === 'string' ? parse(Buffer.from(body)) : body;
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(UTF8.decode(bytes));
+  } catch {
+    throw new HttpError(400, 'The body is not valid JSON in UTF-8.');
+  }
+}
+
+async function bytesOf(request: Request): Promise<Buffer> {
+  const given = request.headers['content-length'];
+  const length = given === undefined ? undefined : Number(given);
+  if (length !== undefined && length > LIMIT) throw refusal('too large');
+  const rules = { length, limit: LIMIT, timeout: TIMEOUT_MS };
+  const body = await new Promise<Buffer | Unread>((resolve) => readBody(request, rules, resolve));
+  if (typeof body === 'string') throw refusal(body);
+  return body;
+}
+
+function refusal(unread: Unread): HttpError {
+  if (unread === 'too large') return new HttpError(413, 'The body is larger than 16 KB.');
+  if (unread === 'timeout') return new HttpError(400, 'The body did not arrive within 10 seconds.');
+  return new HttpError(400, 'The body did not arrive as it was announced.');
+}

@@ -1,0 +1,393 @@
+// The JSON of the dead-letter page: letters listed, counted, seen masked, revealed, replayed and discarded.
+import { describe, expect, test } from '@jest/globals';
+import { memoryDeadLetters } from 'payment-webhooks';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureLog } from '../setup/captured-log.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { hangs, rejects } from '../setup/faulty-store.js';
+import { linesOf, pageWorld, USER } from './page-world.js';
+
+const down = () => {
+  throw new Error('the database of Grace Hopper is down');
+};
+
+describe('letters', () => {
+  test('are listed by the page, oldest first, with filters', async () => {
+    const { ask, keep } = await pageWorld();
+    const ids: string[] = [];
+    for (const name of ['refund.made', 'refund.failed', 'payout.sent'])
+      ids.push(await keep(fixtures.event(name, {})));
+    const { status, json } = await ask('/ops/letters?limit=2&reason=&event=');
+    expect(status).toBe(200);
+    expect(json.letters.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 2));
+    expect(json.letters[0]).toEqual({
+      id: ids[0],
+      reason: 'unknown',
+      namespace: 'default',
+      eventName: 'refund.made',
+      eventId: expect.any(String),
+      sandbox: false,
+      attempts: 1,
+      keptAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      issues: [],
+    });
+    const rest = await ask(`/ops/letters?limit=2&after=${json.next}`);
+    expect(rest.json).toMatchObject({ letters: [{ id: ids[2] }], next: null });
+    const named = await ask('/ops/letters?event=refund.*&since=7d');
+    expect(named.json.letters).toHaveLength(2);
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    expect((await ask(`/ops/letters?since=${tomorrow}`)).json).toEqual({ letters: [], next: null });
+  });
+
+  test('are counted by reason and name, with the names of the receiver and the user', async () => {
+    const { ask, keep } = await pageWorld();
+    await keep(fixtures.event('refund.made', {}));
+    await keep(fixtures.event('payout.sent', {}));
+    await keep(fixtures.event('payout.sent', { id: 2 }));
+    const { json } = await ask('/ops/summary?reason=unknown');
+    expect(json).toEqual({
+      total: 3,
+      oldest: expect.stringMatching(/Z$/),
+      groups: [
+        { reason: 'unknown', eventName: 'payout.sent', count: 2, oldest: expect.any(String) },
+        { reason: 'unknown', eventName: 'refund.made', count: 1, oldest: expect.any(String) },
+      ],
+      names: ['transaction.paid'],
+      user: USER,
+    });
+    expect((await ask('/ops/summary?event=no.such')).json).toMatchObject({
+      total: 0,
+      oldest: null,
+      groups: [],
+    });
+  });
+
+  test.each([
+    ['letters?raeson=unknown', /Unknown option "raeson"\. Did you mean "reason"\?/],
+    ['letters?reason=unkown', /reason is "unkown"\. Give one of unknown,/],
+    ['letters?limit=0', /limit is 0\./],
+    ['letters?limit=many', /limit is NaN\./],
+    ['letters?limit=101', /limit is 101\. Give at most 100/],
+    ['letters?reason=unknown&reason=failed', /"reason" is given twice/],
+    ['letters?since=2026-99-99', /since is "2026-99-99"\./],
+    ['letters?since=yesterday', /since is "yesterday"\./],
+    ['letters?discarded=maybe', /discarded is "maybe"\./],
+    ['letters?__proto__=1', /Unknown option "__proto__"/],
+    ['summary?limit=5', /Unknown option "limit"/],
+  ])('%s is refused with what to give', async (path, message) => {
+    const { ask } = await pageWorld();
+    const { status, json } = await ask(`/ops/${path}`);
+    expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
+  });
+});
+
+describe('one letter', () => {
+  const event = fixtures.event('refund.made', {
+    refund: { id: 'r-1', amount: 12.5, customer: { name: 'Grace Hopper' }, paid: true, note: null },
+    lines: [{ sku: 'secret-sku' }, 'x'],
+    emails: { 'grace@example.com': 'yes', 'Grace Hopper': 'no' },
+  });
+
+  test('is shown with keys and types, and no value', async () => {
+    const { ask, keep } = await pageWorld();
+    const id = await keep(event);
+    const { status, json } = await ask(`/ops/letters/${id}`);
+    expect(status).toBe(200);
+    expect(json).toEqual({
+      letter: expect.objectContaining({ id, reason: 'unknown', eventName: 'refund.made' }),
+      content: 'found',
+      payload: {
+        id: 'string',
+        event_name: 'string',
+        sandbox: 'boolean',
+        payload: {
+          refund: {
+            id: 'string',
+            amount: 'number',
+            customer: { name: 'string' },
+            paid: 'boolean',
+            note: 'null',
+          },
+          lines: [{ sku: 'string' }, 'string'],
+          emails: { '*': 'string', '* 2': 'string' },
+        },
+      },
+      size: Buffer.byteLength(JSON.stringify(event)),
+      headers: { 'content-type': 'application/json', 'x-service-signature': 'string' },
+      diagnosis: [
+        'Nobody had declared refund.made when it arrived, and the receiver has no onUnknown handler.',
+        'Declare refund.made in the option events, and register a handler for it.',
+        'A replay would leave it here now: nobody declares it yet.',
+      ],
+    });
+  });
+
+  test('is revealed exactly, and the log says to whom', async () => {
+    const { ask, keep, log } = await pageWorld();
+    const id = await keep(event);
+    log.text.length = 0;
+    const { status, json } = await ask(`/ops/letters/${id}/reveal`, { body: {} });
+    expect([status, json]).toEqual([
+      200,
+      {
+        body: JSON.stringify(event),
+        headers: {
+          'content-type': 'application/json',
+          'x-service-signature': expect.stringMatching(/^[\da-f]{64}$/),
+        },
+      },
+    ]);
+    expect(log.lines).toEqual([
+      expect.objectContaining({
+        ...{ level: 30, msg: 'letter revealed', user: USER },
+        ...{ deadLetterId: id, eventId: event.id, eventName: 'refund.made' },
+      }),
+    ]);
+  });
+
+  test('that no text can show is revealed as base64', async () => {
+    const deadLetters = memoryDeadLetters();
+    const { ask, keep } = await pageWorld({
+      receiver: {
+        deadLetters: {
+          ...bound(deadLetters),
+          read: async (id) => {
+            const content = await deadLetters.read(id);
+            return content.status === 'found' ? { ...content, rawBody: Buffer.from([0xff, 0x00]) } : content;
+          },
+        },
+      },
+    });
+    const id = await keep();
+    expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).json).toMatchObject({
+      body: '/wA=',
+      base64: true,
+    });
+    expect((await ask(`/ops/letters/${id}`)).json).toMatchObject({ payload: null, size: 2 });
+  });
+
+  test('that was changed in its store is said to be unreadable, and never shown', async () => {
+    const deadLetters = faultyDeadLetters({ read: async () => ({ status: 'unreadable' }) });
+    const { ask, keep } = await pageWorld({ receiver: { deadLetters } });
+    const id = await keep();
+    const { json } = await ask(`/ops/letters/${id}`);
+    expect(json).toMatchObject({ content: 'unreadable', payload: null, size: 0, headers: {} });
+    expect(json.diagnosis.at(-1)).toMatch(/^What is stored is not what was kept/);
+    expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).status).toBe(409);
+  });
+
+  test.each(['GET', 'POST'])('that does not exist is answered 404 to %s', async (method) => {
+    const { ask } = await pageWorld();
+    const { status, json } = await ask(
+      `/ops/letters/${encodeURIComponent('<b>')}${method === 'POST' ? '/reveal' : ''}`,
+      method === 'POST' ? { body: {} } : {},
+    );
+    expect([status, json]).toEqual([
+      404,
+      { message: expect.stringMatching(/^There is no letter "<b>"/), code: 'NOT_FOUND' },
+    ]);
+  });
+});
+
+describe('the diagnosis', () => {
+  const schema = z.looseObject({ refund: z.looseObject({ id: z.string(), amount: z.number() }) });
+  const bad = fixtures.event('refund.made', { refund: { id: 7 } });
+
+  test('of a payload that does not fit names the paths, those of today too', async () => {
+    const { ask, keep } = await pageWorld({
+      receiver: { events: { 'refund.made': schema }, handlers: { '*': () => {} } },
+    });
+    const { json } = await ask(`/ops/letters/${await keep(bad)}`);
+    expect(json.diagnosis).toEqual([
+      'Its payload did not fit the schema of refund.made at payload.refund.id, payload.refund.amount, and the receiver has no onInvalid handler.',
+      'Change the schema of refund.made so that it takes what arrives.',
+      'A replay would leave it here now: it still does not fit at payload.refund.id, payload.refund.amount.',
+    ]);
+  });
+
+  test('of a failed handler says where to look, and what a replay would do', async () => {
+    const { ask, keep } = await pageWorld({ receiver: { handlers: { '*': down } } });
+    const paid = fixtures.transactionPaid();
+    const { json, text } = await ask(`/ops/letters/${await keep(paid)}`);
+    expect(json.diagnosis).toEqual([
+      'A handler failed.',
+      `Fix what made it fail: the log has the error, with the event id ${paid.id}.`,
+      'A replay would run its handlers now.',
+    ]);
+    expect(text).not.toContain('Grace');
+  });
+
+  test('says that the receiver is shutting down', async () => {
+    const { ask, keep, hooks } = await pageWorld();
+    const id = await keep();
+    await hooks.close();
+    expect((await ask(`/ops/letters/${id}`)).json.diagnosis.at(-1)).toMatch(/^The receiver is shutting down/);
+  });
+});
+
+describe('a replay', () => {
+  test('streams progress and ends with the report, and is logged with the user', async () => {
+    const deadLetters = memoryDeadLetters();
+    const before = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['a', 'b', 'c'])
+      await before.keep({ ...fixtures.event('refund.made', { refund: { id } }), id });
+    const ran: string[] = [];
+    const events = { 'refund.made': z.looseObject({}) };
+    const handlers = { '*': ({ id }: { id: string }) => void ran.push(id) };
+    const { ask, log, hooks } = await pageWorld({ receiver: { deadLetters, events, handlers } });
+    const dry = await ask('/ops/replay', { body: { event: 'refund.*', dryRun: true } });
+    expect(linesOf(dry).at(-1)).toMatchObject({ report: { dryRun: true, processed: 3 } });
+    expect([ran, log.lines]).toEqual([[], []]);
+    const answer = await ask('/ops/replay', { body: { since: '1d', concurrency: 2 } });
+    expect([answer.status, answer.headers['content-type']]).toEqual([
+      200,
+      'application/x-ndjson; charset=utf-8',
+    ]);
+    const lines = linesOf(answer);
+    expect(lines.at(-2)).toEqual({ progress: { done: 3, total: 3, processed: 3, failed: 0 } });
+    expect(lines.at(-1)).toMatchObject({
+      report: { dryRun: false, processed: 3, events: [{ eventName: 'refund.made' }] },
+    });
+    expect(ran.sort()).toEqual(['a', 'b', 'c']);
+    expect(await lettersOf(hooks)).toEqual([]);
+    expect(log.lines.at(-1)).toMatchObject({ msg: 'letters replayed', user: USER, processed: 3, failed: 0 });
+  });
+
+  test.each<[object, RegExp]>([
+    [{ evnt: 'refund.*' }, /Unknown option "evnt"\. Did you mean "event"\?/],
+    [{ reason: null }, /reason is null/],
+    [{ concurrency: 1e9 }, /concurrency is 1000000000\. Give a whole number from 1 to 100/],
+    [{ dryRun: 'yes' }, /dryRun is "yes"/],
+    [{ signal: {} }, /Unknown option "signal"/],
+    [{ discarded: true }, /Unknown option "discarded"/],
+  ])('with %j is refused before anything runs', async (body, message) => {
+    const { ask, keep, hooks } = await pageWorld();
+    await keep();
+    const { status, json } = await ask('/ops/replay', { body });
+    expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+});
+
+describe('discarding', () => {
+  test('leaves a tombstone with the user that authorize returned', async () => {
+    const { ask, keep, hooks, log } = await pageWorld();
+    const id = await keep();
+    await keep(fixtures.event('payout.sent', {}));
+    const body = { id, because: 'test data' };
+    expect((await ask('/ops/discard', { body })).json).toEqual({ discarded: 1 });
+    expect((await ask('/ops/discard', { body })).json).toEqual({ discarded: 0 });
+    expect(await lettersOf(hooks)).toHaveLength(1);
+    const { json } = await ask('/ops/letters?discarded=true');
+    expect(json.letters).toEqual([
+      expect.objectContaining({ id, discarded: { by: USER, because: 'test data', at: expect.any(String) } }),
+    ]);
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ msg: 'letters discarded', user: USER, discarded: 1 }),
+    );
+  });
+
+  test('takes all that fit, if they are as many as the user saw', async () => {
+    const { ask, keep, hooks } = await pageWorld();
+    for (const id of ['a', 'b', 'c']) await keep({ ...fixtures.event('test.made', {}), id });
+    await keep(fixtures.event('refund.made', {}));
+    const body = { event: 'test.*', because: 'test data' };
+    const changed = await ask('/ops/discard', { body: { ...body, expect: 2 } });
+    expect([changed.status, changed.json]).toEqual([
+      409,
+      {
+        message: expect.stringMatching(/^Now 3 letters fit, not 2\. Nothing was discarded/),
+        code: 'CHANGED',
+      },
+    ]);
+    expect(await lettersOf(hooks)).toHaveLength(4);
+    expect((await ask('/ops/discard', { body: { ...body, expect: 3 } })).json).toEqual({ discarded: 3 });
+    expect((await lettersOf(hooks)).map(({ eventName }) => eventName)).toEqual(['refund.made']);
+  });
+
+  test('leaves what is kept while it is at work', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { ask, keep, hooks } = await pageWorld({ receiver: { deadLetters } });
+    await keep(fixtures.event('test.made', { n: 1 }));
+    deadLetters.faults.discard = async (real) => {
+      deadLetters.faults.discard = undefined;
+      await keep(fixtures.event('test.made', { n: 2 }));
+      return real();
+    };
+    expect((await ask('/ops/discard', { body: { event: '*', because: 'test data' } })).json).toEqual({
+      discarded: 1,
+    });
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+
+  test.each<[object, RegExp]>([
+    [{ because: 'test data' }, /^Say which letters to discard/],
+    [{ event: '*' }, /^because is undefined/],
+    [{ event: '*', because: ' ' }, /^because is blank/],
+    [{ event: '*', because: 'x', by: 'eve' }, /Unknown option "by"/],
+    [{ event: '*', because: 'x', expect: '1' }, /^expect is "1"/],
+    [{ id: '', because: 'x' }, /^id is ""/],
+  ])('with %j is refused', async (body, message) => {
+    const { ask, keep, hooks } = await pageWorld();
+    await keep();
+    const { status, json } = await ask('/ops/discard', { body });
+    expect([status, json]).toEqual([422, { message: expect.stringMatching(message), code: 'INVALID' }]);
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+});
+
+describe('a store that is down', () => {
+  test('is answered 503, without what it said', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { ask, keep } = await pageWorld({ receiver: { deadLetters, storeTimeout: 50 } });
+    const id = await keep();
+    for (const fault of [rejects, hangs]) {
+      deadLetters.faults.list = fault;
+      deadLetters.faults.count = fault;
+      for (const path of ['letters', 'summary', `letters/${id}`]) {
+        const { status, json } = await ask(`/ops/${path}`);
+        expect([path, status, json]).toEqual([
+          path,
+          503,
+          {
+            message: expect.stringMatching(/^The store of dead letters did not answer/),
+            code: 'STORE_UNAVAILABLE',
+          },
+        ]);
+      }
+      const replay = await ask('/ops/replay', { body: {} });
+      expect(linesOf(replay)).toEqual([
+        { error: { message: expect.any(String), code: 'STORE_UNAVAILABLE' } },
+      ]);
+    }
+  });
+});
+
+test('the log is that of the receiver unless the page has one, or of the request', async () => {
+  const own = captureLog();
+  const { ask, keep, log } = await pageWorld({ page: { logger: own.logger } });
+  const id = await keep();
+  log.text.length = 0;
+  await ask(`/ops/letters/${id}/reveal`, { body: {} });
+  expect([log.lines, own.lines]).toEqual([[], [expect.objectContaining({ msg: 'letter revealed' })]]);
+
+  const ofRequest = captureLog();
+  const deadLetters = memoryDeadLetters();
+  const kept = await (await pageWorld({ receiver: { deadLetters } })).keep();
+  const { ask: askLogged } = await pageWorld({
+    receiver: { deadLetters, logger: undefined },
+    before: [(req, _res, next) => void next(Object.assign(req, { log: ofRequest.logger }) && undefined)],
+  });
+  await askLogged(`/ops/letters/${kept}/reveal`, { body: {} });
+  expect(ofRequest.lines).toEqual([expect.objectContaining({ msg: 'letter revealed', user: USER })]);
+});
+
+function bound<Store extends object>(store: Store): Store {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)) as (keyof Store)[];
+  return Object.fromEntries(
+    methods
+      .filter((name) => name !== 'constructor')
+      .map((name) => [name, (store[name] as () => void).bind(store)]),
+  ) as Store;
+}
