@@ -9,11 +9,11 @@ const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 /** @throws {HttpError} 403 that says what does not fit, and what to set */
 export function requireOwnOrigin(request: Request, hosts: ReadonlySet<string> | undefined): void {
   const host = askedHost(request);
-  if (host === undefined || (hosts && !isAllowedHost(host, hosts))) {
-    const named = JSON.stringify((host ?? '').slice(0, 100));
+  if (host === undefined) throw new HttpError(403, 'The Host header of this request is not a host.');
+  if (hosts && !isAllowedHost(host, hosts)) {
     throw new HttpError(
       403,
-      `This page does not answer to the host ${named}. Add it to hosts of deadLetterPage().`,
+      `This page does not answer to the host ${JSON.stringify(host.slice(0, 100))}. Add it to hosts of deadLetterPage().`,
     );
   }
   const foreign = READ_METHODS.has(request.method)

@@ -6,12 +6,12 @@ import { type Logger, writeLog } from '../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 
 const CODES: ReadonlyMap<number, string> = new Map([
-  [400, 'BODY_MALFORMED'],
+  [400, 'MALFORMED'],
   [403, 'FORBIDDEN'],
   [404, 'NOT_FOUND'],
   [405, 'METHOD_NOT_ALLOWED'],
   [409, 'CHANGED'],
-  [413, 'BODY_TOO_LARGE'],
+  [413, 'TOO_LARGE'],
   [415, 'NOT_JSON'],
   [422, 'INVALID'],
   [503, 'STORE_UNAVAILABLE'],

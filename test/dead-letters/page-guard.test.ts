@@ -1,0 +1,352 @@
+// Who may see the page: nobody without `authorize`, nobody through a page of another origin, a frame, a form or a rebound name.
+import { describe, expect, test } from '@jest/globals';
+import express from 'express';
+import { ConfigurationError, memoryDeadLetters, receiver } from 'payment-webhooks';
+import { deadLetterPage } from 'payment-webhooks/ops';
+import { KEY } from '../setup/delivery.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { type Ask, authorize, pageWorld, USER } from './page-world.js';
+
+const NAVIGATION = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', accept: 'text/html' };
+
+describe('deadLetterPage() is refused at construction', () => {
+  const hooks = receiver({ privateKey: KEY, deadLetters: memoryDeadLetters(), logger: false });
+  const page = deadLetterPage as unknown as (...given: readonly unknown[]) => unknown;
+
+  test.each<[string, readonly unknown[], RegExp]>([
+    ['without options', [hooks], /^The options of deadLetterPage\(\) are undefined\./],
+    ['without authorize', [hooks, {}], /^authorize is undefined\. Give a function that returns the user/],
+    ['with authorize: true', [hooks, { authorize: true }], /^authorize is true\./],
+    ['with a user for authorize', [hooks, { authorize: 'ada' }], /^authorize is "ada"\./],
+    ['with an unknown option', [hooks, { authorize, host: [] }], /"host"\. Did you mean "hosts"\?/],
+    ['with hosts as text', [hooks, { authorize, hosts: 'ops.example' }], /^hosts is "ops\.example"\./],
+    ['with no host', [hooks, { authorize, hosts: [] }], /^hosts is an array\./],
+    ['with a URL as host', [hooks, { authorize, hosts: ['https://ops.example'] }], /^hosts has "https:/],
+    ['with a port', [hooks, { authorize, hosts: ['ops.example:80'] }], /^hosts has "ops\.example:80"/],
+    ['with a logger that is not one', [hooks, { authorize, logger: {} }], /^logger is of type object\./],
+    ['without a receiver', [undefined, { authorize }], /is undefined\. Give what receiver\(\) returned\./],
+    ['with an app', [express(), { authorize }], /is of type function\. Give what receiver\(\) returned\./],
+    [
+      'for a receiver without dead letters',
+      [receiver({ privateKey: KEY, logger: false }), { authorize }],
+      /^This receiver keeps no dead letters\. Give it a store of them: receiver\(\{ deadLetters/,
+    ],
+  ])('%s', (_, given, message) => {
+    const attempt = () => page(...given);
+    expect(attempt).toThrow(ConfigurationError);
+    expect(attempt).toThrow(message);
+  });
+});
+
+/** Every kind of answer that the page has. */
+const REQUESTS: readonly (readonly [string, Ask])[] = [
+  ['/ops', {}],
+  ['/ops/', {}],
+  ['/ops/', { method: 'HEAD' }],
+  ['/ops/', { method: 'OPTIONS' }],
+  ['/ops/index.html', {}],
+  ['/ops/assets/page.js', {}],
+  ['/ops/nothing', {}],
+  ['/ops/letters', {}],
+  ['/ops/letters', { method: 'HEAD' }],
+  ['/ops/summary', {}],
+  ['/ops/letters/none', {}],
+  ['/ops/letters/none/reveal', { body: {} }],
+  ['/ops/replay', { body: {} }],
+  ['/ops/discard', { body: { event: '*', because: 'test data' } }],
+  ['/ops/discard', { method: 'DELETE' }],
+];
+
+describe('authorize', () => {
+  test.each(REQUESTS)('is asked for %s %j, and refuses all alike', async (path, ask) => {
+    const { ask: send, hooks, keep } = await pageWorld();
+    await keep();
+    const { status, json } = await send(path, { ...ask, headers: { authorization: 'Bearer bad' } });
+    expect(status).toBe(403);
+    if (ask.method !== 'HEAD') {
+      expect(json).toEqual({
+        message: 'You may not see this page. Sign in as somebody who may.',
+        code: 'FORBIDDEN',
+      });
+    }
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+
+  test.each([undefined, null, false, 0, '', Number.NaN])('that returns %s lets nobody in', async (user) => {
+    const { ask } = await pageWorld({ page: { authorize: () => user as undefined } });
+    expect((await ask('/ops/letters')).status).toBe(403);
+    const later = await pageWorld({ page: { authorize: async () => user as undefined } });
+    expect((await later.ask('/ops/letters')).status).toBe(403);
+  });
+
+  test.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no session of grace@example.com');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('no session of grace@example.com'))],
+    ['rejects with nothing', () => Promise.reject()],
+    ['returns true', () => true],
+    ['returns a user without a name', () => ({ email: 'grace@example.com' })],
+    ['returns a blank name', () => '  '],
+    ['returns a user with a blank name', () => ({ name: '' })],
+    ['returns a number', () => 7],
+    [
+      'returns a user that cannot be read',
+      () => ({
+        get name() {
+          throw new Error('grace@example.com');
+        },
+      }),
+    ],
+  ])('that %s lets nobody in, and the log says so without a name', async (_, wrong) => {
+    const { ask, log } = await pageWorld({ page: { authorize: wrong as () => undefined } });
+    const { status, json } = await ask('/ops/letters');
+    expect([status, json]).toEqual([
+      500,
+      { message: 'Your request could not be authorized. The log says why.', code: 'FAILED' },
+    ]);
+    expect(log.lines).toEqual([
+      expect.objectContaining({ level: 50, msg: expect.stringMatching(/^authorize of deadLetterPage\(\)/) }),
+    ]);
+    expect(log.text.join()).not.toContain('grace');
+  });
+
+  test.each<[unknown, string]>([
+    ['ada', 'ada'],
+    [{ name: 'Ada', id: 7 }, 'Ada'],
+    [{ id: 7 }, '7'],
+    [{ id: 'u-7', name: null }, 'u-7'],
+    ['x'.repeat(200), 'x'.repeat(100)],
+  ])('that returns %j is heard as a user', async (user, name) => {
+    const { ask } = await pageWorld({ page: { authorize: async () => user as string } });
+    expect((await ask('/ops/summary')).json.user).toBe(name);
+  });
+
+  test('gets the request as the app sees it', async () => {
+    const { ask } = await pageWorld({ page: { authorize: (req) => `${req.originalUrl} ${req.get('x-a')}` } });
+    expect((await ask('/ops/summary?', { headers: { 'x-a': 'b' } })).json.user).toBe('/ops/summary? b');
+  });
+
+  test('refuses a person who opens the page in text', async () => {
+    const { ask } = await pageWorld({ page: { authorize: () => false } });
+    const { status, headers, text } = await ask('/ops/', { headers: NAVIGATION });
+    expect([status, headers['content-type']]).toEqual([403, 'text/plain; charset=utf-8']);
+    expect(text).toBe('You may not see this page. Sign in as somebody who may.\n');
+  });
+});
+
+test.each(REQUESTS)('%s %j is answered with every security header, whoever asks', async (path, ask) => {
+  const { ask: send } = await pageWorld({
+    before: [
+      // What a permissive middleware in front sets is taken away.
+      (_req, res, next) => {
+        res.set({
+          'Access-Control-Allow-Origin': '*',
+          'Access-Control-Allow-Credentials': 'true',
+          'Content-Security-Policy': "default-src 'unsafe-inline' *",
+          'X-Frame-Options': 'SAMEORIGIN',
+          'Cache-Control': 'public, max-age=3600',
+        });
+        next();
+      },
+    ],
+  });
+  for (const authorization of ['Bearer good', 'Bearer bad']) {
+    const { headers } = await send(path, { ...ask, headers: { authorization } });
+    expect(headers).toMatchObject({
+      'cache-control': expect.stringMatching(/^no-store(?:, no-transform)?$/),
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    });
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+    expect(headers['set-cookie']).toBeUndefined();
+  }
+});
+
+const FOREIGN: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
+  ['another origin', { origin: 'https://evil.example' }],
+  ['another origin of an old browser with a cookie', { origin: 'https://evil.example', cookie: 'a=b' }],
+  ['a sandboxed frame', { origin: 'null' }],
+  ['another port', { origin: 'http://ops.example:8080' }],
+  ['a name that begins alike', { origin: 'https://ops.example.evil.example' }],
+  ['a name that ends alike', { origin: 'https://evil-ops.example' }],
+  ['an extension', { origin: 'chrome-extension://ops.example' }],
+  ['an origin that is not one', { origin: 'ops.example' }],
+  ['two origins', { origin: 'https://ops.example, https://evil.example' }],
+  ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://ops.example' }],
+  ['a subdomain', { 'sec-fetch-site': 'same-site' }],
+  ['several at once', { 'sec-fetch-site': 'same-origin, cross-site' }],
+];
+const HOST = { host: 'ops.example' };
+
+describe('a request from', () => {
+  const body = { event: '*', because: 'evil' };
+
+  test.each(FOREIGN)('%s changes nothing, and authorize is not asked', async (_, headers) => {
+    let askedFor = 0;
+    const { ask, hooks, keep } = await pageWorld({
+      page: {
+        authorize: () => {
+          askedFor += 1;
+          return USER;
+        },
+      },
+    });
+    const id = await keep();
+    for (const [path, fields] of [
+      ['/ops/discard', body],
+      ['/ops/replay', {}],
+      [`/ops/letters/${id}/reveal`, {}],
+    ] as const) {
+      const { status, json } = await ask(path, { body: fields, headers: { ...HOST, ...headers } });
+      expect([status, json]).toEqual([
+        403,
+        { message: expect.stringMatching(/^This request comes from another origin/), code: 'FORBIDDEN' },
+      ]);
+    }
+    expect(askedFor).toBe(0);
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+
+  test.each(FOREIGN)('%s reads nothing', async (_, headers) => {
+    const { ask, keep } = await pageWorld();
+    const id = await keep();
+    for (const path of [
+      '/ops/letters',
+      '/ops/summary',
+      `/ops/letters/${id}`,
+      '/ops/assets/page.js',
+      '/ops/',
+    ]) {
+      expect((await ask(path, { headers: { ...HOST, ...headers } })).status).toBe(403);
+    }
+    expect((await ask('/ops/letters', { method: 'OPTIONS', headers: { ...HOST, ...headers } })).status).toBe(
+      403,
+    );
+  });
+
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ['the page', { 'sec-fetch-site': 'same-origin', origin: 'https://ops.example' }],
+    [
+      'the page behind a proxy that changes Host',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://a.example' },
+    ],
+    ['the page in an old browser', { origin: 'https://ops.example', cookie: 'a=b' }],
+    ['the page at another port', { host: 'ops.example:8443', origin: 'https://ops.example:8443' }],
+    ['the page at the usual port', { host: 'ops.example:443', origin: 'https://ops.example' }],
+    ['the page in capitals', { host: 'OPS.example', origin: 'https://ops.example' }],
+    ['a program', {}],
+    ['a program with a cookie too', { cookie: 'a=b' }],
+  ])('%s is served', async (_, headers) => {
+    const { ask, keep } = await pageWorld();
+    await keep();
+    expect((await ask('/ops/letters', { headers: { ...HOST, ...headers } })).status).toBe(200);
+    const { status, json } = await ask('/ops/discard', { body, headers: { ...HOST, ...headers } });
+    expect([status, json]).toEqual([200, { discarded: 1 }]);
+  });
+
+  test('a browser that sends a cookie and no Origin changes nothing', async () => {
+    const { ask, hooks, keep } = await pageWorld({ page: { authorize: () => USER } });
+    await keep();
+    const { status, json } = await ask('/ops/discard', {
+      body,
+      headers: { authorization: '', cookie: 'session=1' },
+    });
+    expect([status, json.message]).toEqual([
+      403,
+      expect.stringMatching(/^This request has a cookie and no Origin\./),
+    ]);
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+
+  test('a link elsewhere opens the page, and a frame does not', async () => {
+    const { ask } = await pageWorld();
+    const link = { ...NAVIGATION, 'sec-fetch-site': 'cross-site' };
+    expect((await ask('/ops/', { headers: link })).status).toBe(200);
+    expect((await ask('/ops', { headers: link })).status).toBe(302);
+    for (const dest of ['iframe', 'frame', 'embed', 'object', 'image', 'script', ''])
+      expect((await ask('/ops/', { headers: { ...link, 'sec-fetch-dest': dest } })).status).toBe(403);
+    expect((await ask('/ops/letters', { headers: link })).status).toBe(403);
+  });
+});
+
+describe('a form', () => {
+  test.each([
+    'application/x-www-form-urlencoded',
+    'text/plain',
+    'multipart/form-data; boundary=x',
+    'application/jsonp',
+    'text/plain; application/json',
+    '',
+  ])('of type %j is refused', async (type) => {
+    for (const parser of [express.json(), express.urlencoded(), express.text({ type: '*/*' })]) {
+      const { ask, hooks, keep } = await pageWorld({ before: [parser] });
+      await keep();
+      const { status, json } = await ask('/ops/discard', {
+        method: 'POST',
+        body: '{"event":"*","because":"="}',
+        headers: { 'content-type': type, 'sec-fetch-site': 'same-origin' },
+      });
+      expect([status, json.code]).toEqual([415, 'NOT_JSON']);
+      expect(await lettersOf(hooks)).toHaveLength(1);
+    }
+  });
+});
+
+describe('with hosts', () => {
+  const world = (before: Parameters<typeof pageWorld>[0] = {}) =>
+    pageWorld({ ...before, page: { authorize, hosts: ['ops.example', '10.0.0.7', '::2'] } });
+
+  test.each([
+    'ops.example',
+    'OPS.EXAMPLE:8443',
+    '10.0.0.7:3000',
+    '[::2]:80',
+    'localhost:9',
+    '127.0.0.1',
+    '[::1]',
+  ])('%s is answered', async (host) => {
+    const { ask } = await world();
+    expect((await ask('/ops/letters', { headers: { host } })).status).toBe(200);
+  });
+
+  test.each(['evil.example', 'ops.example.evil.example', 'ops.example.', '10.0.0.8'])(
+    'a name that was rebound to this machine is refused: %s',
+    async (host) => {
+      const { ask } = await world();
+      for (const [path, request] of REQUESTS) {
+        const { status } = await ask(path, {
+          ...request,
+          headers: { host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' },
+        });
+        expect([path, status]).toEqual([path, 403]);
+      }
+      const { json } = await ask('/ops/letters', { headers: { host } });
+      expect(json.message).toBe(
+        `This page does not answer to the host ${JSON.stringify(host)}. Add it to hosts of deadLetterPage().`,
+      );
+    },
+  );
+
+  test('what a client says of a proxy counts for nothing', async () => {
+    const { ask } = await world();
+    const headers = { host: 'evil.example', 'x-forwarded-host': 'ops.example' };
+    expect((await ask('/ops/letters', { headers })).status).toBe(403);
+  });
+});
+
+test('a host that cannot be one is refused without hosts too', async () => {
+  const { ask } = await pageWorld();
+  for (const host of ['ops.example@evil.example', 'a@b', 'a/b', 'a b', '<script>'])
+    expect((await ask('/ops/letters', { headers: { host } })).json.message).toBe(
+      'The Host header of this request is not a host.',
+    );
+});

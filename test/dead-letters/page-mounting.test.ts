@@ -1,0 +1,178 @@
+// The page in real apps: any prefix, Express 4 and 5, behind a proxy, with body parsers in front; and a replay whose reader leaves.
+import http from 'node:http';
+import { describe, expect, jest, test } from '@jest/globals';
+import express from 'express';
+import express4 from 'express4';
+import { keepRawBody, memoryDeadLetters, receiver } from 'payment-webhooks';
+import type * as Door from 'payment-webhooks/ops';
+import { deadLetterPage } from 'payment-webhooks/ops';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { KEY } from '../setup/delivery.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { gate, until } from '../setup/waiting.js';
+import { authorize, linesOf, pageWorld, SIGNED_IN, send } from './page-world.js';
+
+/** The page of an Express that is not that of the app is met too: two copies of it are often installed. */
+const EXPRESSES: readonly (readonly [string, typeof express, boolean])[] = [
+  ['Express 5', express, false],
+  ['Express 4', express4 as unknown as typeof express, true],
+  ['Express 4 with a page of Express 5', express4 as unknown as typeof express, false],
+  ['Express 5 with a page of Express 4', express, true],
+];
+
+function doorOf(page4: boolean): typeof Door {
+  if (!page4) return { deadLetterPage };
+  let door: typeof Door = { deadLetterPage };
+  jest.isolateModules(() => {
+    jest.doMock('express', () => jest.requireActual('express4'));
+    door = require('payment-webhooks/ops') as typeof Door;
+  });
+  jest.dontMock('express');
+  return door;
+}
+
+describe.each(EXPRESSES)('under %s', (_, make, page4) => {
+  const world = async (app: (page: ReturnType<typeof deadLetterPage>) => http.RequestListener) => {
+    const hooks = receiver({ privateKey: KEY, deadLetters: memoryDeadLetters(), logger: false });
+    const page = doorOf(page4).deadLetterPage(hooks, { authorize });
+    const made = await pageWorld({ receiver: { deadLetters: memoryDeadLetters() }, app: () => app(page) });
+    const { body: rawBody, headers } = (await import('../setup/delivery.js')).delivery(
+      fixtures.event('refund.made', { refund: { id: 'r-1' } }),
+    );
+    await hooks.receive({ rawBody, headers });
+    return { ...made, hooks };
+  };
+
+  const PARSERS: readonly (readonly [string, readonly express.RequestHandler[]])[] = [
+    ['no body parser', []],
+    ['express.json()', [make.json()]],
+    ['express.json() that keeps the raw body', [make.json({ verify: keepRawBody })]],
+    ['express.urlencoded()', [make.urlencoded({ extended: true })]],
+    ['express.raw() of everything', [make.raw({ type: '*/*' })]],
+    ['express.text() of everything', [make.text({ type: '*/*' })]],
+    ['all of them', [make.urlencoded({ extended: false }), make.json(), make.text(), make.raw()]],
+  ];
+
+  test.each(PARSERS)('with %s in front every route works', async (_name, parsers) => {
+    const { ask, hooks } = await world((page) => {
+      const app = make();
+      for (const parser of parsers) app.use(parser);
+      app.use('/ops/webhooks', page);
+      return app;
+    });
+    const at = '/ops/webhooks';
+    expect((await ask(`${at}/`)).headers['content-type']).toMatch(/^text\/html/);
+    const { json } = await ask(`${at}/letters`);
+    const [{ id }] = json.letters;
+    expect((await ask(`${at}/summary`)).json).toMatchObject({ total: 1, user: 'ada' });
+    expect((await ask(`${at}/letters/${id}`)).json).toMatchObject({ content: 'found' });
+    expect((await ask(`${at}/letters/${id}/reveal`, { body: {} })).json.body).toContain('"r-1"');
+    expect(linesOf(await ask(`${at}/replay`, { body: { id } })).at(-1)).toMatchObject({
+      report: { stillUnknown: 1 },
+    });
+    expect((await ask(`${at}/discard`, { body: { id, because: 'test data' } })).json).toEqual({
+      discarded: 1,
+    });
+    expect(await lettersOf(hooks)).toEqual([]);
+    expect(
+      (await ask(`${at}/replay`, { method: 'POST', headers: { 'content-type': 'application/json' } })).status,
+    ).toBe(400);
+    expect((await ask(`${at}/nothing`)).status).toBe(404);
+    expect((await ask(`${at}/letters`, { method: 'PUT' })).status).toBe(405);
+    expect((await ask(`${at}/letters/%E0%A4%A`)).status).toBe(400);
+    expect((await ask(`${at}/letters`, { headers: { authorization: '' } })).status).toBe(403);
+  });
+
+  test('it works at two prefixes, in a router, and at the root', async () => {
+    const { port } = await world((page) => {
+      const router = make.Router().use('/dead', page);
+      return make().use('/one', page).use('/deep/down', router).use(page);
+    });
+    for (const at of ['/one', '/deep/down/dead', '']) {
+      expect((await send(port, `${at}/letters`)).json.letters).toHaveLength(1);
+      expect((await send(port, `${at}/`)).headers['content-type']).toMatch(/^text\/html/);
+    }
+  });
+
+  test('its address gets a slash, so that what it loads is beside it', async () => {
+    const { ask } = await world((page) => make().use('/ops/webhooks', page));
+    for (const [path, location] of [
+      ['/ops/webhooks', './webhooks/'],
+      ['/ops/webhooks?reason=failed', './webhooks/'],
+      ['//evil.example/../ops/webhooks', undefined],
+    ] as const) {
+      const { status, headers } = await ask(path);
+      expect([path, headers.location]).toEqual([path, location]);
+      expect(status).toBe(location ? 302 : 404);
+    }
+    expect((await ask('/ops/webhooks', { headers: { authorization: '' } })).status).toBe(403);
+  });
+
+  test('a proxy that the app trusts says which host was asked', async () => {
+    const body = { id: 'none', because: 'test data' };
+    const headers = {
+      host: 'internal:3000',
+      'x-forwarded-host': 'ops.example',
+      'x-forwarded-proto': 'https',
+    };
+    const ofPage = { ...headers, origin: 'https://ops.example' };
+    const trusting = await world((page) => make().set('trust proxy', 'loopback').use('/ops', page));
+    expect((await trusting.ask('/ops/discard', { body, headers: ofPage })).status).toBe(200);
+    for (const origin of ['https://evil.example', 'http://ops.example', 'http://internal:3000'])
+      expect((await trusting.ask('/ops/discard', { body, headers: { ...headers, origin } })).status).toBe(
+        403,
+      );
+    const wary = await world((page) => make().use('/ops', page));
+    const refused = await wary.ask('/ops/discard', { body, headers: ofPage });
+    expect([refused.status, refused.json.message]).toEqual([
+      403,
+      expect.stringMatching(/set "trust proxy" of the app\.$/),
+    ]);
+  });
+});
+
+describe('a replay whose reader leaves', () => {
+  test('ends after the letter that it is at, and can be started again', async () => {
+    const deadLetters = memoryDeadLetters();
+    const before = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['a', 'b', 'c']) await before.keep({ ...fixtures.event('refund.made', {}), id });
+    const entered = gate();
+    const door = gate();
+    const left = gate();
+    const ran: string[] = [];
+    const { port, ask, hooks, log } = await pageWorld({
+      before: [(_req, res, next) => void next(res.once('close', left.open) && undefined)],
+      receiver: {
+        deadLetters,
+        events: { 'refund.made': z.looseObject({}) },
+        handlers: {
+          '*': async ({ id }: { id: string }) => {
+            ran.push(id);
+            entered.open();
+            await door.opened;
+          },
+        },
+      },
+    });
+    const request = http.request({
+      ...{ port, path: '/ops/replay', method: 'POST', agent: false },
+      headers: { ...SIGNED_IN, 'content-type': 'application/json', 'content-length': '2' },
+    });
+    request.on('error', () => {});
+    request.on('response', (response) => response.on('error', () => {}));
+    request.end('{}');
+    await entered.opened;
+    request.destroy();
+    // The server has to notice before the handler ends, or the next letter begins.
+    await left.opened;
+    door.open();
+    await until(() => log.lines.some(({ msg }) => msg === 'letters replayed'));
+    expect(log.lines.at(-1)).toMatchObject({ processed: 1, stopped: 'aborted', user: 'ada' });
+    expect([ran, (await lettersOf(hooks)).length]).toEqual([['a'], 2]);
+    expect(linesOf(await ask('/ops/replay', { body: {} })).at(-1)).toMatchObject({
+      report: { processed: 2 },
+    });
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
+});
