@@ -138,38 +138,41 @@ describe('authorize', () => {
   });
 });
 
-test.each(REQUESTS)('%s %j is answered with every security header, whoever asks', async (path, ask) => {
-  const { ask: send } = await pageWorld({
-    before: [
-      // What a permissive middleware in front sets is taken away.
-      (_req, res, next) => {
-        res.set({
-          'Access-Control-Allow-Origin': '*',
-          'Access-Control-Allow-Credentials': 'true',
-          'Content-Security-Policy': "default-src 'unsafe-inline' *",
-          'X-Frame-Options': 'SAMEORIGIN',
-          'Cache-Control': 'public, max-age=3600',
-        });
-        next();
-      },
-    ],
-  });
-  for (const authorization of ['Bearer good', 'Bearer bad']) {
-    const { headers } = await send(path, { ...ask, headers: { authorization } });
-    expect(headers).toMatchObject({
-      'cache-control': expect.stringMatching(/^no-store(?:, no-transform)?$/),
-      'content-security-policy':
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-resource-policy': 'same-origin',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'DENY',
+test.each(REQUESTS)(
+  '%s %j is answered with every security header, also when it is refused',
+  async (path, ask) => {
+    const { ask: send } = await pageWorld({
+      before: [
+        // What a permissive middleware in front sets is taken away.
+        (_req, res, next) => {
+          res.set({
+            'Access-Control-Allow-Origin': '*',
+            'Access-Control-Allow-Credentials': 'true',
+            'Content-Security-Policy': "default-src 'unsafe-inline' *",
+            'X-Frame-Options': 'SAMEORIGIN',
+            'Cache-Control': 'public, max-age=3600',
+          });
+          next();
+        },
+      ],
     });
-    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
-    expect(headers['set-cookie']).toBeUndefined();
-  }
-});
+    for (const authorization of ['Bearer good', 'Bearer bad']) {
+      const { headers } = await send(path, { ...ask, headers: { authorization } });
+      expect(headers).toMatchObject({
+        'cache-control': expect.stringMatching(/^no-store(?:, no-transform)?$/),
+        'content-security-policy':
+          "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+      });
+      expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+      expect(headers['set-cookie']).toBeUndefined();
+    }
+  },
+);
 
 const FOREIGN: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ['another origin', { origin: 'https://evil.example' }],
