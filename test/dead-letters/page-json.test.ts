@@ -1,11 +1,13 @@
 // The JSON of the dead-letter page: letters listed, counted, seen masked, revealed, replayed and discarded.
 import { describe, expect, test } from '@jest/globals';
-import { memoryDeadLetters } from 'payment-webhooks';
+import { memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
+import { delivery } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
 import { linesOf, pageWorld, USER } from './page-world.js';
 
 const down = () => {
@@ -216,6 +218,89 @@ describe('the diagnosis', () => {
       'A replay would run its handlers now.',
     ]);
     expect(text).not.toContain('Grace');
+  });
+
+  describe('of what was kept by an earlier deployment says what the one of today would do', () => {
+    const refund = fixtures.event('refund.made', { refund: { id: 'r-1' } });
+    const today = async (receiver: ReceiverOptions) => {
+      const deadLetters = memoryDeadLetters();
+      const id = await (await pageWorld({ receiver: { deadLetters } })).keep(refund);
+      const { ask } = await pageWorld({ receiver: { deadLetters, ...receiver } as ReceiverOptions });
+      return (await ask(`/ops/letters/${id}`)).json.diagnosis.slice(1);
+    };
+    const throwing = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: () => {
+          throw new Error('broken');
+        },
+      },
+    } as const;
+
+    test.each<[string, ReceiverOptions, readonly string[]]>([
+      [
+        'it is declared and has a handler',
+        { events: { 'refund.made': z.looseObject({}) }, handlers: { '*': () => {} } },
+        ['refund.made has a handler now.', 'A replay would run its handlers now.'],
+      ],
+      [
+        'it is declared without a handler',
+        { events: { 'refund.made': z.looseObject({}) } },
+        [
+          'Register a handler for refund.made, or look at the option sandbox.',
+          'A replay would leave it here now: no handler wants it.',
+        ],
+      ],
+      [
+        'its schema throws',
+        { events: { 'refund.made': throwing }, handlers: { '*': () => {} } },
+        ['Fix the schema of refund.made: it throws or takes too long.', 'A replay would leave it here now.'],
+      ],
+    ])('where %s', async (_, receiver, sentences) => {
+      expect(await today(receiver)).toEqual(sentences);
+    });
+  });
+
+  test('of a conflict says that it is never replayed', async () => {
+    const { ask, keep, hooks } = await pageWorld({ receiver: { handlers: { '*': () => {} } } });
+    const paid = fixtures.transactionPaid();
+    const { body: rawBody, headers } = delivery(paid);
+    expect((await hooks.receive({ rawBody, headers })).status).toBe(200);
+    const other = { ...paid, payload: { ...paid.payload, more: 1 } };
+    expect((await ask(`/ops/letters/${await keep(other)}`)).json.diagnosis).toEqual([
+      'An event with the same id and other bytes was processed before it.',
+      expect.stringMatching(/^A replay never runs it/),
+    ]);
+  });
+
+  test('of an event that the journal has, tried twice, in a receiver that is busy', async () => {
+    const door = gate();
+    let runs = 0;
+    const { ask, hooks } = await pageWorld({
+      receiver: {
+        ...{ journal: true, maxInFlight: 1 },
+        handlers: {
+          '*': async () => {
+            runs += 1;
+            if (runs === 1) throw new Error('at first');
+            await door.opened;
+          },
+        },
+      },
+    });
+    const { body: rawBody, headers } = delivery();
+    await hooks.receive({ rawBody, headers });
+    const retried = hooks.receive({ rawBody, headers });
+    await until(() => runs === 2);
+    const [letter] = await lettersOf(hooks);
+    expect((await ask(`/ops/letters/${letter?.id}`)).json.diagnosis).toEqual([
+      'The journal kept it before its handlers ran. Either they still run, or their process has died.',
+      'It was tried 2 times.',
+      'The receiver is busy, so what a replay would do now is not known.',
+    ]);
+    door.open();
+    await retried;
   });
 
   test('says that the receiver is shutting down', async () => {
