@@ -5,6 +5,7 @@ import { ConfigurationError, memoryDeadLetters, receiver } from 'payment-webhook
 import { deadLetterPage } from 'payment-webhooks/ops';
 import { KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { openSocket } from '../setup/raw-socket.js';
 import { type Ask, authorize, pageWorld, USER } from './page-world.js';
 
 const NAVIGATION = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', accept: 'text/html' };
@@ -344,6 +345,15 @@ describe('with hosts', () => {
     const headers = { host: 'evil.example', 'x-forwarded-host': 'ops.example' };
     expect((await ask('/ops/letters', { headers })).status).toBe(403);
   });
+});
+
+test('two Host headers are refused, for nobody knows which one a proxy believed', async () => {
+  const { port } = await pageWorld();
+  const socket = await openSocket(port);
+  const headers =
+    'Host: ops.example\r\nHost: evil.example\r\nAuthorization: Bearer good\r\nConnection: close\r\n';
+  socket.write(`GET /ops/letters HTTP/1.1\r\n${headers}\r\n`);
+  expect(await socket.closed).toMatch(/^HTTP\/1\.1 40[03] /);
 });
 
 test('a host that cannot be one is refused without hosts too', async () => {

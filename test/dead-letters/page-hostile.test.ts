@@ -142,7 +142,8 @@ describe('a large payload', () => {
       ),
     );
     const { status, json } = await ask(`/ops/letters/${id}`);
-    expect([status, JSON.stringify(json.payload).length < 1_000]).toEqual([200, true]);
+    expect(status).toBe(200);
+    expect(JSON.stringify(json.payload)).toMatch(/"payload":\{"a":\[{30,31}"…"\]{30,31}\}\}$/);
   });
 });
 
