@@ -21,9 +21,9 @@ const EXPRESSES: readonly (readonly [string, typeof express, boolean])[] = [
   ['Express 5 with a page of Express 4', express, true],
 ];
 
-function doorOf(page4: boolean): typeof Door {
+function doorOf(page4: boolean): Pick<typeof Door, 'deadLetterPage'> {
   if (!page4) return { deadLetterPage };
-  let door: typeof Door = { deadLetterPage };
+  let door: Pick<typeof Door, 'deadLetterPage'> = { deadLetterPage };
   jest.isolateModules(() => {
     jest.doMock('express', () => jest.requireActual('express4'));
     door = require('payment-webhooks/ops') as typeof Door;
