@@ -1,9 +1,8 @@
 // The conductor: takes one delivery through the six stations, the middle three in delivery/process-event.ts. The rules are in the stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
-import type { DeadLetters } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
-import { openDeadLetters } from './dead-letters/open-dead-letters.js';
+import { type DeadLetters, openDeadLetters } from './dead-letters/open-dead-letters.js';
 import { withDeadline } from './delivery/deadline.js';
 import { Delivery, type Result } from './delivery/delivery.js';
 import { DeliveryLog } from './delivery/delivery-log.js';

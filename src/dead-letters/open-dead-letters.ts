@@ -26,6 +26,8 @@ import { Replay } from './replay.js';
 import { type ReplayOptions, replaySettings } from './replay-options.js';
 import type { ReplayReport } from './replay-report.js';
 
+export type { DeadLetters } from './dead-letters.js';
+
 const LONGEST_TEXT = 1_000;
 /** Of how many names letters are counted, for each reason. */
 const MOST_NAMES = 1_000;
