@@ -3,6 +3,7 @@ import type { Row } from './command.js';
 
 const deliveries = () => import('./deliveries.js');
 const webhooks = () => import('./webhooks.js');
+const deadLetters = () => import('./dead-letters.js');
 
 export const commands: readonly Row[] = [
   row(
@@ -15,6 +16,15 @@ export const commands: readonly Row[] = [
   row('deliveries show', 'Show one delivery, and why it failed', async () => (await deliveries()).show),
   row('deliveries resend', 'Send the same event again', async () => (await deliveries()).resend),
   row('deliveries curl', 'Print a delivery as a curl command', async () => (await deliveries()).curl),
+  row('dead-letters list', 'List events that were not processed', async () => (await deadLetters()).list),
+  row(
+    'dead-letters show',
+    'Show one dead letter, and why it was kept',
+    async () => (await deadLetters()).show,
+  ),
+  row('dead-letters replay', 'Process dead letters', async () => (await deadLetters()).replay),
+  row('dead-letters discard', 'Delete dead letters for good', async () => (await deadLetters()).discard),
+  row('learn', 'Propose a schema from events that arrived', async () => (await import('./learn.js')).learn),
   row('webhooks list', 'List the webhooks on the account', async () => (await webhooks()).list),
   row('webhooks create', 'Register a webhook', async () => (await webhooks()).create),
   row('webhooks update', 'Change the URL or the events of a webhook', async () => (await webhooks()).update),

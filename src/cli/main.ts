@@ -122,7 +122,8 @@ function parseOptions(name: string, options: Options, args: readonly string[]) {
 function unknownOption(name: string, typed: string, known: readonly string[]): string {
   const option = typed.replace(/^--?/, '');
   if (/^(private-?)?key$|^(access-?)?token$|^secret$/.test(option)) {
-    return `--${option} does not exist, because every user of this machine can read the command line. Use SERVICE_PRIVATE_KEY or --key-file.`;
+    const use = known.includes('token-file') ? '--token-file' : 'SERVICE_PRIVATE_KEY or --key-file';
+    return `--${option} does not exist, because every user of this machine can read the command line. Use ${use}.`;
   }
   const hint = didYouMean(option, known).replace(/"(.+)"/, '"--$1"');
   const all = [...known, 'help'].map((each) => `--${each}`).join(', ');

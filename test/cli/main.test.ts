@@ -91,7 +91,7 @@ describe('wrong usage is exit code 2, with a reason and the way to help', () => 
     [['resend'], 'There is no command "resend". Did you mean "deliveries resend"?', ' --help'],
     [['resnd', 'x'], 'Did you mean "deliveries resend"?', ' --help'],
     [['ensure', 'x'], 'Did you mean "webhooks ensure"?', ' --help'],
-    [['list'], 'Did you mean "deliveries list" or "webhooks list"?', ' --help'],
+    [['list'], 'Did you mean "deliveries list" or "dead-letters list" or "webhooks list"?', ' --help'],
     [['--json', 'sign'], 'Give the command first', ' --help'],
     [['completion', 'tcsh'], 'SHELL "tcsh" is not one of bash', 'completion --help'],
     [['doctor', 'localhost'], 'URL "localhost" is not the URL of an endpoint', 'doctor --help'],

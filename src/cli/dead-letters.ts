@@ -1,0 +1,167 @@
+// `dead-letters …`: lists, shows, replays and discards the events that an app kept, through its dead-letter page.
+import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
+import { wholeNumber } from './flag-values.js';
+import { filterOf, filterOptions, type LetterFilter } from './letter-filter.js';
+import { LetterPage } from './letter-page.js';
+import { allLetters, type JsonLetter } from './letter-pages.js';
+import { letterTable, letterText, type ShownLetter } from './letter-text.js';
+import { pageOptions } from './page-access.js';
+import { ProgressBar } from './progress-bar.js';
+import { confirm } from './read-input.js';
+import { replayLetters } from './replay-letters.js';
+import { replayText } from './replay-text.js';
+
+const WITH_PAGE = '--url https://shop.example/ops/webhooks --token-file token.txt';
+
+export const list = command({
+  about:
+    'Lists the dead letters of an app, in the order of their arrival: authentic events that were not processed.',
+  arguments: [],
+  options: {
+    ...filterOptions,
+    discarded: flag(
+      'What is left of discarded letters, instead of letters: who discarded them, when and why.',
+    ),
+    limit: text({ N: '1000' }, 'At most this many. Default: 50.'),
+    ...pageOptions,
+  },
+  examples: {
+    [`payment-webhooks dead-letters list ${WITH_PAGE}`]: 'the oldest fifty',
+    [`payment-webhooks dead-letters list --reason invalid --since 7d ${WITH_PAGE}`]:
+      'payloads that did not fit',
+  },
+  async run({ values }) {
+    const filter = { ...filterOf(values), ...(values.discarded ? { discarded: 'true' } : {}) };
+    const limit = wholeNumber('--limit', values.limit ?? '50', [1, 1_000_000]);
+    const page = await LetterPage.open(values);
+    const letters: JsonLetter[] = [];
+    let more = false;
+    for await (const letter of allLetters(page, filter)) {
+      more = letters.length === limit;
+      if (more) break;
+      letters.push(letter);
+    }
+    const notes = more ? [`There are more than ${limit}. Raise --limit, or narrow them down.`] : [];
+    return { values: letters, text: letterTable(letters), notes };
+  },
+});
+
+export const show = command({
+  about:
+    'Shows one dead letter: why it was kept, what to do, its headers, and its payload with every value masked. With --reveal it shows the exact body too; the app logs who asked for it.',
+  arguments: [{ name: 'ID', about: 'the id of the letter, as `dead-letters list` shows it' }],
+  options: { reveal: flag('Show the exact body, which may hold personal data.'), ...pageOptions },
+  examples: {
+    [`payment-webhooks dead-letters show "$LETTER_ID" ${WITH_PAGE}`]: 'why was it not processed?',
+    [`payment-webhooks dead-letters show "$LETTER_ID" --reveal --json ${WITH_PAGE} | jq -r .body`]:
+      'its body alone',
+  },
+  async run({ positionals: [id = ''], values }) {
+    if (id === '') throw new UsageError('ID is empty.');
+    const page = await LetterPage.open(values);
+    const path = `letters/${encodeURIComponent(id)}`;
+    const shown = await page.get<ShownLetter>(path);
+    const revealed = values.reveal
+      ? await page.post<Pick<ShownLetter, 'body' | 'base64'>>(`${path}/reveal`, {})
+      : {};
+    const letter = { ...shown, ...revealed };
+    return { values: [letter], text: letterText(letter) };
+  },
+});
+
+export const replay = command({
+  about:
+    'Runs the handlers of the app for dead letters again, with the schemas of today. No event runs twice, so a replay can be ended with Ctrl-C and started again at any point. Without a filter it takes every letter. The exit code is 0 when none of them is left, else 1.',
+  arguments: [],
+  options: {
+    ...filterOptions,
+    'dry-run': flag('Only say what would happen: no handler runs, and nothing changes.'),
+    concurrency: text({ N: '4' }, 'How many letters at once. Default: 1, in the order of their arrival.'),
+    ...pageOptions,
+  },
+  examples: {
+    [`payment-webhooks dead-letters replay --event 'refund.*' --dry-run ${WITH_PAGE}`]: 'what would happen?',
+    [`payment-webhooks dead-letters replay --event 'refund.*' --concurrency 4 ${WITH_PAGE}`]: 'process them',
+  },
+  async run({ values, terminal }) {
+    const concurrency =
+      values.concurrency === undefined
+        ? {}
+        : { concurrency: wholeNumber('--concurrency', values.concurrency, [1, 100]) };
+    const dryRun = values['dry-run'] ? { dryRun: true } : {};
+    const request = { ...filterOf(values), ...dryRun, ...concurrency };
+    const page = await LetterPage.open(values);
+    const report = await replayLetters(page, request, new ProgressBar(terminal));
+    const { text: told, left } = replayText(report);
+    const exitCode = left === 0 && report.stopped === undefined ? EXIT.ok : EXIT.failed;
+    return { values: [report], text: told, exitCode };
+  },
+});
+
+export const discard = command({
+  about:
+    'Deletes the bytes and headers of dead letters for good, and leaves who did so, when and why. It discards the letters that match when it starts, and asks first when there are several; without a terminal, give --yes.',
+  arguments: [],
+  options: {
+    ...filterOptions,
+    because: text({ TEXT: 'duplicate' }, 'Why, in a few words. It is kept with your name.'),
+    yes: flag('Do not ask.'),
+    ...pageOptions,
+  },
+  examples: {
+    [`payment-webhooks dead-letters discard --id "$LETTER_ID" --because "test data" ${WITH_PAGE}`]: 'one',
+    [`payment-webhooks dead-letters discard --event 'test.*' --because "test data" ${WITH_PAGE}`]: 'several',
+  },
+  async run({ values, terminal }) {
+    const { because = '' } = values;
+    if (because.trim() === '')
+      throw new UsageError('--because is missing. Say why, such as --because "test data".');
+    const filter = filterOf(values);
+    if (Object.keys(filter).length === 0) {
+      throw new UsageError("Say which letters: give --id or another filter; --event '*' is all of them.");
+    }
+    const page = await LetterPage.open(values);
+    const ids = await idsOf(page, filter);
+    if (ids.length === 0) return { values: [{ discarded: 0 }], text: 'No dead letter matches.' };
+    if (ids.length > 1 && !values.yes) {
+      await confirm(`Discard ${ids.length} dead letters? Their bytes are deleted for good.`, terminal);
+    }
+    const discarded = await discardEach(page, { ids, because }, new ProgressBar(terminal));
+    if (discarded === 0) throw new CommandError('No dead letter matches any more.', EXIT.failed, 'NOT_FOUND');
+    return { values: [{ discarded }], text: `${discarded} discarded.` };
+  },
+});
+
+/** Chosen before the question, so that no letter is discarded that arrived after it. */
+async function idsOf(page: LetterPage, { id, ...filter }: LetterFilter): Promise<string[]> {
+  if (id !== undefined && Object.keys(filter).length > 0)
+    throw new UsageError('--id names one letter. Leave out the other filters.');
+  if (id !== undefined) return [id];
+  const ids: string[] = [];
+  for await (const letter of allLetters(page, filter)) ids.push(letter.id);
+  return ids;
+}
+
+async function discardEach(
+  page: LetterPage,
+  { ids, because }: { readonly ids: readonly string[]; readonly because: string },
+  bar: ProgressBar,
+): Promise<number> {
+  let discarded = 0;
+  try {
+    for (const [index, id] of ids.entries()) {
+      if (ids.length > 1) bar.show(index, ids.length);
+      discarded += (await page.post<{ discarded: number }>('discard', { id, because })).discarded;
+    }
+  } catch (error) {
+    if (discarded === 0 || !(error instanceof CommandError)) throw error;
+    throw new CommandError(
+      `${error.message} ${discarded} of ${ids.length} are discarded. Run it again for the others.`,
+      error.exitCode,
+      error.code,
+    );
+  } finally {
+    bar.end();
+  }
+  return discarded;
+}

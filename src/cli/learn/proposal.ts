@@ -1,0 +1,100 @@
+// Decides from the shape of values what a schema says of them, and what of their data may be shown.
+import { keyKind } from './key-kind.js';
+import { type Field, type Maps, MOST_SOURCES, mergeShapes, type Shape, type Texts } from './shape.js';
+import { madeUpText } from './text-format.js';
+
+/** What a schema says of one place. */
+export interface Proposal {
+  readonly nullable: boolean;
+  /** Empty for what may be anything; with `nullable` it was null each time. */
+  readonly variants: readonly Variant[];
+}
+
+export type Variant =
+  | { readonly type: 'text'; readonly sample: string; readonly words: readonly string[] }
+  | { readonly type: 'number'; readonly sample: number }
+  | { readonly type: 'boolean' }
+  /** `element` is undefined where each list was empty; `mapToo`: a map came there too, as PHP writes an empty one as a list. */
+  | { readonly type: 'list'; readonly element: Proposal | undefined; readonly mapToo: boolean }
+  | { readonly type: 'map'; readonly fields: readonly ProposedField[]; readonly leftOut: number }
+  | { readonly type: 'record'; readonly value: Proposal };
+
+export interface ProposedField {
+  readonly key: string;
+  readonly optional: boolean;
+  readonly proposal: Proposal;
+}
+
+const ANYTHING: Proposal = { nullable: false, variants: [] };
+/** Places in one schema; what is deeper than the last of them may be anything. */
+const MOST_PLACES = 1_000;
+const MOST_FIELDS = 100;
+
+/** Names of fields whose values are a choice that programs make, and never something of a person. */
+const CHOICES = new Set(
+  'brand channel category currency kind method mode outcome result scheme state status type'.split(' '),
+);
+
+export class Proposer {
+  #left = MOST_PLACES;
+
+  propose(shape: Shape, key = ''): Proposal {
+    this.#left -= 1;
+    if (shape.anything || this.#left < 0) return ANYTHING;
+    const { hasNull, hasBoolean, numbers, texts, lists, maps } = shape;
+    const variants: Variant[] = [];
+    if (texts) variants.push({ type: 'text', words: wordsOf(texts, key), sample: madeUpText(texts.formats) });
+    if (numbers) variants.push({ type: 'number', sample: numbers.hasFraction ? 12.5 : 1001 });
+    if (hasBoolean) variants.push({ type: 'boolean' });
+    if (maps) variants.push(this.#map(maps));
+    if (lists) {
+      const element = lists.element && this.propose(lists.element, key);
+      variants.push({ type: 'list', element, mapToo: maps !== undefined });
+    }
+    return { nullable: hasNull, variants };
+  }
+
+  #map(maps: Maps): Variant {
+    const named = [...maps.fields].filter(([key, field]) => isField(key, field, maps));
+    if (isRecord(maps, named.length)) {
+      const [first, ...others] = [...maps.fields.values()].map(({ shape }) => shape);
+      const value = first ? this.propose(others.reduce(mergeShapes, first)) : ANYTHING;
+      return { type: 'record', value };
+    }
+    const room = named.slice(0, Math.min(MOST_FIELDS, Math.max(this.#left, 0)));
+    const fields = room.map(([key, { count, shape }]) => ({
+      key,
+      optional: count < maps.count,
+      proposal: this.propose(shape, key),
+    }));
+    return { type: 'map', fields, leftOut: maps.fields.size - fields.length };
+  }
+}
+
+/** Objects have these from their prototype, so a schema would see a field where there is none of it. */
+const INHERITED = new Set([...Object.getOwnPropertyNames(Object.prototype), '__proto__']);
+
+/** Whether a key may be shown. All others pass a loose schema unseen. */
+function isField(key: string, { count, sources }: Field, maps: Maps): boolean {
+  if (INHERITED.has(key)) return false;
+  const kind = keyKind(key);
+  if (kind === 'unusual') return sources.size >= 3 && count * 2 >= maps.filled;
+  // A field in a single one of many events may be a name that somebody chose.
+  return kind === 'name' && (sources.size > 1 || maps.filled < 10);
+}
+
+/** Whether the keys are data: most of them do not name fields, or each object has others. */
+function isRecord({ fields, filled }: Maps, named: number): boolean {
+  const visible = [...fields.keys()].filter((key) => !INHERITED.has(key));
+  if (visible.length - named > named) return true;
+  if (visible.length > MOST_FIELDS) return true;
+  return filled >= 3 && fields.size >= 6 && [...fields.values()].every(({ count }) => count * 2 <= filled);
+}
+
+/** The values of a choice: words that each came in several events, of a field that is named like a choice. */
+function wordsOf({ words }: Texts, key: string): string[] {
+  const [last = ''] = key.match(/[A-Z]?[a-z]+$|[A-Z]+$/) ?? [];
+  if (!words || !CHOICES.has(last.toLowerCase())) return [];
+  const repeated = [...words].filter(([, sources]) => sources.size >= MOST_SOURCES).map(([word]) => word);
+  return repeated.sort();
+}
