@@ -1,0 +1,52 @@
+// Stores of event ids and of dead letters that several processes share, by the name of the database.
+import { Redis } from 'ioredis';
+import { type DeadLetterStore, type IdempotencyStore, memoryStore } from 'payment-webhooks';
+import { type PostgresClient, postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
+import type { Pool } from 'pg';
+
+/**
+ * `transactional` commits the claim, the writes of the handlers and the removal of the letter at once. `own claims` shares
+ * the letters alone, which is wrong.
+ */
+export type SharedMode = 'transactional' | 'postgres' | 'redis' | 'own claims';
+
+export interface SharedStores {
+  readonly store: IdempotencyStore<{ transaction?: PostgresClient }>;
+  readonly deadLetters: DeadLetterStore;
+  migrate(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const encryptionKeys = [Buffer.alloc(32, 7)];
+
+/** @param name of the schema in Postgres, which must exist, or the prefix in Redis */
+export function sharedStores(
+  mode: SharedMode,
+  name: string,
+  { pool, redisUrl }: { readonly pool: Pool; readonly redisUrl: string },
+): SharedStores {
+  if (mode === 'redis') {
+    const client = new Redis(redisUrl);
+    client.on('error', () => {});
+    const sendCommand = (...args: [string, ...string[]]) => client.call(...args);
+    return {
+      store: redisStore({ sendCommand, prefix: `${name}:` }),
+      deadLetters: redisDeadLetters({ sendCommand, prefix: `${name}:`, encryptionKeys }),
+      migrate: async () => {},
+      close: async () => void (await client.quit()),
+    };
+  }
+  const transactional = mode === 'transactional';
+  const claims = postgresStore({ pool, table: `${name}.webhook_event`, transactional });
+  const letters = postgresDeadLetters({ pool, table: `${name}.dead_letter`, encryptionKeys });
+  return {
+    store: mode === 'own claims' ? memoryStore() : claims,
+    deadLetters: letters,
+    migrate: async () => {
+      await claims.migrate();
+      await letters.migrate();
+    },
+    close: async () => {},
+  };
+}
