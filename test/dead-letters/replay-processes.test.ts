@@ -15,6 +15,8 @@ import { until } from '../setup/waiting.js';
 const { TEST_POSTGRES_URL: connectionString = '', TEST_REDIS_URL: redisUrl = '' } = process.env;
 const withServers = connectionString && redisUrl ? describe : describe.skip;
 const PROCESSES = 4;
+/** Four programs are compiled and started for each test. */
+const TIMEOUT_MS = 90_000;
 
 const living = new Set<ChildProcess>();
 afterEach(async () => {
@@ -40,7 +42,10 @@ class Worker {
     const script = join(__dirname, 'replaying-worker.ts');
     const child = fork(script, [mode, name, String(longest)], { execArgv: ['--import', 'tsx'] });
     living.add(child);
-    await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error('a worker ended')))]);
+    await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(() => Promise.reject(new Error('a worker ended'))),
+    ]);
     return new Worker(child);
   }
 
@@ -78,8 +83,9 @@ withServers('replay in four processes', () => {
       CREATE TABLE ${name}.run (number bigint GENERATED ALWAYS AS IDENTITY, event_id text NOT NULL,
         began timestamptz NOT NULL DEFAULT clock_timestamp(), ended timestamptz)`);
     const stores = sharedStores(mode, name, { pool, redisUrl });
+    const { store, deadLetters } = stores;
     await stores.migrate();
-    const hooks = receiver({ privateKey: KEY, logger: false, ...stores });
+    const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters });
     const refunds = Array.from({ length: count }, (_, index) => {
       const event = fixtures.event('refund.succeeded', { fails: index % 5 === 0 ? 1 : 0 });
       return { id: event.id, sent: delivery(event) };
@@ -131,11 +137,11 @@ withServers('replay in four processes', () => {
   test.each<SharedMode>(['transactional', 'postgres', 'redis'])(
     'beside live traffic runs each event until it succeeds, never twice at once: %s',
     async (mode) => {
-      const { name, hooks, refunds, overlapping, effects, runs, end } = await kept(mode, 60);
+      const { name, hooks, refunds, overlapping, effects, runs, end } = await kept(mode, 40);
       const workers = await Promise.all(
         Array.from({ length: PROCESSES }, () => Worker.start(mode, name, 15)),
       );
-      const live = Array.from({ length: 40 }, (_, index) => {
+      const live = Array.from({ length: 20 }, (_, index) => {
         const event = fixtures.event('refund.succeeded', { fails: index % 5 === 0 ? 1 : 0 });
         return { id: event.id, sent: delivery(event) };
       });
@@ -158,15 +164,20 @@ withServers('replay in four processes', () => {
       expect(byDelivery + replayed).toBe(ids.length);
       await end();
     },
+    TIMEOUT_MS,
   );
 
-  test('would be seen to run events twice at once if the claims were not shared', async () => {
-    const { name, overlapping, end } = await kept('own claims', 12);
-    const workers = await Promise.all(
-      Array.from({ length: PROCESSES }, () => Worker.start('own claims', name, 300)),
-    );
-    await Promise.all(workers.map((worker) => worker.replay()));
-    expect((await overlapping()).length).toBeGreaterThan(0);
-    await end();
-  });
+  test(
+    'would be seen to run events twice at once if the claims were not shared',
+    async () => {
+      const { name, overlapping, end } = await kept('own claims', 12);
+      const workers = await Promise.all(
+        Array.from({ length: PROCESSES }, () => Worker.start('own claims', name, 300)),
+      );
+      await Promise.all(workers.map((worker) => worker.replay()));
+      expect((await overlapping()).length).toBeGreaterThan(0);
+      await end();
+    },
+    TIMEOUT_MS,
+  );
 });

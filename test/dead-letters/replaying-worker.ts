@@ -41,10 +41,12 @@ async function handle(
   }
 }
 
+const { store, deadLetters } = sharedStores(mode, name, { pool, redisUrl });
 const hooks = receiver({
   privateKey: KEY,
   logger: false,
-  ...sharedStores(mode, name, { pool, redisUrl }),
+  store,
+  deadLetters,
   events: { 'refund.succeeded': refund },
 });
 hooks.on('refund.succeeded', handle);
