@@ -87,13 +87,16 @@ export function checkHistory(history: History): Verdict {
   };
 }
 
-function groupRows(rows: readonly LedgerRow[]): Map<string, LedgerRow[]> {
-  const groups = new Map<string, LedgerRow[]>();
+/** The rows of each event. */
+export function groupRows<Row extends { readonly event_id: string }>(
+  rows: readonly Row[],
+): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>();
   for (const row of rows) groups.set(row.event_id, [...(groups.get(row.event_id) ?? []), row]);
   return groups;
 }
 
-function count(number: number, sentence: string): string[] {
+export function count(number: number, sentence: string): string[] {
   return number > 0 ? [`${number} ${sentence}`] : [];
 }
 

@@ -1,7 +1,8 @@
-// `npm run test:faults [-- --long] [-- --mode postgres]`: fault campaigns against real stores, and their figures.
+// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters]`: fault campaigns against real stores, and their figures.
 import { parseArgs } from 'node:util';
 import { today, writeFigures } from '../setup/figures.js';
 import { type Campaign, runCampaign } from './campaign.js';
+import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
 
@@ -13,23 +14,60 @@ interface Size {
   readonly restarts: number;
   /** Of each kind of fault on the wire, and of each other way to lose a worker for a while. */
   readonly others: number;
+  /** Events of all four reasons, and kills while they are kept; as many while they are replayed. */
+  readonly letters: { readonly events: number; readonly kills: number };
 }
 
-const SHORT: Size = { events: 60, crowd: 200, kills: 6, restarts: 2, others: 1 };
-const LONG: Size = { events: 2_000, crowd: 10_000, kills: 200, restarts: 20, others: 20 };
+const SHORT: Size = {
+  events: 60,
+  crowd: 200,
+  kills: 6,
+  restarts: 2,
+  others: 1,
+  letters: { events: 80, kills: 3 },
+};
+const LONG: Size = {
+  events: 2_000,
+  crowd: 10_000,
+  kills: 200,
+  restarts: 20,
+  others: 20,
+  letters: { events: 2_000, kills: 20 },
+};
 const MODES: readonly Mode[] = ['transactional', 'postgres', 'redis'];
 
+const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
 const CROWD = 'three copies of each in random order';
 
 interface Row extends Campaign {
   readonly name: string;
 }
 
+interface LetterRow extends LetterCampaign {
+  readonly name: string;
+}
+
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { long: { type: 'boolean' }, mode: { type: 'string' } } });
+  const { values } = parseArgs({
+    options: { long: { type: 'boolean' }, mode: { type: 'string' }, letters: { type: 'boolean' } },
+  });
   const size = values.long ? LONG : SHORT;
+  const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
+  const rows = values.letters ? [] : await faultCampaigns(modes, size);
+  const letterRows = await letterCampaigns(modes, size);
+  if (values.long && values.mode === undefined) {
+    if (rows.length > 0) record(rows);
+    recordLetters(letterRows);
+  }
+  const all = [...rows, ...letterRows];
+  const broken = all.filter(({ violations }) => violations.length > 0);
+  process.stdout.write(`${all.length - broken.length} passed, ${broken.length} failed\n`);
+  return broken.length === 0 ? 0 : 1;
+}
+
+async function faultCampaigns(modes: readonly Mode[], size: Size): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const mode of MODES.filter((one) => values.mode === undefined || values.mode === one)) {
+  for (const mode of modes) {
     for (const [name, plan] of Object.entries(plansFor(mode, size))) {
       const load =
         name === CROWD
@@ -43,10 +81,22 @@ async function main(): Promise<number> {
       report(row);
     }
   }
-  if (values.long && values.mode === undefined) record(rows);
-  const broken = rows.filter(({ violations }) => violations.length > 0);
-  process.stdout.write(`${rows.length - broken.length} passed, ${broken.length} failed\n`);
-  return broken.length === 0 ? 0 : 1;
+  return rows;
+}
+
+async function letterCampaigns(modes: readonly Mode[], { letters }: Size): Promise<LetterRow[]> {
+  const rows: LetterRow[] = [];
+  for (const mode of modes) {
+    for (const journal of [false, true]) {
+      const row = {
+        name: `${mode}: dead letters${journal ? ' and journal' : ''}`,
+        ...(await runLetterCampaign({ mode, journal, ...letters, progress })),
+      };
+      rows.push(row);
+      reportLetters(row);
+    }
+  }
+  return rows;
 }
 
 /** Kills by themselves, so that nothing else can explain what ran twice. */
@@ -78,6 +128,31 @@ function report({ name, violations, ...figures }: Row): void {
   for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
 }
 
+function reportLetters({ name, violations, ...figures }: LetterRow): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  const { events, attempts, kept, kills, lost, doubled, unexplained, seconds } = figures;
+  process.stdout.write(
+    `${name}: ${kills} kills, ${events} events, ${attempts} attempts, ${kept} letters in ${seconds} s: ` +
+      `${lost} lost, ${doubled} ran twice (${unexplained} unexplained)\n`,
+  );
+  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
+}
+
+function recordLetters(rows: readonly LetterRow[]): void {
+  const lines = rows.map(
+    ({ name, kills, events, attempts, kept, lost, doubled, unexplained, seconds }) =>
+      `| ${[name, kills, events, attempts, kept, lost, doubled, unexplained, seconds].join(' | ')} |`,
+  );
+  const table = [
+    `Node ${process.version}, ${today()}.`,
+    '',
+    '| campaign | kills | events | attempts | letters | lost | ran twice | of these unexplained | seconds |',
+    '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
+    ...lines,
+  ].join('\n');
+  writeFigures(PAGE, 'letters', table);
+}
+
 /** Replaces the table of figures in docs/project/reliability.md. */
 function record(rows: readonly Row[]): void {
   const lines = rows.map(
@@ -91,7 +166,7 @@ function record(rows: readonly Row[]): void {
     '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
     ...lines,
   ].join('\n');
-  writeFigures(new URL('../../docs/project/reliability.md', import.meta.url), 'figures', table);
+  writeFigures(PAGE, 'figures', table);
 }
 
 process.exitCode = await main();

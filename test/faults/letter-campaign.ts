@@ -1,0 +1,166 @@
+// A campaign of dead letters: workers are killed while letters are kept and while they are replayed; then all is counted.
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DeadLetter } from 'payment-webhooks';
+import { Pool } from 'pg';
+import { bundle } from '../setup/bundle.js';
+import { type Service, startPostgres, startRedis } from '../setup/services.js';
+import { type SharedStores, sharedStores } from '../setup/shared-stores.js';
+import { checkLetters, type LetterVerdict } from './check-letters.js';
+import {
+  EVENTS,
+  type LedgerRow,
+  type LetterMode,
+  type Phase,
+  type Reason,
+  SCHEMA,
+  TABLES,
+} from './letter-merchant.js';
+import { LetterSender } from './letter-sender.js';
+import { Workers } from './workers.js';
+
+export interface LetterCampaignOptions {
+  readonly mode: LetterMode;
+  readonly journal: boolean;
+  readonly events: number;
+  /** While letters are kept, and as many while they are replayed. */
+  readonly kills: number;
+  readonly progress: (line: string) => void;
+}
+
+export type LetterCampaign = LetterVerdict & { readonly seconds: number; readonly kills: number };
+
+const WORKERS = 4;
+/** Far more than a replay of all letters takes, with a lease for each kill. */
+const PATIENCE_MS = 5 * 60_000;
+
+export async function runLetterCampaign(options: LetterCampaignOptions): Promise<LetterCampaign> {
+  const began = performance.now();
+  const script = bundle(new URL('./letter-worker.ts', import.meta.url));
+  const postgres = await startPostgres(['fsync=off']);
+  const redis = await startRedis();
+  const pool = new Pool({ connectionString: postgres.url, max: 4 });
+  pool.on('error', () => {});
+  const stores = sharedStores(options.mode, SCHEMA, { pool, redisUrl: redis.url });
+  try {
+    await pool.query(TABLES);
+    await stores.migrate();
+    const campaign = new Campaign(options, { postgres, redis, pool, stores, script });
+    return { ...(await campaign.run()), seconds: Math.round((performance.now() - began) / 1_000) };
+  } finally {
+    await stores.close();
+    await pool.end();
+    await Promise.all([postgres.stop(), redis.stop()]);
+    rmSync(dirname(script), { recursive: true, force: true });
+  }
+}
+
+interface Servers {
+  readonly postgres: Service;
+  readonly redis: Service;
+  readonly pool: Pool;
+  readonly stores: SharedStores;
+  readonly script: string;
+}
+
+class Campaign {
+  readonly #options: LetterCampaignOptions;
+  readonly #servers: Servers;
+  readonly #killed = new Set<number>();
+  readonly #unexplained: string[] = [];
+
+  constructor(options: LetterCampaignOptions, servers: Servers) {
+    this.#options = options;
+    this.#servers = servers;
+  }
+
+  async run(): Promise<LetterVerdict & { readonly kills: number }> {
+    const { journal, events, progress } = this.#options;
+    const reasons = Object.keys(EVENTS) as Reason[];
+    const first = await this.#phase('before', async (workers) => {
+      const sender = new LetterSender(workers.port, journal);
+      const load = sender.deliver(events, reasons, 16);
+      await this.#kill(workers, (share) => sender.done >= share * events);
+      await load;
+      return sender;
+    });
+    const kept = await this.#letters();
+    progress(`${this.#name}: ${kept.length} letters of ${events} events`);
+    const second = await this.#phase('after', async (workers) => {
+      const sender = new LetterSender(workers.port, false);
+      const load = sender.deliver(Math.ceil(events / 10), ['none'], 4);
+      const waiting = await this.#waiting();
+      await this.#kill(workers, async (share) => (await this.#waiting()) <= (1 - share) * waiting);
+      await load;
+      for (const until = Date.now() + PATIENCE_MS; (await this.#waiting()) > 0 && Date.now() < until; )
+        await pause(100);
+      return sender;
+    });
+    const { pool } = this.#servers;
+    const began = await pool.query<{ event_id: string }>(`SELECT DISTINCT event_id FROM ${SCHEMA}.began`);
+    const ledger = await pool.query<LedgerRow>(`SELECT * FROM ${SCHEMA}.ledger ORDER BY number`);
+    const verdict = checkLetters({
+      transactional: this.#options.mode === 'transactional',
+      sent: [...first.events, ...second.events],
+      attempts: first.attempts + second.attempts,
+      began: journal ? new Set(began.rows.map(({ event_id }) => event_id)) : new Set(),
+      rows: ledger.rows,
+      kept: kept.length,
+      left: await this.#letters(),
+      killed: this.#killed,
+      unexplainedExits: this.#unexplained,
+    });
+    return { ...verdict, kills: this.#killed.size };
+  }
+
+  get #name(): string {
+    return `${this.#options.mode}${this.#options.journal ? ', journal' : ''}`;
+  }
+
+  async #phase<Found>(phase: Phase, run: (workers: Workers) => Promise<Found>): Promise<Found> {
+    const { mode, journal } = this.#options;
+    const { postgres, redis, script } = this.#servers;
+    const workers = await Workers.start(script, WORKERS, {
+      ...{ MODE: mode, PHASE: phase, JOURNAL: String(journal) },
+      ...{ POSTGRES_URL: postgres.url, REDIS_URL: redis.url },
+    });
+    try {
+      return await run(workers);
+    } finally {
+      this.#unexplained.push(...workers.unexplained);
+      await workers.close();
+    }
+  }
+
+  /** Spread over the work: each when so much of it is done. */
+  async #kill(workers: Workers, isDone: (share: number) => boolean | Promise<boolean>): Promise<void> {
+    const { kills, progress } = this.#options;
+    for (let kill = 1; kill <= kills; kill += 1) {
+      const until = Date.now() + PATIENCE_MS;
+      while (!(await isDone(kill / (kills + 2))) && Date.now() < until) await pause(5);
+      const worker = workers.any();
+      if (!worker) continue;
+      this.#killed.add(worker.process.pid ?? 0);
+      await workers.end(worker, 'SIGKILL');
+      progress(`${this.#name}: ${this.#killed.size} of ${2 * kills} kills`);
+    }
+  }
+
+  /** Letters that a replay can process. */
+  async #waiting(): Promise<number> {
+    return (await this.#letters()).filter(({ reason }) => reason !== 'conflict').length;
+  }
+
+  async #letters(): Promise<DeadLetter[]> {
+    const { deadLetters } = this.#servers.stores;
+    const found: DeadLetter[] = [];
+    for (let after: string | undefined; ; ) {
+      const query = { namespace: 'default', discarded: false };
+      const { letters, next } = await deadLetters.list(query, { limit: 1_000, after });
+      found.push(...letters);
+      if (next === undefined) return found;
+      after = next;
+    }
+  }
+}

@@ -1,0 +1,34 @@
+// What the campaign of dead letters is about: an app that cannot process its events, and the one that can, later.
+import type { SharedMode } from '../setup/shared-stores.js';
+
+export type LetterMode = Exclude<SharedMode, 'own claims'>;
+
+/** `before`: one event is undeclared, one has a schema that is too strict, and one a handler that fails. `after`: all is fixed. */
+export type Phase = 'before' | 'after';
+
+export const SCHEMA = 'campaign';
+export const PRIVATE_KEY = 'pri_campaign';
+export const LEASE_MS = 2_000;
+
+/** The event that comes to be a letter for each reason. */
+export const EVENTS = {
+  unknown: 'refund.made',
+  invalid: 'payout.sent',
+  failed: 'invoice.paid',
+  /** Is processed, and then comes with other bytes. */
+  conflict: 'order.moved',
+} as const;
+
+export type Reason = keyof typeof EVENTS;
+
+export const TABLES = `CREATE SCHEMA ${SCHEMA};
+  CREATE TABLE ${SCHEMA}.ledger (event_id text NOT NULL, version integer NOT NULL, worker integer NOT NULL,
+    number bigint GENERATED ALWAYS AS IDENTITY);
+  CREATE TABLE ${SCHEMA}.began (event_id text NOT NULL)`;
+
+export interface LedgerRow {
+  readonly event_id: string;
+  /** 2 for the other bytes of a conflict. */
+  readonly version: number;
+  readonly worker: number;
+}

@@ -1,0 +1,85 @@
+// One worker of the campaign of dead letters: a receiver that keeps them, and after the fix replays them all the time.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { receiver } from 'payment-webhooks';
+import type { PostgresClient } from 'payment-webhooks/stores/postgres';
+import { Pool } from 'pg';
+import { z } from 'zod';
+import { sharedStores } from '../setup/shared-stores.js';
+import { EVENTS, LEASE_MS, type LetterMode, type Phase, PRIVATE_KEY, SCHEMA } from './letter-merchant.js';
+
+const { MODE, PHASE, JOURNAL, POSTGRES_URL, REDIS_URL } = process.env as {
+  MODE: LetterMode;
+  PHASE: Phase;
+  JOURNAL: string;
+  POSTGRES_URL: string;
+  REDIS_URL: string;
+};
+
+// A campaign fails when it sees this exit code.
+for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+  process.on(event, (error) => {
+    console.error(event, error);
+    process.exit(99);
+  });
+}
+
+const pool = new Pool({ connectionString: POSTGRES_URL, max: 20 });
+const ledger = new Pool({ connectionString: POSTGRES_URL, max: 10 });
+for (const each of [pool, ledger]) each.on('error', () => {});
+const { store, deadLetters } = sharedStores(MODE, SCHEMA, { pool, redisUrl: REDIS_URL });
+
+interface Paid {
+  readonly id: string;
+  readonly event_name: string;
+  readonly payload: { readonly version?: number };
+}
+
+async function handle(
+  { id, event_name, payload: { version = 1 } }: Paid,
+  { transaction }: { readonly transaction?: PostgresClient },
+) {
+  await ledger.query(`INSERT INTO ${SCHEMA}.began VALUES ($1)`, [id]);
+  const insert = `INSERT INTO ${SCHEMA}.ledger (event_id, version, worker) VALUES ($1, $2, $3)`;
+  const row = { text: insert, values: [id, version, process.pid] };
+  await pause(Math.random() * 20);
+  // In a transaction a handler that fails takes its row back.
+  if (transaction) await transaction.query(row);
+  if (PHASE === 'before' && event_name === EVENTS.failed) throw new Error('the bank is down');
+  if (!transaction) await ledger.query(row);
+  // The time between effect and completion, long enough for a kill to fall into.
+  await pause(Math.random() * 20);
+}
+
+const any = z.looseObject({});
+const metadata = z.looseObject({ metadata: z.record(z.string(), z.unknown()) });
+
+const hooks = receiver({
+  privateKey: PRIVATE_KEY,
+  store,
+  deadLetters,
+  journal: JOURNAL === 'true',
+  lease: LEASE_MS,
+  timeout: 3_000,
+  logger: false,
+  events: {
+    [EVENTS.failed]: any,
+    [EVENTS.conflict]: any,
+    [EVENTS.invalid]: PHASE === 'before' ? metadata : any,
+    ...(PHASE === 'after' && { [EVENTS.unknown]: any }),
+  },
+});
+hooks.on('*', (event, context) => handle(event as Paid, context));
+
+const server = createServer(hooks).listen(0, '127.0.0.1', () => {
+  process.send?.((server.address() as AddressInfo).port);
+  if (PHASE === 'after') void replayForever();
+});
+
+async function replayForever(): Promise<void> {
+  for (;;) {
+    await hooks.deadLetters.replay({ concurrency: 3 });
+    await pause(50);
+  }
+}
