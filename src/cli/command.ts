@@ -89,7 +89,7 @@ export function command<const Known extends Options>(definition: Command<Known>)
 
 export const EXIT = {
   ok: 0,
-  /** The delivery or check failed, or the service answered an error. */
+  /** The delivery or check failed, a dead letter is left, or the service answered an error. */
   failed: 1,
   /** Wrong usage, a missing key, or a refusal to do what was asked. */
   refused: 2,

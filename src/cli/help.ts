@@ -32,7 +32,8 @@ command line, because every user of the machine can read that.
 
 Exit codes
   0  success
-  1  the delivery or check failed, or the service answered an error
+  1  the delivery or check failed, a dead letter is left, or the service
+     answered an error
   2  wrong usage, a missing key, or a refusal
   3  nothing listens at the address
   4  timed out

@@ -138,7 +138,7 @@ class Campaign {
     const { kills, progress } = this.#options;
     for (let kill = 1; kill <= kills; kill += 1) {
       const until = Date.now() + PATIENCE_MS;
-      while (!(await isDone(kill / (kills + 2))) && Date.now() < until) await pause(5);
+      while (!(await isDone(kill / (kills + 2))) && Date.now() < until) await pause(20);
       const worker = workers.any();
       if (!worker) continue;
       this.#killed.add(worker.process.pid ?? 0);
@@ -147,9 +147,15 @@ class Campaign {
     }
   }
 
-  /** Letters that a replay can process. */
+  /** How many letters a replay can process. */
   async #waiting(): Promise<number> {
-    return (await this.#letters()).filter(({ reason }) => reason !== 'conflict').length;
+    const { deadLetters } = this.#servers.stores;
+    const query = { namespace: 'default', discarded: false };
+    const [all = 0, conflicts = 0] = await Promise.all([
+      deadLetters.count(query),
+      deadLetters.count({ ...query, reason: 'conflict' }),
+    ]);
+    return all - conflicts;
   }
 
   async #letters(): Promise<DeadLetter[]> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { moduleCode } from '../../../src/cli/learn/learned-event.js';
-import { ROOT, shell } from '../../setup/shell.js';
+import { node, ROOT } from '../../setup/shell.js';
 import { learnedFrom, runCode } from './learned-code.js';
 
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: code that would run if it were not quoted
@@ -100,7 +100,12 @@ describe('what is learned from any payloads', () => {
     }
     const tsconfig = join(folder, 'tsconfig.json');
     writeFileSync(tsconfig, JSON.stringify({ extends: '../../tsconfig.json', include: ['.'] }));
-    const { code, stdout } = await shell(`node_modules/.bin/tsc -p ${tsconfig} --noEmit`);
+    const { code, stdout } = await node([
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      '-p',
+      tsconfig,
+      '--noEmit',
+    ]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     rmSync(folder, { recursive: true, force: true });
   });
