@@ -52,8 +52,8 @@ export const learn = command({
     const learner = new EventLearner(event);
     await read(learner, event, { values, terminal });
     const events = learner.learned();
-    if (events.length === 0) throw nothingLearned(event, values.url);
     const { skipped } = learner;
+    if (events.length === 0) throw nothingLearned(event, values.url === undefined || skipped > 0);
     const notes =
       skipped === 0 ? [] : [`${skipped} ${skipped === 1 ? 'body is' : 'bodies are'} no event, and left out.`];
     const written = values.out === undefined ? undefined : await write(values.out, events);
@@ -87,12 +87,11 @@ async function read(
   return learnFromLetters(learner, page, { event, since, limit }, new ProgressBar(terminal));
 }
 
-function nothingLearned(event: string | undefined, url: string | undefined): CommandError {
+function nothingLearned(event: string | undefined, wasRead: boolean): CommandError {
   const of = event === undefined ? '' : ` of ${event}`;
-  const message =
-    url === undefined
-      ? `Nothing that was read is an event${of}.`
-      : `There is no unknown or invalid dead letter${of}.`;
+  const message = wasRead
+    ? `Nothing that was read is an event${of}.`
+    : `There is no unknown or invalid dead letter${of}.`;
   return new CommandError(message, EXIT.failed, 'NOTHING_LEARNED');
 }
 

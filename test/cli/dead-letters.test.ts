@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { listen, type PageWorld, pageWorld, USER, type WorldOptions } from '../dead-letters/page-world.js';
 import { delivery, KEY } from '../setup/delivery.js';
-import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { gate, until } from '../setup/waiting.js';
 import { type Run, runCli, type Setting } from './run-cli.js';
 
@@ -338,6 +338,27 @@ describe('learn --url', () => {
       stderr: 'There is no unknown or invalid dead letter of order.*.\n',
     });
     expect(await lettersOf(hooks)).toHaveLength(4);
+  });
+});
+
+describe('learn --url leaves letters out', () => {
+  test('that are not what was kept', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { port, keep } = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['r-1', 'r-2']) await keep(refund(id));
+    let reads = 0;
+    deadLetters.faults.read = (real: () => unknown) => {
+      reads += 1;
+      return reads === 1 ? { status: 'unreadable' } : real();
+    };
+    const { code, stdout, stderr } = await commandFor(port)('learn');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '1 body is no event, and left out.\n' });
+    expect(stdout).toContain('the one event that it was learned from');
+    deadLetters.faults.read = () => ({ status: 'unreadable' });
+    expect(await commandFor(port)('learn')).toMatchObject({
+      code: 1,
+      stderr: 'Nothing that was read is an event.\n',
+    });
   });
 });
 
