@@ -21,8 +21,8 @@ export default {
   globalTeardown: '<rootDir>/test/setup/global-teardown.js',
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
   reporters: ['default', '<rootDir>/test/setup/closing-line.js'],
-  // The page runs in a browser: test/browser uses it there, beyond the reach of this count.
-  collectCoverageFrom: ['src/**/*.ts', '!src/simulator/dashboard/**'],
+  // The pages run in a browser: test/browser uses them there, beyond the reach of this count.
+  collectCoverageFrom: ['src/**/*.ts', '!src/{dead-letters/page,pages/components,simulator/dashboard}/**'],
   coverageProvider: 'v8',
   coverageThreshold: { global: { lines: 95, branches: 90 } },
 };

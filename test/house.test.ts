@@ -140,7 +140,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 /** The packages a user brings for a door; anything else that is imported must be a dependency. */
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   [/^(?:simulator|pages|dead-letters\/api)\//, ['express']],
-  [/^simulator\/dashboard\//, ['preact']],
+  [/^(?:dead-letters\/page|pages\/components|simulator\/dashboard)\//, ['preact']],
   [/^queues\//, ['bullmq']],
   [/^opentelemetry\//, ['@opentelemetry/api']],
 ];

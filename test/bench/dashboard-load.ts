@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
 import { chromium, type Page } from 'playwright-core';
-import { buildPage, CHROMIUM_IS_MISSING, executablePath, FLAGS } from '../browser/launch.js';
+import { buildPages, CHROMIUM_IS_MISSING, executablePath, FLAGS } from '../browser/launch.js';
 
 const LISTED = 500;
 const A_SECOND = 50;
@@ -97,7 +97,7 @@ async function measure(page: Page, service: Simulator, seconds: number): Promise
     use(page, until),
     arrive(service, until),
   ]);
-  await page.locator(`[data-delivery="${service.deliveries().at(-1)?.id}"]`).waitFor();
+  await page.locator(`[data-row="${service.deliveries().at(-1)?.id}"]`).waitFor();
   await last.waitFor();
   const at = (share: number) => milliseconds[Math.floor(interactions * share)] ?? 0;
   const slow = milliseconds.filter((each) => each >= BOUND_MS).length;
@@ -112,7 +112,7 @@ async function measure(page: Page, service: Simulator, seconds: number): Promise
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '20' } } });
 if (!executablePath) throw new Error(CHROMIUM_IS_MISSING);
 const guard = new Worker(GUARD, { eval: true, workerData: MOST_MS });
-buildPage();
+buildPages();
 const server = await chromium.launchServer({ executablePath, args: FLAGS });
 guard.postMessage(server.process().pid);
 const browser = await chromium.connect(server.wsEndpoint());

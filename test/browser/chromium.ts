@@ -4,7 +4,7 @@ import type { Simulator } from 'payment-webhooks/simulator';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { until } from '../setup/waiting.js';
 import { afterwards } from '../simulator/world.js';
-import { buildPage, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
+import { buildPages, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
 
 // Longer than the timeout of a single step, so that the error names the step that hangs.
 jest.setTimeout(120_000);
@@ -20,7 +20,7 @@ let browser: Browser | undefined;
 
 beforeAll(async () => {
   if (!executablePath) return;
-  buildPage();
+  buildPages();
   browser = await chromium.launch({ executablePath, args: FLAGS });
 }, 120_000);
 

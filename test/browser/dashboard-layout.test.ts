@@ -58,7 +58,7 @@ describeInChromium.each(CASES)('at $width px, $colorScheme', ({ width, height, c
     const page = await open(service);
     const row = retrying(page).filter({ hasText: LONG_NAME }).first();
     await row.waitFor();
-    const id = (await row.locator('.row-button').getAttribute('data-delivery')) ?? '';
+    const id = (await row.locator('.row-button').getAttribute('data-row')) ?? '';
     for (const text of [LONG_NAME, id.slice(0, 8), '/ledger/inbound', '503', /next retry in 5\d s/]) {
       await row.getByText(text).and(page.locator(':not(.visually-hidden)')).first().waitFor();
     }

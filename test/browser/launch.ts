@@ -1,4 +1,4 @@
-// Finds Chromium on this machine, and builds the page for it.
+// Finds Chromium on this machine, and builds the pages for it.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -17,6 +17,6 @@ export const FLAGS = [
 ];
 
 /** Throws with the output of the build when it fails. */
-export function buildPage(): void {
-  execFileSync(process.execPath, ['test/setup/build-dashboard.js'], { stdio: 'pipe' });
+export function buildPages(): void {
+  execFileSync(process.execPath, ['test/setup/build-pages.js'], { stdio: 'pipe' });
 }

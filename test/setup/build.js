@@ -1,8 +1,8 @@
-// Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively; and the page once.
+// Builds the package twice, as ESM and as CommonJS, so that both kinds of caller load it natively; and the pages once.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { buildDashboard } from './build-dashboard.js';
+import { buildPages } from './build-pages.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
@@ -16,6 +16,6 @@ for (const project of ['tsconfig.esm.json', 'tsconfig.cjs.json']) {
 }
 // The package is "type": "module"; this marker tells Node and TypeScript that one half is not.
 writeFileSync(`${root}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
-buildDashboard(`${root}dist/dashboard`);
+buildPages(`${root}dist`);
 // The simulator serves it.
 copyFileSync(`${root}docs/openapi.json`, `${root}dist/openapi.json`);

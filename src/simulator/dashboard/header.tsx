@@ -1,10 +1,9 @@
 // The header of the page: its name, the state of the connection, and the theme and dialogs.
 import { memo } from 'preact/compat';
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { Button } from '../../pages/components/button.js';
+import { Icon } from '../../pages/components/icon.js';
+import { ThemeButton } from '../../pages/components/theme-button.js';
 import type { State } from './api/state.js';
-import { Button } from './components/button.js';
-import { Icon } from './components/icon.js';
-import { loadSetting, saveSetting } from './components/saved-setting.js';
 
 interface HeaderProps {
   readonly connection: State['connection'];
@@ -19,7 +18,6 @@ const CONNECTION_LABELS = {
 } as const;
 
 export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
-  const [theme, nextTheme] = useTheme();
   return (
     <header class="page-head cluster">
       <h1>Webhook simulator</h1>
@@ -33,9 +31,7 @@ export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
         </p>
       )}
       <div class="toolbar">
-        <Button look="quiet" act={nextTheme}>
-          Theme: {theme}
-        </Button>
+        <ThemeButton />
         <Button look="quiet" act={() => show('shortcuts')}>
           Shortcuts <kbd>?</kbd>
         </Button>
@@ -46,21 +42,3 @@ export const Header = memo(({ connection, stateError, show }: HeaderProps) => {
     </header>
   );
 });
-
-type Theme = 'auto' | 'light' | 'dark';
-
-const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
-
-/** The theme, which is saved, and a function that goes to the next one. */
-function useTheme(): [Theme, () => void] {
-  const [theme, setTheme] = useState<Theme>(
-    () => THEMES.find((name) => name === loadSetting('theme')) ?? 'auto',
-  );
-  // Before the next frame, so that no other theme flashes up.
-  useLayoutEffect(() => {
-    document.documentElement.style.colorScheme = theme === 'auto' ? '' : theme;
-    saveSetting('theme', theme);
-  }, [theme]);
-  const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto');
-  return [theme, next];
-}

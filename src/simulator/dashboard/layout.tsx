@@ -1,20 +1,21 @@
 // The columns under the header: the sidebar, the list of deliveries, and the delivery that is open.
 import { memo } from 'preact/compat';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback } from 'preact/hooks';
+import { focus, focusRow } from '../../pages/components/focus.js';
+import { useRoute } from '../../pages/components/use-route.js';
 import type { FaultKind } from './api/api.js';
 import type { State } from './api/state.js';
-import { focus, focusDelivery } from './components/focus.js';
-import { useShortcuts } from './components/shortcuts.js';
 import { Deliveries } from './deliveries/deliveries.js';
 import { Onboarding } from './deliveries/onboarding.js';
 import { Detail } from './detail/detail.js';
-import { formatRoute, type Navigate, parseRoute, type Route } from './route.js';
+import { routing } from './route.js';
+import { useShortcuts } from './shortcuts.js';
 import { FaultBanner, FaultsPanel } from './sidebar/faults.js';
 import { TriggerPanel } from './sidebar/trigger.js';
 import { RowsContext, WebhooksPanel } from './sidebar/webhooks.js';
 
 export function Layout({ state }: { state: State }) {
-  const [route, navigate] = useRoute();
+  const [route, navigate] = useRoute(routing);
   const { settings, rows, webhooks, faults, samples } = state;
   const selected = route.delivery;
   const open = useCallback(
@@ -26,7 +27,7 @@ export function Layout({ state }: { state: State }) {
   );
   const close = useCallback(() => {
     navigate({ delivery: undefined });
-    if (selected) requestAnimationFrame(() => focusDelivery(selected));
+    if (selected) requestAnimationFrame(() => focusRow(selected));
   }, [navigate, selected]);
   useShortcuts({ n: composeEvent, ...(selected && { Escape: close }) });
   const row = rows.find(({ id }) => id === selected);
@@ -53,24 +54,6 @@ export function Layout({ state }: { state: State }) {
 function composeEvent(): void {
   document.querySelector('#trigger')?.setAttribute('open', '');
   focus('#trigger input');
-}
-
-/** Reload, links and the back button keep the route. Only opening a delivery adds an entry to the history. */
-function useRoute(): [Route, Navigate] {
-  const [route, setRoute] = useState(() => parseRoute(location.search));
-  useEffect(() => {
-    const follow = () => setRoute(parseRoute(location.search));
-    addEventListener('popstate', follow);
-    return () => removeEventListener('popstate', follow);
-  }, []);
-  const navigate = useCallback((change: Partial<Route>) => {
-    const from = parseRoute(location.search);
-    const to = { ...from, ...change };
-    const opens = from.delivery === undefined && to.delivery !== undefined;
-    history[opens ? 'pushState' : 'replaceState'](null, '', formatRoute(to));
-    setRoute(to);
-  }, []);
-  return [route, navigate];
 }
 
 interface SidebarProps extends Pick<State, 'webhooks' | 'faults' | 'samples'> {

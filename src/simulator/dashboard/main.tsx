@@ -1,19 +1,22 @@
 // Starts the page: subscribes to the simulator and renders its state.
 import { render } from 'preact';
 import { useCallback, useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { NoticeContext } from '../../pages/components/button.js';
+import { Notice } from '../../pages/components/notice.js';
+import { ShortcutsDialog } from '../../pages/components/shortcuts.js';
 import { announcement } from './api/announcement.js';
 import { initialState, reduce, type State } from './api/state.js';
 import { follow } from './api/stream.js';
-import { CloseButton, NoticeContext } from './components/button.js';
 import { ClockProvider } from './components/retry-countdown.js';
-import { ShortcutsDialog, useShortcuts } from './components/shortcuts.js';
 import { AboutDialog } from './dialogs/about-dialog.js';
 import { Header } from './header.js';
 import { Layout } from './layout.js';
-import './styles/tokens.css';
-import './styles/base.css';
-import './styles/components.css';
-import './styles/layout.css';
+import { SHORTCUTS, useShortcuts } from './shortcuts.js';
+import '../../pages/styles/tokens.css';
+import '../../pages/styles/base.css';
+import '../../pages/styles/components.css';
+import '../../pages/styles/layout.css';
+import '../../pages/styles/list.css';
 import './styles/deliveries.css';
 import './styles/detail.css';
 
@@ -35,24 +38,10 @@ function App() {
         <Notice text={notice} dismiss={() => setNotice(undefined)} />
         {loaded && <Layout state={state} />}
         {loaded && <Announcer rows={rows} />}
-        {dialog === 'shortcuts' && <ShortcutsDialog closed={hide} />}
+        {dialog === 'shortcuts' && <ShortcutsDialog shortcuts={SHORTCUTS} closed={hide} />}
         {dialog === 'about' && settings && <AboutDialog settings={settings} closed={hide} />}
       </NoticeContext.Provider>
     </ClockProvider>
-  );
-}
-
-/** Why the last action failed, until it is dismissed. */
-function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {
-  return (
-    <div role="alert">
-      {text && (
-        <div class="notice callout tone-failed">
-          <p>{text}</p>
-          <CloseButton label="Dismiss" close={dismiss} />
-        </div>
-      )}
-    </div>
   );
 }
 

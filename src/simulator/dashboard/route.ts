@@ -1,4 +1,5 @@
 // The route of the page, as the URL holds it: the search, and the delivery that is open.
+import type { Routing } from '../../pages/components/use-route.js';
 
 export interface Route {
   readonly query: string;
@@ -21,3 +22,10 @@ export function formatRoute({ query, delivery }: Route): string {
   const text = parameters.toString().replaceAll('%3A', ':').replaceAll('%2C', ',');
   return text === '' ? '/' : `/?${text}`;
 }
+
+/** Only to open a delivery adds an entry to the history. */
+export const routing: Routing<Route> = {
+  parse: parseRoute,
+  format: formatRoute,
+  adds: (from, to) => from.delivery === undefined && to.delivery !== undefined,
+};

@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'dashboard-'));
 const read = (name: string) => readFileSync(join(folder, name));
 
 beforeAll(async () => {
-  const builder = pathToFileURL(join(ROOT, 'test/setup/build-dashboard.js')).href;
+  const builder = pathToFileURL(join(ROOT, 'test/setup/build-pages.js')).href;
   const build = `import(${JSON.stringify(builder)}).then((made) => made.buildDashboard(process.argv[1]))`;
   const { code, stderr } = await node(['-e', build, folder]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -1,5 +1,6 @@
 // The API client of the page, for the control plane of its own origin, and the types of what it answers.
 // From the simulator come only types: none of its code is in the bundle.
+import { ApiError } from '../../../pages/components/api-error.js';
 import type { Webhook } from '../../api/registrations.js';
 import type { Delivery, DeliveryRow as Row } from '../../delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from '../../delivery/faults.js';
@@ -70,19 +71,6 @@ export const api = {
   removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
   removeFaults: () => request('DELETE', 'faults'),
 };
-
-/** The simulator answered with an error, or did not answer (status 0). */
-export class ApiError extends Error {
-  /** The problems of each field. */
-  readonly fields: Readonly<Record<string, readonly string[]>>;
-  readonly status: number;
-
-  constructor(message: string, status = 0, fields: ApiError['fields'] = {}) {
-    super(message);
-    this.status = status;
-    this.fields = fields;
-  }
-}
 
 function pathOf(list: string, id: string): string {
   return `${list}/${encodeURIComponent(id)}`;

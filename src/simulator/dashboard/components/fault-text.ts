@@ -1,6 +1,7 @@
 // Faults in words: one that is active, what each kind does, and what it does to the signature.
+
+import { shortUrl } from '../../../pages/components/format.js';
 import type { Fault, FaultKind, Webhook } from '../api/api.js';
-import { shortUrl } from './format.js';
 
 /** What, to which deliveries, how often. */
 export function faultText(fault: Fault, webhooks: readonly Webhook[]): string {

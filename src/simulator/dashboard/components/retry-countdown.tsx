@@ -1,8 +1,8 @@
 // The time until the next retry, on the clock of the simulator; only this text is rendered every second.
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
+import { formatPause } from '../../../pages/components/format.js';
 import type { State } from '../api/state.js';
-import { formatPause } from './format.js';
 
 interface Clock {
   /** A manual clock moves only when a program advances it. */

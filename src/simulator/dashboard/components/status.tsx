@@ -1,6 +1,7 @@
 // The status of a delivery, and of the response to an attempt.
+
+import { Icon } from '../../../pages/components/icon.js';
 import type { DeliveryStatus } from '../api/api.js';
-import { Icon } from './icon.js';
 
 export const STATUS_LABELS: Readonly<Record<DeliveryStatus, string>> = {
   pending: 'Pending',

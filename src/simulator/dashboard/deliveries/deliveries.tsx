@@ -1,11 +1,12 @@
 // The deliveries: search, status filter and table, and the keys that move through it.
 import { memo } from 'preact/compat';
 import { useMemo, useRef, useState } from 'preact/hooks';
+import { Button, useAction } from '../../../pages/components/button.js';
+import { focusedRow } from '../../../pages/components/focus.js';
+import { rowKeys } from '../../../pages/components/row-keys.js';
 import { api, type Row } from '../api/api.js';
-import { Button, useAction } from '../components/button.js';
-import { focusDelivery, focusedDelivery } from '../components/focus.js';
-import { useShortcuts } from '../components/shortcuts.js';
 import type { Navigate, Route } from '../route.js';
+import { useShortcuts } from '../shortcuts.js';
 import { DeliveryTable } from './delivery-table.js';
 import { anyStatus, matches, parseSearch } from './search.js';
 import { SearchField, StatusFilter } from './search-bar.js';
@@ -32,7 +33,7 @@ export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps
   useShortcuts({ p: toggle, '/': () => input.current?.focus() });
   const find = (text: string) => navigate({ query: text });
   return (
-    <section class="deliveries-part" aria-labelledby="deliveries-title">
+    <section class="list-part" aria-labelledby="deliveries-title">
       <header class="spread">
         <h2 id="deliveries-title">Deliveries</h2>
         <Button look="quiet" act={toggle}>
@@ -79,17 +80,11 @@ function refresh(held: readonly Row[], rows: readonly Row[]): readonly Row[] {
 
 /** Next, previous, and retry or resend. */
 function useRowKeys(rows: readonly Row[], selected: string | undefined, navigate: Navigate): void {
-  const current = () => selected ?? focusedDelivery();
-  const move = (step: number) => {
-    const index = rows.findIndex(({ id }) => id === current());
-    const next = rows[index === -1 ? 0 : Math.min(rows.length - 1, Math.max(0, index + step))];
-    if (!next) return;
-    focusDelivery(next.id);
-    if (selected) navigate({ delivery: next.id });
-  };
   const resend = useAction(() => {
-    const row = rows.find(({ id }) => id === current());
+    const current = selected ?? focusedRow();
+    const row = rows.find(({ id }) => id === current);
     return row && (row.next_attempt_at === null ? api.resend(row.id) : api.retryNow(row.id));
   });
-  useShortcuts({ j: () => move(1), k: () => move(-1), r: resend });
+  const ids = rows.map(({ id }) => id);
+  useShortcuts({ ...rowKeys(ids, selected, (id) => navigate({ delivery: id })), r: resend });
 }

@@ -1,11 +1,12 @@
 // The table of deliveries, newest first.
 import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Button } from '../../../pages/components/button.js';
+import { focusRow } from '../../../pages/components/focus.js';
+import { formatDuration, formatTime, shortId, shortUrl } from '../../../pages/components/format.js';
+import { Icon } from '../../../pages/components/icon.js';
+import { ROLES } from '../../../pages/components/table-roles.js';
 import { api, type Row } from '../api/api.js';
-import { Button } from '../components/button.js';
-import { focusDelivery } from '../components/focus.js';
-import { formatDuration, formatTime, shortId, shortUrl } from '../components/format.js';
-import { Icon } from '../components/icon.js';
 import { RetryCountdown } from '../components/retry-countdown.js';
 import { ResponseStatus, Status } from '../components/status.js';
 
@@ -25,18 +26,8 @@ const COLUMNS = [
   ['when', 'Created or next retry'],
 ] as const;
 
-// The rows are grids, so that the browser can skip those out of sight. Some browsers then need the roles of a table.
-const ROLES = {
-  table: { role: 'table' },
-  group: { role: 'rowgroup' },
-  row: { role: 'row' },
-  columnHeader: { role: 'columnheader', scope: 'col' },
-  rowHeader: { role: 'rowheader', scope: 'row' },
-  cell: { role: 'cell' },
-} as const;
-
 export const DeliveryTable = memo(({ rows, selected, open }: DeliveryTableProps) => (
-  <table class="deliveries" {...ROLES.table}>
+  <table class="rows deliveries" {...ROLES.table}>
     <caption class="visually-hidden">Deliveries, newest first</caption>
     <thead class="visually-hidden" {...ROLES.group}>
       <tr {...ROLES.row}>
@@ -68,7 +59,7 @@ const DeliveryRow = memo(({ row, selected, open }: DeliveryRowProps) => (
     </td>
     <th class="cell-event cluster" {...ROLES.rowHeader}>
       {/* The stylesheet extends this button over the whole row. */}
-      <button type="button" class="row-button" data-delivery={row.id} onClick={() => open(row.id)}>
+      <button type="button" class="row-button" data-row={row.id} onClick={() => open(row.id)}>
         {row.event_name}
       </button>
       {row.sandbox && <span class="tag">sandbox</span>}
@@ -109,7 +100,7 @@ function FaultTag({ kind }: { kind: string }) {
 function NextRetry({ row, at }: { row: Row; at: string }) {
   const retry = () => {
     // This button disappears with the retry. The one of the row stays.
-    focusDelivery(row.id);
+    focusRow(row.id);
     return api.retryNow(row.id);
   };
   return (

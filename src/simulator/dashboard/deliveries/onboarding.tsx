@@ -1,8 +1,9 @@
 // The empty state: three steps to the first delivery, each done on this page.
+
+import { focus } from '../../../pages/components/focus.js';
+import { Field, Form } from '../../../pages/components/form.js';
+import { shortUrl } from '../../../pages/components/format.js';
 import { api, type Sample, type Webhook } from '../api/api.js';
-import { focus } from '../components/focus.js';
-import { Field, Form } from '../components/form.js';
-import { shortUrl } from '../components/format.js';
 
 interface OnboardingProps {
   readonly webhooks: readonly Webhook[];

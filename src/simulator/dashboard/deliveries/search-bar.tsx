@@ -1,8 +1,8 @@
 // The search field, and the number of deliveries of each status, which is also a filter.
 import type { RefObject } from 'preact';
+import { Button } from '../../../pages/components/button.js';
+import { Icon } from '../../../pages/components/icon.js';
 import type { DeliveryStatus, Row } from '../api/api.js';
-import { Button } from '../components/button.js';
-import { Icon } from '../components/icon.js';
 import { type Search, withStatus } from './search.js';
 
 interface SearchFieldProps {
@@ -69,7 +69,7 @@ export function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
     pressed: chosen.length === group.statuses.length && group.statuses.every((one) => chosen.includes(one)),
   })).filter(({ always, count, pressed }) => always || count > 0 || pressed);
   return (
-    <fieldset class="status-filter cluster">
+    <fieldset class="filter cluster">
       <legend class="visually-hidden">Filter by status</legend>
       <Button look="small quiet" aria-pressed={chosen.length === 0} act={() => find(withStatus(query, []))}>
         All <b>{rows.length}</b>

@@ -1,7 +1,8 @@
 // The attempts of a delivery, first to last, and the one that is scheduled.
+
+import { formatDuration, formatTimeExactly } from '../../../pages/components/format.js';
+import { Icon } from '../../../pages/components/icon.js';
 import type { Attempt, Delivery } from '../api/api.js';
-import { formatDuration, formatTimeExactly } from '../components/format.js';
-import { Icon } from '../components/icon.js';
 import { RetryCountdown } from '../components/retry-countdown.js';
 import { ResponseStatus } from '../components/status.js';
 

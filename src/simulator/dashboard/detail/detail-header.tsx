@@ -1,8 +1,9 @@
 // The header of the detail: which delivery it is, its status, and what can be done with it.
+
+import { Button, CloseButton } from '../../../pages/components/button.js';
+import { CopyButton } from '../../../pages/components/copy-button.js';
+import { focus } from '../../../pages/components/focus.js';
 import { api, type Delivery, type Row } from '../api/api.js';
-import { Button, CloseButton } from '../components/button.js';
-import { CopyButton } from '../components/copy-button.js';
-import { focus } from '../components/focus.js';
 import { STATUS_LABELS, Status } from '../components/status.js';
 
 interface DetailHeaderProps {

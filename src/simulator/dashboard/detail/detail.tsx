@@ -1,8 +1,9 @@
 // One delivery: why it failed, its attempts, and what was sent and answered.
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError, type Attempt, api, type Delivery, type Row, type Settings } from '../api/api.js';
-import { Icon } from '../components/icon.js';
+import { ApiError } from '../../../pages/components/api-error.js';
+import { Icon } from '../../../pages/components/icon.js';
+import { type Attempt, api, type Delivery, type Row, type Settings } from '../api/api.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { Attempts } from './attempts.js';
 import { DetailHeader } from './detail-header.js';

@@ -1,9 +1,6 @@
 // What was sent and what was answered. Captured text is always shown as text.
-import { useMemo, useState } from 'preact/hooks';
-import type { Attempt, Delivery, HeaderPair } from '../api/api.js';
-import { Button } from '../components/button.js';
-import { CopyButton } from '../components/copy-button.js';
-import { byteLength, formatBytes, showInvisible } from '../components/format.js';
+import { BodyView, HeaderTable } from '../../../pages/components/code-view.js';
+import type { Attempt, Delivery } from '../api/api.js';
 import { ResponseStatus } from '../components/status.js';
 
 export function RequestView({ attempt, delivery }: { attempt: Attempt; delivery: Delivery }) {
@@ -46,64 +43,4 @@ export function ResponseView({ attempt: { response, error, outcome } }: { attemp
       <HeaderTable label="Response headers" headers={response.headers} />
     </>
   );
-}
-
-/** The headers in the order in which they were sent. */
-function HeaderTable({ label, headers }: { label: string; headers: readonly HeaderPair[] }) {
-  return (
-    <table class="headers mono" aria-label={label}>
-      <tbody>
-        {headers.map(([name, value], index) => (
-          <tr key={index}>
-            <th class="muted" scope="row">
-              {showInvisible(name)}
-            </th>
-            <td>{showInvisible(value)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-interface BodyViewProps {
-  readonly label: string;
-  readonly body: string;
-  /** What the button says that shows the text without added line breaks. */
-  readonly rawLabel: string;
-}
-
-/** JSON is shown with line breaks, until the button shows its own. */
-function BodyView({ label, body, rawLabel }: BodyViewProps) {
-  const formatted = useMemo(() => formatJson(body), [body]);
-  const [raw, setRaw] = useState(false);
-  if (body === '') return <p class="note">{label}: empty</p>;
-  return (
-    <figure>
-      <figcaption class="note cluster">
-        <b>{label}</b> {formatBytes(byteLength(body))}
-        <span class="toolbar">
-          {formatted !== undefined && formatted !== body && (
-            <Button look="quiet small" aria-pressed={raw} act={() => setRaw(!raw)}>
-              {rawLabel}
-            </Button>
-          )}
-          <CopyButton label="Copy" text={body} look="quiet small" />
-        </span>
-      </figcaption>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <section class="code-block" tabIndex={0} aria-label={label}>
-        <pre class="wrap">{showInvisible(raw ? body : (formatted ?? body))}</pre>
-      </section>
-    </figure>
-  );
-}
-
-function formatJson(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : undefined;
-  } catch {
-    return undefined;
-  }
 }

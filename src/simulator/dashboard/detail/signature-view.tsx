@@ -1,8 +1,8 @@
 // How the signature of an attempt was computed, step by step. The key itself never reaches the page.
 import type { ComponentChildren } from 'preact';
+import { byteLength } from '../../../pages/components/format.js';
 import type { Attempt, Settings } from '../api/api.js';
 import { signatureEffect } from '../components/fault-text.js';
-import { byteLength } from '../components/format.js';
 
 interface SignatureViewProps {
   readonly attempt: Attempt;

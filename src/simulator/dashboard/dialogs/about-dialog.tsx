@@ -1,6 +1,7 @@
 // The About dialog: what the service documents, and what is a choice of the simulator.
+
+import { Dialog } from '../../../pages/components/dialog.js';
 import type { Settings } from '../api/api.js';
-import { Dialog } from '../components/dialog.js';
 import { documentedRows } from './documented.js';
 
 export function AboutDialog({ settings, closed }: { settings: Settings; closed: () => void }) {

@@ -1,6 +1,7 @@
 // The rows of the About dialog: what the service documents, and what the simulator chose.
+
+import { formatPause } from '../../../pages/components/format.js';
 import type { Settings } from '../api/api.js';
-import { formatPause } from '../components/format.js';
 
 export interface DocumentedRow {
   readonly subject: string;

@@ -1,15 +1,15 @@
 // The active faults: the panel that lists and adds them, and the banner over the deliveries.
 import { memo } from 'preact/compat';
 import { useState } from 'preact/hooks';
+import { Button } from '../../../pages/components/button.js';
+import { DialogButton } from '../../../pages/components/dialog.js';
+import { focus } from '../../../pages/components/focus.js';
+import { Field, Form } from '../../../pages/components/form.js';
+import { shortUrl } from '../../../pages/components/format.js';
+import { Icon } from '../../../pages/components/icon.js';
+import { Panel } from '../../../pages/components/panel.js';
 import { api, type Fault, type FaultKind, type FaultRule, type Webhook } from '../api/api.js';
-import { Button } from '../components/button.js';
-import { DialogButton } from '../components/dialog.js';
 import { faultEffect, faultText } from '../components/fault-text.js';
-import { focus } from '../components/focus.js';
-import { Field, Form } from '../components/form.js';
-import { shortUrl } from '../components/format.js';
-import { Icon } from '../components/icon.js';
-import { Panel } from './panel.js';
 
 interface FaultsProps {
   readonly faults: readonly Fault[];

@@ -1,14 +1,14 @@
 // Triggers an event: its name, its payload, how many, and with which fault.
 import { useMemo, useState } from 'preact/hooks';
+import { Button } from '../../../pages/components/button.js';
+import { DialogButton } from '../../../pages/components/dialog.js';
+import { Field, Form } from '../../../pages/components/form.js';
+import { byteLength, formatBytes } from '../../../pages/components/format.js';
+import { Icon } from '../../../pages/components/icon.js';
+import { Panel } from '../../../pages/components/panel.js';
 import { api, type FaultKind, type Sample, type TriggerResult } from '../api/api.js';
-import { Button } from '../components/button.js';
-import { DialogButton } from '../components/dialog.js';
 import { faultEffect } from '../components/fault-text.js';
-import { Field, Form } from '../components/form.js';
-import { byteLength, formatBytes } from '../components/format.js';
-import { Icon } from '../components/icon.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
-import { Panel } from './panel.js';
 
 interface TriggerPanelProps {
   readonly samples: readonly Sample[];

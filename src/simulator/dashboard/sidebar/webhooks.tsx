@@ -1,13 +1,13 @@
 // The registered webhooks, what can be done with each, and the form that registers or changes one.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import { Button } from '../../../pages/components/button.js';
+import { DialogButton } from '../../../pages/components/dialog.js';
+import { focus } from '../../../pages/components/focus.js';
+import { Field, Form } from '../../../pages/components/form.js';
+import { shortUrl } from '../../../pages/components/format.js';
+import { Panel } from '../../../pages/components/panel.js';
 import { api, type Row, type Webhook, type WebhookFields } from '../api/api.js';
-import { Button } from '../components/button.js';
-import { DialogButton } from '../components/dialog.js';
-import { focus } from '../components/focus.js';
-import { Field, Form } from '../components/form.js';
-import { shortUrl } from '../components/format.js';
-import { Panel } from './panel.js';
 
 /** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
 export const RowsContext = createContext<readonly Row[]>([]);

@@ -1,4 +1,4 @@
-// A form: the browser holds its values and checks them; the errors of the simulator stand beside their fields.
+// A form: the browser holds its values and checks them; the errors of the server stand beside their fields.
 import {
   type ComponentChildren,
   createContext,
@@ -6,7 +6,7 @@ import {
   type TargetedKeyboardEvent,
 } from 'preact';
 import { useContext, useId, useRef, useState } from 'preact/hooks';
-import { ApiError } from '../api/api.js';
+import { ApiError } from './api-error.js';
 import { Button } from './button.js';
 
 const ErrorsContext = createContext<ApiError['fields']>({});

@@ -1,10 +1,13 @@
 // Saves a setting in this browser. A browser that blocks storage keeps it only while the page is open.
 
+/** A page may share its origin, and so its storage, with a whole app. */
+const PREFIX = 'payment-webhooks.';
+
 const settings = new Map<string, string>();
 
 export function loadSetting(name: string): string | undefined {
   try {
-    return settings.get(name) ?? localStorage.getItem(name) ?? undefined;
+    return settings.get(name) ?? localStorage.getItem(PREFIX + name) ?? undefined;
   } catch {
     return undefined;
   }
@@ -13,7 +16,7 @@ export function loadSetting(name: string): string | undefined {
 export function saveSetting(name: string, value: string): void {
   settings.set(name, value);
   try {
-    localStorage.setItem(name, value);
+    localStorage.setItem(PREFIX + name, value);
   } catch {
     // Storage is blocked.
   }

@@ -1,27 +1,18 @@
-// The keyboard shortcuts: their table, the dialog that shows it, and the hook that listens.
+// Keyboard shortcuts: the hook that listens, and the dialog that shows what each key does.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from './dialog.js';
 import { loadSetting, saveSetting } from './saved-setting.js';
-
-const SHORTCUTS = {
-  j: 'Next delivery',
-  k: 'Previous delivery',
-  Enter: 'Open the delivery',
-  Escape: 'Close the delivery',
-  r: 'Retry now, or resend',
-  n: 'Trigger an event',
-  '/': 'Search',
-  p: 'Hold or show new deliveries',
-  '?': 'Show these shortcuts',
-} as const;
 
 const SETTING = 'shortcuts';
 const TYPING = 'input, textarea, select, [contenteditable]';
 
 const enabled = () => loadSetting(SETTING) !== 'off';
 
-/** The keys work while the component is mounted, except while the user types. Escape works when shortcuts are off. */
-export function useShortcuts(shortcuts: Partial<Record<keyof typeof SHORTCUTS, () => void>>): void {
+/**
+ * The keys work while the component is mounted, except while the user types. Escape works when
+ * shortcuts are off.
+ */
+export function useKeys<Key extends string>(shortcuts: Partial<Record<Key, () => void>>): void {
   const latest = useRef<Partial<Record<string, () => void>>>(shortcuts);
   latest.current = shortcuts;
   useEffect(() => {
@@ -39,7 +30,13 @@ export function useShortcuts(shortcuts: Partial<Record<keyof typeof SHORTCUTS, (
   }, []);
 }
 
-export function ShortcutsDialog({ closed }: { closed: () => void }) {
+interface ShortcutsDialogProps {
+  /** What each key does. */
+  readonly shortcuts: Readonly<Record<string, string>>;
+  readonly closed: () => void;
+}
+
+export function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
   const [on, setOn] = useState(enabled);
   const toggle = () => {
     saveSetting(SETTING, on ? 'off' : 'on');
@@ -49,7 +46,7 @@ export function ShortcutsDialog({ closed }: { closed: () => void }) {
     <Dialog title="Keyboard shortcuts" closed={closed}>
       <table class="shortcuts">
         <tbody>
-          {Object.entries(SHORTCUTS).map(([key, action]) => (
+          {Object.entries(shortcuts).map(([key, action]) => (
             <tr key={key}>
               <th scope="row">
                 <kbd>{key}</kbd>

@@ -1,0 +1,76 @@
+// Shows a body and headers. Captured text is always shown as text.
+import { useMemo, useState } from 'preact/hooks';
+import { Button } from './button.js';
+import { CopyButton } from './copy-button.js';
+import { byteLength, formatBytes, showInvisible } from './format.js';
+
+interface HeaderTableProps {
+  readonly label: string;
+  /** In the order in which they are shown. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+export function HeaderTable({ label, headers }: HeaderTableProps) {
+  return (
+    <table class="headers mono" aria-label={label}>
+      <tbody>
+        {headers.map(([name, value], index) => (
+          <tr key={index}>
+            <th class="muted" scope="row">
+              {showInvisible(name)}
+            </th>
+            <td>{showInvisible(value)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+interface BodyViewProps {
+  readonly label: string;
+  readonly body: string;
+  /** What the button says that shows the text without added line breaks. */
+  readonly rawLabel: string;
+}
+
+/** JSON is shown with line breaks, until the button shows its own. */
+export function BodyView({ label, body, rawLabel }: BodyViewProps) {
+  const formatted = useMemo(() => formatJson(body), [body]);
+  const [raw, setRaw] = useState(false);
+  if (body === '') return <p class="note">{label}: empty</p>;
+  return (
+    <figure>
+      <figcaption class="note cluster">
+        <b>{label}</b> {formatBytes(byteLength(body))}
+        <span class="toolbar">
+          {formatted !== undefined && formatted !== body && (
+            <Button look="quiet small" aria-pressed={raw} act={() => setRaw(!raw)}>
+              {rawLabel}
+            </Button>
+          )}
+          <CopyButton label="Copy" text={body} look="quiet small" />
+        </span>
+      </figcaption>
+      <CodeBlock label={label} text={raw ? body : (formatted ?? body)} />
+    </figure>
+  );
+}
+
+export function CodeBlock({ label, text }: { label: string; text: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
+    <section class="code-block" tabIndex={0} aria-label={label}>
+      <pre class="wrap">{showInvisible(text)}</pre>
+    </section>
+  );
+}
+
+function formatJson(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : undefined;
+  } catch {
+    return undefined;
+  }
+}
