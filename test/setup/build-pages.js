@@ -12,6 +12,11 @@ export function buildDashboard(folder) {
   bundle(`${root}src/simulator/dashboard`, 'dashboard', { folder, assets: folder });
 }
 
+/** @param {string} folder where `index.html` goes, and the folder `assets` with what it loads */
+export function buildDeadLetterPage(folder) {
+  bundle(`${root}src/dead-letters/page`, 'page', { folder, assets: `${folder}/assets` });
+}
+
 function bundle(source, name, { folder, assets }) {
   const { outputFiles } = buildSync({
     entryPoints: [{ in: `${source}/main.tsx`, out: name }],
@@ -42,6 +47,7 @@ function put(folder, name, contents) {
 /** @param {string} dist where the package looks for its pages */
 export function buildPages(dist) {
   buildDashboard(`${dist}/dashboard`);
+  buildDeadLetterPage(`${dist}/dead-letter-page`);
 }
 
 // Run as a program it builds the pages where a checkout looks for them.

@@ -57,12 +57,27 @@ export function BodyView({ label, body, rawLabel }: BodyViewProps) {
   );
 }
 
+/** A longer text takes a browser seconds to lay out. */
+const SHOWN_CHARACTERS = 200_000;
+
 export function CodeBlock({ label, text }: { label: string; text: string }) {
+  const [whole, setWhole] = useState(false);
+  const cut = !whole && text.length > SHOWN_CHARACTERS;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
-    <section class="code-block" tabIndex={0} aria-label={label}>
-      <pre class="wrap">{showInvisible(text)}</pre>
-    </section>
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <section class="code-block" tabIndex={0} aria-label={label}>
+        <pre class="wrap">{showInvisible(cut ? text.slice(0, SHOWN_CHARACTERS) : text)}</pre>
+      </section>
+      {cut && (
+        <p class="note cluster">
+          The first {SHOWN_CHARACTERS.toLocaleString('en')} characters.
+          <Button look="small" act={() => setWhole(true)}>
+            Show all {formatBytes(byteLength(text))}
+          </Button>
+        </p>
+      )}
+    </>
   );
 }
 

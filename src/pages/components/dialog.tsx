@@ -5,21 +5,31 @@ import { Button, CloseButton } from './button.js';
 
 interface DialogProps {
   readonly title: string;
+  /** Whether a click beside it leaves it open. */
+  readonly keep?: boolean;
   /** Called after the dialog closed. */
   readonly closed: () => void;
   readonly children: ComponentChildren | ((close: () => void) => ComponentChildren);
 }
 
-export function Dialog({ title, closed, children }: DialogProps) {
+export function Dialog({ title, keep = false, closed, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => element.current?.showModal(), []);
   const close = () => element.current?.close();
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={heading} closedby="any" onClose={closed}>
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={heading}
+      closedby={keep ? 'closerequest' : 'any'}
+      onClose={closed}
+    >
       <div class="stack">
         <header class="spread">
-          <h2 id={heading}>{title}</h2>
+          <h2 class="wrap" id={heading}>
+            {title}
+          </h2>
           <CloseButton label="Close" close={close} />
         </header>
         {typeof children === 'function' ? children(close) : children}

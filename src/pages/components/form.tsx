@@ -86,6 +86,7 @@ interface FieldProps {
   readonly autofocus?: boolean;
   readonly min?: number;
   readonly max?: number;
+  readonly maxLength?: number;
 }
 
 /** A label, a control, and the hint or the errors that describe it. */

@@ -1,6 +1,6 @@
 // The roles of a table whose rows are grids.
 
-/** The browser can skip rows out of sight when each is a grid. Some browsers then need the roles of a table. */
+/** Some browsers forget that it is a table. */
 export const ROLES = {
   table: { role: 'table' },
   group: { role: 'rowgroup' },
