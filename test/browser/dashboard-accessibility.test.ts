@@ -1,29 +1,10 @@
 // What axe-core finds in seven states of the page, light and dark; and zoomed to 200 %.
-
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { simulator } from '../simulator/world.js';
+import { findings } from './axe.js';
 import { describeInChromium, openPage } from './chromium.js';
 import { scene } from './scene.js';
-
-const axe = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8');
-
-/** What axe-core finds, as one line each. Run from outside, so that the page's policy does not have to let it in. */
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() =>
-    (
-      globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
-      }
-    ).axe.run(),
-  );
-  return violations.map(
-    ({ id, impact, nodes }) => `${impact} ${id}: ${nodes.map(({ html }) => html).join(' | ')}`,
-  );
-}
 
 const button = (page: Page, name: string) => page.getByRole('button', { name });
 

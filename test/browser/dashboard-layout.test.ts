@@ -4,18 +4,7 @@ import type { Simulator } from 'payment-webhooks/simulator';
 import type { Locator, Page } from 'playwright-core';
 import { busy, LONG_NAME } from './busy.js';
 import { describeInChromium, openPage } from './chromium.js';
-import { layoutFaults } from './measure.js';
-
-const SIZES = [
-  [390, 844],
-  [1024, 768],
-  [1280, 800],
-  [1440, 900],
-] as const;
-
-const CASES = SIZES.flatMap(([width, height]) =>
-  (['light', 'dark'] as const).map((colorScheme) => ({ width, height, colorScheme })),
-);
+import { layoutFaults, SCREENS } from './measure.js';
 
 const retrying = (page: Page) => page.locator('tr.row').filter({ hasText: 'Retrying' });
 
@@ -25,7 +14,7 @@ async function boxOf(locator: Locator) {
   return { ...box, right: box.x + box.width, bottom: box.y + box.height };
 }
 
-describeInChromium.each(CASES)('at $width px, $colorScheme', ({ width, height, colorScheme }) => {
+describeInChromium.each(SCREENS)('at $width px, $colorScheme', ({ width, height, colorScheme }) => {
   const open = async (service: Simulator, path = '') =>
     (await openPage(service, path, { colorScheme, viewport: { width, height } })).page;
 

@@ -1,6 +1,18 @@
 // Measures the page as it is laid out: what is clipped, and what overlaps.
 import type { Page } from 'playwright-core';
 
+const SIZES = [
+  [390, 844],
+  [1024, 768],
+  [1280, 800],
+  [1440, 900],
+] as const;
+
+/** Four sizes, light and dark. */
+export const SCREENS = SIZES.flatMap(([width, height]) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ width, height, colorScheme })),
+);
+
 /** Buttons, labels and short texts, of the dialog if one is open: one line for each that is wrong. */
 export function layoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {

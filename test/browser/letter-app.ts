@@ -1,0 +1,145 @@
+// An app in two deployments: the first one leaves dead letters of every reason, the second one has their page.
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express, { type Request, type RequestHandler } from 'express';
+import {
+  type DeadLetterStore,
+  memoryDeadLetters,
+  memoryStore,
+  type NewDeadLetter,
+  receiver,
+} from 'payment-webhooks';
+import { deadLetterPage } from 'payment-webhooks/ops';
+import { fixtures, signedDelivery } from 'payment-webhooks/testing';
+import { z } from 'zod';
+import { type CapturedLog, captureLog } from '../setup/captured-log.js';
+import { aLetter } from '../setup/letters.js';
+import { afterwards } from '../simulator/world.js';
+
+const privateKey = 'pri_example';
+
+/** Any event: a payload is an object, and a refund has an amount. */
+const EVENTS = { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ amount: z.string() }) }) };
+
+export interface LetterApp {
+  /** Of the page, with a slash at its end. */
+  readonly dashboardUrl: string;
+  readonly deadLetters: DeadLetterStore;
+  /** The ids of the events whose handler ran, in the deployment that has the page. */
+  readonly handled: readonly string[];
+  /** What the handlers of that deployment do. */
+  work: (eventId: string) => unknown;
+  /** How many minutes ago the next letters are kept. */
+  minutesAgo: number;
+  /** Who asks; undefined is nobody. */
+  user: string | undefined;
+  /** How many requests are not answered yet, and whose client is there. */
+  readonly open: number;
+  /** What the page logged. */
+  readonly log: CapturedLog;
+  /** Cuts every connection. */
+  disconnect(): void;
+  /** The first deployment gets the event, and keeps it: it declares no refund, and its handlers fail. */
+  keep(event: object): Promise<void>;
+}
+
+/** @param path where the page is mounted */
+export async function letterApp(path = '/ops/webhooks'): Promise<LetterApp> {
+  const now = () => Date.now() - app.minutesAgo * 60_000;
+  const deadLetters = memoryDeadLetters({ now, max: 2_000 });
+  const shared = { privateKey, store: memoryStore(), deadLetters, logger: false } as const;
+  const first = receiver(shared);
+  first.on('*', () => Promise.reject(new Error('the database is down')));
+  const handled: string[] = [];
+  const second = receiver({ ...shared, events: EVENTS });
+  const app = {
+    dashboardUrl: '',
+    deadLetters,
+    minutesAgo: 0,
+    handled,
+    work: (_eventId: string): unknown => undefined,
+    user: 'ada' as string | undefined,
+    open: 0,
+    log: captureLog(),
+    keep: async (event: object) => void (await first.receive(signedDelivery(event, { privateKey }))),
+  };
+  second.on('*', async ({ id }) => {
+    await app.work(id);
+    handled.push(id);
+  });
+  const page = deadLetterPage(second, {
+    authorize: (_request: Request) => app.user,
+    logger: app.log.logger,
+  });
+  const count: RequestHandler = (_request, response, next) => {
+    app.open += 1;
+    response.on('close', () => {
+      app.open -= 1;
+    });
+    next();
+  };
+  const server = express().use(count).use(path, page).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  afterwards(() => closed(server));
+  const { port } = server.address() as AddressInfo;
+  const disconnect = () => server.closeAllConnections();
+  return Object.assign(app, { disconnect, dashboardUrl: `http://127.0.0.1:${port}${path}/` });
+}
+
+function closed(server: Server): Promise<unknown> {
+  return new Promise((resolve) => {
+    server.close(resolve);
+    server.closeAllConnections();
+  });
+}
+
+export const refund = (id: string, amount: unknown = '12.00') => ({
+  ...fixtures.event('refund.succeeded', { refund: { id: `re_${id}`, amount } }),
+  id,
+});
+
+export const paid = (id: string, orderId: string) =>
+  fixtures.transactionPaid({ id, payload: { transaction: { order_id: orderId } } });
+
+function payout(eventId: string, given: Partial<NewDeadLetter> = {}): NewDeadLetter {
+  const event = {
+    ...fixtures.event('payout.failed', { payout: { id: `po_${eventId}`, amount: 12 } }),
+    id: eventId,
+  };
+  const rawBody = Buffer.from(JSON.stringify(event));
+  return aLetter({ eventName: 'payout.failed', eventId, rawBody, ...given });
+}
+
+/** An event name that is longer than any of the service. */
+export const LONG_NAME = 'subscription.payment_method_update_was_refused_by_the_bank';
+
+/** An app with letters of every reason, and a tombstone. */
+export async function letterScene(): Promise<LetterApp> {
+  const app = await letterApp();
+  const { deadLetters } = app;
+  app.minutesAgo = 2_900;
+  for (const id of ['evt_7001', 'evt_7002', 'evt_7003']) await app.keep(paid(id, `order-${id}`));
+  app.minutesAgo = 190;
+  for (const id of ['evt_8001', 'evt_8002']) await app.keep(refund(id));
+  await app.keep(refund('evt_8003', 12));
+  await app.keep({ ...refund('evt_9001'), event_name: LONG_NAME, sandbox: true });
+  app.minutesAgo = 12;
+  const invalid = {
+    ...({ reason: 'invalid', code: 'EVENT_INVALID', attempts: 3 } as const),
+    issues: [
+      { path: 'payload.payout.amount', message: 'Expected text, received a number' },
+      { path: 'payload.payout.bank_account.holder_name', message: 'Required' },
+    ],
+  } as const;
+  await deadLetters.keep(payout('evt_9002', invalid));
+  await deadLetters.keep(
+    payout('evt_9003_0123456789abcdef0123456789abcdef0123456789abcdef', { reason: 'conflict' }),
+  );
+  await deadLetters.keep(payout('evt_9004', { reason: 'unfinished', code: undefined }));
+  const dead = await deadLetters.keep(payout('evt_6001'));
+  await deadLetters.discard(dead, {
+    by: 'grace',
+    because: 'test data of the migration, agreed with the shop',
+  });
+  return app;
+}

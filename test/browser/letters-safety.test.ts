@@ -1,0 +1,180 @@
+// What an event holds stays text, values are masked until someone reveals them, and the policy of the page holds.
+import { expect, test } from '@jest/globals';
+import type { DeadLetter } from 'payment-webhooks';
+import type { Page } from 'playwright-core';
+import { aLetter } from '../setup/letters.js';
+import { until } from '../setup/waiting.js';
+import { describeInChromium, expectComplaints, openPage } from './chromium.js';
+import { type LetterApp, letterApp, paid } from './letter-app.js';
+
+const MARKUP = `<img src=x onerror="window.hit = 1"></pre></script><script>window.hit = 1</script>`;
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const dialog = (page: Page) => page.getByRole('dialog');
+
+/** The page, and what its policy forbade since it began to load. */
+async function openWatched(app: LetterApp) {
+  const { page, complaints } = await openPage(app);
+  const violations: string[] = [];
+  await page.exposeFunction('reportViolation', (text: string) => violations.push(text));
+  await page.addInitScript(() => {
+    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      const { reportViolation } = globalThis as unknown as { reportViolation: (text: string) => void };
+      reportViolation(`${violatedDirective} ${blockedURI}`);
+    });
+  });
+  await page.reload();
+  await page.locator('.list-part').waitFor();
+  return { page, complaints, violations };
+}
+
+/** A letter that has markup wherever it has text. */
+async function keepMarkup({ deadLetters }: LetterApp): Promise<string> {
+  const rawBody = Buffer.from(
+    JSON.stringify({ id: MARKUP, event_name: MARKUP, [MARKUP]: { [MARKUP]: MARKUP } }),
+  );
+  return deadLetters.keep(
+    aLetter({
+      ...{
+        reason: 'invalid',
+        eventName: MARKUP,
+        eventId: MARKUP,
+        code: MARKUP as DeadLetter['code'],
+        rawBody,
+      },
+      issues: [{ path: MARKUP, message: MARKUP }],
+      headers: { 'x-markup': MARKUP },
+    }),
+  );
+}
+
+describeInChromium('markup in every field of a letter', () => {
+  test('is text in every view, and nothing runs', async () => {
+    const app = await letterApp();
+    app.user = MARKUP;
+    const tombstone = await keepMarkup(app);
+    await app.deadLetters.discard(tombstone, { by: MARKUP, because: MARKUP });
+    await keepMarkup(app);
+    const { page, violations } = await openWatched(app);
+    const expectText = async () => {
+      expect(await page.evaluate('window.hit')).toBeUndefined();
+      expect(await page.locator('img, iframe, body script').count()).toBe(0);
+    };
+    expect(await page.locator('.row-button').innerText()).toBe(MARKUP);
+    expect(await page.locator('.cell-id').nth(1).innerText()).toBe(MARKUP);
+    expect(await page.locator('.group .wrap').innerText()).toBe(MARKUP);
+    expect(await page.locator('.page-head b').innerText()).toBe(MARKUP);
+    await expectText();
+    await page.locator('.row-button').click();
+    await page.locator('.facts').waitFor();
+    expect(await page.locator('#detail-title').innerText()).toBe(MARKUP);
+    expect(await page.locator('.issues dt').innerText()).toBe(MARKUP);
+    expect(await page.locator('.issues dd').innerText()).toBe(MARKUP);
+    await button(page, 'Reveal values').click();
+    await page.getByRole('row', { name: 'x-markup' }).getByText(MARKUP).waitFor();
+    expect(await page.locator('pre').innerText()).toContain('<img src=x onerror=');
+    await expectText();
+    await page.keyboard.press('a');
+    await dialog(page).getByText('1 unreadable.').waitFor();
+    expect(await dialog(page).locator('h3').innerText()).toBe(MARKUP);
+    await expectText();
+    await page.keyboard.press('Escape');
+    await button(page, 'Discard 1').click();
+    expect(await dialog(page).locator('.scroll-area .mono').innerText()).toBe(MARKUP);
+    await page.keyboard.press('Escape');
+    await button(page, 'Discarded').click();
+    expect(await page.locator('.tombstones td.cell-because').innerText()).toBe(`“${MARKUP}”`);
+    expect(await page.locator('.tombstones td.cell-by').innerText()).toBe(MARKUP);
+    await expectText();
+    expect(violations).toEqual([]);
+  });
+
+  test('that reverses the reading direction is shown in order', async () => {
+    const app = await letterApp();
+    await app.deadLetters.keep(aLetter({ eventId: 'evt\u202egnp.exe' }));
+    const { page } = await openPage(app);
+    expect(await page.locator('td.cell-id').innerText()).toBe('evt⟨U+202E⟩gnp.exe');
+  });
+});
+
+describeInChromium('a payload', () => {
+  test('reaches the page only after Reveal, and is masked again by Hide', async () => {
+    const app = await letterApp();
+    await app.keep(paid('evt_1', 'order-of-canary'));
+    const { page, violations } = await openWatched(app);
+    const answers: Promise<string>[] = [];
+    page.on('response', (response) => {
+      answers.push(response.text().catch(() => ''));
+    });
+    const secret = async () => {
+      const texts = [...(await Promise.all(answers)), await page.content()];
+      return texts.filter((text) => text.includes('order-of-canary')).length;
+    };
+    await page.reload();
+    await page.locator('.row-button').click();
+    await page.getByText('"order_id": "string"').waitFor();
+    await page.keyboard.press('r');
+    await dialog(page).getByText('1 would go to a handler.').waitFor();
+    await page.keyboard.press('Escape');
+    expect(answers.length).toBeGreaterThan(4);
+    expect(await secret()).toBe(0);
+    expect(app.log.text.filter((line) => line.includes('letter revealed'))).toEqual([]);
+    await button(page, 'Reveal values').click();
+    await page.getByText('"order_id": "order-of-canary"').waitFor();
+    expect(await secret()).toBe(2);
+    expect(app.log.text.filter((line) => line.includes('letter revealed'))).toHaveLength(1);
+    await button(page, 'Hide values').click();
+    await page.getByText('"order_id": "string"').waitFor();
+    expect(await page.content()).not.toContain('order-of-canary');
+    expect(violations).toEqual([]);
+  });
+
+  test('of 2 MB is shown in part, until someone asks for all of it', async () => {
+    const app = await letterApp();
+    const rawBody = Buffer.from(JSON.stringify({ note: 'x'.repeat(2_000_000) }));
+    await app.deadLetters.keep(aLetter({ rawBody }));
+    const { page } = await openPage(app);
+    await page.locator('.row-button').click();
+    await button(page, 'Reveal values').click();
+    await page.getByText('The first 200,000 characters.').waitFor();
+    const shown = () => page.locator('pre').evaluate((pre) => pre.textContent.length);
+    expect(await shown()).toBe(200_000);
+    await button(page, 'Show all 2.0 MB').click();
+    expect(await shown()).toBeGreaterThan(2_000_000);
+  });
+
+  test('that is not UTF-8 is shown as Base64', async () => {
+    const app = await letterApp();
+    await app.deadLetters.keep(aLetter({ rawBody: Buffer.from([0xff, 0xfe, 0x41]) }));
+    const { page } = await openPage(app);
+    await page.locator('.row-button').click();
+    await page.getByText('The body is not JSON').waitFor();
+    await button(page, 'Reveal values').click();
+    await page.getByText('They are shown as Base64.').waitFor();
+    expect(await page.locator('pre').innerText()).toBe('//5B');
+  });
+});
+
+describeInChromium('the page', () => {
+  test('runs under a policy that blocks inline scripts', async () => {
+    const { page, complaints, violations } = await openWatched(await letterApp());
+    expect(violations).toEqual([]);
+    const blocked = await page.evaluate(() => {
+      const script = document.createElement('script');
+      script.textContent = 'window.hit = 1';
+      document.body.append(script);
+      return !('hit' in window);
+    });
+    expect(blocked).toBe(true);
+    await expectComplaints(complaints, 'Executing inline script violates');
+    await until(() => violations.length > 0);
+    expect(violations).toEqual(['script-src-elem inline']);
+  });
+
+  test('sends no request to another origin, and keeps its settings apart from those of the app', async () => {
+    const { page } = await openPage(await letterApp());
+    await button(page, 'Theme: auto').click();
+    const names = await page.evaluate(() => Object.keys(localStorage));
+    expect(names).toEqual(['payment-webhooks.theme']);
+  });
+});
