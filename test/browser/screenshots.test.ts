@@ -1,0 +1,44 @@
+// The screenshots of the documentation. To make them again (with the program pngquant, and the fonts Inter and
+// JetBrains Mono): DOCS_SCREENSHOTS=1 npx jest test/browser/screenshots
+import { test } from '@jest/globals';
+import { describeInChromium, openPage } from './chromium.js';
+import { letterScene } from './letter-app.js';
+import { scene } from './scene.js';
+import { expectScreenshot, shoot, TAKE, VIEWPORT as viewport } from './screenshots.js';
+
+describeInChromium.each(['light', 'dark'] as const)('in the %s theme', (colorScheme) => {
+  test('the screenshot of the simulator is there, of its size, and small', async () => {
+    const name = `simulator-${colorScheme}.png`;
+    if (TAKE) {
+      const { page } = await openPage(await scene(), '', { colorScheme, viewport });
+      await page.locator('tr.row').filter({ hasText: 'Retrying' }).first().locator('.row-button').click();
+      await page.locator('.code-block').waitFor();
+      await shoot(page, name);
+    }
+    expectScreenshot(name);
+  });
+
+  test('the screenshot of the dead letters is there, of its size, and small', async () => {
+    const name = `dead-letters-${colorScheme}.png`;
+    if (TAKE) {
+      const { page } = await openPage(await letterScene(), '', { colorScheme, viewport });
+      await page.locator('.row-button').first().click();
+      await page.locator('.code-block').waitFor();
+      await shoot(page, name);
+    }
+    expectScreenshot(name);
+  });
+});
+
+describeInChromium('the screenshot of a replay', () => {
+  test('is there, of its size, and small', async () => {
+    const name = 'dead-letters-replay.png';
+    if (TAKE) {
+      const { page } = await openPage(await letterScene(), '', { colorScheme: 'light', viewport });
+      await page.keyboard.press('a');
+      await page.getByRole('button', { name: 'Replay 10 dead letters' }).waitFor();
+      await shoot(page, name);
+    }
+    expectScreenshot(name);
+  });
+});
