@@ -36,7 +36,7 @@ export const simulate = command({
     const { json = false, demo = false, credentials = false, forward = [] } = values;
     const targets = forward.map((place) => endpointUrl('--forward', place));
     const { options, names } = await simulatorOptions(values, terminal);
-    const { Simulation } = await importSimulation();
+    const { Simulation } = await import('./simulation.js');
     const signal = stopSignal();
     const simulation = await Simulation.start(new Output(terminal, json), options).catch((error) => {
       signal.stop();
@@ -60,14 +60,6 @@ export const simulate = command({
     return EXIT.ok;
   },
 });
-
-/** Imported late: help and completion work without Express. */
-function importSimulation() {
-  return import('./simulation.js').catch((error: Error) => {
-    if (!/Cannot find (module|package) 'express'/.test(error.message)) throw error;
-    throw new CommandError('The simulator needs Express. Run npm install express.');
-  });
-}
 
 /** The simulator names the URL of a webhook `url`. */
 function nameForward(error: unknown): never {

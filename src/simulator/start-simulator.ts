@@ -1,13 +1,8 @@
-// Starts the simulator: its state file, its port, and the Express app with the API, the control plane and the page.
-import express, { type Express, type Router } from 'express';
+// Starts the simulator: its state file, its app and its port.
+import type { RequestListener } from 'node:http';
+import { ConfigurationError } from '../errors.js';
 import { writeLog } from '../logger.js';
-import { builtPage, pageRouter } from '../pages/built-page.js';
-import { answerErrors } from '../pages/http-error.js';
-import { notFound } from '../pages/route.js';
 import { isLocalHost } from './address/host.js';
-import { controlPlane } from './api/control-plane.js';
-import { guard } from './api/guard.js';
-import { serviceApi } from './api/service-api.js';
 import { Stream } from './api/stream.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { Service } from './service.js';
@@ -18,7 +13,7 @@ import { StateFile } from './state/state-file.js';
 /**
  * Starts the service on this machine: its API, signed deliveries with retries, faults, and a record of every attempt.
  *
- * @throws {ConfigurationError} for an invalid option, a port in use, or a state file that cannot be used
+ * @throws {ConfigurationError} for an invalid option, a port in use, a state file that cannot be used, or no Express
  * @example
  * const service = await startSimulator({ port: 0 });
  * await service.attach(app, '/hooks');
@@ -27,24 +22,26 @@ import { StateFile } from './state/state-file.js';
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = resolveSettings(options);
+  const { simulatorApp } = await importApp();
   const file = settings.state === undefined ? undefined : await StateFile.open(settings.state);
   try {
-    return await start(settings, file);
+    return await start(settings, file, simulatorApp);
   } catch (error) {
     await file?.close();
     throw error;
   }
 }
 
-async function start(settings: SimulatorSettings, file: StateFile | undefined): Promise<Simulator> {
+async function start(
+  settings: SimulatorSettings,
+  file: StateFile | undefined,
+  simulatorApp: (service: Service, stream: Stream, baseUrl: () => string) => RequestListener,
+): Promise<Simulator> {
   const service = new Service(settings, file);
   const isLocal = isLocalHost(settings.host);
   let baseUrl = '';
   const stream = new Stream(service);
-  const app = simulatorApp(
-    service,
-    controlPlane(service, stream, () => baseUrl),
-  );
+  const app = simulatorApp(service, stream, () => baseUrl);
   try {
     // Before the port: a request must find its state file open.
     await service.open();
@@ -65,23 +62,10 @@ async function start(settings: SimulatorSettings, file: StateFile | undefined): 
   }
 }
 
-function simulatorApp(service: Service, controlRouter: Router): Express {
-  const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.use(guard(service.settings.allowHosts));
-  app.use('/api/v2', serviceApi(service, false));
-  app.use('/sandbox/api/v2', serviceApi(service, true));
-  app.use('/_sim', controlRouter);
-  app.use(pageRouter(builtPage('dashboard'), NOTICE));
-  app.use(notFound);
-  app.use(answerErrors(service.settings.logger));
-  return app;
+/** Imported late: all that does not start a simulator works without Express. */
+function importApp() {
+  return import('./simulator-app.js').catch((error: Error) => {
+    if (!/Cannot find (module|package) 'express'/.test(error.message)) throw error;
+    throw new ConfigurationError('The simulator needs Express. Run npm install express.');
+  });
 }
-
-const NOTICE = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>payment-webhooks simulator</title>
-<h1>The simulator is running</h1>
-<p>Its page was not built. Run <code>npm run build</code>. The control plane answers under <a href="/_sim/readyz">/_sim</a>.</p>
-</html>
-`;

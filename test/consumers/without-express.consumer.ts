@@ -1,0 +1,65 @@
+// A project that has neither Express nor its types: what it can load, and what the compiler says without skipLibCheck.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { ROOT } from '../setup/shell.js';
+import { type Consumer, consumer } from './consumer.js';
+
+/** Doors for which users install something else; ops has a page that is an Express router. */
+const BRING_MORE = ['./opentelemetry', './ops', './queues/bullmq'];
+
+const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const specifiers = Object.keys(doors)
+  .filter((door) => door !== './package.json' && !BRING_MORE.includes(door))
+  .map((door) => door.replace('.', 'payment-webhooks'));
+
+const START = `startSimulator({ port: 0 }).catch((error) => console.log(error.name + ': ' + error.message));\n`;
+const MISSING = 'ConfigurationError: The simulator needs Express. Run npm install express.\n';
+
+let project: Consumer;
+
+beforeAll(async () => {
+  project = await consumer('without-express', ['typescript@5.9.3', '@types/node@20']);
+}, 180_000);
+
+test('npm installs no Express with the package', () => {
+  expect(existsSync(join(project.folder, 'node_modules/express'))).toBe(false);
+  expect(existsSync(join(project.folder, 'node_modules/@types/express'))).toBe(false);
+});
+
+describe('every door loads', () => {
+  test('as ESM', async () => {
+    project.write('doors.mjs', specifiers.map((specifier) => `import '${specifier}';\n`).join(''));
+    expect(await project.node(['doors.mjs'])).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test('as CommonJS', async () => {
+    project.write('doors.cjs', specifiers.map((specifier) => `require('${specifier}');\n`).join(''));
+    expect(await project.node(['doors.cjs'])).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});
+
+describe('a simulator that is started says what to install', () => {
+  test.each([
+    ['start.mjs', `import { startSimulator } from 'payment-webhooks/simulator';\n`],
+    ['start.cjs', `const { startSimulator } = require('payment-webhooks/simulator');\n`],
+  ])('%s', async (file, load) => {
+    project.write(file, load + START);
+    expect(await project.node([file])).toEqual({ code: 0, stdout: MISSING, stderr: '' });
+  });
+
+  test('on the command line', async () => {
+    const { code, stderr } = await project.shell('npx payment-webhooks simulate --port 0');
+    expect(stderr).toContain('The simulator needs Express. Run npm install express.');
+    expect(code).not.toBe(0);
+  });
+});
+
+test('the types of every door need none of Express, with skipLibCheck off', async () => {
+  const imports = specifiers.map((specifier, index) => `export * as door${index} from '${specifier}';\n`);
+  project.write('doors.mts', imports.join(''));
+  const options =
+    '--noEmit --strict --skipLibCheck false --target es2022 --lib es2023 --types node --module nodenext';
+  const args = ['node_modules/typescript/bin/tsc', ...options.split(' '), 'doors.mts'];
+  expect(await project.node(args)).toEqual({ code: 0, stdout: '', stderr: '' });
+}, 120_000);
