@@ -48,14 +48,14 @@ export type {
 export { isKnown } from './events/event.js';
 export type { TransactionPaidPayload } from './events/transaction.js';
 export { transactionPaidPayload } from './events/transaction.js';
-export type { Handler, HandlerContext, HandlerOptions } from './handlers/handler.js';
+export type { Handler, HandlerContext, HandlerOptions, InvalidHandler } from './handlers/handler.js';
 export type { Logger } from './logger.js';
 export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observer.js';
 export { type CachedKeysOptions, cachedKeys, type LoadKeys } from './options/cached-keys.js';
 export type { KeyFunction } from './options/keys.js';
 export type { ReceiverOptions } from './options/options.js';
 export type { Answer } from './receiver/respond.js';
-export type { InvalidHandler, Receiver } from './receiver.js';
+export type { Receiver } from './receiver.js';
 // Receiving
 export { receiver } from './receiver.js';
 export { verifySignature } from './signature.js';

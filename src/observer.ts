@@ -63,6 +63,17 @@ interface Observed {
   observerFailed(error: unknown): void;
 }
 
+/** Handles one delivery inside `around`, where the observer has it. */
+export function observedDelivery<T>(
+  observer: Observer | undefined,
+  work: () => Promise<T>,
+  delivery: Observed & { readonly headers: IncomingHttpHeaders },
+): Promise<T> {
+  const around = observer?.around?.bind(observer);
+  if (!around) return work();
+  return observed((inner) => around({ headers: delivery.headers }, inner), work, delivery);
+}
+
 /**
  * Does the work once inside `wrap`. The work's own promise is what comes back, so a wrapper that throws,
  * calls twice, or never calls can neither lose nor repeat it.

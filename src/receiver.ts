@@ -3,33 +3,31 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { type DeadLetters, openDeadLetters } from './dead-letters/open-dead-letters.js';
-import { withDeadline } from './delivery/deadline.js';
+import { checkRequest, checkResponse, hasLeft } from './delivery/check-request.js';
 import { Delivery, type Result } from './delivery/delivery.js';
 import { DeliveryLog } from './delivery/delivery-log.js';
 import { SignatureFingerprint } from './delivery/fingerprint.js';
 import { type HeadersLike, headersOf } from './delivery/headers.js';
 import { InFlightLimiter } from './delivery/in-flight-limiter.js';
 import { processEvent } from './delivery/process-event.js';
-import { Rejection } from './delivery/rejection.js';
+import { broken, Rejection } from './delivery/rejection.js';
 import { isThenable } from './delivery/thenable.js';
 import { VITALS, Vitals } from './delivery/vitals.js';
+import { type FetchContext, keepRunning } from './delivery/worker-context.js';
 import type { EventError } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
-import type { Handler, HandlerOptions, Matching, Pattern } from './handlers/handler.js';
+import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
 import type { Handlers } from './handlers/handlers.js';
 import { loggerOf } from './logger.js';
-import { observed, tell } from './observer.js';
+import { observedDelivery, tell } from './observer.js';
 import { defaultLogger } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
-import { type Answer, refuseOtherThanNodes, respond, type Sent, send } from './receiver/respond.js';
+import { type Answer, respond, responseOf, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
 
-/** What `onInvalid` handlers are given: where the payload does not fit, and the bytes to keep. */
-export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
-
-/** A request handler for Express, Connect and `http.createServer`, and the same journey without a request. */
+/** A request handler for Express, Connect and `http.createServer`, for servers that speak fetch, and the same journey without a request. */
 export interface Receiver<
   Events extends EventSchemas = {},
   Extra extends object = {},
@@ -50,6 +48,13 @@ export interface Receiver<
   onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions<UnknownEvent>): this;
   /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`. Never called with `drift: 'handle'`. */
   onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions<EventError>): this;
+  /**
+   * The same for servers that speak fetch: Bun, Deno, Workers, Next.js, Hono. Give it the Request unread. Never rejects.
+   * @throws {ConfigurationError} at once, if it is not given a Request
+   * @example
+   * export default { fetch: hooks.fetch };
+   */
+  fetch(this: void, request: Request, env?: unknown, context?: FetchContext): Promise<Response>;
   /** The journey of a delivery without a request: serverless functions, other frameworks. Never rejects. */
   receive(delivery: {
     readonly rawBody: Uint8Array | ArrayBuffer | string;
@@ -91,6 +96,7 @@ export function receiver<
     on: (...given: Parameters<Handlers['on']>) => registered(c.handlers.on(...given)),
     onUnknown: (...given: Parameters<Handlers['onUnknown']>) => registered(c.handlers.onUnknown(...given)),
     onInvalid: (...given: Parameters<Handlers['onInvalid']>) => registered(c.handlers.onInvalid(...given)),
+    fetch: (request: Request, _env?: unknown, context?: FetchContext) => conductor.fetch(request, context),
     receive: (given: { rawBody: unknown; headers: HeadersLike }) => conductor.receive(given),
     close: () => conductor.limiter.close(),
     eventNames: [...c.events.keys()],
@@ -116,14 +122,25 @@ class Conductor {
   }
 
   serve(req: IncomingMessage, res: ServerResponse): void {
-    refuseOtherThanNodes(res);
+    checkResponse(res);
     const delivery = new Delivery(req.headers, this.#c.logger ?? loggerOf(req) ?? defaultLogger());
     void this.#handle(delivery, req, (answer) => send(req, res, answer));
   }
 
+  fetch(request: Request, context: FetchContext | undefined): Promise<Response> {
+    checkRequest(request);
+    const delivery = this.#deliveryOf(request.headers);
+    const handling = this.#handle(delivery, { request }, () => (hasLeft(request) ? 'gone' : 'sent'));
+    keepRunning(() => handling.then(() => delivery.late), context, delivery.logger);
+    return handling.then(responseOf);
+  }
+
   receive(given: { rawBody: unknown; headers: HeadersLike } | undefined): Promise<Answer> {
-    const delivery = new Delivery(headersOf(given?.headers), this.#c.logger ?? defaultLogger());
-    return this.#handle(delivery, { rawBody: given?.rawBody }, () => 'sent');
+    return this.#handle(this.#deliveryOf(given?.headers), { rawBody: given?.rawBody }, () => 'sent');
+  }
+
+  #deliveryOf(headers: HeadersLike | undefined): Delivery {
+    return new Delivery(headersOf(headers), this.#c.logger ?? defaultLogger());
   }
 
   /** The first five stations, in the order of their files; the last one, `respond`, answers whatever comes of them. */
@@ -151,7 +168,7 @@ class Conductor {
   }
 
   /** From the first look at a delivery to its record; never rejects. */
-  #handle(delivery: Delivery, source: BodySource, write: Write): Promise<Answer> {
+  #handle(delivery: Delivery, source: BodySource, write: (answer: Answer) => Sent): Promise<Answer> {
     const work = async () => {
       const refused = this.limiter.enter();
       let result: Result;
@@ -162,12 +179,11 @@ class Conductor {
       }
       const answer = respond(result, this.limiter.closing);
       this.#settled(delivery, result, { answer, sent: write(answer) });
-      if (!refused) this.#leave(delivery);
+      // With handlers that go on it stays in flight until they settle, or are given up.
+      if (!refused) this.limiter.leaveAfter(delivery.late, this.#c.maxHandlerTime);
       return answer;
     };
-    const around = this.#c.observer?.around?.bind(this.#c.observer);
-    if (!around) return work();
-    return observed((inner) => around({ headers: delivery.headers }, inner), work, delivery);
+    return observedDelivery(this.#c.observer, work, delivery);
   }
 
   #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {
@@ -176,25 +192,7 @@ class Conductor {
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
+    delivery.late?.then((late) => this.#log.late(delivery, late));
     tell(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
   }
-
-  /** A delivery whose handlers go on stays in flight until they settle, or are given up. */
-  #leave(delivery: Delivery): void {
-    const late = delivery.deduped?.late?.catch(broken);
-    if (!late) {
-      this.limiter.leave();
-      return;
-    }
-    late.then((result) => this.#log.late(delivery, result));
-    const given = withDeadline<Result | undefined>(late, this.#c.maxHandlerTime, () => undefined);
-    given.then(() => this.limiter.leave());
-  }
-}
-
-type Write = (answer: Answer) => Sent;
-
-/** Nothing is known to lead here; if something does, the sender is to try again. */
-function broken(cause: unknown): Rejection {
-  return new Rejection('HANDLER_FAILED', { hint: 'The receiver itself failed.', cause });
 }

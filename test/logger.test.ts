@@ -325,6 +325,44 @@ describe('without a logger', () => {
     });
   });
 
+  test('in a Worker, whose bundlers take the build of pino for browsers, each goes to the console at once', async () => {
+    const written: unknown[] = [];
+    const console = jest
+      .spyOn(globalThis.console, 'log')
+      .mockImplementation((line) => void written.push(line));
+    try {
+      await jest.isolateModulesAsync(async () => {
+        jest.doMock('pino', () => jest.requireActual('pino/browser'));
+        const { defaultLogger } = await import('../src/options/default-logger.js');
+        const logger = defaultLogger();
+        logger.warn({ code: 'BODY_TIMEOUT' }, 'delivery');
+        expect(written).toHaveLength(1);
+        logger.child?.({ eventId: 'evt-1' }).error({ err: new TypeError('of a handler') }, 'failed');
+        const circular: Record<string, unknown> = {};
+        circular.self = circular;
+        logger.info(circular, 'what JSON cannot hold');
+      });
+    } finally {
+      jest.dontMock('pino');
+      console.mockRestore();
+    }
+    const name = 'payment-webhooks';
+    const [first, second, third] = written;
+    expect(JSON.parse(String(first))).toMatchObject({
+      level: 40,
+      name,
+      code: 'BODY_TIMEOUT',
+      msg: 'delivery',
+    });
+    expect(JSON.parse(String(second))).toMatchObject({
+      level: 50,
+      name,
+      eventId: 'evt-1',
+      err: { type: 'TypeError', stack: expect.stringMatching(/of a handler/) },
+    });
+    expect(third).toMatchObject({ level: 30, name, msg: 'what JSON cannot hold' });
+  });
+
   test('with logger: false nothing is written anywhere, and handlers can log all the same', async () => {
     const writes = [process.stdout, process.stderr].map((stream) =>
       jest.spyOn(stream, 'write').mockReturnValue(true),

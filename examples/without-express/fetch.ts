@@ -1,10 +1,8 @@
-// Platforms that speak fetch: Next.js route handlers, Hono, Deno, Bun, workers with Node compatibility.
+// Servers that speak fetch: Next.js route handlers, Bun, Deno, Cloudflare Workers.
 import { hooks } from './hooks.js';
 
-export async function POST(request: Request): Promise<Response> {
-  const { status, headers, body } = await hooks.receive({
-    rawBody: await request.arrayBuffer(),
-    headers: request.headers,
-  });
-  return new Response(body, { status, headers });
-}
+/** `app/hooks/route.ts` of Next.js. */
+export const POST = hooks.fetch;
+
+/** What Bun, `deno serve` and Cloudflare Workers start. */
+export default { fetch: hooks.fetch };

@@ -7,7 +7,7 @@ import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
 import { describeError } from './describe-error.js';
 import type { Fingerprint } from './fingerprint.js';
-import { Rejection } from './rejection.js';
+import { broken, Rejection } from './rejection.js';
 
 /** How a delivery ends: with a 2xx outcome, or with a rejection. */
 export type Result = Outcome | Rejection;
@@ -89,6 +89,11 @@ export class Delivery {
     this.#controller ??= new AbortController();
     if (this.#aborted) this.#controller.abort(new WebhookError(this.#aborted));
     return this.#controller.signal;
+  }
+
+  /** What comes of handlers that go on after the answer. Never rejects. */
+  get late(): Promise<Result> | undefined {
+    return this.deduped?.late?.catch(broken);
   }
 
   get aborted(): boolean {

@@ -22,3 +22,8 @@ export class Rejection {
     this.cause = more.cause;
   }
 }
+
+/** For what the receiver itself threw. Nothing is known to lead here; if something does, the sender is to try again. */
+export function broken(cause: unknown): Rejection {
+  return new Rejection('HANDLER_FAILED', { hint: 'The receiver itself failed.', cause });
+}

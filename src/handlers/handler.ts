@@ -1,6 +1,6 @@
 // What a handler is: a function of an event, and the patterns by which events are chosen for it.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Issue } from '../errors.js';
+import type { EventError, Issue } from '../errors.js';
 import type { EventName, EventOf, EventSchemas } from '../events/event.js';
 import type { Logger } from '../logger.js';
 
@@ -51,6 +51,9 @@ interface HandlerOf<Event, Extra extends object> {
   // biome-ignore lint/style/useShorthandFunctionType: see above
   (event: Event, context: HandlerContext & Extra): unknown;
 }
+
+/** What `onInvalid` handlers are given: where the payload does not fit, and the bytes to keep. */
+export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
 
 export interface HandlerOptions<Subject = unknown> {
   /** Once a named handler has succeeded it is not run again on a retry of the same event. */

@@ -1,13 +1,40 @@
-// The logger of receivers that were given none: pino, on the standard output.
+// The logger of receivers that were given none: pino, on the standard output, or on the console of a Worker.
 import { pino } from 'pino';
+import { runsInWorker } from '../delivery/worker-context.js';
 import type { Logger } from '../logger.js';
+
+const NAME = 'payment-webhooks';
 
 let shared: Logger | undefined;
 
 /** One pino logger for all receivers of this process that were given none. */
 export function defaultLogger(): Logger {
-  shared ??= pino({ name: 'payment-webhooks' }, stdoutLines()) as Logger;
+  shared ??= makeLogger();
   return shared;
+}
+
+function makeLogger(): Logger {
+  // A Worker has no file of the standard output, and its bundlers take the build of pino for browsers.
+  if (typeof pino.destination !== 'function' || runsInWorker()) return consoleLogger();
+  return pino({ name: NAME }, stdoutLines()) as Logger;
+}
+
+/** Writes each line at once: what is left for a later turn of the event loop can end with the request that it belongs to. */
+function consoleLogger(): Logger {
+  const stream = { write: (line: string) => console.log(line.trimEnd()) };
+  const serializers = { err: pino.stdSerializers.err };
+  // The build for browsers ignores the stream and the option `name`, the other one ignores `browser`.
+  const logger = pino({ base: null, serializers, browser: { serialize: true, write } }, stream);
+  return logger.child({ name: NAME }) as Logger;
+}
+
+/** A handler may log what JSON cannot hold. */
+function write(line: object): void {
+  try {
+    console.log(JSON.stringify(line));
+  } catch {
+    console.log(line);
+  }
 }
 
 /** What pino writes a line to. */

@@ -1,14 +1,27 @@
 // Station 1: request -> bytes, exactly as they were sent.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { readBody, type Unread } from '../delivery/read-body.js';
+import type { BodyRules, Unread } from '../delivery/collect-body.js';
+import { readBody } from '../delivery/read-body.js';
+import { readWebBody } from '../delivery/read-web-body.js';
 import { Rejection } from '../delivery/rejection.js';
 import type { Configuration } from '../options/options.js';
 
-/** A request, or what a platform without one hands over. */
-export type BodySource = { readonly rawBody?: unknown; readonly body?: unknown } & Partial<IncomingMessage>;
+/** A request of Node, one of fetch, or what a platform without one hands over. */
+export type BodySource = {
+  readonly rawBody?: unknown;
+  readonly body?: unknown;
+  readonly request?: Request;
+} & Partial<IncomingMessage>;
+
+type Limits = Pick<Configuration, 'limit' | 'bodyTimeout'>;
 
 const RETRY_AFTER_MS = 5_000;
 const WRONG_LENGTH = 'The body has another length than its Content-Length.';
+const REQUEST_READ =
+  'Something read the body of the Request before hooks.fetch(), and it can be read only once. Call hooks.fetch(request) ' +
+  'first, read a copy (request.clone()), or give the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
+const REQUEST_TEXT =
+  'The body of the Request gives something other than bytes. Give hooks.fetch() the Request as it arrived.';
 const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 
@@ -42,9 +55,10 @@ export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Rej
 export function captureBody(
   source: BodySource,
   headers: IncomingHttpHeaders,
-  c: Pick<Configuration, 'limit' | 'bodyTimeout'>,
+  c: Limits,
 ): Buffer | Rejection | Promise<Buffer | Rejection> {
   if (source.readableDidRead === false) return readStream(source as IncomingMessage, headers, c);
+  if (source.request) return readRequest(source.request, headers, c);
   const kept = asBuffer(source.rawBody) ?? asBuffer(source.body);
   if (!kept) return consumed(readBefore(source, headers), parserOf(source, headers));
   if (kept.length > c.limit) return tooLarge(c.limit);
@@ -58,14 +72,30 @@ export function captureBody(
 function readStream(
   stream: IncomingMessage,
   headers: IncomingHttpHeaders,
-  { limit, bodyTimeout }: Pick<Configuration, 'limit' | 'bodyTimeout'>,
+  c: Limits,
 ): Buffer | Rejection | Promise<Buffer | Rejection> {
   // It was read and ended without a chunk, so the body is empty.
   if (!stream.readable) return stream.readableEnded ? Buffer.alloc(0) : new Rejection('BODY_ABORTED');
-  const rules = { length: announcedLength(headers), limit, timeout: bodyTimeout };
   return new Promise((resolve) => {
-    readBody(stream, rules, (body) => resolve(typeof body === 'string' ? rejectionOf(body, limit) : body));
+    readBody(stream, rulesOf(headers, c), (body) =>
+      resolve(typeof body === 'string' ? rejectionOf(body, c.limit) : body),
+    );
   });
+}
+
+async function readRequest(
+  request: Request,
+  headers: IncomingHttpHeaders,
+  c: Limits,
+): Promise<Buffer | Rejection> {
+  if (request.bodyUsed || request.body?.locked) return new Rejection('BODY_CONSUMED', { hint: REQUEST_READ });
+  const body = await readWebBody(request, rulesOf(headers, c));
+  if (body === 'text') return new Rejection('BODY_CONSUMED', { hint: REQUEST_TEXT });
+  return typeof body === 'string' ? rejectionOf(body, c.limit) : body;
+}
+
+function rulesOf(headers: IncomingHttpHeaders, { limit, bodyTimeout }: Limits): BodyRules {
+  return { length: announcedLength(headers), limit, timeout: bodyTimeout };
 }
 
 function rejectionOf(why: Unread, limit: number): Rejection {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Result } from '../delivery/delivery.js';
 import { Rejection } from '../delivery/rejection.js';
-import { ANSWERS, ConfigurationError, type ErrorCode } from '../errors.js';
+import { ANSWERS, type ErrorCode } from '../errors.js';
 import type { Outcome } from '../observer.js';
 
 /** An answer, for whatever sends it. */
@@ -36,6 +36,12 @@ const UNAUTHENTICATED = answer(401, { message: ANSWERS.SIGNATURE_MISMATCH.messag
 
 /** The sender has left, and half a request deserves no answer of ours. */
 const UNSENT = answer(0, {});
+/** For fetch, where there is always a Response. A sender that still reads it is to try again. */
+const LEFT = answer(
+  503,
+  { message: ANSWERS.BODY_ABORTED.message, code: 'BODY_ABORTED' },
+  { 'Retry-After': '1' },
+);
 
 /**
  * The answer to a result: a table, with nothing internal in it.
@@ -62,6 +68,12 @@ function answerTo(result: Result): Answer {
       ...(CLOSING.has(code) && { Connection: 'close' }),
     },
   );
+}
+
+/** The answer for a server that speaks fetch. */
+export function responseOf(answer: Answer): Response {
+  const { status, headers, body } = answer.status === 0 ? LEFT : answer;
+  return new Response(body, { status, headers });
 }
 
 /** Writes the answer unless the sender has left. The sender is never left waiting. */
@@ -134,12 +146,3 @@ function answer(status: number, json: object, headers: Record<string, string> = 
     body,
   });
 }
-
-/** @throws {ConfigurationError} when another framework gave its own request and response */
-export function refuseOtherThanNodes(res: ServerResponse | undefined): void {
-  if (typeof res?.writeHead !== 'function') throw new ConfigurationError(NOT_NODES);
-}
-
-const NOT_NODES =
-  'The receiver was not given the request and response of Node. In Fastify call reply.hijack() and pass request.raw and ' +
-  'reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; or call receive() and send its answer.';

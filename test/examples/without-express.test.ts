@@ -32,7 +32,8 @@ describe('the server of node:http', () => {
 
 describe('the fetch handler', () => {
   test('takes a Request and returns a Response', async () => {
-    const { POST } = await import('../../examples/without-express/fetch.js');
+    const { POST, default: server } = await import('../../examples/without-express/fetch.js');
+    expect(server.fetch).toBe(POST);
     const { body, headers } = signedDelivery(paymentFor('order-fetch'), { privateKey });
     const ask = (text: string) =>
       POST(new Request('http://host/hooks', { method: 'POST', headers, body: text }));

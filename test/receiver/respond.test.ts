@@ -9,7 +9,7 @@ import type { RequestHandler } from 'express';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
-import { expresses, frameworks, startEndpoint } from '../setup/endpoint.js';
+import { expresses, frameworks, onNode, startEndpoint } from '../setup/endpoint.js';
 import { answers, faultyStore } from '../setup/faulty-store.js';
 import { head, openSocket, wire } from '../setup/raw-socket.js';
 import { soon, until } from '../setup/waiting.js';
@@ -239,7 +239,8 @@ describe.each(expresses)('a body that somebody else feeds, on %s', (framework) =
   });
 });
 
-describe.each(frameworks)('the end of a connection, on %s', (framework) => {
+// Of fetch the server decides that.
+describe.each(onNode)('the end of a connection, on %s', (framework) => {
   // Its half stays open, so only the server can end it: at once, or when it has lingered for a second.
   const connect = async (options: ReceiverOptions = {}) => {
     const endpoint = await startEndpoint(options, { framework });

@@ -1,6 +1,7 @@
 // A receiver behind a real server on a free port, in an app of the framework that the test names.
 import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
 import { afterEach } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
@@ -15,12 +16,16 @@ import { type CapturedLog, captureLog } from './captured-log.js';
 import { delivery, KEY, type SentDelivery } from './delivery.js';
 import { until } from './waiting.js';
 
-export type Framework = 'Express 4' | 'Express 5' | 'node:http';
+export type Framework = 'Express 4' | 'Express 5' | 'node:http' | 'fetch';
 
 // Mutation testing repeats every test for every mutant; there one framework has to do.
 const one = process.env.ONE_FRAMEWORK !== undefined;
-export const frameworks: readonly Framework[] = one ? ['Express 5'] : ['Express 4', 'Express 5', 'node:http'];
-export const expresses = frameworks.filter((framework) => framework !== 'node:http');
+export const frameworks: readonly Framework[] = one
+  ? ['Express 5', 'fetch']
+  : ['Express 4', 'Express 5', 'node:http', 'fetch'];
+export const expresses = frameworks.filter((framework) => framework.startsWith('Express'));
+/** Those that hand over the connection of Node. */
+export const onNode = frameworks.filter((framework) => framework !== 'fetch');
 
 export interface Setup {
   readonly framework?: Framework;
@@ -84,6 +89,7 @@ export async function startEndpoint<const Events extends EventSchemas = {}>(
 
 function appOf(hooks: Receiver, { framework = 'Express 5', before }: Setup) {
   if (framework === 'node:http') return hooks;
+  if (framework === 'fetch') return getRequestListener(hooks.fetch, { overrideGlobalObjects: false });
   const make = framework === 'Express 4' ? (express4 as unknown as typeof express) : express;
   const app = make();
   for (const middleware of before?.(make) ?? []) app.use(middleware);

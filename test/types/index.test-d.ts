@@ -59,6 +59,25 @@ const events = {
 };
 type Events = typeof events;
 
+// fetch: a function of its own, as each server that speaks fetch wants it.
+const { fetch: handle } = receiver();
+same<ReturnType<typeof handle>, Promise<Response>>(true);
+const forBun: { fetch(this: object, request: Request, server: object): Promise<Response> } = {
+  fetch: handle,
+};
+const forDeno: (request: Request, info: { remoteAddr: object }) => Promise<Response> = handle;
+const forWorkers: {
+  fetch(
+    request: Request,
+    env: { KEY: string },
+    ctx: { waitUntil(promise: Promise<unknown>): void },
+  ): Promise<Response>;
+} = { fetch: handle };
+const forNext: (request: Request, context: { params: Promise<{ id: string }> }) => Promise<Response> = handle;
+void [forBun, forDeno, forWorkers, forNext];
+// @ts-expect-error: a request of Node has no body to read as fetch does
+createServer((req) => handle(req));
+
 // Events: the union, and what belongs to each name.
 
 same<EventName, 'transaction.paid'>(true);

@@ -1,6 +1,7 @@
 // Reads the JSON object that a request to the page carries, whatever body parsers the app has run before.
 import type { Request } from 'express';
-import { readBody, type Unread } from '../../delivery/read-body.js';
+import type { Unread } from '../../delivery/collect-body.js';
+import { readBody } from '../../delivery/read-body.js';
 import { HttpError } from '../../pages/http-error.js';
 
 export type Fields = { readonly [name: string]: unknown };

@@ -1,0 +1,406 @@
+// hooks.fetch() given Requests directly. What it shares with the middleware is tested beside it: "on fetch" in the other suites.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { getEventListeners } from 'node:events';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { DeliveryRecord, ReceiverOptions } from 'payment-webhooks';
+import { receiver } from 'payment-webhooks';
+import { InFlightLimiter } from '../../src/delivery/in-flight-limiter.js';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery, hmac, KEY } from '../setup/delivery.js';
+import { gate, until } from '../setup/waiting.js';
+
+const URL = 'https://example.test/hooks';
+
+function start(options: ReceiverOptions = {}) {
+  const records: DeliveryRecord[] = [];
+  const log = captureLog();
+  const handled: string[] = [];
+  const hooks = receiver({
+    privateKey: KEY,
+    logger: log.logger,
+    observer: { settled: (record) => void records.push(record) },
+    handlers: { '*': ({ id }) => void handled.push(id) },
+    ...options,
+  });
+  return { hooks, fetch: hooks.fetch, records, log, handled };
+}
+
+interface Source {
+  /** What was asked of it, in order. */
+  readonly asked: string[];
+  readonly request: Request;
+}
+
+/** A Request whose body gives one chunk each time it is asked, and then hangs, ends or fails. */
+function streamed(
+  chunks: readonly unknown[],
+  end: 'closes' | 'hangs' | 'fails',
+  init: RequestInit = {},
+): Source {
+  const asked: string[] = [];
+  const left = [...chunks];
+  const body = new ReadableStream(
+    {
+      pull: (controller) => {
+        asked.push('pull');
+        if (left.length > 0) return controller.enqueue(left.shift());
+        if (end === 'closes') return controller.close();
+        if (end === 'fails') return controller.error(new Error('of the stream'));
+        return new Promise(() => {});
+      },
+      cancel: () => void asked.push('cancel'),
+    },
+    { highWaterMark: 0 },
+  );
+  const { headers } = delivery();
+  return {
+    asked,
+    request: new Request(URL, { method: 'POST', headers, body, duplex: 'half', ...init } as RequestInit),
+  };
+}
+
+function requestOf(sent = delivery(), init: RequestInit = {}): Request {
+  const { body, headers } = sent;
+  return new Request(URL, { method: 'POST', headers, body: new Uint8Array(body), ...init });
+}
+
+const codeOf = async (response: Response) => [
+  response.status,
+  ((await response.json()) as { code?: string }).code,
+];
+
+describe('hooks.fetch', () => {
+  test('needs no this, and answers as the middleware does', async () => {
+    const { fetch } = start();
+    const response = await fetch(requestOf());
+    expect(response).toBeInstanceOf(Response);
+    expect([response.status, Object.fromEntries(response.headers)]).toEqual([
+      200,
+      {
+        'cache-control': 'no-store',
+        'content-length': '39',
+        'content-type': 'application/json; charset=utf-8',
+      },
+    ]);
+    expect(await response.text()).toBe('{"received":true,"outcome":"processed"}');
+  });
+
+  test('takes the second argument of Bun and Deno for nothing', async () => {
+    const { fetch } = start();
+    expect((await fetch(requestOf(), { remoteAddr: {} })).status).toBe(200);
+  });
+
+  test.each([
+    ['nothing', undefined],
+    ['a request of Node', { headers: {}, on: () => {} }],
+    ['text', 'https://example.test'],
+  ])('throws at once when it is given %s', (_, wrong) => {
+    const { fetch, records } = start();
+    expect(() => fetch(wrong as never)).toThrow(/^hooks\.fetch\(\) was not given the Request of fetch\. /);
+    expect(records).toEqual([]);
+  });
+
+  test('answers every method, and reads no body where a method has none', async () => {
+    const { fetch, handled } = start();
+    const empty = { 'x-service-signature': hmac('') };
+    for (const method of ['GET', 'HEAD', 'POST']) {
+      const signed = await fetch(new Request(URL, { method, headers: empty }));
+      expect(await codeOf(signed)).toEqual([400, 'BODY_MALFORMED']);
+      expect((await fetch(new Request(URL, { method }))).status).toBe(401);
+    }
+    expect((await fetch(requestOf(delivery(), { method: 'PUT' }))).status).toBe(200);
+    expect(handled).toHaveLength(1);
+  });
+
+  test('finds headers in any case, and refuses a signature that comes twice', async () => {
+    const { fetch } = start();
+    const { body } = delivery();
+    const headers = new Headers({ 'X-SERVICE-SIGNATURE': hmac(body) });
+    expect((await fetch(requestOf({ body, headers: {} }, { headers }))).status).toBe(200);
+    headers.append('x-service-signature', hmac(body));
+    expect((await fetch(requestOf({ body, headers: {} }, { headers }))).status).toBe(401);
+  });
+
+  test('gives handlers the async context of its caller', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen = new Map<string, unknown>();
+    const { fetch } = start({
+      timeout: 20,
+      handlers: {
+        '*': ({ id }, { signal }) =>
+          new Promise<void>((resolve) => {
+            // It runs in a timer of the delivery.
+            signal.addEventListener('abort', () => {
+              seen.set(id, storage.getStore());
+              resolve();
+            });
+          }),
+      },
+    });
+    const ids = ['first', 'second', 'third'];
+    const sent = ids.map((id) => delivery(fixtures.transactionPaid({ id })));
+    await Promise.all(
+      sent.map(({ body, headers }, index) => {
+        const { request } = streamed([new Uint8Array(body)], 'closes', { headers });
+        return storage.run(`context of ${ids[index]}`, () => fetch(request));
+      }),
+    );
+    expect([...seen]).toEqual(ids.map((id) => [id, `context of ${id}`]));
+  });
+
+  test('counts as in flight, and is refused once the receiver closes', async () => {
+    const going = gate();
+    const { hooks, fetch } = start({ handlers: { '*': () => going.opened } });
+    const answer = fetch(requestOf());
+    await until(() => hooks.inFlight === 1);
+    const closed = hooks.close();
+    const refused = await fetch(requestOf());
+    expect(refused.headers.get('connection')).toBe('close');
+    expect(await codeOf(refused)).toEqual([503, 'CLOSING']);
+    going.open();
+    expect((await answer).status).toBe(200);
+    await closed;
+    expect(hooks.inFlight).toBe(0);
+  });
+});
+
+describe('a body that somebody read before', () => {
+  test.each<[string, (request: Request) => unknown]>([
+    ['as JSON', (request) => request.json()],
+    ['in part', (request) => request.body?.getReader().read()],
+    ['by a reader that has begun', (request) => request.body?.getReader()],
+  ])('is refused at once: %s', async (_, read) => {
+    const { fetch, log, handled } = start();
+    const request = requestOf();
+    await read(request);
+    expect(await codeOf(await fetch(request))).toEqual([500, 'BODY_CONSUMED']);
+    expect(log.lines).toMatchObject([{ level: 50, hint: expect.stringMatching(/request\.clone\(\)/) }]);
+    expect(handled).toEqual([]);
+  });
+
+  test('is read where it was a copy', async () => {
+    const { fetch } = start();
+    const request = requestOf();
+    await request.clone().json();
+    expect((await fetch(request)).status).toBe(200);
+  });
+});
+
+describe('a body that arrives in a stream', () => {
+  const { body } = delivery();
+
+  test.each([1, 100, body.length])('is put together from chunks of %i bytes', async (size) => {
+    const { fetch, handled } = start();
+    const count = Math.ceil(body.length / size);
+    const chunks = Array.from(
+      { length: count },
+      (_, index) => new Uint8Array(body.subarray(index * size, (index + 1) * size)),
+    );
+    const { request } = streamed(chunks, 'closes', { headers: delivery(body).headers });
+    expect((await fetch(request)).status).toBe(200);
+    expect(handled).toHaveLength(1);
+  });
+
+  test('is copied: a server may use the memory of a chunk again', async () => {
+    let kept: Buffer | undefined;
+    const { fetch } = start({
+      handlers: {
+        '*': (_, { rawBody }) => {
+          kept = rawBody;
+        },
+      },
+    });
+    for (const length of [{}, { 'content-length': `${body.length}` }]) {
+      const memory = new Uint8Array(body.length + 100);
+      memory.set(body, 50);
+      const chunk = memory.subarray(50, 50 + body.length);
+      const sent = delivery({ ...JSON.parse(body.toString()), id: `copied-${Object.keys(length).length}` });
+      memory.set(sent.body, 50);
+      const { request } = streamed([memory.subarray(50, 50 + sent.body.length)], 'closes', {
+        headers: {
+          ...sent.headers,
+          ...(length['content-length'] && { 'content-length': `${sent.body.length}` }),
+        },
+      });
+      expect((await fetch(request)).status).toBe(200);
+      chunk.fill(0);
+      expect(kept).toEqual(sent.body);
+    }
+  });
+
+  test('is not touched when its headers are refused', async () => {
+    const { fetch } = start({ limit: 1_000 });
+    const refusals: [number, Record<string, string>][] = [
+      [401, {}],
+      [401, { 'x-service-signature': 'zz' }],
+      [413, { ...delivery().headers, 'content-length': '1001' }],
+      [415, { ...delivery().headers, 'content-encoding': 'gzip' }],
+    ];
+    for (const [status, headers] of refusals) {
+      const { request, asked } = streamed([body], 'closes', { headers });
+      expect((await fetch(request)).status).toBe(status);
+      expect(asked).toEqual([]);
+      expect(request.bodyUsed).toBe(false);
+    }
+  });
+
+  test.each([
+    ['small chunks', Array.from({ length: 50 }, () => new Uint8Array(100)), 11],
+    ['one chunk', [new Uint8Array(1_001)], 1],
+  ])('is cancelled where it crosses the limit: %s', async (_, chunks, pulls) => {
+    const { fetch } = start({ limit: 1_000 });
+    const { request, asked } = streamed(chunks, 'hangs');
+    expect(await codeOf(await fetch(request))).toEqual([413, 'BODY_TOO_LARGE']);
+    await until(() => asked.includes('cancel'));
+    expect(asked.filter((one) => one === 'pull').length).toBeLessThanOrEqual(pulls + 1);
+  });
+
+  test('is cancelled where it takes longer than bodyTimeout', async () => {
+    const { fetch } = start({ bodyTimeout: 50 });
+    const { request, asked } = streamed([new Uint8Array(1)], 'hangs');
+    expect(await codeOf(await fetch(request))).toEqual([408, 'BODY_TIMEOUT']);
+    await until(() => asked.includes('cancel'));
+  });
+
+  test.each([
+    ['shorter', -1],
+    ['longer', 1],
+  ])('is refused when it is %s than its Content-Length', async (_, by) => {
+    const { fetch } = start();
+    const headers = { ...delivery(body).headers, 'content-length': `${body.length - by}` };
+    const { request } = streamed([new Uint8Array(body)], 'closes', { headers });
+    expect(await codeOf(await fetch(request))).toEqual([400, 'BODY_MALFORMED']);
+  });
+
+  test('is refused when it gives text instead of bytes', async () => {
+    const { fetch, log } = start();
+    const { request } = streamed([body.toString()], 'closes');
+    expect(await codeOf(await fetch(request))).toEqual([500, 'BODY_CONSUMED']);
+    expect(log.lines).toMatchObject([{ hint: expect.stringMatching(/something other than bytes/) }]);
+  });
+
+  test('leaves no timer and no listener behind', async () => {
+    const { signal } = new AbortController();
+    const timers = countTimers();
+    const { fetch } = start({ bodyTimeout: 60_000 });
+    const request = requestOf();
+    // The signal of a Request follows the one that it was made with, and the listeners on it cannot be counted.
+    Object.defineProperty(request, 'signal', { value: signal });
+    const answer = fetch(request);
+    expect([getEventListeners(signal, 'abort').length, countTimers()]).toEqual([1, timers + 1]);
+    expect((await answer).status).toBe(200);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await until(() => countTimers() <= timers);
+  });
+});
+
+function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+}
+
+describe('a sender that leaves', () => {
+  const store = { claim: () => Promise.reject(new Error('not to be asked')) };
+
+  test.each<[string, () => { request: Request; leave: () => void }]>([
+    [
+      'before its body is read',
+      () => {
+        const leaving = new AbortController();
+        leaving.abort();
+        return { request: requestOf(delivery(), { signal: leaving.signal }), leave: () => {} };
+      },
+    ],
+    [
+      'while its body is read',
+      () => {
+        const leaving = new AbortController();
+        const { request } = streamed([new Uint8Array(10)], 'hangs', { signal: leaving.signal });
+        return { request, leave: () => leaving.abort() };
+      },
+    ],
+    [
+      'so that the stream fails',
+      () => ({ request: streamed([new Uint8Array(10)], 'fails').request, leave: () => {} }),
+    ],
+  ])('reaches neither store nor handler: %s', async (_, make) => {
+    const { hooks, fetch, records, handled, log } = start({ store });
+    const { request, leave } = make();
+    const answer = fetch(request);
+    setImmediate(leave);
+    const response = await answer;
+    // Nobody reads it. If somebody between the sender and us does, it is to be retried.
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(await codeOf(response)).toEqual([503, 'BODY_ABORTED']);
+    expect(records).toMatchObject([{ status: 0, code: 'BODY_ABORTED', bytes: 0 }]);
+    expect(log.lines).toMatchObject([{ level: 30, code: 'BODY_ABORTED' }]);
+    expect([handled, hooks.inFlight]).toEqual([[], 0]);
+  });
+
+  test('while the handler runs changes nothing but the status of the record', async () => {
+    const leaving = new AbortController();
+    const { fetch, records } = start({ handlers: { '*': () => leaving.abort() } });
+    const sent = delivery();
+    await fetch(requestOf(sent, { signal: leaving.signal }));
+    expect(records).toMatchObject([{ status: 0, outcome: 'processed' }]);
+    expect(await (await fetch(requestOf(sent))).json()).toMatchObject({ outcome: 'duplicate' });
+  });
+});
+
+describe('the context of a Worker', () => {
+  const navigator = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+  afterEach(() => {
+    if (navigator) Object.defineProperty(globalThis, 'navigator', navigator);
+    else Reflect.deleteProperty(globalThis, 'navigator');
+  });
+
+  test('is told of all that goes on, also after the answer', async () => {
+    const going = gate();
+    const { fetch, hooks } = start({ timeout: 20, handlers: { '*': () => going.opened } });
+    const waited: Promise<unknown>[] = [];
+    const response = await fetch(requestOf(), {}, { waitUntil: (promise) => void waited.push(promise) });
+    expect(response.status).toBe(503);
+    let over = false;
+    const all = Promise.all(waited).then(() => {
+      over = true;
+    });
+    expect([waited.length, over, hooks.inFlight]).toEqual([1, false, 1]);
+    going.open();
+    await all;
+    await until(() => hooks.inFlight === 0);
+  });
+
+  test('is missed once, in the log', async () => {
+    Object.defineProperty(globalThis, 'navigator', {
+      value: { userAgent: 'Cloudflare-Workers' },
+      configurable: true,
+    });
+    const { fetch, log } = start();
+    await fetch(requestOf());
+    await fetch(requestOf());
+    const missed = log.lines.filter(({ msg }) => String(msg).includes('hooks.fetch(request, env, ctx)'));
+    expect(missed).toMatchObject([{ level: 50 }]);
+  });
+
+  test('gives a place back in time, although the timer of its request has ended with it', async () => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);
+    try {
+      const limiter = new InFlightLimiter(1);
+      expect(limiter.enter()).toBeUndefined();
+      const late = gate();
+      limiter.leaveAfter(late.opened, 500);
+      clock.mockReturnValue(1_400);
+      expect(limiter.enter()).toMatchObject({ code: 'OVERLOADED' });
+      clock.mockReturnValue(1_501);
+      expect(limiter.enter()).toBeUndefined();
+      // The timer fires after all, which must not free the place of the other delivery.
+      late.open();
+      await jest.runAllTimersAsync();
+      expect(limiter.inFlight).toBe(1);
+    } finally {
+      clock.mockRestore();
+      jest.useRealTimers();
+    }
+  });
+});
