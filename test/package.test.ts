@@ -303,14 +303,14 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 520 KB on disk for the main door, both halves and their types, and less than 1.9 MB in all', () => {
+  test('takes less than 535 KB on disk for the main door, both halves and their types, and less than 1.9 MB in all', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
     const main = ['esm', 'cjs'].flatMap((half) =>
       ['index.js', 'index.d.ts'].flatMap((file) => [...filesBehind(join(installed, 'dist', half, file))]),
     );
     // A quarter of it keeps, lists and replays dead letters.
-    expect(bytesOf(main)).toBeLessThan(520_000);
+    expect(bytesOf(main)).toBeLessThan(535_000);
     const all = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((name) =>
       join(installed, name),
     );
