@@ -303,7 +303,7 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 535 KB on disk for the main door, both halves and their types, and less than 1.9 MB in all', () => {
+  test('takes less than 535 KB on disk for the main door, both halves and their types, and less than 2.1 MB in all', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
     const main = ['esm', 'cjs'].flatMap((half) =>
@@ -314,7 +314,7 @@ describe('the package', () => {
     const all = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((name) =>
       join(installed, name),
     );
-    expect(bytesOf(all.filter((file) => statSync(file).isFile()))).toBeLessThan(1_900_000);
+    expect(bytesOf(all.filter((file) => statSync(file).isFile()))).toBeLessThan(2_100_000);
   });
 
   test('holds the build, its README, its licence and its doors, and no source, test or map', () => {
