@@ -1,6 +1,6 @@
-// The cost model of docs/deploying.md: what a rate of deliveries needs, from what one delivery costs.
+// The cost model of docs/project/capacity.md: what a rate of deliveries needs, from what one delivery costs.
 
-/** Seconds of a CPU, and bytes. The letters are those of docs/deploying.md. */
+/** Seconds of a CPU, and bytes. The letters are those of docs/project/capacity.md. */
 export interface Costs {
   /** c: of a receiver's process for one delivery. */
   readonly receiver: number;

@@ -1,5 +1,5 @@
 // `npm run bench:scale [-- --quick]`: what a delivery costs, whether the cost model holds, and what it says. Writes it
-// into docs/deploying.md, unless it was quick.
+// into docs/project/capacity.md, unless it was quick.
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { writeFigures } from '../setup/figures.js';
@@ -14,7 +14,7 @@ const QUICK: Effort = { windows: 3, seconds: 1, warmUp: 5_000 };
 const HELP = `npm run bench:scale [-- --quick]
 
 Measures the CPU of one delivery with each store, and the bytes of a remembered id; runs 1, 2 and 4 receivers on one
-Redis; and computes what 1,000, 10,000 and 100,000 deliveries a second need. Writes it into docs/deploying.md.
+Redis; and computes what 1,000, 10,000 and 100,000 deliveries a second need. Writes it into docs/project/capacity.md.
 Starts its own Redis and Postgres. Needs Linux, two CPUs and wrk.
 
   --quick   short windows; writes nothing
@@ -38,4 +38,4 @@ const costs = await measureCosts(effort, surroundings);
 const scaled = await measureScaling(effort, surroundings);
 const text = markdownOf({ costs, scaled, bodyBytes: BODY_BYTES, cpus: cpus().length });
 console.log(text);
-if (!values.quick) writeFigures(new URL('../../docs/deploying.md', import.meta.url), 'costs', text);
+if (!values.quick) writeFigures(new URL('../../docs/project/capacity.md', import.meta.url), 'costs', text);
