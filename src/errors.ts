@@ -67,6 +67,11 @@ export const ANSWERS = {
   CONFIGURATION_INVALID: { status: 500, message: 'The receiver is configured wrongly.' },
 } as const satisfies Record<ErrorCode, Answered>;
 
+/** The command that prints the section of `docs/errors.md`. For developers: never in an answer. */
+export function helpFor(code: ErrorCode): string {
+  return `npx payment-webhooks explain ${code}`;
+}
+
 /** One thing that does not fit: where, and what was expected there. Never the value that came. */
 export interface Issue {
   /** Dotted path from the root of the event, such as `payload.transaction.id`. */
@@ -115,12 +120,15 @@ export class WebhookError extends BrandedError {
   readonly status: number;
   /** Whether the message may be shown to the sender, as in the `http-errors` package: true below 500. */
   readonly expose: boolean;
+  /** The command that says what the code means. Not part of the message, which may be shown to the sender. */
+  readonly help: string;
 
   constructor(code: ErrorCode, message: string = ANSWERS[code].message, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
     this.status = ANSWERS[code].status;
     this.expose = this.status < 500;
+    this.help = helpFor(code);
   }
 }
 

@@ -38,6 +38,12 @@ describe.each(KINDS)('%s', (name, Kind, error, code, status) => {
     expect(error.stack).toContain('errors.test');
   });
 
+  test('names the command that explains it, in no message', () => {
+    expect(error.help).toBe(`npx payment-webhooks explain ${code}`);
+    expect(inspect(error)).toContain(error.help);
+    expect(error.message).not.toContain('explain');
+  });
+
   test('may be shown to the sender only below 500', () => {
     expect(error.expose).toBe(status < 500);
   });
@@ -230,7 +236,7 @@ describe('what an error holds', () => {
     const { stack = '', ...shown } = { ...error, stack: error.stack };
     expect('cause' in error).toBe(false);
     expect(Object.keys(shown).sort()).toEqual(
-      ['code', 'expose', 'name', 'status', ...('issues' in error ? ['issues'] : [])].sort(),
+      ['code', 'expose', 'help', 'name', 'status', ...('issues' in error ? ['issues'] : [])].sort(),
     );
     expect(inspect(error, { showHidden: true })).toContain(stack.split('\n')[0]);
     expect(inspect(error, { showHidden: true })).not.toContain('[cause]');

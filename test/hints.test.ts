@@ -159,8 +159,32 @@ describe('the log line of a refusal says what to look at', () => {
       before ? { before: () => [before] } : {},
     );
     await endpoint.post(sent ?? good);
-    expect(endpoint.log.lines).toContainEqual(expect.objectContaining({ code, hint }));
+    const line = { code, hint: `${hint} Run \`npx payment-webhooks explain ${code}\`.` };
+    expect(endpoint.log.lines).toContainEqual(expect.objectContaining(line));
     expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe('the command that explains a code', () => {
+  test('is in the line of a refusal that has no hint of its own', async () => {
+    const endpoint = await startEndpoint({ handlers: { 'transaction.paid': throwing } });
+    await endpoint.post();
+    const hint = 'Run `npx payment-webhooks explain HANDLER_FAILED`.';
+    expect(endpoint.log.lines).toContainEqual(expect.objectContaining({ code: 'HANDLER_FAILED', hint }));
+  });
+
+  test.each(rows)('is in no answer: $code', async ({ options, before, sent }) => {
+    const endpoint = await startEndpoint(
+      options as ReceiverOptions,
+      before ? { before: () => [before] } : {},
+    );
+    expect(JSON.stringify(await endpoint.post(sent ?? good))).not.toContain('explain');
+  });
+
+  test('is not in the line of a delivery that succeeds', async () => {
+    const endpoint = await startEndpoint();
+    await endpoint.post();
+    expect(endpoint.log.lines[0]).not.toHaveProperty('hint');
   });
 });
 

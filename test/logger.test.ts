@@ -75,7 +75,7 @@ describe('each delivery', () => {
     [
       'rubbish',
       WARN,
-      { code: 'BODY_MALFORMED', status: 400, hint: 'The body is not JSON.' },
+      { code: 'BODY_MALFORMED', status: 400, hint: expect.stringMatching(/^The body is not JSON\. Run /) },
       (endpoint: Endpoint) => endpoint.post(delivery('{')),
     ],
     [

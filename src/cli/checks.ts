@@ -192,5 +192,5 @@ function unanswered(expected: Check['expected'], { failure }: Reply): string {
 
 function errorCode(text: string): string {
   const [, found] = /"code":"([A-Z_]{1,40})"/.exec(text) ?? [];
-  return found === undefined ? '' : ` It answered ${found}; docs/errors.md says what that means.`;
+  return found === undefined ? '' : ` It answered ${found}. Run \`npx payment-webhooks explain ${found}\`.`;
 }

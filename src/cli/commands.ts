@@ -34,6 +34,7 @@ export const commands: readonly Row[] = [
   row('sign', 'Print the signature of a body', async () => (await import('./sign.js')).sign),
   row('verify', 'Check a signature, and say what is wrong', async () => (await import('./verify.js')).verify),
   row('doctor', 'Test an endpoint, and say what to fix', async () => (await import('./doctor.js')).doctor),
+  row('explain', 'Say what an error code means', async () => (await import('./explain.js')).explain),
   row(
     'completion',
     'Print a shell completion script',

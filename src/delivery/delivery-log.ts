@@ -1,6 +1,6 @@
 // One log line for each delivery: what it was, and what became of it.
 
-import { ANSWERS, type ErrorCode } from '../errors.js';
+import { ANSWERS, type ErrorCode, helpFor } from '../errors.js';
 import { type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
 import type { Delivery, Result } from './delivery.js';
 import { describeError } from './describe-error.js';
@@ -124,6 +124,12 @@ function whyIgnored({ decoded }: Delivery): string | undefined {
   return `No handler is registered for it. Register one: hooks.on('${name}', async (event) => { … }).`;
 }
 
+/** What was seen, and the command that says what to do. */
+function hintOf({ code, hint }: Rejection): string {
+  const more = `Run \`${helpFor(code)}\`.`;
+  return hint ? `${hint} ${more}` : more;
+}
+
 /** Two mistakes in how a receiver is mounted have one code, and only the hint tells them apart. */
 function reasonOf({ code, hint }: Rejection): string {
   return code === 'BODY_CONSUMED' ? `${code} ${hint}` : code;
@@ -152,7 +158,7 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
   if (delivery.keyIndex !== undefined) line.keyIndex = delivery.keyIndex;
   line.bytes = delivery.rawBody.length;
   line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
-  const hint = result instanceof Rejection ? result.hint : result === 'ignored' && whyIgnored(delivery);
+  const hint = result instanceof Rejection ? hintOf(result) : result === 'ignored' && whyIgnored(delivery);
   if (hint) line.hint = hint;
   const issues = delivery.issuesFor(result);
   if (issues) line.issues = issues;

@@ -825,7 +825,7 @@ describe('what the log says of a store', () => {
       expect(headers).toMatchObject({ 'retry-after': '5' });
       expect(lines).toMatchObject([
         { msg: `the store did not answer: ${why}`, eventId: expect.any(String), ...more },
-        { msg: 'delivery', code: 'STORE_UNAVAILABLE', hint: why },
+        { msg: 'delivery', code: 'STORE_UNAVAILABLE', hint: expect.stringContaining(`${why} Run `) },
       ]);
       if (!('error' in more)) expect(lines[0]).not.toHaveProperty('error');
     },

@@ -413,6 +413,7 @@ export function told(error: unknown): ErrorCode | undefined {
   if (WebhookError.is(error)) {
     same<typeof error.status, number>(true);
     same<typeof error.expose, boolean>(true);
+    same<typeof error.help, string>(true);
     return error.code;
   }
   return undefined;
