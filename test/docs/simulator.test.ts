@@ -1,4 +1,4 @@
-// Holds docs/simulator.md to what the simulator is made of, and to what it does.
+// Holds docs/project/decisions.md to what the simulator is made of.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -6,7 +6,7 @@ import { retryPauses } from '../../src/simulator/delivery/retry-schedule.js';
 import { readSources } from '../setup/sources.js';
 
 const ROOT = join(__dirname, '../..');
-const page = readFileSync(join(ROOT, 'docs/simulator.md'), 'utf8');
+const page = readFileSync(join(ROOT, 'docs/project/decisions.md'), 'utf8');
 
 /** The files that are loaded with these ones. Types leave nothing behind, so they do not count. */
 function loadedWith(isFirst: (path: string) => boolean): Set<string> {
@@ -25,7 +25,7 @@ function loadedWith(isFirst: (path: string) => boolean): Set<string> {
 test('names the files that the simulator shares with the receiver', () => {
   const receiver = loadedWith((path) => path === 'receiver');
   const shared = [...loadedWith((path) => path.startsWith('simulator'))].filter((path) => receiver.has(path));
-  const [, paragraph = ''] = /\nIt shares no station([\s\S]*?)\n\n/.exec(page) ?? [];
+  const [, paragraph = ''] = / It shares no station([\s\S]*?)\n\n/.exec(page) ?? [];
   const named = [...paragraph.matchAll(/`([\w-]+)(?:\.ts|\/)`/g)].map(([, name]) => name);
   expect(named.sort()).toEqual([...new Set(shared.map((path) => path.split('/')[0]))].sort());
 });

@@ -1,4 +1,4 @@
-// The control plane under /_sim, as docs/simulator.md describes it.
+// The control plane under /_sim, as docs/project/control-plane.md describes it.
 import { spawn } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
 import { testOnUnix } from '../setup/platform.js';
