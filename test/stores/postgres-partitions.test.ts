@@ -1,10 +1,10 @@
 // The Postgres store on a table that was partitioned as the docs say.
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { postgresStore } from '../../src/stores/postgres.js';
-import { codeBlocks } from '../setup/markdown.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -14,8 +14,7 @@ const schema = `partitions_${randomBytes(6).toString('hex')}`;
   const pool = new Pool({ connectionString, max: 20, options: `-c search_path=${schema}` });
 
   beforeAll(async () => {
-    const blocks = codeBlocks(join(__dirname, '../../docs/stores.md'));
-    const partitioning = blocks.find(({ text }) => text.includes('PARTITION BY HASH'))?.text ?? '';
+    const partitioning = readFileSync(join(__dirname, '../../docs/sql/partitions.sql'), 'utf8');
     await pool.query(`CREATE SCHEMA ${schema}`);
     await postgresStore({ pool }).migrate();
     await pool.query(partitioning);
