@@ -1,6 +1,7 @@
 // What users install: packs the package, installs the tarball into the folders of test/package, and runs them.
 import {
   cpSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBlocks } from './setup/markdown.js';
 import { freePort } from './setup/ports.js';
@@ -303,28 +304,66 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 535 KB on disk for the main door, both halves and their types, and less than 2.1 MB in all', () => {
+  test('takes less than 520 KB on disk for the main door, both halves and their types, less than 1.95 MB in all, and 350 KB to read', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
+    const all = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(installed, name))
+      .filter((file) => statSync(file).isFile());
+    const isToRead = (file: string) => /^(?:docs|examples)\W/.test(relative(installed, file));
+    const [toRead, code] = [all.filter(isToRead), all.filter((file) => !isToRead(file))];
     const main = ['esm', 'cjs'].flatMap((half) =>
       ['index.js', 'index.d.ts'].flatMap((file) => [...filesBehind(join(installed, 'dist', half, file))]),
     );
     // A quarter of it keeps, lists and replays dead letters.
-    expect(bytesOf(main)).toBeLessThan(535_000);
-    const all = readdirSync(installed, { recursive: true, encoding: 'utf8' }).map((name) =>
-      join(installed, name),
-    );
-    expect(bytesOf(all.filter((file) => statSync(file).isFile()))).toBeLessThan(2_100_000);
+    expect(bytesOf(main)).toBeLessThan(520_000);
+    expect(bytesOf(code)).toBeLessThan(1_950_000);
+    // What an editor, a person or `explain` reads: the guides, one picture, and the examples to copy.
+    expect(bytesOf(toRead)).toBeLessThan(350_000);
   });
 
-  test('holds the build, its README, its licence and its doors, and no source, test or map', () => {
+  test('holds the build, the docs, the examples, its licence and its doors, and no source, test or map', () => {
     expect(readdirSync(installed).sort()).toEqual(
-      ['LICENSE', 'README.md', 'dist', 'package.json', ...topFolders].sort(),
+      ['LICENSE', 'README.md', 'dist', 'docs', 'examples', 'package.json', ...topFolders].sort(),
     );
     const kinds = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(installed, 'dist', name)).isFile())
       .map((name) => /\.[a-z.]+$/.exec(name)?.[0]);
     expect([...new Set(kinds)].sort()).toEqual(['.css', '.d.ts', '.html', '.js', '.json', '.txt']);
+  });
+});
+
+describe('what there is to read in node_modules', () => {
+  const pages = () =>
+    readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+
+  test('is the README, every guide and every example, and nothing that is for maintainers', () => {
+    const guides = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+    const examples = readdirSync(join(ROOT, 'examples')).map((name) => `examples/${name}/README.md`);
+    const expected = ['README.md', ...guides.map((name) => `docs/${name}`), ...examples];
+    expect(pages().sort()).toEqual(expected.sort());
+  });
+
+  test('has no link or image that leads out of the package, or nowhere', () => {
+    const links = pages().flatMap((page) => {
+      const text = readFileSync(join(installed, page), 'utf8').replace(/^```.*?^```$/gms, '');
+      return [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, path = '']) => [page, path] as const);
+    });
+    expect(links.length).toBeGreaterThan(100);
+    const broken = links.filter(([page, path]) => {
+      const target = join(installed, dirname(page), path);
+      return !target.startsWith(`${installed}/`) || !existsSync(target);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  test('is what the program explains a code with', async () => {
+    const program = join(folder, 'node_modules/.bin/payment-webhooks');
+    const { code, stdout } = await shell(`${program} explain BODY_CONSUMED`);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining('app.use(express.json());'),
+    });
   });
 });
 
