@@ -1,7 +1,7 @@
 // Runs the programs of docs/security.md, and checks what the page says of them.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, receiver } from 'payment-webhooks';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery, KEY } from '../setup/delivery.js';
@@ -9,7 +9,6 @@ import { send, startEndpoint } from '../setup/endpoint.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
-import { gate, until } from '../setup/waiting.js';
 
 const folder = join(ROOT, '.scratch/security');
 const privateKey = 'pri_security';
@@ -92,87 +91,5 @@ describe('a key function', () => {
     const { post } = await startEndpoint({ privateKey: () => new Promise(() => {}), storeTimeout: 100 });
     const unavailable = { status: 503, body: { code: 'KEY_UNAVAILABLE' } };
     expect(await Promise.all([post(forged()), post()])).toMatchObject([unavailable, unavailable]);
-  });
-});
-
-describe('the cache of keys', () => {
-  type KeepKeys = (
-    load: () => Promise<readonly string[]>,
-    every?: number,
-  ) => () => Promise<readonly string[]>;
-  const file = join(folder, 'keep-keys.ts');
-  let keepKeys: KeepKeys;
-
-  beforeAll(async () => {
-    writeFileSync(file, blockOf('keep-keys.ts'));
-    ({ keepKeys } = (await import(file)) as { keepKeys: KeepKeys });
-  });
-
-  afterEach(() => {
-    jest.restoreAllMocks();
-  });
-
-  /** A secret manager whose answer a test changes as it goes on. */
-  function secretManager(first: () => Promise<readonly string[]> = async () => [KEY]) {
-    const manager = { loads: 0, answer: first };
-    const load = () => {
-      manager.loads += 1;
-      return manager.answer();
-    };
-    return { manager, load };
-  }
-
-  test('loads once for 300 forged requests and the genuine ones among them', async () => {
-    const { manager, load } = secretManager();
-    const { post } = await startEndpoint({ privateKey: keepKeys(load) });
-    const replies = await Promise.all(
-      Array.from({ length: 303 }, (_, index) => post(index % 101 === 0 ? delivery() : forged())),
-    );
-    const count = (status: number) => replies.filter((reply) => reply.status === status).length;
-    expect([count(200), count(401)]).toEqual([3, 300]);
-    expect(manager.loads).toBe(1);
-  });
-
-  test('has one load at a time, and all deliveries that wait share it', async () => {
-    const answer = gate<string[]>();
-    const { manager, load } = secretManager(() => answer.opened);
-    const { post, hooks } = await startEndpoint({ privateKey: keepKeys(load, 0) });
-    const replies = Array.from({ length: 20 }, () => post());
-    await until(() => hooks.inFlight === 20);
-    expect(manager.loads).toBe(1);
-    answer.open([KEY]);
-    for (const reply of await Promise.all(replies)) expect(reply.status).toBe(200);
-  });
-
-  test('keeps the last good keys while loading fails, and takes the next good ones', async () => {
-    jest.spyOn(console, 'error').mockImplementation(() => {});
-    const { manager, load } = secretManager();
-    const { post } = await startEndpoint({ privateKey: keepKeys(load, 0) });
-    const statusOf = async (key: string) => (await post(delivery(undefined, key))).status;
-    expect(await statusOf(KEY)).toBe(200);
-    for (const failing of [
-      () => Promise.reject(new Error('down')),
-      async () => [],
-      async () => [''],
-      () => {
-        throw new Error('down');
-      },
-    ]) {
-      const { loads } = manager;
-      manager.answer = failing;
-      while (manager.loads === loads) expect(await statusOf(KEY)).toBe(200);
-    }
-    expect(console.error).toHaveBeenCalled();
-    manager.answer = async () => ['pri_new'];
-    for (let status = 401; status !== 200; ) status = await statusOf('pri_new');
-    expect(await statusOf(KEY)).toBe(401);
-  });
-
-  test('answers 503 until the first load has succeeded, also when one hangs', async () => {
-    const { manager, load } = secretManager(() => new Promise(() => {}));
-    const { post } = await startEndpoint({ privateKey: keepKeys(load, 0) });
-    expect(await post()).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
-    manager.answer = async () => [KEY];
-    for (let status = 503; status !== 200; ) ({ status } = await post());
   });
 });
