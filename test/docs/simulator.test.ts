@@ -1,4 +1,4 @@
-// Holds docs/project/decisions.md to what the simulator is made of.
+// Holds the docs to what the simulator is made of, and to when it retries.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
@@ -35,9 +35,9 @@ const [inDocs, inHelp] = [seconds.map((pause) => `${pause} s`).join(', '), `fast
 
 test.each([
   ['docs/simulator.md', `\`'fast'\`: ${inDocs} after each failure`],
-  ['docs/what-is-documented.md', `${inDocs} after the failure before`],
+  ['docs/project/conformance.md', `${inDocs} after the failure before`],
   ['src/simulator/settings.ts', `@default 'fast': ${inDocs} */`],
-  // From there it comes into docs/cli.md.
+  // From there it comes into the help.
   ['src/cli/simulator-options.ts', `Delays before retries: ${inHelp},`],
 ])('%s names the retry delays of the simulator', (file, text) => {
   expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
