@@ -126,8 +126,25 @@ function codesIn(cell = ''): string[] {
 }
 
 describe('what there is to read', () => {
+  const guides = readdirSync(join(ROOT, 'docs')).filter(
+    (name) => name.endsWith('.md') && name !== 'changelog.md',
+  );
+
   test('is a README of at most 150 lines', () => {
     expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+  });
+
+  test('is at most 16,000 words, README and guides together', () => {
+    const words = ['README.md', ...guides.map((name) => `docs/${name}`)].map(
+      (doc) => read(doc).split(/\s+/).filter(Boolean).length,
+    );
+    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(16_000);
+  });
+
+  test.each(guides)('shows code before 100 words of %s have passed', (name) => {
+    const [before, ...code] = read(`docs/${name}`).split('\n```');
+    expect(code.length).toBeGreaterThan(0);
+    expect(before?.split(/\s+/).length).toBeLessThan(100);
   });
 });
 

@@ -1,5 +1,6 @@
 // Dead letters in a real Postgres: the contract, and what only a database that processes share can do wrong.
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError } from 'payment-webhooks';
@@ -9,7 +10,6 @@ import { Pool } from 'pg';
 import { StoreError } from '../../src/errors.js';
 import { letterSqlFor } from '../../src/stores/postgres/letter-sql.js';
 import { aLetter, DAMAGES, queryOf } from '../setup/letters.js';
-import { codeBlocks } from '../setup/markdown.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = connectionString ? describe : describe.skip;
@@ -289,10 +289,8 @@ withPostgres('dead letters in Postgres', () => {
 
   describe('migrate', () => {
     test('by the SQL that the docs show, so that another role can run it', () => {
-      const [migration] = codeBlocks(join(__dirname, '../../docs/dead-letters.md')).filter(
-        ({ language }) => language === 'sql',
-      );
-      expect(letterSqlFor('dead_letter').migrate.trim()).toBe(migration?.text.trim());
+      const migration = readFileSync(join(__dirname, '../../docs/sql/dead-letter.sql'), 'utf8');
+      expect(letterSqlFor('dead_letter').migrate.trim()).toBe(migration.trim());
     });
 
     test('at once in two pools, again later, and to tables whose long names begin alike', async () => {
