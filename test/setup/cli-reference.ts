@@ -1,10 +1,15 @@
-// The table of docs/cli.md that lists the commands, written from the table of commands.
+// The part of docs/cli.md that names every command, written from the table of commands.
 import { commands } from '../../src/cli/commands.js';
 
 export const BEGIN = '<!-- written from the table of commands: UPDATE_DOCS=1 npx jest test/cli/reference -->';
 export const END = '<!-- end of what is written from the table -->';
 
 export function cliReference(): string {
-  const rows = commands.map(({ name, summary }) => `| \`${name}\` | ${summary} |`);
-  return [BEGIN, ['| command | what it does |', '| --- | --- |', ...rows].join('\n'), END].join('\n\n');
+  const first = new Map<string, string[]>();
+  for (const { name } of commands) {
+    const [group = '', ...rest] = name.split(' ');
+    first.set(group, [...(first.get(group) ?? []), ...rest]);
+  }
+  const lines = [...first].map(([group, rest]) => `- \`${[group, rest.join('|')].join(' ').trim()}\``);
+  return [BEGIN, lines.join('\n'), END].join('\n\n');
 }
