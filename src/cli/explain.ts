@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ANSWERS, type ErrorCode } from '../errors.js';
 import { didYouMean } from '../options/nearest-name.js';
-import { packageFolder } from '../simulator/package-folder.js';
+import { packageFolder } from '../pages/package-folder.js';
 import { CommandError, command, EXIT, jsonOption, type Result, UsageError } from './command.js';
 import { table } from './print.js';
 
