@@ -13,7 +13,7 @@ const { TEST_REDIS_URL: redis, TEST_POSTGRES_URL: postgres } = process.env;
 
 /** Commands that do not end by themselves, and what they print when they are ready. */
 const STAYS: readonly (readonly [command: RegExp, ready: string])[] = [
-  [/npx tsx app\.ts/, 'http://localhost:'],
+  [/npx tsx (?:--env-file=\.env )?app\.ts/, 'http://localhost:'],
   [/npx tsx worker\.ts/, 'Working on the events'],
   [/npx payment-webhooks simulate/, 'More keys and tokens'],
 ];
@@ -88,11 +88,16 @@ async function install(commands: readonly Command[], cwd: string): Promise<void>
 async function follow(commands: readonly Command[], cwd: string): Promise<void> {
   const { env, typed } = await ownPorts();
   const remember = 'export -p > .exported';
+  const started = new Map<string, Running>();
   await shell(remember, { cwd, env });
   for (const { script, shown } of commands.filter((command) => !installs(command))) {
     const ready = STAYS.find(([pattern]) => pattern.test(script))?.[1];
     if (ready) {
-      running.push(await startExample(ready, typed(script), { env, cwd }));
+      // What is started again was stopped before, and its port is the same.
+      await started.get(script)?.stop();
+      const program = await startExample(ready, typed(script), { env, cwd });
+      started.set(script, program);
+      running.push(program);
       continue;
     }
     const { code, stdout, stderr } = await shell(`. ./.exported\n${typed(script)}\n${remember}`, { cwd });

@@ -33,6 +33,8 @@ afterAll(() => void server.close());
 async function start(file: string, ports: Readonly<Record<string, string>>) {
   const env = {
     SERVICE_PRIVATE_KEY: 'pri_example',
+    LETTER_KEYS: Buffer.alloc(32, 1).toString('base64'),
+    OPS_TOKENS: 'ada:example',
     REDIS_URL: TEST_REDIS_URL,
     DATABASE_URL: TEST_POSTGRES_URL,
     ...ports,

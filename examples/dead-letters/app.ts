@@ -1,0 +1,71 @@
+// Keeps every event that cannot be processed, encrypted, in the database of the handlers; and a page to replay them.
+import express from 'express';
+import { receiver } from 'payment-webhooks';
+import { deadLetterPage } from 'payment-webhooks/ops';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { Pool } from 'pg';
+import { events } from './events.js';
+import { operatorOf, signIn } from './operators.js';
+
+export const pool = new Pool({
+  connectionString: process.env.DATABASE_URL ?? 'postgres://localhost/postgres',
+  max: 20,
+  connectionTimeoutMillis: 1_500,
+});
+
+// On one pool: the commit that processes an event also removes its dead letter. Both remember for the same time.
+const store = postgresStore({ pool, transactional: true, retention: '90d' });
+const deadLetters = postgresDeadLetters({
+  pool,
+  encryptionKeys: (process.env.LETTER_KEYS ?? '').split(','),
+  retention: '90d',
+});
+
+/** Creates what is missing. Run it before the app takes deliveries, from as many processes as you like. */
+export async function migrate(): Promise<void> {
+  await store.migrate();
+  await deadLetters.migrate();
+  // The lock is for processes that start at the same moment: IF NOT EXISTS alone does not keep them apart.
+  await pool.query(`
+    SELECT pg_advisory_xact_lock(1043);
+    CREATE TABLE IF NOT EXISTS booking (event_id text NOT NULL, event_name text NOT NULL)
+  `);
+}
+
+export const hooks = receiver({
+  store,
+  deadLetters,
+  events,
+  // Keeps an event from before its handlers run, so that even a process killed on the last retry loses nothing.
+  journal: true,
+  // Each delivery holds a connection, and some need a second one to keep a letter.
+  maxInFlight: 15,
+});
+
+hooks.on('*', async (event, { transaction }) => {
+  await transaction.query('INSERT INTO booking (event_id, event_name) VALUES ($1, $2)', [
+    event.id,
+    event.event_name,
+  ]);
+});
+
+export const app = express();
+app.post('/hooks', hooks);
+app.use('/ops/webhooks', signIn, deadLetterPage(hooks, { authorize: operatorOf }));
+
+if (process.argv[1] === import.meta.filename) {
+  const port = Number(process.env.PORT ?? 3000);
+  migrate().then(() => {
+    const server = app.listen(port, (error) => {
+      if (error) throw error;
+      console.log(`Listening on http://localhost:${port}/hooks`);
+    });
+    const prune = () => Promise.all([store.prune(), deadLetters.prune()]).catch(console.error);
+    const hourly = setInterval(prune, 3_600_000);
+    process.once('SIGTERM', async () => {
+      clearInterval(hourly);
+      await hooks.close();
+      server.close(() => pool.end());
+    });
+  });
+}

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { fixtures } from 'payment-webhooks/testing';
+import { Pool } from 'pg';
+import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { freePort } from '../setup/ports.js';
+import { commandsOf, installs, startExample } from '../setup/readme.js';
+import { ROOT, type Running, shell } from '../setup/shell.js';
+
+const url = process.env.TEST_POSTGRES_URL ?? '';
+const withPostgres = url ? describe : describe.skip;
+const database = `example_${randomBytes(6).toString('hex')}`;
+const databaseUrl = url && Object.assign(new URL(url), { pathname: database }).href;
+const privateKey = 'pri_letters';
+const SOURCE = join(ROOT, 'examples/dead-letters');
+
+withPostgres('the example dead-letters', () => {
+  const admin = new Pool({ connectionString: url, max: 1 });
+  let example: typeof import('../../examples/dead-letters/app.js');
+  let port: number;
+  let close: () => void;
+
+  beforeAll(async () => {
+    await admin.query(`CREATE DATABASE ${database}`);
+    process.env.DATABASE_URL = databaseUrl;
+    process.env.SERVICE_PRIVATE_KEY = privateKey;
+    process.env.LETTER_KEYS = randomBytes(32).toString('base64');
+    process.env.OPS_TOKENS = 'ada:token-of-ada,grace:token-of-grace';
+    example = await import('../../examples/dead-letters/app.js');
+    // A second is too short for a connection on a busy machine.
+    example.pool.options.connectionTimeoutMillis = 20_000;
+    await Promise.all([example.migrate(), example.migrate()]);
+    const server = example.app.listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    ({ port } = server.address() as { port: number });
+    close = () => void server.close();
+  }, 90_000);
+
+  afterAll(async () => {
+    close?.();
+    await example?.pool.end();
+    await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
+    await admin.end();
+  });
+
+  const bookings = async (id: string) =>
+    (await example.pool.query('SELECT event_name FROM booking WHERE event_id = $1', [id])).rows;
+  const ask = (path: string, authorization?: string) =>
+    fetch(`http://127.0.0.1:${port}/ops/webhooks/${path}`, {
+      headers: authorization === undefined ? {} : { authorization },
+    });
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+  test('books a payment once', async () => {
+    const event = fixtures.transactionPaid();
+    expect(await deliverQuietly(example.app, event, { privateKey })).toMatchObject({
+      body: { outcome: 'processed' },
+    });
+    expect(await deliverQuietly(example.app, event, { privateKey })).toMatchObject({
+      body: { outcome: 'duplicate' },
+    });
+    expect(await bookings(event.id)).toEqual([{ event_name: 'transaction.paid' }]);
+  });
+
+  test('keeps what it cannot book, encrypted', async () => {
+    const event = fixtures.event('payout.sent', { payout: { iban: 'canary-of-an-account' } });
+    expect(await deliverQuietly(example.app, event, { privateKey })).toMatchObject({
+      status: 200,
+      body: { outcome: 'kept' },
+    });
+    const { rows } = await example.pool.query('SELECT * FROM dead_letter WHERE event_id = $1', [event.id]);
+    expect(rows).toHaveLength(1);
+    for (const column of Object.values(rows[0])) expect(String(column)).not.toContain('canary');
+    expect(await bookings(event.id)).toEqual([]);
+  });
+
+  test.each([
+    ['a program by its token', 'Bearer token-of-ada', 'ada'],
+    ['another one', 'bearer token-of-grace', 'grace'],
+    ['a browser by the same token, whatever name it gives', basic('anybody:token-of-ada'), 'ada'],
+  ])('lets %s see the page', async (_, authorization, user) => {
+    const answer = await ask('summary', authorization);
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ user })]);
+  });
+
+  test.each([
+    ['no token', undefined],
+    ['an empty token', 'Bearer '],
+    ['an empty password', basic('ada:')],
+    ['no password', basic('ada')],
+    ['a name for a token', 'Bearer ada'],
+    ['a wrong token', 'Bearer token-of-adb'],
+    ['a pair as it is in the environment', 'Bearer ada:token-of-ada'],
+  ])('asks who is there where there is %s', async (_, authorization) => {
+    for (const path of ['', 'summary', 'letters', 'dead-letter-page.js']) {
+      const answer = await ask(path, authorization);
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm=/);
+      expect(await answer.text()).toBe('Sign in.\n');
+    }
+  });
+
+  test.each(['', 's3cret', 'ada:', ':s3cret', 'ada:s3cret,', 'ada:s3cret,grace'])(
+    'does not start with OPS_TOKENS=%j, and does not print it',
+    async (tokens) => {
+      const command = `"${process.execPath}" --import tsx examples/dead-letters/app.ts`;
+      const env = { ...process.env, OPS_TOKENS: tokens, PORT: '0' };
+      const { code, stderr } = await shell(command, { env });
+      expect([code, stderr]).toEqual([1, expect.stringContaining('OPS_TOKENS is missing or incomplete')]);
+      expect(stderr).not.toContain('s3cret');
+    },
+    60_000,
+  );
+
+  describe('by its README', () => {
+    const commands = commandsOf(join(SOURCE, 'README.md')).filter((command) => !installs(command));
+    let folder: string;
+    let running: Running | undefined;
+
+    beforeAll(() => {
+      // In the repository, where the packages of the example are found. Its files are changed, so they are copied.
+      mkdirSync(join(ROOT, '.scratch'), { recursive: true });
+      folder = mkdtempSync(join(ROOT, '.scratch/dead-letters-'));
+      cpSync(SOURCE, folder, { recursive: true });
+    });
+    afterAll(async () => {
+      await running?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    test('an event is kept, declared and replayed, as it shows', async () => {
+      const ofThisTest = { LETTER_KEYS: undefined, OPS_TOKENS: undefined };
+      const env = { PORT: String(await freePort()), DATABASE_URL: databaseUrl, ...ofThisTest };
+      const exported = 'export -p > .exported';
+      await shell(exported, { cwd: folder, env });
+      for (const { script, shown } of commands) {
+        if (script.includes('npx tsx')) {
+          await running?.stop('SIGTERM');
+          running = await startExample('Listening on', script, { env, cwd: folder });
+          continue;
+        }
+        const typed = `. ./.exported\n${script.replaceAll(':3000', `:${env.PORT}`)}\n${exported}`;
+        const { stdout, stderr } = await shell(typed, { cwd: folder });
+        expect({ script, stdout: stdout.trim(), stderr }).toEqual({
+          script,
+          stdout: shown ?? '',
+          stderr: '',
+        });
+      }
+      const { id } = JSON.parse((await shell('cat event.json', { cwd: folder })).stdout);
+      expect(await bookings(id)).toEqual([{ event_name: 'refund.succeeded' }]);
+      await running?.printed(/"user":"ada"/);
+    }, 180_000);
+  });
+});
