@@ -260,7 +260,10 @@ beforeAll(async () => {
   const tarball = await pack(source);
   cpSync(join(ROOT, 'test/package'), folder, { recursive: true });
   const versions = Object.fromEntries(
-    ['express', '@types/express', '@types/node', ...brought].map((name) => [name, devDependencies[name]]),
+    ['express', '@types/express', '@types/node', 'pg', ...brought].map((name) => [
+      name,
+      devDependencies[name],
+    ]),
   );
   const dependencies = { ...versions, 'payment-webhooks': `file:${tarball}`, typescript: OLDEST_TYPESCRIPT };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
@@ -508,6 +511,27 @@ test('holds off strangers and careless apps, once it is installed', async () => 
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.match(/^held off: /gm)).toHaveLength(9);
 }, 120_000);
+
+const withPostgres = process.env.TEST_POSTGRES_URL ? describe : describe.skip;
+
+withPostgres('60 events that the installed receiver cannot process, 20 of them', () => {
+  test.each([
+    ['during an outage longer than all retries', 'outage', 'same'],
+    ['during such an outage, with the private key rotated before the fix', 'outage', 'rotated'],
+    ['killed with the process on their last retry', 'kill', 'rotated'],
+  ])(
+    '%s, are all replayed after the fix, each once',
+    async (_, misfortune, key) => {
+      const cwd = join(folder, 'dead-letters');
+      const { stdout, stderr } = await node(['sixty-events.js', misfortune, key], { cwd });
+      expect({ stdout, stderr }).toEqual({
+        stdout: '60 of 60 processed, 60 rows in the ledger\n',
+        stderr: '',
+      });
+    },
+    180_000,
+  );
+});
 
 describe('in a Jest without configuration', () => {
   test('a user’s CommonJS suite passes', async () => {
