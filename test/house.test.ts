@@ -142,6 +142,8 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 
 /** The packages a user brings for a door; anything else that is imported must be a dependency. */
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
+  // The simulator that it is a demo of needs Express too.
+  [/^cli\/demo-endpoint$/, ['express']],
   [/^(?:simulator|pages|dead-letters\/api)\//, ['express']],
   [/^(?:dead-letters\/page|pages\/components|simulator\/dashboard)\//, ['preact']],
   [/^queues\//, ['bullmq']],

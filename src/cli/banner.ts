@@ -11,7 +11,7 @@ export interface Facts {
   /** The addresses at which other machines may call it. */
   readonly otherUrls: readonly string[];
   readonly forwards: readonly string[];
-  readonly demo: string | undefined;
+  readonly demo: { readonly url: string; readonly letters: string } | undefined;
 }
 
 interface BannerStyle {
@@ -59,7 +59,8 @@ export function bannerJson({ service, otherUrls, forwards, demo }: Facts): objec
     private_key: privateKey,
     sandbox_key: sandboxKey,
     forwards,
-    demo: demo ?? null,
+    demo: demo?.url ?? null,
+    dead_letters: demo?.letters ?? null,
     ...credentialsOf(service),
   };
 }
@@ -71,9 +72,10 @@ function addresses({ service, otherUrls, demo }: Facts): string[][] {
     ['API base URL', service.baseUrl],
     ...otherUrls.map((url) => ['other machines', url]),
     ...webhooks.map((webhook) => [
-      webhook.url === demo ? 'demo endpoint' : 'delivers to',
+      webhook.url === demo?.url ? 'demo endpoint' : 'delivers to',
       webhook.url + restriction(webhook),
     ]),
+    ...(demo ? [['dead letters', demo.letters]] : []),
     ...(webhooks.length === 0 ? [['delivers to', NO_WEBHOOK]] : []),
   ];
 }

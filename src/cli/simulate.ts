@@ -19,7 +19,9 @@ export const simulate = command({
       'Deliver every event to this URL; 3000/hooks is short for http://localhost:3000/hooks.',
       { multiple: true },
     ),
-    demo: flag('Also start an endpoint to deliver to. In a terminal, the key s stops and starts it.'),
+    demo: flag(
+      'Also start an endpoint to deliver to. It keeps undeclared events as dead letters, with a page to replay them. In a terminal, the key s stops and starts it, and d makes it handle undeclared events.',
+    ),
     credentials: flag('List every key and token, with what each shows. In a terminal, the key c lists them.'),
     open: flag('Open the page in the browser.'),
     ...simulatorFlags,

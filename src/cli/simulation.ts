@@ -1,14 +1,10 @@
 // A running `simulate`: the simulator, its forwards, the demo endpoint, and what its keys do.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { hostName } from '../pages/allowed-host.js';
-import { receiver } from '../receiver.js';
-import { closeServer } from '../simulator/listen.js';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../simulator.js';
 import { AttemptLog } from './attempt-log.js';
 import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
+import { DemoEndpoint } from './demo-endpoint.js';
 import type { Key } from './keyboard.js';
 import type { Output } from './print.js';
 
@@ -57,7 +53,7 @@ export class Simulation {
       service: this.#service,
       otherUrls: hosts.map((host) => `http://${hostName(host)}:${port}`),
       forwards: this.#forwards,
-      demo: this.#demo?.url,
+      demo: this.#demo,
     };
     const { paint } = this.#output;
     this.#output.print(bannerJson(facts), banner(facts, { ...style, paint }));
@@ -65,11 +61,14 @@ export class Simulation {
   }
 
   keys(quit: () => void): Key[] {
-    const demo: Key = { letter: 's', about: 'stop or start the demo endpoint', press: () => this.#toggle() };
+    const demo: Key[] = [
+      { letter: 's', about: 'stop or start the demo endpoint', press: () => this.#toggle() },
+      { letter: 'd', about: 'let the demo endpoint handle undeclared events', press: () => this.#declare() },
+    ];
     return [
       { letter: 't', about: 'trigger transaction.paid', press: () => this.#trigger() },
       { letter: 'r', about: 'resend the last delivery', press: () => this.#resend() },
-      ...(this.#demo ? [demo] : []),
+      ...(this.#demo ? demo : []),
       { letter: 'o', about: 'open the page', press: () => this.openPage() },
       { letter: 'c', about: 'list every key and token', press: () => this.#listCredentials() },
       { letter: 'q', about: 'quit', press: quit },
@@ -110,6 +109,13 @@ export class Simulation {
     this.#output.print(credentialsOf(this.#service), credentialTable(this.#service));
   }
 
+  #declare(): void {
+    this.#demo?.handleUndeclared();
+    this.#output.note(
+      `The demo endpoint handles undeclared events now. Replay those that it kept: ${this.#demo?.letters}`,
+    );
+  }
+
   async #toggle(): Promise<void> {
     if (this.#demo?.running) {
       await this.#demo.stop();
@@ -118,36 +124,6 @@ export class Simulation {
       await this.#demo?.start();
       this.#output.note('The demo endpoint is running again.');
     }
-  }
-}
-
-/** A receiver that can be stopped, and started again on the same port. */
-class DemoEndpoint {
-  readonly #server;
-  #port = 0;
-
-  /** @param privateKey called for every delivery, because keys can be rotated */
-  constructor(privateKey: () => string) {
-    const hooks = receiver({ privateKey, logger: false, handlers: { 'transaction.paid': () => {} } });
-    this.#server = createServer(hooks);
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#port}/hooks`;
-  }
-
-  get running(): boolean {
-    return this.#server.listening;
-  }
-
-  /** Rejects when the port is in use. */
-  async start(port: number = this.#port): Promise<void> {
-    await once(this.#server.listen(port, '127.0.0.1'), 'listening');
-    this.#port = (this.#server.address() as AddressInfo).port;
-  }
-
-  stop(): Promise<void> {
-    return closeServer(this.#server);
   }
 }
 

@@ -1,6 +1,7 @@
 // `simulate` as it is shipped, and the other commands against it: real processes, real ports.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -39,6 +40,13 @@ const file = (name: string, content: string) => {
   writeFileSync(path, content);
   return path;
 };
+
+/** As a web page asks whose name resolves to this machine. */
+function statusByHost(url: string, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { host } }, (response) => resolve(response.resume().statusCode)).on('error', reject);
+  });
+}
 
 describe('simulate', () => {
   testOnUnix(
@@ -193,7 +201,7 @@ describe('simulate', () => {
     expect(lines).toEqual([
       expect.objectContaining({
         ...{ type: 'ready', page: `${program.baseUrl}/`, base_url: program.baseUrl },
-        ...{ private_key: 'pri_sim_dev', forwards: [app.url], demo: null },
+        ...{ private_key: 'pri_sim_dev', forwards: [app.url], demo: null, dead_letters: null },
       }),
       expect.objectContaining({
         type: 'attempt',
@@ -221,9 +229,18 @@ describe('simulate', () => {
     expect(program.stdout()).toMatch(
       /delivered {2}transaction\.paid .* 200 processed {2}\d+ ms {2}attempt 1$/m,
     );
-    expect(program.stdout()).toMatch(
-      /delivered {2}refund\.succeeded .* 200 ignored {2}\d+ ms {2}attempt 1$/m,
-    );
+    expect(program.stdout()).toMatch(/delivered {2}refund\.succeeded .* 200 kept {2}\d+ ms {2}attempt 1$/m);
+  });
+
+  test('keeps undeclared events at the demo endpoint, and shows them on a page of this machine alone', async () => {
+    const program = await start(['--demo', '--json']);
+    const { demo, dead_letters: page } = JSON.parse(program.stdout().split('\n')[0] ?? '');
+    expect(page).toBe(demo.replace('/hooks', '/dead-letters/'));
+    await ask(program, 'trigger', 'refund.succeeded', '--force', '--wait');
+    const { letters } = await call(`${page}letters`).then(({ json }) => json);
+    expect(letters).toMatchObject([{ reason: 'unknown', eventName: 'refund.succeeded' }]);
+    expect((await call(page)).status).toBe(200);
+    expect(await statusByHost(page, 'rebound.example')).toBe(403);
   });
 
   test('takes the keys of a key file, and signs with them', async () => {
@@ -415,6 +432,32 @@ describeInTerminal('simulate in a terminal', () => {
     await until(() => seen().includes('The demo endpoint is running again.'));
     await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);
     type('q');
+    expect((await program.ended).code).toBe(0);
+  });
+
+  test('with the key d the demo endpoint handles undeclared events, so that those it kept can be replayed', async () => {
+    const program = await startSimulate(built.cli, ['--demo'], {
+      env: { TERM: 'xterm' },
+      through: inTerminal,
+    });
+    const seen = () => program.stdout();
+    await until(() => seen().includes('q  quit'));
+    const [, page = ''] = /dead letters +(http\S+)/.exec(seen()) ?? [];
+    const replay = async () => {
+      const answer = await fetch(`${page}replay`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: '{}',
+      });
+      return JSON.parse((await answer.text()).trim().split('\n').at(-1) ?? '').report;
+    };
+    await ask(program, 'trigger', 'refund.succeeded', '--force', '--wait');
+    expect(await replay()).toMatchObject({ processed: 0, stillUnknown: 1 });
+    program.child.stdin.write('dd');
+    await until(() => seen().includes(`Replay those that it kept: ${page}`));
+    expect(await replay()).toMatchObject({ processed: 1, stillUnknown: 0 });
+    expect(await replay()).toMatchObject({ processed: 0, stillUnknown: 0 });
+    program.child.stdin.write('q');
     expect((await program.ended).code).toBe(0);
   });
 

@@ -1,0 +1,70 @@
+// The endpoint of `simulate --demo`: a receiver that can be stopped, and the page of the events that it could not process.
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { memoryDeadLetters } from '../dead-letters/memory.js';
+import { deadLetterPage } from '../ops.js';
+import { receiver } from '../receiver.js';
+import { closeServer } from '../simulator/listen.js';
+import { memoryStore } from '../stores/memory.js';
+
+const MOST_LETTERS = 10_000;
+
+export class DemoEndpoint {
+  /** What outlives a deployment. */
+  readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MOST_LETTERS }) };
+  readonly #privateKey: () => string;
+  #app: RequestListener;
+  readonly #server = createServer((request, response) => this.#app(request, response));
+  #port = 0;
+
+  /** @param privateKey called for every delivery, because keys can be rotated */
+  constructor(privateKey: () => string) {
+    this.#privateKey = privateKey;
+    this.#app = this.#deploy('keeps undeclared');
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/hooks`;
+  }
+
+  /** The page of the events that it has kept. */
+  get letters(): string {
+    return `http://127.0.0.1:${this.#port}/dead-letters/`;
+  }
+
+  get running(): boolean {
+    return this.#server.listening;
+  }
+
+  /** As the next version of an app would. Until then they are kept. */
+  handleUndeclared(): void {
+    this.#app = this.#deploy('handles undeclared');
+  }
+
+  /** Rejects when the port is in use. */
+  async start(port: number = this.#port): Promise<void> {
+    await once(this.#server.listen(port, '127.0.0.1'), 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  stop(): Promise<void> {
+    return closeServer(this.#server);
+  }
+
+  #deploy(version: 'keeps undeclared' | 'handles undeclared'): RequestListener {
+    const hooks = receiver({
+      ...this.#stores,
+      privateKey: this.#privateKey,
+      handlers: { 'transaction.paid': () => {} },
+      logger: false,
+    });
+    if (version === 'handles undeclared') hooks.onUnknown(() => {});
+    const app = express();
+    // It listens on this machine alone. With hosts, no web page reaches it by a name that resolves to this machine.
+    app.use('/dead-letters', deadLetterPage(hooks, { authorize: () => 'demo', hosts: ['localhost'] }));
+    app.use(hooks);
+    return app;
+  }
+}
