@@ -1,7 +1,7 @@
 // Keeps every event that cannot be processed, encrypted, in the database of the handlers; and a page to replay them.
 import express from 'express';
 import { receiver } from 'payment-webhooks';
-import { deadLetterPage } from 'payment-webhooks/ops';
+import { deadLetterPage, health } from 'payment-webhooks/ops';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { events } from './events.js';
@@ -51,6 +51,8 @@ hooks.on('*', async (event, { transaction }) => {
 
 export const app = express();
 app.post('/hooks', hooks);
+// For a monitor: 503 when the database is down, and when letters grow many or old.
+app.get('/healthz', health(hooks, { deadLetters: 100, deadLetterAge: '1d' }));
 app.use('/ops/webhooks', signIn, deadLetterPage(hooks, { authorize: operatorOf }));
 
 if (process.argv[1] === import.meta.filename) {

@@ -76,6 +76,17 @@ withPostgres('the example dead-letters', () => {
     expect(await bookings(event.id)).toEqual([]);
   });
 
+  test('tells a monitor how many letters wait', async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/healthz`);
+    const { checks } = (await answer.json()) as { checks: { name: string; value: unknown }[] };
+    expect(answer.status).toBe(200);
+    expect(Object.fromEntries(checks.map(({ name, value }) => [name, value]))).toMatchObject({
+      store: 'reachable',
+      deadLetterStore: 'reachable',
+      deadLetters: 1,
+    });
+  });
+
   test.each([
     ['a program by its token', 'Bearer token-of-ada', 'ada'],
     ['another one', 'bearer token-of-grace', 'grace'],
