@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
@@ -7,7 +8,7 @@ import { Pool } from 'pg';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { freePort } from '../setup/ports.js';
 import { commandsOf, installs, startExample } from '../setup/readme.js';
-import { ROOT, type Running, shell } from '../setup/shell.js';
+import { ROOT, type Running, shell, tsx } from '../setup/shell.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = url ? describe : describe.skip;
@@ -95,6 +96,16 @@ withPostgres('the example dead-letters', () => {
     const answer = await ask('summary', authorization);
     expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ user })]);
   });
+
+  test('lets the program see the letters by a token in a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'dead-letters-'));
+    const file = join(folder, 'token');
+    writeFileSync(file, 'token-of-ada\n');
+    const page = `http://127.0.0.1:${port}/ops/webhooks`;
+    const outcome = await tsx(['src/cli.ts', 'dead-letters', 'list', '--url', page, '--token-file', file]);
+    rmSync(folder, { recursive: true });
+    expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('payout.sent') });
+  }, 60_000);
 
   test.each([
     ['no token', undefined],
