@@ -44,7 +44,7 @@ interface DialogButtonProps extends Omit<DialogProps, 'closed'> {
   readonly label?: string;
 }
 
-export function DialogButton({ title, text, children, ...button }: DialogButtonProps) {
+export function DialogButton({ title, keep = false, text, children, ...button }: DialogButtonProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
@@ -52,7 +52,7 @@ export function DialogButton({ title, text, children, ...button }: DialogButtonP
         {text}
       </Button>
       {open && (
-        <Dialog title={title} closed={() => setOpen(false)}>
+        <Dialog title={title} keep={keep} closed={() => setOpen(false)}>
           {children}
         </Dialog>
       )}
