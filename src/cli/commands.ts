@@ -16,6 +16,11 @@ export const commands: readonly Row[] = [
   row('deliveries show', 'Show one delivery, and why it failed', async () => (await deliveries()).show),
   row('deliveries resend', 'Send the same event again', async () => (await deliveries()).resend),
   row('deliveries curl', 'Print a delivery as a curl command', async () => (await deliveries()).curl),
+  row(
+    'deliveries clear',
+    'Delete the finished deliveries of the simulator',
+    async () => (await deliveries()).clear,
+  ),
   row('dead-letters list', 'List events that were not processed', async () => (await deadLetters()).list),
   row(
     'dead-letters show',

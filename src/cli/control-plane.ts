@@ -78,6 +78,10 @@ export class ControlPlane {
     return this.#answerIn(await this.#fetch(path, { method: 'POST', headers, body: JSON.stringify(body) }));
   }
 
+  async delete<Answer>(path: string): Promise<Answer> {
+    return this.#answerIn(await this.#fetch(path, { method: 'DELETE' }));
+  }
+
   async #fetch(path: string, init: RequestInit, waitMs = 0): Promise<string> {
     const signal = AbortSignal.timeout(ANSWER_MS + waitMs);
     try {

@@ -13,7 +13,7 @@ import {
 } from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
 import { oneOf, wholeNumber } from './flag-values.js';
-import { print, printable } from './print.js';
+import { print, printable, table } from './print.js';
 
 const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits' };
 
@@ -117,6 +117,26 @@ export const resend = command({
       }
     }
     return { values: resent, text: resent.length === 0 ? '' : deliveryTable(resent), exitCode };
+  },
+});
+
+export const clear = command({
+  about:
+    'Deletes the finished deliveries from the history of the simulator: delivered, failed and cancelled ones. Those with a pending retry stay, and are retried.',
+  arguments: [],
+  options: controlOptions,
+  examples: { 'payment-webhooks deliveries clear': 'before the next try' },
+  async run({ values, terminal }) {
+    const control = new ControlPlane(values.url, terminal);
+    const { data } = await control.delete<{ data: { deleted: number; kept: number } }>('/deliveries');
+    const { deleted, kept } = data;
+    return {
+      values: [data],
+      text: table([
+        ['deleted', `${deleted}`],
+        ['still pending', `${kept}`],
+      ]),
+    };
   },
 });
 

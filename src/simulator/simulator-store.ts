@@ -85,6 +85,13 @@ export class SimulatorStore {
     return [...this.deliveries.values()];
   }
 
+  /** Deletes what is finished. What is pending, or being sent again, stays. @returns how many were deleted */
+  clearHistory(): number {
+    const over = this.allDeliveries().filter(({ finished, inFlight }) => finished && inFlight === undefined);
+    for (const delivery of over) this.#remove(delivery);
+    return over.length;
+  }
+
   clear(): void {
     this.webhooks.clear();
     for (const delivery of this.deliveries.values()) delivery.list?.remove(delivery);
@@ -100,10 +107,13 @@ export class SimulatorStore {
 
   #dropOldest(): void {
     while (this.deliveries.size > MAX_DELIVERIES_KEPT && this.#finished.first) {
-      const oldest = this.#finished.first;
-      this.#finished.remove(oldest);
-      this.deliveries.delete(oldest.id);
-      this.notify({ kind: 'removed', id: oldest.id });
+      this.#remove(this.#finished.first);
     }
+  }
+
+  #remove(delivery: SimulatedDelivery): void {
+    this.#finished.remove(delivery);
+    this.deliveries.delete(delivery.id);
+    this.notify({ kind: 'removed', id: delivery.id });
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { testOnUnix } from '../setup/platform.js';
 import { shell } from '../setup/shell.js';
+import { until } from '../setup/waiting.js';
 import { endpoint } from '../simulator/world.js';
 import { against } from './against.js';
 
@@ -112,6 +113,22 @@ describe('deliveries', () => {
         .map((line) => JSON.parse(line).status),
     ).toEqual(['delivered', 'delivered']);
     expect(app.received).toHaveLength(5);
+  });
+
+  test('clear deletes what is finished and says what stays', async () => {
+    const app = await endpoint(200, 500);
+    const ask = await against({ app, retry: ['1h'] });
+    await ask('trigger', 'transaction.paid', '--wait');
+    await ask('trigger', 'transaction.paid');
+    await until(
+      async () => (await ask('deliveries', 'list', '--status', 'retrying', '--json')).stdout !== '',
+    );
+    expect(await ask('deliveries', 'clear')).toEqual({
+      ...{ code: 0, stderr: '' },
+      stdout: 'deleted        1\nstill pending  1\n',
+    });
+    expect((await ask('deliveries', 'list', '--json')).stdout.trim().split('\n')).toHaveLength(1);
+    expect((await ask('deliveries', 'clear', '--json')).stdout).toBe('{"deleted":0,"kept":1}\n');
   });
 
   test.each<[string, string[], number, string]>([

@@ -19,7 +19,12 @@ const MAX_WAIT_MS = 3_600_000;
 export function deliveryRoutes(router: Router, service: Service): void {
   readRoutes(router, service);
   retryRoutes(router, service);
-  writeRoutes(router, service)('post', '/deliveries/:id/cancel', 200, (request) => {
+  const write = writeRoutes(router, service);
+  write('delete', '/deliveries', 200, () => {
+    const deleted = service.store.clearHistory();
+    return { data: { deleted, kept: service.store.deliveries.size } };
+  });
+  write('post', '/deliveries/:id/cancel', 200, (request) => {
     const delivery = pending(service.delivery(param(request, 'id')));
     service.store.cancel(delivery, 'request');
     return { data: deliveryRecord(delivery) };

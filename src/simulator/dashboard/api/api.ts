@@ -51,6 +51,8 @@ const MAX_ROWS = 1000;
 
 export const api = {
   rows: () => data<Row[]>('GET', `deliveries?view=rows&limit=${MAX_ROWS}`),
+  /** Finished deliveries only. */
+  clearHistory: () => request('DELETE', 'deliveries'),
   delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
   resend: (id: string) => request('POST', `${pathOf('deliveries', id)}/resend`, {}),
   retryNow: (id: string) => request('POST', `${pathOf('deliveries', id)}/retry-now`, {}),

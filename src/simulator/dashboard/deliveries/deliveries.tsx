@@ -7,6 +7,7 @@ import { rowKeys } from '../../../pages/components/row-keys.js';
 import { api, type Row } from '../api/api.js';
 import type { Navigate, Route } from '../route.js';
 import { useShortcuts } from '../shortcuts.js';
+import { ClearHistory } from './clear-history.js';
 import { DeliveryTable } from './delivery-table.js';
 import { anyStatus, matches, parseSearch } from './search.js';
 import { SearchField, StatusFilter } from './search-bar.js';
@@ -22,7 +23,7 @@ interface DeliveriesProps {
 export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps) => {
   const { query, delivery: selected } = route;
   const input = useRef<HTMLInputElement>(null);
-  const { listed, held, waiting, toggle } = useHold(rows);
+  const { listed, ...hold } = useHold(rows);
   const search = useMemo(() => parseSearch(query), [query]);
   const [found, shown] = useMemo(() => {
     const ofAnyStatus = anyStatus(search);
@@ -30,16 +31,16 @@ export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps
     return [rowsFound, rowsFound.filter((row) => matches(search, row))];
   }, [listed, search]);
   useRowKeys(shown, selected, navigate);
-  useShortcuts({ p: toggle, '/': () => input.current?.focus() });
+  useShortcuts({ p: hold.toggle, '/': () => input.current?.focus() });
+  const forget = (ids: ReadonlySet<string>) => {
+    // A list that is held would still show them.
+    if (hold.held) hold.toggle();
+    if (selected && ids.has(selected)) navigate({ delivery: undefined });
+  };
   const find = (text: string) => navigate({ query: text });
   return (
     <section class="list-part" aria-labelledby="deliveries-title">
-      <header class="spread">
-        <h2 id="deliveries-title">Deliveries</h2>
-        <Button look="quiet" act={toggle}>
-          {held ? `Show ${waiting} new` : 'Hold new deliveries'}
-        </Button>
-      </header>
+      <ListHeader rows={rows} hold={hold} cleared={forget} />
       <SearchField query={query} problems={search.problems} find={find} input={input} />
       <StatusFilter rows={found} search={search} query={query} find={find} />
       <div class="table-frame">
@@ -57,6 +58,25 @@ export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps
     </section>
   );
 });
+
+interface ListHeaderProps extends Pick<DeliveriesProps, 'rows'> {
+  readonly hold: Omit<ReturnType<typeof useHold>, 'listed'>;
+  readonly cleared: (ids: ReadonlySet<string>) => void;
+}
+
+function ListHeader({ rows, hold: { held, waiting, toggle }, cleared }: ListHeaderProps) {
+  return (
+    <header class="spread">
+      <h2 id="deliveries-title">Deliveries</h2>
+      <div class="toolbar">
+        <Button look="quiet" act={toggle}>
+          {held ? `Show ${waiting} new` : 'Hold new deliveries'}
+        </Button>
+        <ClearHistory rows={rows} cleared={cleared} />
+      </div>
+    </header>
+  );
+}
 
 /** While new deliveries are held back, listed ones still change. */
 function useHold(rows: readonly Row[]) {

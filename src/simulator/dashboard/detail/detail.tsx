@@ -80,7 +80,7 @@ function useDelivery(id: string, row: Row | undefined): LoadedDelivery {
 
 function explain(error: unknown): string {
   if (error instanceof ApiError && error.status === 404) {
-    return 'The simulator no longer keeps this delivery. It deletes the oldest finished ones first.';
+    return 'The simulator no longer keeps this delivery. The history was cleared, or newer ones took its place.';
   }
   return error instanceof Error ? error.message : String(error);
 }
