@@ -36,6 +36,11 @@ export const commands: readonly Row[] = [
   row('webhooks delete', 'Delete a webhook', async () => (await webhooks()).remove),
   row('webhooks ensure', 'Register a webhook if it is missing', async () => (await webhooks()).ensure),
   row('account', 'Show the account of the key', async () => (await import('./account.js')).account),
+  row(
+    'keys rotate',
+    'Make a new private key for the simulator',
+    async () => (await import('./keys.js')).rotate,
+  ),
   row('sign', 'Print the signature of a body', async () => (await import('./sign.js')).sign),
   row('verify', 'Check a signature, and say what is wrong', async () => (await import('./verify.js')).verify),
   row('doctor', 'Test an endpoint, and say what to fix', async () => (await import('./doctor.js')).doctor),

@@ -14,14 +14,15 @@ const MOST_LETTERS = 10_000;
 export class DemoEndpoint {
   /** What outlives a deployment. */
   readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MOST_LETTERS }) };
-  readonly #privateKey: () => string;
+  readonly #currentKey: () => string;
+  #key = '';
   #app: RequestListener;
   readonly #server = createServer((request, response) => this.#app(request, response));
   #port = 0;
 
-  /** @param privateKey called for every delivery, because keys can be rotated */
-  constructor(privateKey: () => string) {
-    this.#privateKey = privateKey;
+  /** @param currentKey called at every start: after a rotation the old key is in use until then, as in an app */
+  constructor(currentKey: () => string) {
+    this.#currentKey = currentKey;
     this.#app = this.#deploy('keeps undeclared');
   }
 
@@ -40,11 +41,13 @@ export class DemoEndpoint {
 
   /** As the next version of an app would. Until then they are kept. */
   handleUndeclared(): void {
+    this.#key = this.#currentKey();
     this.#app = this.#deploy('handles undeclared');
   }
 
   /** Rejects when the port is in use. */
   async start(port: number = this.#port): Promise<void> {
+    this.#key = this.#currentKey();
     await once(this.#server.listen(port, '127.0.0.1'), 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
   }
@@ -56,7 +59,7 @@ export class DemoEndpoint {
   #deploy(version: 'keeps undeclared' | 'handles undeclared'): RequestListener {
     const hooks = receiver({
       ...this.#stores,
-      privateKey: this.#privateKey,
+      privateKey: () => this.#key,
       handlers: { 'transaction.paid': () => {} },
       logger: false,
     });

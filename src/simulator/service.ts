@@ -1,5 +1,6 @@
 // The simulated service without its port: its parts, and what they do together.
 import { builtInEventNames } from '../events/event.js';
+import { writeLog } from '../logger.js';
 import { HttpError } from '../pages/http-error.js';
 import { Accounts, type KeyPair } from './accounts.js';
 import { Targets } from './address/targets.js';
@@ -90,6 +91,19 @@ export class Service implements ServiceParts {
   rotateKeys(keys: Partial<Record<keyof KeyPair, unknown>>): void {
     this.accounts.rotate(keys);
     this.store.notify({ kind: 'keys' });
+  }
+
+  /** Replaces the private key with a new one. @returns it */
+  makePrivateKey(): string {
+    const privateKey = `pri_sim_${this.randomness.uuid().replaceAll('-', '')}`;
+    this.rotateKeys({ privateKey });
+    writeLog(
+      this.settings.logger,
+      'warn',
+      {},
+      'the private key was rotated, and the old one no longer works',
+    );
+    return privateKey;
   }
 
   /** Moves the manual clock; resolves when every attempt that became due is settled. */

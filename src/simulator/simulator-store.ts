@@ -13,6 +13,8 @@ export interface StoredWebhook {
   events: readonly string[];
   paused: boolean;
   updatedAt: number;
+  /** The private key of the last delivery that its endpoint accepted. */
+  acceptedKey?: string | undefined;
 }
 
 export type Change =

@@ -12,6 +12,7 @@ import { freePort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
 import { afterwards, call, endpoint, opensslHmac } from '../simulator/world.js';
 import { type Built, build } from './built.js';
+import { runCli } from './run-cli.js';
 import { type SimulateProgram, startSimulate } from './simulate-program.js';
 
 // Each test starts processes, and other test files do so at the same time.
@@ -431,6 +432,17 @@ describeInTerminal('simulate in a terminal', () => {
     type('s');
     await until(() => seen().includes('The demo endpoint is running again.'));
     await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);
+
+    // As an app: it has the key with which it was started.
+    const [address = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(seen()) ?? [];
+    await runCli(['keys', 'rotate', '--url', address]);
+    await until(() => seen().includes('the private key was rotated'));
+    type('t');
+    await until(() => /401.*\r\n.*it may still have the old one/.test(seen()));
+    type('s');
+    await until(() => [.../is stopped/g[Symbol.matchAll](seen())].length >= 2);
+    type('s');
+    await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 4);
     type('q');
     expect((await program.ended).code).toBe(0);
   });

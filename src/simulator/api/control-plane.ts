@@ -1,4 +1,4 @@
-// The control plane under /_sim, for the page, the command line and scripts. No answer contains a key.
+// The control plane under /_sim, for the page, the command line and scripts. It tells a key only when it makes one.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Router } from 'express';
@@ -33,6 +33,7 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
     const { private_key, sandbox_key } = fieldsOf(request);
     service.rotateKeys({ privateKey: private_key, sandboxKey: sandbox_key });
   });
+  write('post', '/keys/rotate', 201, () => ({ data: { private_key: service.makePrivateKey() } }));
   write('post', '/reset', 204, () => service.reset());
   router.use(notFound);
   return router;

@@ -11,6 +11,7 @@ import { Detail } from './detail/detail.js';
 import { routing } from './route.js';
 import { useShortcuts } from './shortcuts.js';
 import { FaultBanner, FaultsPanel } from './sidebar/faults.js';
+import { PrivateKeyPanel } from './sidebar/private-key.js';
 import { TriggerPanel } from './sidebar/trigger.js';
 import { RowsContext, WebhooksPanel } from './sidebar/webhooks.js';
 
@@ -61,9 +62,10 @@ interface SidebarProps extends Pick<State, 'webhooks' | 'faults' | 'samples'> {
 }
 
 const Sidebar = memo(({ webhooks, faults, samples, faultKinds = [] }: SidebarProps) => (
-  <aside class="sidebar" aria-label="Trigger, webhooks and faults">
+  <aside class="sidebar" aria-label="Trigger, webhooks, faults and private key">
     <TriggerPanel samples={samples} faultKinds={faultKinds} />
     <WebhooksPanel webhooks={webhooks} />
     <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
+    <PrivateKeyPanel />
   </aside>
 ));

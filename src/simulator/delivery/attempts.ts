@@ -5,7 +5,7 @@ import type { Targets } from '../address/targets.js';
 import type { Randomness } from '../randomness.js';
 import type { SimulatorSettings } from '../settings.js';
 import type { SimulatorStore } from '../simulator-store.js';
-import { buildRequest } from './apply-fault.js';
+import { buildRequest, isAuthentic } from './apply-fault.js';
 import { logFields } from './delivery-record.js';
 import { diagnose } from './diagnose.js';
 import type { FaultKind, Faults } from './faults.js';
@@ -99,7 +99,9 @@ export class Attempts {
     cause: AttemptCause,
     plan: PlannedFault | undefined,
   ): Promise<SimulatedAttempt> {
-    const { scheduler, settings, targets } = this.#parts;
+    const { scheduler, settings, targets, accounts } = this.#parts;
+    // Read now: it may be rotated while the endpoint answers.
+    const { privateKey } = accounts.current;
     const startedAt = scheduler.now();
     const target = targets.of(delivery.url);
     const request = this.#request(delivery, target.host, plan?.kind);
@@ -111,6 +113,7 @@ export class Attempts {
     const { response } = result;
     const succeeded = response !== null && response.status >= 200 && response.status < 300;
     const fault = plan?.kind ?? null;
+    const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
     return {
       ...result,
       number: delivery.nextNumber,
@@ -118,11 +121,21 @@ export class Attempts {
       startedAt,
       succeeded,
       fault,
-      diagnosis: diagnose({ ...result, fault, succeeded }, settings.timeout),
+      diagnosis: diagnose({ ...result, fault, succeeded, newKey }, settings.timeout),
       url: delivery.url,
       ...request,
       nextAttemptAt: null,
     };
+  }
+
+  /** Whether the endpoint has yet to accept this key; remembers one that it accepted. */
+  #isNewKey({ webhookId, event }: SimulatedDelivery, key: string, accepted: boolean): boolean {
+    const { store, accounts, settings } = this.#parts;
+    const webhook = store.webhooks.get(webhookId);
+    // The sandbox key signed.
+    if (!webhook || (event.sandbox && settings.sandboxSigning === 'sandbox-key')) return false;
+    if (accepted) webhook.acceptedKey = key;
+    return (webhook.acceptedKey ?? accounts.initial.privateKey) !== key;
   }
 
   #request({ id, event, nextNumber }: SimulatedDelivery, host: string, fault: FaultKind | undefined) {

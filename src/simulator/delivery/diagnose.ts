@@ -30,6 +30,8 @@ export const DIAGNOSES = {
     'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
   unauthenticated:
     'Your endpoint refused a correct signature. Usual cause: express.json() runs before receiver().',
+  oldKey:
+    'Signed with the new key, and your endpoint answered 401: it may still have the old one. Give it both keys.',
   forbidden:
     'Your endpoint forbids the delivery. Let it through the login, CSRF check or firewall before your handler.',
   notFound: 'There is no route at this path. Compare the URL of the webhook with app.post(…).',
@@ -84,7 +86,10 @@ const BY_STATUS: ReadonlyMap<number, Diagnosis> = new Map([
 /** With these faults the whole event never arrives. */
 const LOSES_EVENT: ReadonlySet<FaultKind> = new Set(['drop', 'truncate_body', 'reset_connection']);
 
-type SettledAttempt = Pick<SimulatedAttempt, 'fault' | 'response' | 'error' | 'succeeded'>;
+interface SettledAttempt extends Pick<SimulatedAttempt, 'fault' | 'response' | 'error' | 'succeeded'> {
+  /** Whether the key was rotated, and the endpoint has not accepted the new one yet. */
+  readonly newKey?: boolean;
+}
 
 /** Null for an attempt that succeeded and should have. */
 export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | null {
@@ -95,10 +100,11 @@ export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | n
     .replace('{timeout}', timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`);
 }
 
-function diagnosisOf({ fault, response, error, succeeded }: SettledAttempt): Diagnosis | undefined {
+function diagnosisOf({ fault, response, error, succeeded, newKey }: SettledAttempt): Diagnosis | undefined {
   if (succeeded) return isAuthentic(fault) ? undefined : 'faultAccepted';
   if (fault && LOSES_EVENT.has(fault) && !isConnectFailure(error?.code)) return 'faultLost';
-  if (response) return isAuthentic(fault) || response.status >= 500 ? byAnswer(response) : 'faultRefused';
+  if (response && !isAuthentic(fault) && response.status < 500) return 'faultRefused';
+  if (response) return byAnswer(response, newKey);
   return byError(error?.code ?? '');
 }
 
@@ -107,9 +113,10 @@ function isConnectFailure(code: string | undefined): boolean {
   return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'TARGET_REFUSED';
 }
 
-function byAnswer(response: EndpointResponse): Diagnosis {
+function byAnswer(response: EndpointResponse, newKey = false): Diagnosis {
   const { status } = response;
   if (isBodyConsumed(response)) return 'bodyConsumed';
+  if (status === 401 && newKey) return 'oldKey';
   const known = BY_STATUS.get(status);
   if (known) return known;
   if (status >= 300 && status < 400) return 'redirect';

@@ -61,6 +61,7 @@ const stateShape = z.object({
       paused: z.boolean(),
       createdAt: z.number(),
       updatedAt: z.number(),
+      acceptedKey: z.string().optional(),
     }),
   ),
   events: z.array(z.object({ id: z.string(), name: z.string(), sandbox: z.boolean(), body: z.string() })),

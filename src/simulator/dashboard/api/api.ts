@@ -71,6 +71,10 @@ export const api = {
   faults: () => data<Fault[]>('GET', 'faults'),
   addFault: (rule: FaultRule) => request('POST', 'faults', rule),
   removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
+  /** @returns the new private key, which is told only here */
+  async rotateKey(): Promise<string> {
+    return (await (await request('POST', 'keys/rotate', {})).json()).data.private_key;
+  },
   removeFaults: () => request('DELETE', 'faults'),
 };
 
