@@ -1,5 +1,6 @@
 // The JSON of the dead-letter page: letters listed, counted, seen masked, revealed, replayed and discarded.
 import { describe, expect, test } from '@jest/globals';
+import express from 'express';
 import { memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -7,7 +8,8 @@ import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
-import { gate, until } from '../setup/waiting.js';
+import { openSocket } from '../setup/raw-socket.js';
+import { gate, soon, until } from '../setup/waiting.js';
 import { linesOf, pageWorld, USER } from './page-world.js';
 
 const down = () => {
@@ -311,6 +313,15 @@ describe('the diagnosis', () => {
   });
 });
 
+/** The text of a request that may be left in the middle. */
+function postOf(path: string, body: string): string {
+  const headers = [
+    ...['Host: localhost', 'Authorization: Bearer good', 'Connection: close'],
+    ...['Content-Type: application/json', `Content-Length: ${body.length}`],
+  ];
+  return [`POST ${path} HTTP/1.1`, ...headers, '', body].join('\r\n');
+}
+
 describe('a replay', () => {
   test('streams progress and ends with the report, and is logged with the user', async () => {
     const deadLetters = memoryDeadLetters();
@@ -337,6 +348,60 @@ describe('a replay', () => {
     expect(ran.sort()).toEqual(['a', 'b', 'c']);
     expect(await lettersOf(hooks)).toEqual([]);
     expect(log.lines.at(-1)).toMatchObject({ msg: 'letters replayed', user: USER, processed: 3, failed: 0 });
+  });
+
+  test('says how far it is while one letter takes long, also right after another line', async () => {
+    const deadLetters = memoryDeadLetters();
+    const before = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['a', 'b', 'c'])
+      await before.keep({ ...fixtures.event('refund.made', { refund: { id } }), id });
+    const door = gate();
+    const { port } = await pageWorld({
+      receiver: {
+        deadLetters,
+        events: { 'refund.made': z.looseObject({}) },
+        handlers: { '*': ({ id }: { id: string }) => (id === 'c' ? door.opened : undefined) },
+      },
+    });
+    const socket = await openSocket(port);
+    socket.write(postOf('/ops/replay', '{}'));
+    await socket.until(/"done":1,/);
+    const told = () => /"done":2,/.test(socket.received);
+    // Without a word for ten seconds the latest line is written again, which is not what is meant here.
+    expect(await soon(told, 8_000)).toBe(true);
+    door.open();
+    expect(await socket.closed).toContain('"report"');
+  });
+
+  test('does not begin when its client has left', async () => {
+    const left = gate();
+    const asked = gate();
+    const deadLetters = memoryDeadLetters();
+    await (await pageWorld({ receiver: { deadLetters } })).keep();
+    const { port, hooks, log } = await pageWorld({
+      page: {
+        authorize: async () => {
+          asked.open();
+          await left.opened;
+          return USER;
+        },
+      },
+      receiver: { deadLetters, events: { 'refund.made': z.looseObject({}) }, handlers: { '*': () => {} } },
+      before: [
+        express.json(),
+        (_req, res, next) => {
+          res.on('close', () => left.open());
+          next();
+        },
+      ],
+    });
+    const socket = await openSocket(port);
+    socket.write(postOf('/ops/replay', '{}'));
+    await asked.opened;
+    socket.socket.destroy();
+    await until(() => log.lines.some(({ msg }) => msg === 'letters replayed'));
+    expect(await lettersOf(hooks)).toMatchObject([{ attempts: 1 }]);
+    expect(log.lines.at(-1)).toMatchObject({ stopped: 'aborted', processed: 0 });
   });
 
   test.each<[object, RegExp]>([

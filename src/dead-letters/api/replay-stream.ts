@@ -31,6 +31,8 @@ export async function streamReplay(
   checkOptions(letters, options);
   const reader = new AbortController();
   response.on('close', () => reader.abort());
+  // While authorize was asked, or the body read.
+  if (response.closed) reader.abort();
   response.writeHead(200, HEADERS);
   const lines = new ReplayLines(response);
   try {
@@ -61,6 +63,7 @@ class ReplayLines {
   readonly #silence: NodeJS.Timeout;
   #latest: ReplayProgress = { done: 0, total: 0, processed: 0, failed: 0 };
   #writtenAt = Number.NEGATIVE_INFINITY;
+  #trailing: NodeJS.Timeout | undefined;
 
   constructor(response: Response) {
     this.#response = response;
@@ -70,14 +73,23 @@ class ReplayLines {
 
   progress(progress: ReplayProgress): void {
     this.#latest = progress;
-    const due = performance.now() - this.#writtenAt >= BETWEEN_LINES_MS || progress.done === progress.total;
-    if (due && !this.#response.writableNeedDrain) this.#write({ progress });
+    const wait = this.#writtenAt + BETWEEN_LINES_MS - performance.now();
+    if (wait <= 0 || progress.done === progress.total) this.#writeLatest();
+    else this.#trailing ??= setTimeout(() => this.#writeLatest(), wait);
   }
 
   end(last: object): void {
     clearInterval(this.#silence);
+    clearTimeout(this.#trailing);
     this.#write(last);
     this.#response.end();
+  }
+
+  /** A reader that is slow gets the next line that it has room for. */
+  #writeLatest(): void {
+    clearTimeout(this.#trailing);
+    this.#trailing = undefined;
+    if (!this.#response.writableNeedDrain) this.#write({ progress: this.#latest });
   }
 
   #write(line: object): void {
