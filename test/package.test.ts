@@ -563,6 +563,57 @@ describe('the program', () => {
   }, 90_000);
 });
 
+/** Mounts the page of the installed package, prints its HTML, and of each file in it the status, type and whether it has bytes. */
+const ASK_PAGE = `
+const app = express();
+const hooks = receiver({ privateKey: 'pri_page', logger: false, deadLetters: memoryDeadLetters() });
+app.use('/ops', deadLetterPage(hooks, { authorize: () => 'ada' }));
+const server = app.listen(0, '127.0.0.1', async () => {
+  const page = 'http://127.0.0.1:' + server.address().port + '/ops/';
+  const html = await (await fetch(page)).text();
+  const files = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, path]) => path);
+  const answers = files.map(async (path) => {
+    const response = await fetch(page + path);
+    return [path, response.status, response.headers.get('content-type'), (await response.text()).length > 1000];
+  });
+  console.log(JSON.stringify({ title: /<title>(.*)<\\/title>/.exec(html)?.[1], files: await Promise.all(answers) }));
+  server.close();
+});
+`;
+
+describe('the page of dead letters', () => {
+  const NAMES = [
+    ['express', 'express'],
+    ['{ memoryDeadLetters, receiver }', 'payment-webhooks'],
+    ['{ deadLetterPage }', 'payment-webhooks/ops'],
+  ];
+
+  test.each([
+    ['ESM', 'esm', ['--input-type=module'], ([name, from]: string[]) => `import ${name} from '${from}';`],
+    [
+      'CommonJS',
+      'commonjs',
+      ['--input-type=commonjs'],
+      ([name, from]: string[]) => `const ${name} = require('${from}');`,
+    ],
+  ] as const)(
+    'is served with its script and style in %s',
+    async (_, cwd, flags, load) => {
+      const program = NAMES.map(load).join('\n') + ASK_PAGE;
+      const { code, stdout, stderr } = await node([...flags, '-e', program], { cwd: join(folder, cwd) });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(JSON.parse(stdout)).toEqual({
+        title: 'Dead letters',
+        files: [
+          ['assets/page.css', 200, expect.stringMatching(/^text\/css/), true],
+          ['assets/page.js', 200, expect.stringMatching(/^(?:text|application)\/javascript/), true],
+        ],
+      });
+    },
+    90_000,
+  );
+});
+
 describe('the commands of the README', () => {
   const readme = codeBlocks(join(ROOT, 'README.md'));
   const [, startIt = '', sendIt = ''] = textsOf('sh');
