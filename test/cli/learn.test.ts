@@ -48,6 +48,15 @@ describe('learn', () => {
     expect(stdout).not.toContain('refund');
   });
 
+  test('writes index.ts beside the file of an event that is called index', async () => {
+    const out = join(folder, 'index-event');
+    const stdin = JSON.stringify([fixtures.event('index.-', { id: 'i-1' })]);
+    await runCli(['learn', '--out', out], { stdin });
+    expect(readdirSync(out).sort()).toEqual(['index.ts', 'index2.ts']);
+    expect(readFileSync(join(out, 'index2.ts'), 'utf8')).toContain('export const index2Payload = ');
+    expect(readFileSync(join(out, 'index.ts'), 'utf8')).toContain("from './index2.js';");
+  });
+
   test('writes a file for each event, and overwrites no file', async () => {
     const out = join(folder, 'new/events');
     const stdin = JSON.stringify([refund, payout]);

@@ -19,7 +19,8 @@ function namesIn({ identifier }: LearnedEvent) {
 
 /** An identifier for each name: what is neither letter nor digit ends a word. */
 export function identifiersFor(names: readonly string[]): Map<string, string> {
-  const taken = new Set<string>();
+  // `index.ts` has all of them.
+  const taken = new Set(['index']);
   const identifierOf = (name: string) => {
     const words = name.match(/[A-Za-z0-9]+/g) ?? [];
     const joined = words.map((word, index) => (index === 0 ? word.toLowerCase() : capital(word))).join('');
