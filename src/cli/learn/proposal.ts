@@ -1,6 +1,6 @@
 // Decides from the shape of values what a schema says of them, and what of their data may be shown.
 import { keyKind } from './key-kind.js';
-import { type Field, type Maps, MOST_SOURCES, mergeShapes, type Shape, type Texts } from './shape.js';
+import { type Field, type Maps, MOST_SOURCES, mergeAll, type Shape, type Texts } from './shape.js';
 import { madeUpText } from './text-format.js';
 
 /** What a schema says of one place. */
@@ -57,9 +57,8 @@ export class Proposer {
   #map(maps: Maps): Variant {
     const named = [...maps.fields].filter(([key, field]) => isField(key, field, maps));
     if (isRecord(maps, named.length)) {
-      const [first, ...others] = [...maps.fields.values()].map(({ shape }) => shape);
-      const value = first ? this.propose(others.reduce(mergeShapes, first)) : ANYTHING;
-      return { type: 'record', value };
+      const value = mergeAll([...maps.fields.values()].map(({ shape }) => shape));
+      return { type: 'record', value: value ? this.propose(value) : ANYTHING };
     }
     const room = named.slice(0, Math.min(MOST_FIELDS, Math.max(this.#left, 0)));
     const fields = room.map(([key, { count, shape }]) => ({

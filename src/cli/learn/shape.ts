@@ -72,13 +72,20 @@ export function shapeOf(value: unknown, source: number, depth = 0): Shape {
   if (typeof value !== 'object' || depth === DEEPEST) return ANYTHING;
   if (Array.isArray(value)) {
     const shapes = value.map((each) => shapeOf(each, source, depth + 1));
-    return { ...NOTHING, lists: { element: shapes.length === 0 ? undefined : shapes.reduce(mergeShapes) } };
+    return { ...NOTHING, lists: { element: mergeAll(shapes) } };
   }
   const fields = Object.entries(value).map(([key, field]): [string, Field] => [
     key,
     { count: 1, sources: new Set([source]), shape: shapeOf(field, source, depth + 1) },
   ]);
   return { ...NOTHING, maps: { count: 1, filled: fields.length === 0 ? 0 : 1, fields: new Map(fields) } };
+}
+
+/** Undefined of no shapes. By halves: one after the other would copy thousands of different keys thousands of times. */
+export function mergeAll(shapes: readonly Shape[]): Shape | undefined {
+  if (shapes.length < 2) return shapes[0];
+  const middle = Math.ceil(shapes.length / 2);
+  return merged(mergeAll(shapes.slice(0, middle)), mergeAll(shapes.slice(middle)), mergeShapes);
 }
 
 export function mergeShapes(a: Shape, b: Shape): Shape {

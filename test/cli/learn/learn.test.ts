@@ -169,6 +169,12 @@ export const refundSucceededFixture: RefundSucceededPayload = {
     }
   });
 
+  // Merged one after the other these take minutes.
+  test('is soon found in a long list in which each object has a key of its own', () => {
+    const list = Array.from({ length: 60_000 }, (_, index) => ({ [`k${index}`]: 1 }));
+    expect(codeFrom({ list })).toContain('list: z.array(z.record(z.string(), z.number()))');
+  });
+
   test('is named by its event', () => {
     expect(learnedFrom(['{}'], NAME).identifier).toBe('refundSucceeded');
     expect(learnedFrom(['{}'], '3ds.2-done').identifier).toBe('event3ds2Done');
