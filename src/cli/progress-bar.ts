@@ -15,7 +15,10 @@ export class ProgressBar {
     if (!this.#stderr.isTTY) return;
     const filled = total > 0 ? Math.floor((Math.min(done, total) / total) * WIDTH) : WIDTH;
     const bar = `${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}`;
-    this.#stderr.write(`\r\u001b[K[${bar}] ${done} of ${total}${more === '' ? '' : `, ${more}`}`);
+    const text = `[${bar}] ${done} of ${total}${more === '' ? '' : `, ${more}`}`;
+    // What wraps into a second line could not be erased.
+    const room = (this.#stderr.columns || Number.POSITIVE_INFINITY) - 1;
+    this.#stderr.write(`\r\u001b[K${text.slice(0, room)}`);
   }
 
   /** Leaves an empty line for what is printed next. */
