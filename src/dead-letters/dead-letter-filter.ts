@@ -50,8 +50,10 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): DeadL
 }
 
 function text(name: string, value: unknown): string | undefined {
-  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-  throw new ConfigurationError(`${name} is ${show(value)}. Give text that is not empty.`);
+  if (value === undefined) return undefined;
+  // Postgres takes no NUL, and no id has one.
+  if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value;
+  throw new ConfigurationError(`${name} is ${show(value)}. Give text that is not empty, without a NUL.`);
 }
 
 function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventNamePrefix'> {

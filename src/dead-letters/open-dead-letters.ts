@@ -141,8 +141,10 @@ function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {
 }
 
 function sentence(name: string, value: unknown): string {
-  if (typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TEXT) return value;
-  const what = typeof value === 'string' ? 'blank or too long' : show(value);
+  const isShown = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TEXT;
+  // Postgres takes no NUL.
+  if (isShown && !value.includes('\0')) return value;
+  const what = isShown ? 'text with a NUL' : typeof value === 'string' ? 'blank or too long' : show(value);
   throw new ConfigurationError(
     `${name} is ${what}. Say who discards the letter, and why: { by: 'ada', because: 'test data' }.`,
   );

@@ -109,6 +109,8 @@ class LetterRoutes {
   /** @throws {HttpError} 404 */
   async #letter(request: Request): Promise<DeadLetter> {
     const id = param(request, 'id');
+    // In a filter it would be a mistake; an address that nobody made leads nowhere.
+    if (id.includes('\0')) throw gone(id);
     const { letters } = await this.#settings.letters.page({ id }, { limit: 1 });
     if (!letters[0]) throw gone(id);
     return letters[0];

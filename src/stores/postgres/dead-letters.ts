@@ -70,6 +70,9 @@ export function postgresDeadLetters(options: PostgresDeadLettersOptions): Postgr
   return new StoredLetters(letters, seal);
 }
 
+/** After a place that no page gave there is nothing, as in the memory store. */
+const PLACE = /^\d{1,18}$/;
+
 class StoredLetters implements PostgresDeadLetters {
   readonly scope = 'shared';
   readonly retentionMs: number;
@@ -106,6 +109,7 @@ class StoredLetters implements PostgresDeadLetters {
   }
 
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
+    if (!PLACE.test(after)) return { letters: [], next: undefined };
     const { sql, retentionMs } = this.#table;
     // One more tells whether there is a page after this one.
     const page = { limit: limit + 1, after };

@@ -58,6 +58,9 @@ export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLet
 const BATCH = 200;
 const PRUNE_BATCH = 100;
 
+/** After a place that no page gave there is nothing, as in the memory store. */
+const PLACE = /^\d{1,18}$/;
+
 class StoredLetters implements RedisDeadLetters {
   readonly scope = 'shared';
   readonly retentionMs: number;
@@ -98,6 +101,7 @@ class StoredLetters implements RedisDeadLetters {
   }
 
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
+    if (!PLACE.test(after)) return { letters: [], next: undefined };
     const found: StoredLetter[] = [];
     for await (const stored of this.#fitting(query, after)) {
       found.push(stored);

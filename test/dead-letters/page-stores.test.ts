@@ -1,0 +1,100 @@
+// The page over a store of letters that others share: ids, filters and places that nobody made, and other namespaces.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type DeadLetterStore, memoryDeadLetters } from 'payment-webhooks';
+import { Pool } from 'pg';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { type SharedStores, sharedStores } from '../setup/shared-stores.js';
+import { pageWorld } from './page-world.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+const redisUrl = process.env.TEST_REDIS_URL ?? '';
+
+describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (name) => {
+  const isThere = { memory: true, postgres: connectionString !== '', redis: redisUrl !== '' }[name];
+  const when = isThere ? test : test.skip;
+  const schema = `page_stores_${randomBytes(6).toString('hex')}`;
+  let pool: Pool;
+  let shared: SharedStores | undefined;
+  let deadLetters: DeadLetterStore = memoryDeadLetters();
+
+  beforeAll(async () => {
+    if (name === 'memory' || !isThere) return;
+    pool = new Pool({ connectionString });
+    if (name === 'postgres') await pool.query(`CREATE SCHEMA ${schema}`);
+    shared = sharedStores(name, schema, { pool, redisUrl });
+    await shared.migrate();
+    ({ deadLetters } = shared);
+  });
+  afterAll(async () => {
+    await shared?.close();
+    if (name === 'postgres' && isThere) await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+    await pool?.end();
+  });
+
+  const NUL = '\u0000';
+  when.each([
+    ['a NUL', NUL],
+    ['half a surrogate pair', '%ED%A0%80'],
+    ['a field of the hash in Redis', 'serial'],
+    ['a prefix in the hash in Redis', 'm:'],
+    ['a wildcard', '*'],
+    ['a piece of SQL', "' OR true --"],
+    ['a property of every object', '__proto__'],
+  ])('an id that is %s is that of no letter', async (_, text) => {
+    const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
+    await keep();
+    log.text.length = 0;
+    const id = text.startsWith('%') ? text : encodeURIComponent(text);
+    for (const [path, given] of [
+      [`/ops/letters/${id}`, {}],
+      [`/ops/letters/${id}/reveal`, { body: {} }],
+    ] as const)
+      expect([400, 404, 422]).toContain((await ask(path, given)).status);
+    for (const filter of [`id=${id}`, `eventId=${id}`]) {
+      const { status, json } = await ask(`/ops/letters?${filter}`);
+      expect([status, json.letters ?? []]).toEqual([expect.any(Number), []]);
+    }
+    const discard = { id: text, because: 'test data' };
+    const { status, json } = await ask('/ops/discard', { body: discard });
+    expect([status, json.discarded ?? 0]).toEqual([expect.any(Number), 0]);
+    // The store did not fail, and nobody was called to look after it.
+    expect(log.lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
+  });
+
+  when('a reason to discard with a NUL is refused with what to give', async () => {
+    const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
+    const body = { id: await keep(), because: `test${NUL}data` };
+    log.text.length = 0;
+    const { status, json } = await ask('/ops/discard', { body });
+    expect([status, json.message]).toEqual([422, expect.stringMatching(/^because /)]);
+    expect(log.text).toEqual([]);
+  });
+
+  when.each(['x', '1e3', '-1', '0x10', "1' OR true", NUL, '9'.repeat(40)])(
+    'a place %j that no page gave is no failure of the store',
+    async (after) => {
+      const { ask, keep, log } = await pageWorld({ receiver: { deadLetters } });
+      await keep();
+      log.text.length = 0;
+      const { status } = await ask(`/ops/letters?after=${encodeURIComponent(after)}`);
+      expect([200, 422]).toContain(status);
+      expect(log.text).toEqual([]);
+    },
+  );
+
+  when('the letters of another namespace are as if they were not there', async () => {
+    const other = await pageWorld({ receiver: { deadLetters, namespace: 'other' } });
+    const id = await other.keep();
+    const { ask, hooks } = await pageWorld({ receiver: { deadLetters } });
+    expect((await ask(`/ops/letters/${id}`)).status).toBe(404);
+    expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).status).toBe(404);
+    expect((await ask('/ops/discard', { body: { id, because: 'test data' } })).json).toEqual({
+      discarded: 0,
+    });
+    expect(await hooks.deadLetters?.read(id)).toEqual({ status: 'gone' });
+    expect(await hooks.deadLetters?.discard(id, { by: 'eve', because: 'test data' })).toBe(false);
+    expect(await hooks.deadLetters?.replay({ id })).toMatchObject({ processed: 0, events: [] });
+    expect(await lettersOf(other.hooks)).toContainEqual(expect.objectContaining({ id }));
+  });
+});
