@@ -456,6 +456,21 @@ describe('discarding', () => {
     expect((await lettersOf(hooks)).map(({ eventName }) => eventName)).toEqual(['refund.made']);
   });
 
+  test('that fails in the middle is logged with how many are gone', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { ask, keep, hooks, log } = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['a', 'b', 'c']) await keep({ ...fixtures.event('test.made', {}), id });
+    let discards = 0;
+    deadLetters.faults.discard = async (real) => {
+      discards += 1;
+      return discards === 3 ? down() : real();
+    };
+    const { status } = await ask('/ops/discard', { body: { event: '*', because: 'test data' } });
+    expect([status, (await lettersOf(hooks)).length]).toEqual([503, 1]);
+    const told = log.lines.filter(({ msg }) => msg === 'letters discarded');
+    expect(told).toEqual([expect.objectContaining({ user: USER, discarded: 2, failure: true })]);
+  });
+
   test('leaves what is kept while it is at work', async () => {
     const deadLetters = faultyDeadLetters();
     const { ask, keep, hooks } = await pageWorld({ receiver: { deadLetters } });

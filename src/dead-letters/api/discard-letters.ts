@@ -11,10 +11,12 @@ export interface DiscardRequest {
   readonly why: Pick<Discarded, 'by' | 'because'>;
   /** How many letters the user saw. */
   readonly expect?: unknown;
+  /** Called after each letter that was discarded. */
+  readonly onDiscarded: () => void;
 }
 
-/** @returns how many were discarded @throws {HttpError} 409, with all of them still there, when other letters fit than were seen */
-export async function discardLetters(letters: DeadLetters, request: DiscardRequest): Promise<number> {
+/** @throws {HttpError} 409, with all of them still there, when other letters fit than were seen */
+export async function discardLetters(letters: DeadLetters, request: DiscardRequest): Promise<void> {
   const { filter, why, expect } = request;
   if (Object.keys(filter).length === 0) {
     throw new ConfigurationError(
@@ -32,7 +34,5 @@ export async function discardLetters(letters: DeadLetters, request: DiscardReque
       `Now ${ids.length} letters fit, not ${expect}. Nothing was discarded. Look at them, and discard again.`,
     );
   }
-  let discarded = 0;
-  for (const id of ids) if (await letters.discard(id, why)) discarded += 1;
-  return discarded;
+  for (const id of ids) if (await letters.discard(id, why)) request.onDiscarded();
 }

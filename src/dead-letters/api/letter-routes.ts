@@ -101,7 +101,17 @@ class LetterRoutes {
   async discard(request: Request): Promise<object> {
     const { filter, rest } = asked(await requestBody(request), ['because', 'expect']);
     const why = { by: this.#userOf(request), because: rest.because as string };
-    const discarded = await discardLetters(this.#settings.letters, { filter, why, expect: rest.expect });
+    let discarded = 0;
+    const onDiscarded = () => {
+      discarded += 1;
+    };
+    try {
+      await discardLetters(this.#settings.letters, { filter, why, expect: rest.expect, onDiscarded });
+    } catch (error) {
+      // These are gone, whatever became of the others.
+      if (discarded > 0) this.#audit(request, { discarded, failure: true }, 'letters discarded');
+      throw error;
+    }
     this.#audit(request, { discarded }, 'letters discarded');
     return { discarded };
   }
