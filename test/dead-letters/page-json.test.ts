@@ -404,6 +404,17 @@ describe('a replay', () => {
     expect(log.lines.at(-1)).toMatchObject({ stopped: 'aborted', processed: 0 });
   });
 
+  test('with an empty body in chunks is not one of every letter, whatever parser came before', async () => {
+    for (const before of [[], [express.json()], [express.text({ type: '*/*' })]]) {
+      const { ask, keep, log } = await pageWorld({ before });
+      await keep();
+      const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
+      const { status, json } = await ask('/ops/replay', { method: 'POST', headers });
+      expect([status, json?.code]).toEqual([400, 'MALFORMED']);
+      expect(log.lines.filter(({ msg }) => msg === 'letters replayed')).toEqual([]);
+    }
+  });
+
   test.each<[object, RegExp]>([
     [{ evnt: 'refund.*' }, /Unknown option "evnt"\. Did you mean "event"\?/],
     [{ reason: null }, /reason is null/],

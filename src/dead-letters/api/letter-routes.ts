@@ -12,7 +12,7 @@ import { sendJson } from './page-answers.js';
 import { asked, askedInQuery } from './page-filter.js';
 import type { PageSettings } from './page-options.js';
 import { streamReplay } from './replay-stream.js';
-import { requestBody } from './request-body.js';
+import { refusePerhapsEmpty, requestBody } from './request-body.js';
 
 const DEFAULT_LIMIT = 50;
 
@@ -91,7 +91,9 @@ class LetterRoutes {
   }
 
   async replay(request: Request, response: Response): Promise<undefined> {
-    const { filter, rest } = asked(await requestBody(request), ['dryRun', 'concurrency']);
+    const fields = await requestBody(request);
+    refusePerhapsEmpty(request, fields);
+    const { filter, rest } = asked(fields, ['dryRun', 'concurrency']);
     const report = await streamReplay(this.#settings.letters, { ...filter, ...rest }, response);
     if (report?.dryRun) return;
     const { events: _events, dryRun: _dryRun, ...counts } = report ?? {};

@@ -38,6 +38,15 @@ function parsedBefore({ body }: Request): unknown {
   return Buffer.isBuffer(body) || typeof body === 'string' ? parse(Buffer.from(body)) : body;
 }
 
+/** An empty body in chunks is `{}` too, once a body parser has read it. @throws {HttpError} 400 */
+export function refusePerhapsEmpty({ headers, body }: Request, fields: Fields): void {
+  if (Object.keys(fields).length > 0 || headers['content-length'] !== undefined || body === undefined) return;
+  throw new HttpError(
+    400,
+    'The body may have been empty: it came in chunks, through a body parser. To mean every letter send {"event":"*"}.',
+  );
+}
+
 function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(UTF8.decode(bytes));
