@@ -10,7 +10,7 @@ import { listLetters, storeError } from './list-letters.js';
 import type { ReplaySettings } from './replay-options.js';
 import { type ReplayReport, ReplayTally } from './replay-report.js';
 
-/** Deliveries come first: while `maxInFlight` of them are at work, a replay looks this often for room. */
+/** Deliveries come first: while there is no room beside them, a replay looks this often for room. */
 const BUSY_MS = 50;
 
 /** What a replay works with. */
@@ -57,7 +57,7 @@ export class Replay {
           if (done) return;
           await this.#replay(letter);
         } finally {
-          this.#means.limiter.leave();
+          this.#means.limiter.leaveReplay();
         }
       }
     } catch (error) {
@@ -75,7 +75,7 @@ export class Replay {
   async #enter(): Promise<boolean> {
     for (;;) {
       if (this.#settings.signal?.aborted) this.#stopped ??= 'aborted';
-      const refused = this.#stopped ? undefined : this.#means.limiter.enter();
+      const refused = this.#stopped ? undefined : this.#means.limiter.enterReplay();
       if (refused?.code === 'CLOSING') this.#stopped ??= 'closing';
       if (!refused || this.#stopped) return !this.#stopped;
       await pause(BUSY_MS);

@@ -12,6 +12,8 @@ export class InFlightLimiter {
   /** Of deliveries that go on after their answer. */
   readonly #late = new Set<Place>();
   #inFlight = 0;
+  /** How many of them are replays. */
+  #replays = 0;
   #closing = false;
   #empty: { promise: Promise<void>; resolve: () => void } | undefined;
 
@@ -36,6 +38,20 @@ export class InFlightLimiter {
       return new Rejection('OVERLOADED', { retryAfterMs: 1_000 + Math.random() * 4_000 });
     this.#inFlight += 1;
     return undefined;
+  }
+
+  /** As {@link enter}; all replays together leave half of the room to deliveries. */
+  enterReplay(): Rejection | undefined {
+    const most = Math.max(Math.floor(this.#most / 2), 1);
+    if (!this.#closing && this.#replays >= most) return new Rejection('OVERLOADED');
+    const refused = this.enter();
+    if (!refused) this.#replays += 1;
+    return refused;
+  }
+
+  leaveReplay(): void {
+    this.#replays -= 1;
+    this.leave();
   }
 
   leave(): void {

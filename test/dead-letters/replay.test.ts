@@ -617,3 +617,28 @@ test('deliveries come first: a replay waits while maxInFlight of them are at wor
   expect(await live).toBe('processed');
   expect(await replaying).toMatchObject({ processed: 1 });
 });
+
+test('deliveries come first: replays, however many, leave half of maxInFlight to them', async () => {
+  const shop = app();
+  for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) await shop.keep(id);
+  const work = gate();
+  const running: string[] = [];
+  const hooks = shop.deploy({
+    events: EVENTS,
+    maxInFlight: 4,
+    handlers: {
+      '*': ({ id }) => {
+        running.push(id);
+        return id === 'live' ? undefined : work.opened;
+      },
+    },
+  });
+  const replaying = [1, 2, 3].map(() => hooks.deadLetters.replay({ concurrency: 100 }));
+  await until(() => running.length === 2);
+  expect(await shop.post(hooks, refund('live'))).toBe('processed');
+  expect(hooks.inFlight).toBe(2);
+  work.open();
+  const reports = await Promise.all(replaying);
+  expect(reports.reduce((sum, { processed }) => sum + processed, 0)).toBe(6);
+  expect(running.sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'live']);
+});
