@@ -90,6 +90,10 @@ export const api = {
   summary(filter: Filter, discarded: boolean): Promise<Summary> {
     return get(`summary?${formatFilter(filter, discarded ? { discarded: 'true' } : {})}`);
   },
+  async isThere(id: string): Promise<boolean> {
+    const { letters }: LetterPage = await get(`letters?${new URLSearchParams({ id })}`);
+    return letters.length > 0;
+  },
   letter: (id: string): Promise<LetterContent> => get(pathOf(id)),
   reveal: async (id: string): Promise<Revealed> => json(await request(`${pathOf(id)}/reveal`, {})),
   /** @returns how many were discarded: 0 when the letter is gone */

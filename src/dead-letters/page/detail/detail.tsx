@@ -51,8 +51,15 @@ function useContent(id: string, version: number, close: () => void): LoadedConte
   const [loaded, setLoaded] = useState<LoadedContent>({});
   useEffect(() => {
     let wanted = true;
-    api.letter(id).then(
-      (content) => wanted && setLoaded({ content }),
+    // Asked first, because a browser complains of an answer of 404.
+    const isThere = version === 0 ? Promise.resolve(true) : api.isThere(id);
+    const content = isThere.then((there) => (there ? api.letter(id) : undefined));
+    content.then(
+      (found) => {
+        if (!wanted) return;
+        if (found) setLoaded({ content: found });
+        else close();
+      },
       (error: unknown) => {
         if (!wanted) return;
         if (version > 0 && error instanceof ApiError && error.status === 404) close();
