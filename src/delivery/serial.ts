@@ -130,7 +130,7 @@ class Turns {
   async #claim(key: string, deadline: number): Promise<Rejection | undefined> {
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, LONGEST_PAUSE_MS)) {
       const calls = new StoreCalls(this.#store, this.#claimant, this.#rules);
-      const answer = await calls.claim(key, 'serial');
+      const answer = await calls.claim(key, 'serial', true);
       if (answer instanceof StoreFailure) return unavailable(answer);
       if (answer.status === 'completed') return unavailable(new StoreFailure(COMPLETED));
       if (answer.status === 'claimed') {

@@ -31,10 +31,11 @@ export class StoreCalls extends TimedCalls<Claimant> {
     this.rules = rules;
   }
 
-  claim(key: string, fingerprint: string): Reply<ClaimAnswer> {
+  /** @param turn see {@link ClaimRequest.turn} */
+  claim(key: string, fingerprint: string, turn?: true): Reply<ClaimAnswer> {
     const { lease: leaseMs, storeTimeout } = this.rules;
     const reply = this.call<unknown>(
-      () => this.#store.claim(key, { leaseMs, fingerprint }),
+      () => this.#store.claim(key, turn ? { leaseMs, fingerprint, turn } : { leaseMs, fingerprint }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );

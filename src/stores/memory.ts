@@ -42,6 +42,8 @@ class MemoryStore implements IdempotencyStore {
   // Each of those claims is in exactly one of these, oldest first, so that which to forget is known without a search.
   readonly #running = new LinkedList<MemoryClaim>();
   readonly #released = new LinkedList<MemoryClaim>();
+  /** Not of events, and forgotten when they are released: they must not push out what is remembered. */
+  readonly #turns = new LinkedList<MemoryClaim>();
   readonly #completed: CompletedIds;
 
   constructor(options: MemoryStoreOptions) {
@@ -57,7 +59,7 @@ class MemoryStore implements IdempotencyStore {
     this.#completed = new CompletedIds(maxEntries);
   }
 
-  claim(key: string, { leaseMs, fingerprint }: ClaimRequest): ClaimResult {
+  claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): ClaimResult {
     const now = this.#now();
     this.#forgetExpired(now);
     const serial = this.#completed.serialOf(key);
@@ -74,15 +76,16 @@ class MemoryStore implements IdempotencyStore {
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
     if (latest) this.#forget(latest);
-    else this.#makeRoom(now);
+    else this.#makeRoom(now, turn);
     const claim = new MemoryClaim(this, key, fingerprint, latest);
     this.#claims.set(key, claim);
-    this.#running.append(claim);
+    (turn ? this.#turns : this.#running).append(claim);
     this.#extend(claim, leaseMs, now);
     return { status: 'claimed', claim };
   }
 
   renew(claim: MemoryClaim, leaseMs: number): boolean {
+    if (claim.list === this.#turns) return this.#extend(claim, leaseMs, this.#now());
     return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());
   }
 
@@ -96,6 +99,10 @@ class MemoryStore implements IdempotencyStore {
   }
 
   release(claim: MemoryClaim, finished: readonly string[]): boolean {
+    if (claim.list === this.#turns) {
+      this.#forget(claim);
+      return true;
+    }
     if (claim.list !== this.#running) return false;
     claim.finished = [...finished];
     this.#released.append(claim);
@@ -109,20 +116,16 @@ class MemoryStore implements IdempotencyStore {
     return true;
   }
 
-  #makeRoom(now: number): void {
-    if (this.#claims.size + this.#completed.size < this.#maxEntries) return;
-    if (this.#completed.forgetOldest()) return;
-    const victim = this.#released.first ?? this.#oldestLapsed(now);
+  #makeRoom(now: number, turn: boolean): void {
+    const events = this.#claims.size - this.#turns.size + this.#completed.size;
+    if ((turn ? this.#turns.size : events) < this.#maxEntries) return;
+    if (!turn && this.#completed.forgetOldest()) return;
+    const victim = turn
+      ? oldestLapsed(this.#turns, now)
+      : (this.#released.first ?? oldestLapsed(this.#running, now));
     if (!victim)
       throw new StoreError(`All ${this.#maxEntries} entries of the memory store are being worked on.`);
     this.#forget(victim);
-  }
-
-  #oldestLapsed(now: number): MemoryClaim | undefined {
-    for (let claim = this.#running.first; claim; claim = claim.next) {
-      if (claim.leaseEnds <= now) return claim;
-    }
-    return undefined;
   }
 
   /** At most two of a kind each time, so that no single claim pays for all. */
@@ -139,6 +142,13 @@ class MemoryStore implements IdempotencyStore {
     claim.list?.remove(claim);
     this.#claims.delete(claim.key);
   }
+}
+
+function oldestLapsed(claims: LinkedList<MemoryClaim>, now: number): MemoryClaim | undefined {
+  for (let claim = claims.first; claim; claim = claim.next) {
+    if (claim.leaseEnds <= now) return claim;
+  }
+  return undefined;
 }
 
 /** The object itself is the token: a takeover makes another one. */

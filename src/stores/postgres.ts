@@ -62,7 +62,9 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
     scope: 'shared',
     retentionMs: table.retentionMs,
     claim: (key, request) =>
-      transactional ? claimInTransaction(table, key, request) : claimRow(table, key, request),
+      transactional && !request.turn
+        ? claimInTransaction(table, key, request)
+        : claimRow(table, key, request),
     migrate: async () => {
       await table.pool.query({ text: table.sql.migrate });
     },

@@ -5,6 +5,7 @@ import { invalidReply, text } from './redis/replies.js';
 import {
   CLAIM,
   COMPLETE,
+  FORGET,
   type Owner,
   PING,
   RELEASE,
@@ -74,7 +75,7 @@ class RedisStore implements IdempotencyStore {
     if (found !== '0' && found !== '1') throw invalidReply();
   }
 
-  async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ClaimResult> {
+  async claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): Promise<ClaimResult> {
     const scripts = this.#scripts;
     const owner = { key: this.#prefix + key, token: newToken('base64url') };
     const reply = await scripts.run(CLAIM, owner, ...scripts.times(leaseMs), fingerprint);
@@ -85,7 +86,10 @@ class RedisStore implements IdempotencyStore {
     if (status !== 'claimed' || !(Number(first) >= 1)) throw invalidReply();
     return {
       status,
-      claim: new RedisClaim(scripts, owner, { attempt: Number(first), finished: names(second) }),
+      claim: new (turn ? RedisTurn : RedisClaim)(scripts, owner, {
+        attempt: Number(first),
+        finished: names(second),
+      }),
     };
   }
 }
@@ -114,6 +118,16 @@ class RedisClaim implements Claim {
   async release(finished: readonly string[]): Promise<boolean> {
     const { retention } = this.#scripts;
     return flag(await this.#scripts.run(RELEASE, this.#owner, retention, JSON.stringify(finished)));
+  }
+
+  protected async forget(): Promise<boolean> {
+    return flag(await this.#scripts.run(FORGET, this.#owner));
+  }
+}
+
+class RedisTurn extends RedisClaim {
+  override release(): Promise<boolean> {
+    return this.forget();
   }
 }
 

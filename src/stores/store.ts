@@ -10,6 +10,11 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
   readonly fingerprint: string;
+  /**
+   * Set where the key stands for handlers that take turns, not for an event. It is never completed, and nothing of it is
+   * needed once it is released, so a store forgets it then. It must be no transaction: the event is claimed meanwhile.
+   */
+  readonly turn?: boolean | undefined;
 }
 
 /**

@@ -103,6 +103,16 @@ function storesOf(
 }
 
 const admin = new Pool({ connectionString: postgresUrl });
+
+/** The keys of serial values that the servers still have. */
+async function remembered(): Promise<string[]> {
+  const { rows } = await admin.query(`SELECT key FROM ${table} WHERE key LIKE '%:serial:%'`);
+  const client = await createClient({ url: redisUrl }).connect();
+  const keys = await client.keys(`${prefix}*:serial:*`);
+  await client.close();
+  return [...rows.map(({ key }) => key), ...keys];
+}
+
 beforeAll(async () => {
   if (!postgresUrl) return;
   await admin.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.counter (name text PRIMARY KEY, n int)`);
@@ -161,9 +171,32 @@ describe('with one value, handlers never run at the same time', () => {
         expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200]));
         expect(seen).toMatchObject({ overlaps: 0, handled: 60 });
         expect(seen.most).toBeGreaterThan(1);
+        expect(await remembered()).toEqual([]);
       },
       60_000,
     );
+  });
+
+  (postgresUrl ? test : test.skip)(
+    'in transactions of a pool that has one client for each delivery at most',
+    async () => {
+      const pool = new Pool({ connectionString: postgresUrl, max: 1 });
+      const { seen, work } = watched();
+      const { deliver } = start({ store: postgresStore({ pool, table, transactional: true }) }, work);
+      const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => deliver(paid(`pool-${n}`))));
+      await pool.end();
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(seen).toMatchObject({ overlaps: 0, handled: 10 });
+    },
+    60_000,
+  );
+
+  test('and a memory store remembers as many events as without', async () => {
+    const { deliver } = start({ store: memoryStore({ maxEntries: 10 }) }, () => {});
+    const events = Array.from({ length: 100 }, (_, n) => paid(`o${n}`));
+    for (const event of events) expect(await deliver(event)).toMatchObject({ outcome: 'processed' });
+    for (const event of events.slice(-10))
+      expect(await deliver(event)).toMatchObject({ outcome: 'duplicate' });
   });
 
   (postgresUrl ? test : test.skip)(

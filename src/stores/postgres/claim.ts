@@ -65,7 +65,9 @@ export async function claimRow(table: EventTable, key: string, request: ClaimReq
     inserted.rowCount === 1
       ? parameters.granted(1, [])
       : parameters.read(await table.run(table.sql.claim, parameters.values));
-  return answer.status === 'claimed' ? { status: 'claimed', claim: new RowClaim(table, answer) } : answer;
+  return answer.status === 'claimed'
+    ? { status: 'claimed', claim: new (request.turn ? RowTurn : RowClaim)(table, answer) }
+    : answer;
 }
 
 class RowClaim implements Claim {
@@ -96,9 +98,19 @@ class RowClaim implements Claim {
     return this.#write(sql.release, retentionMs, JSON.stringify(finished));
   }
 
+  protected forget(): Promise<boolean> {
+    return this.#write(this.#table.sql.forget);
+  }
+
   async #write(statement: Statement, ...values: unknown[]): Promise<boolean> {
     const { key, token } = this.#owner;
     const { rowCount } = await this.#table.run(statement, [key, token, ...values]);
     return rowCount === 1;
+  }
+}
+
+class RowTurn extends RowClaim {
+  override release(): Promise<boolean> {
+    return this.forget();
   }
 }

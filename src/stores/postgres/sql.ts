@@ -66,6 +66,9 @@ const release = (table: string) => `
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${fromNow('$3')}
 WHERE key = $1 AND token = $2 AND lease_ends < 'infinity'`;
 
+/** In place of a release for what is not an event. */
+const forget = (table: string) => `DELETE FROM ${table} WHERE key = $1 AND token = $2`;
+
 // An event that was claimed within the retention is still remembered, so the index excludes most of the table.
 const prune = (table: string) => `
 DELETE FROM ${table} WHERE key IN (
@@ -123,6 +126,7 @@ export function sqlFor(name: unknown) {
     renew: new Statement(renew(table)),
     complete: new Statement(complete(table)),
     release: new Statement(release(table)),
+    forget: new Statement(forget(table)),
     prune: new Statement(prune(table)),
     ping: ping(table),
     begin,

@@ -61,6 +61,11 @@ redis.call('HDEL', key, 'token')
 redis.call('PEXPIRE', key, ttl)
 return 1`);
 
+/** In place of {@link RELEASE} for what is not an event. */
+export const FORGET = new Script(`
+if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`);
+
 export const PING = new Script(`return redis.call('EXISTS', KEYS[1])`);
 
 /** Sends one command to Redis and resolves with its reply. */
