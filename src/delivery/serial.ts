@@ -112,7 +112,8 @@ class Turns {
   async take(values: readonly string[], deadline: number): Promise<Rejection | undefined> {
     const queue = queueOf(this.#store);
     for (const value of values) {
-      const key = `${this.#rules.namespace}:serial:${digestOf(Buffer.from(value))}`;
+      // As it is: UTF-8 would make one key of all values with half a character, and a delivery wait for itself.
+      const key = `${this.#rules.namespace}:serial:${digestOf(Buffer.from(value, 'utf16le'))}`;
       const leave = await queue.turn(key, deadline - performance.now());
       if (!leave) return new Rejection('IN_PROGRESS', { hint: WAITED, retryAfterMs: RETRY_AFTER_MS });
       this.#ends.push(leave);

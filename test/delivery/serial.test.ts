@@ -248,6 +248,15 @@ describe('with one value, handlers never run at the same time', () => {
   });
 });
 
+test('values that are no well-formed text are different values', async () => {
+  const log = captureLog();
+  const hooks = receiver({ privateKey: KEY, logger: log.logger, timeout: 1_000 });
+  hooks.on('transaction.paid', () => {}, { serial: () => '\ud800' });
+  hooks.on('transaction.paid', () => {}, { serial: () => '\ud801' });
+  const { body, headers } = delivery(paid('o'));
+  expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 200 });
+});
+
 describe('a delivery that waits', () => {
   test('for longer than timeout is answered 503, runs no handler, and its retry is processed', async () => {
     const holding = gate();
