@@ -100,9 +100,14 @@ export class Delivery {
     return this.#aborted !== undefined;
   }
 
-  /** Tells the handlers to stop; the first reason stays. */
+  /** Another delivery may be working on the event by now, or on what its handlers take turns for. */
+  get claimLost(): boolean {
+    return this.#aborted === 'CLAIM_LOST';
+  }
+
+  /** Tells the handlers to stop; their signal keeps the first reason. */
   abort(code: ErrorCode): void {
-    if (this.#aborted) return;
+    if (this.#aborted && code !== 'CLAIM_LOST') return;
     this.#aborted = code;
     this.#controller?.abort(new WebhookError(code));
   }

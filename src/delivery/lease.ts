@@ -82,6 +82,7 @@ export class Lease {
   #giveUp(): void {
     const { caller } = this.#store;
     caller.abort('HANDLER_TIMEOUT');
+    this.#abortOnLapse();
     const message = 'a handler has not settled within maxHandlerTime; its claim is no longer renewed';
     writeLog(caller.log, 'error', {}, message);
   }

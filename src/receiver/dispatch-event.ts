@@ -29,6 +29,8 @@ const RETRY_AFTER_MS = 5_000;
 const GIVEN_UP =
   'a handler took its signal and returned after it had aborted, so it counts as failed: it may have given up';
 
+const NOT_BEGUN = 'the claim was lost before a handler had its turn, so the handler was not run';
+
 /**
  * Runs the handlers concurrently and waits for all of them, but no longer than `timeout`: then they go on, and the
  * delivery's answer is a rejection, never a 2xx. Never rejects.
@@ -135,10 +137,11 @@ class Call implements HandlerReport {
   begin(): void {
     const { dispatch, rules } = this.#round;
     const { rememberedAs } = this.#handler;
-    if (rememberedAs !== undefined && dispatch.attempt.finished.includes(rememberedAs)) {
-      this.#settle('skipped');
-      return;
-    }
+    if (rememberedAs !== undefined && dispatch.attempt.finished.includes(rememberedAs))
+      return this.#settle('skipped');
+    // Some begin long after the claim, when those before them have settled.
+    if (dispatch.serials && dispatch.delivery.claimLost)
+      return this.#fail(new WebhookError('CLAIM_LOST'), {}, NOT_BEGUN);
     if (rules.reports) this.#startedAt = performance.now();
     try {
       const result = run(this.#handler, this.#round, this.#run.context(dispatch.attempt));
@@ -152,12 +155,9 @@ class Call implements HandlerReport {
 
   readonly #returned = (): void => {
     const { rememberedAs } = this.#handler;
-    if (this.#run.mayHaveGivenUp) {
-      this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP);
-    } else {
-      if (rememberedAs !== undefined) this.#round.finished = [...this.#round.finished, rememberedAs];
-      this.#settle('fulfilled');
-    }
+    if (this.#run.mayHaveGivenUp) return this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, GIVEN_UP);
+    if (rememberedAs !== undefined) this.#round.finished = [...this.#round.finished, rememberedAs];
+    this.#settle('fulfilled');
   };
 
   readonly #threw = (error: unknown): void => {

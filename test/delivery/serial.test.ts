@@ -15,7 +15,7 @@ import { createClient } from 'redis';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
-import type { IdempotencyStore } from '../../src/stores/store.js';
+import type { Claim, IdempotencyStore } from '../../src/stores/store.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
@@ -256,6 +256,91 @@ test('values that are no well-formed text are different values', async () => {
   const { body, headers } = delivery(paid('o'));
   expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 200 });
 });
+
+describe('when a claim is lost', () => {
+  test.each(['live', 'serial'])('that of the %s key, no handler begins after another', async (kind) => {
+    const [holding, lost] = [gate(), gate()];
+    const inner = memoryStore();
+    const store: IdempotencyStore = {
+      claim: async (key, request) => {
+        const answer = await inner.claim(key, request);
+        if (answer.status !== 'claimed' || !key.includes(`:${kind}:`)) return answer;
+        return { ...answer, claim: { ...granted(answer.claim), renew: () => false } };
+      },
+    };
+    const hooks = receiver({ privateKey: KEY, logger: false, store, lease: 100 });
+    const begun: string[] = [];
+    hooks.on(
+      'transaction.paid',
+      async () => {
+        begun.push('first');
+        await holding.opened;
+      },
+      { serial },
+    );
+    hooks.on('transaction.paid', () => begun.push('second'), { serial });
+    hooks.on(
+      'transaction.paid',
+      (_, { signal }) =>
+        new Promise<void>((_, reject) =>
+          signal.addEventListener('abort', () => {
+            lost.open();
+            reject(signal.reason);
+          }),
+        ),
+    );
+    const { body, headers } = delivery(paid('o'));
+    const answer = hooks.receive({ rawBody: body, headers });
+    await lost.opened;
+    holding.open();
+    expect((await answer).status).toBeGreaterThan(499);
+    expect(begun).toEqual(['first']);
+  });
+
+  test('because maxHandlerTime is over, no handler begins after another', async () => {
+    const holding = gate();
+    const begun: string[] = [];
+    const store = memoryStore();
+    const options = {
+      privateKey: KEY,
+      logger: false,
+      store,
+      lease: 200,
+      timeout: 50,
+      maxHandlerTime: 300,
+    } as const;
+    const hooks = receiver(options);
+    hooks.on(
+      'transaction.paid',
+      async () => {
+        begun.push('first');
+        await holding.opened;
+      },
+      { serial },
+    );
+    hooks.on('transaction.paid', () => begun.push('second'), { serial });
+    const other = receiver({ ...options, handlers: { 'transaction.paid': () => begun.push('elsewhere') } });
+    const { body, headers } = delivery(paid('o'));
+    const deliverTo = async (to: { receive: typeof hooks.receive }) =>
+      (await to.receive({ rawBody: body, headers })).status;
+    expect(await deliverTo(hooks)).toBe(503);
+    await until(async () => (await deliverTo(other)) === 200);
+    holding.open();
+    await until(async () => (await deliverTo(hooks)) === 200);
+    expect(begun).toEqual(['first', 'elsewhere']);
+  });
+});
+
+/** With its methods, for a claim that is wrapped. */
+function granted(claim: Claim): Claim {
+  return {
+    attempt: claim.attempt,
+    finished: claim.finished,
+    renew: (leaseMs) => claim.renew(leaseMs),
+    complete: () => claim.complete(),
+    release: (finished) => claim.release(finished),
+  };
+}
 
 describe('a delivery that waits', () => {
   test('for longer than timeout is answered 503, runs no handler, and its retry is processed', async () => {
