@@ -9,12 +9,12 @@ import { type Claimant, StoreCalls } from '../stores/call-store.js';
 import type { GrantedClaim } from '../stores/claim-answer.js';
 import type { IdempotencyStore } from '../stores/store.js';
 import { StoreFailure } from '../stores/timed-calls.js';
-import { withDeadline } from './deadline.js';
-import type { Deduped } from './delivery.js';
+import type { Deduped, Result } from './delivery.js';
 import { describeHandlerError } from './describe-error.js';
 import { digestOf } from './fingerprint.js';
 import { Lease } from './lease.js';
 import { Rejection } from './rejection.js';
+import { queueOf } from './turn-queue.js';
 
 /** The serial values of handlers that have one. */
 export type Serials = ReadonlyMap<Registration, string>;
@@ -80,18 +80,16 @@ export async function runSerially(
   const turns = new Turns(store, work.claimant, c);
   // In one order for all, so that no two deliveries wait for each other.
   const values = [...new Set(work.serials.values())].sort();
-  let deduped: Deduped | undefined;
+  let late: Deduped['late'];
   try {
     const refused = await turns.take(values, deadline);
-    deduped = refused
+    const deduped = refused
       ? await work.refuse(refused)
       : await work.run(Math.max(Math.ceil(deadline - performance.now()), 1));
-    return deduped;
+    late = deduped.late;
+    return late ? { ...deduped, late: turns.endAfter(late) } : deduped;
   } finally {
-    const end = () => turns.end();
-    // Handlers that go on after the answer keep their turn until they settle.
-    if (deduped?.late) void deduped.late.then(end, end);
-    else await end();
+    if (!late) await turns.end();
   }
 }
 
@@ -101,6 +99,8 @@ class Turns {
   readonly #claimant: Claimant;
   readonly #rules: Rules;
   readonly #ends: (() => Promise<void> | void)[] = [];
+  /** Those of the queue in this process. */
+  readonly #leaves: (() => void)[] = [];
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: Rules) {
     this.#store = store;
@@ -116,6 +116,7 @@ class Turns {
       const key = `${this.#rules.namespace}:serial:${digestOf(Buffer.from(value, 'utf16le'))}`;
       const leave = await queue.turn(key, deadline - performance.now());
       if (!leave) return new Rejection('IN_PROGRESS', { hint: WAITED, retryAfterMs: RETRY_AFTER_MS });
+      this.#leaves.push(leave);
       this.#ends.push(leave);
       const refused = await this.#claim(key, deadline);
       if (refused) return refused;
@@ -126,6 +127,22 @@ class Turns {
   /** In the opposite order: the next one in this process asks the store when it has been told. */
   async end(): Promise<void> {
     for (const end of this.#ends.reverse()) await end();
+  }
+
+  /**
+   * Handlers that go on after the answer keep their turn until they settle. One that never does must not keep its value
+   * from this process for ever: when its claim is no longer renewed, the next one waits for the end of the lease.
+   */
+  async endAfter(late: Promise<Result>): Promise<Result> {
+    const leave = setTimeout(() => {
+      for (const leave of this.#leaves) leave();
+    }, this.#rules.maxHandlerTime);
+    try {
+      return await late;
+    } finally {
+      clearTimeout(leave);
+      await this.end();
+    }
   }
 
   async #claim(key: string, deadline: number): Promise<Rejection | undefined> {
@@ -159,37 +176,4 @@ const COMPLETED = 'It has completed the key of a serial value, which nobody comp
 
 function unavailable({ message, cause }: StoreFailure): Rejection {
   return new Rejection('STORE_UNAVAILABLE', { hint: message, retryAfterMs: RETRY_AFTER_MS, cause });
-}
-
-/** Who waits for whom in this process, in the order of arrival. So each process asks the store for a value only once at a time. */
-class TurnQueue {
-  readonly #tails = new Map<string, Promise<void>>();
-
-  /** @returns how to end the turn; undefined when it did not come in time */
-  async turn(key: string, ms: number): Promise<(() => void) | undefined> {
-    const before = this.#tails.get(key);
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const tail = before ? before.then(() => ended) : ended;
-    this.#tails.set(key, tail);
-    void tail.then(() => {
-      if (this.#tails.get(key) === tail) this.#tails.delete(key);
-    });
-    if (!before) return end;
-    const came = before.then(() => true);
-    if (await withDeadline(came, Math.max(ms, 0), () => false)) return end;
-    end();
-    return undefined;
-  }
-}
-
-/** One for each store, which receivers may share. */
-const queues = new WeakMap<IdempotencyStore<object>, TurnQueue>();
-
-function queueOf(store: IdempotencyStore<object>): TurnQueue {
-  const queue = queues.get(store) ?? new TurnQueue();
-  queues.set(store, queue);
-  return queue;
 }

@@ -1,5 +1,5 @@
 // Handlers with the same serial value: in turns, in one process and in several, and what becomes of a delivery that waits.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
@@ -343,6 +343,43 @@ function granted(claim: Claim): Claim {
 }
 
 describe('a delivery that waits', () => {
+  test('for a handler that never settles gets its turn after maxHandlerTime', async () => {
+    let handled = 0;
+    const { deliver } = start({ timeout: 50, lease: 200, maxHandlerTime: 300 }, () => {
+      handled += 1;
+      return handled === 1 ? new Promise(() => {}) : undefined;
+    });
+    expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'HANDLER_TIMEOUT' });
+    const next = paid('o');
+    await until(async () => (await deliver(next)).status === 200, 10_000);
+    expect(handled).toBe(2);
+  });
+
+  test('or goes on after its answer keeps close() waiting until others can have its turn', async () => {
+    const holding = gate();
+    const store = faultyStore({
+      release: async (real) => {
+        await pause(100);
+        return real();
+      },
+    });
+    const log = captureLog();
+    const hooks = receiver({ privateKey: KEY, logger: log.logger, store, timeout: 50 });
+    hooks.on('transaction.paid', () => holding.opened, { serial });
+    const { body, headers } = delivery(paid('o'));
+    expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 503 });
+    const closing = hooks.close();
+    holding.open();
+    await closing;
+    const again = await store.claim(
+      `default:serial:${createHash('sha256')
+        .update(Buffer.from(serial(JSON.parse(body.toString())), 'utf16le'))
+        .digest('hex')}`,
+      { leaseMs: 1, fingerprint: '' },
+    );
+    expect(again.status).toBe('claimed');
+  });
+
   test('for longer than timeout is answered 503, runs no handler, and its retry is processed', async () => {
     const holding = gate();
     let handled = 0;
