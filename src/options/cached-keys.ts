@@ -125,7 +125,8 @@ class KeyCache {
   async #begin(beganAt: number): Promise<Keys> {
     this.#beganAt = beganAt;
     try {
-      const keys = checked(await this.#load());
+      // What it throws at once is awaited too: until then the load counts as begun.
+      const keys = checked(await (async () => this.#load())());
       if (beganAt >= this.#loadedAt) {
         this.#keys = keys;
         this.#loadedAt = beganAt;

@@ -51,6 +51,17 @@ function start(options: CachedKeysOptions = {}) {
 }
 
 describe('cachedKeys()', () => {
+  test('loads again soon after a load that threw at once', async () => {
+    const { manager, deliver } = start();
+    manager.answer = () => {
+      throw new Error('no such file');
+    };
+    expect(await deliver(OLD)).toBe(503);
+    manager.answer = async () => OLD;
+    pass(1_100);
+    expect(await deliver(OLD)).toBe(200);
+  });
+
   test('loads once for all deliveries that wait, and again when ttl is over', async () => {
     const { manager, deliver } = start({ ttl: '5m' });
     expect(await Promise.all(Array.from({ length: 20 }, () => deliver(OLD)))).toEqual(Array(20).fill(200));
