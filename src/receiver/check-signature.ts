@@ -58,6 +58,11 @@ export function checkSignature(
   });
 }
 
+type Loaded = readonly SigningKey[] | undefined;
+const LATE = Symbol('late');
+// Out here, because a function inside of another holds what that one was given.
+const late = (): typeof LATE => LATE;
+
 interface SignedBody {
   readonly bytes: Buffer;
   readonly headers: IncomingHttpHeaders;
@@ -72,9 +77,14 @@ function proveWith(
   try {
     const loading = load(headers);
     if (!(loading instanceof Promise)) return prove(bytes, signature, loading);
-    // Without newer keys none fits, as before.
-    const proving = loading.then((keys) => prove(bytes, signature, keys ?? []), failed);
-    return withDeadline(proving, timeout, () => unavailable('The key function took too long.'));
+    // Before the proof: a key function that hangs would hold the bytes of every delivery that had asked it.
+    const inTime = withDeadline<Loaded | typeof LATE>(loading, timeout, late);
+    return inTime.then(
+      // Without newer keys none fits, as before.
+      (keys) =>
+        keys === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, keys ?? []),
+      failed,
+    );
   } catch (error) {
     return failed(error);
   }

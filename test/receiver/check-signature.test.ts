@@ -1,8 +1,12 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { checkSignature } from '../../src/receiver/check-signature.js';
 import { delivery, hmac, KEY, SANDBOX_KEY, type SentDelivery } from '../setup/delivery.js';
 import { type Endpoint, frameworks, type Reply, startEndpoint } from '../setup/endpoint.js';
 import { head, openSocket } from '../setup/raw-socket.js';
+import { until } from '../setup/waiting.js';
 
 const UNAUTHENTICATED = { status: 401, body: { message: 'Unauthenticated.' } };
 
@@ -325,3 +329,23 @@ function lastDigitChanged(signature: string): string {
 function raise(error: unknown): never {
   throw error;
 }
+
+test('a key function that hangs holds no bytes of the deliveries that asked it', async () => {
+  const hung = new Promise<never>(() => {});
+  const keys = Object.assign(() => hung, { refresh: () => hung });
+  const ask = async () => {
+    const bytes = Buffer.alloc(100_000);
+    const body = { bytes, headers: {} };
+    const result = await checkSignature(body, 'a'.repeat(64), { keys, storeTimeout: 10 });
+    expect(result).toMatchObject({ code: 'KEY_UNAVAILABLE' });
+    return new WeakRef(bytes);
+  };
+  const held = await Promise.all(Array.from({ length: 10 }, ask));
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc');
+  await until(() => {
+    collectGarbage();
+    return held.every((bytes) => bytes.deref() === undefined);
+  }, 5_000);
+  expect(keys()).toBe(hung);
+});
