@@ -30,6 +30,8 @@ export interface CachedKeysOptions {
 const PAUSE_MS = 1_000;
 /** A load that takes longer counts as failed where there are keys to go on with. Its answer is taken when it comes. */
 const SLOW_MS = 1_000;
+/** After this time nobody waits any more for a load because of a signature, which may be forged. */
+const PATIENCE_MS = 2_000;
 /** A load that takes longer is given up, and another one begins. */
 const HUNG_MS = 30_000;
 
@@ -110,7 +112,11 @@ class KeyCache {
   async refresh(): Promise<Keys | undefined> {
     const isNew = performance.now() - this.#beganAt < this.#rules.refreshOnMismatch;
     if (isNew && !this.#loading && !this.#failure) return undefined;
-    return this.#loaded();
+    const loading = this.#loaded();
+    const left = Math.max(this.#beganAt + PATIENCE_MS - performance.now(), 0);
+    const keys = await withDeadline<Keys | undefined>(loading, left, () => undefined);
+    if (!keys) throw new ConfigurationError('The function given to cachedKeys() took too long.');
+    return keys;
   }
 
   #loaded(): Promise<Keys> {

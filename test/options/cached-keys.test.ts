@@ -62,6 +62,32 @@ describe('cachedKeys()', () => {
     expect(await deliver(OLD)).toBe(200);
   });
 
+  test('makes nobody wait for a load that hangs, so that forged deliveries cannot take the room of others', async () => {
+    const log = captureLog();
+    let loads = 0;
+    const load = () => {
+      loads += 1;
+      return loads === 1 ? OLD : new Promise<string>(() => {});
+    };
+    const hooks = receiver({
+      privateKey: cachedKeys(load, { logger: log.logger }),
+      logger: false,
+      // Longer than the test may take.
+      storeTimeout: '10m',
+      handlers: { 'transaction.paid': async () => {} },
+    });
+    const deliver = async (key: string) => {
+      const { body, headers } = delivery(fixtures.transactionPaid(), key);
+      return (await hooks.receive({ rawBody: body, headers })).status;
+    };
+    expect(await deliver(OLD)).toBe(200);
+    pass(11_000);
+    expect(await Promise.all([deliver('pri_forged'), deliver(OLD)])).toEqual([503, 200]);
+    pass(2_000);
+    expect(await Promise.all([deliver('pri_forged'), deliver(OLD)])).toEqual([503, 200]);
+    expect(loads).toBe(2);
+  });
+
   test('loads once for all deliveries that wait, and again when ttl is over', async () => {
     const { manager, deliver } = start({ ttl: '5m' });
     expect(await Promise.all(Array.from({ length: 20 }, () => deliver(OLD)))).toEqual(Array(20).fill(200));
