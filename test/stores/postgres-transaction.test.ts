@@ -478,6 +478,15 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(overlaps).toBe(0);
     });
 
+    test('loses no query that a handler made before the commit and did not await', async () => {
+      const { store, key } = opened();
+      const claim = granted(await store.claim(key, request));
+      const renewed = claim.renew(30_000);
+      const written = pay(claim.context.transaction, key);
+      expect(await claim.complete()).toBe(true);
+      expect([await renewed, (await written).rowCount, await paid(key)]).toEqual([true, 1, 1]);
+    });
+
     test('sets how long the server lets it be idle', async () => {
       const { store, key } = opened();
       const claim = granted(await store.claim(key, request));

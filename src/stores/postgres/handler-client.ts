@@ -5,6 +5,8 @@ import type { PostgresClient } from './pool.js';
 /** What the claim knows of its client. */
 interface ClientUse {
   hasEnded(): boolean;
+  /** Whether the client may work for another event already. */
+  isReturned(): boolean;
   /** A query of the store itself that is on its way. */
   busyWith(): Promise<void> | undefined;
 }
@@ -35,7 +37,8 @@ export function clientOfHandlers(client: PostgresClient, use: ClientUse): Postgr
 /** `pg` queues a query that is made while another runs, and warns that its next version will not. */
 async function callAfter(busy: Promise<void>, call: () => unknown, use: ClientUse): Promise<unknown> {
   await busy.catch(() => {});
-  if (use.hasEnded()) throw new StoreError(ENDED);
+  // One that was made before the end is still in time: the commit waits for the same query, and comes after.
+  if (use.isReturned()) throw new StoreError(ENDED);
   return call();
 }
 

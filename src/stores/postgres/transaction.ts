@@ -79,6 +79,7 @@ class TransactionClaim implements Claim<InTransaction> {
     this.context = {
       transaction: clientOfHandlers(checkedOut.client, {
         hasEnded: () => this.#settling || checkedOut.returned,
+        isReturned: () => checkedOut.returned,
         busyWith: () => this.#ping,
       }),
     };
