@@ -268,7 +268,7 @@ describe('when a claim is lost', () => {
         return { ...answer, claim: { ...granted(answer.claim), renew: () => false } };
       },
     };
-    const hooks = receiver({ privateKey: KEY, logger: false, store, lease: 100 });
+    const hooks = receiver({ privateKey: KEY, logger: false, store, lease: 2_000 });
     const begun: string[] = [];
     hooks.on(
       'transaction.paid',
