@@ -98,7 +98,7 @@ function fitPayload(
     // Not by `instanceof`: under Jest the promises of Node's own modules are of another realm.
     if (typeof (result as PromiseLike<unknown>).then !== 'function')
       return take(result as StandardSchemaV1.Result<unknown>);
-    const fit = Promise.resolve(result).then(take, schemaFailed);
+    const fit = Promise.resolve(result).then(take).catch(schemaFailed);
     return timeout
       ? withDeadline(
           fit,

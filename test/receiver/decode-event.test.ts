@@ -4,7 +4,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { ReceiverOptions, UnknownEvent, WebhookEvent } from 'payment-webhooks';
 import * as v from 'valibot';
 import { z } from 'zod';
+import { declareEvents } from '../../src/events/event.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { decodeEvent } from '../../src/receiver/decode-event.js';
 import { delivery, SANDBOX_KEY } from '../setup/delivery.js';
 import { frameworks, startEndpoint } from '../setup/endpoint.js';
 
@@ -654,3 +656,10 @@ function fails(issue: object): StandardSchemaV1 {
 function raise(error: unknown): never {
   throw error;
 }
+
+test('a schema that answers by a promise, with what is no result, has failed and is not decided', async () => {
+  const schema = { '~standard': { version: 1, vendor: 'test', validate: async () => null } } as never;
+  const rules = { events: declareEvents({ 'transaction.paid': schema }), sandbox: 'accept' } as const;
+  const decoded = await decodeEvent(delivery().body, { sandbox: false }, rules);
+  expect(decoded).toMatchObject({ status: 'undecided', rejection: { code: 'HANDLER_FAILED' } });
+});
