@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 export const MUTATED = {
   'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'receiver/dedupe-delivery'],
   'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/handlers'],
+  'src/handlers/round.ts': ['receiver/dispatch-event', 'handlers/handlers', 'observer', 'delivery/serial'],
   'src/delivery/lease.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
   'src/delivery/collect-body.ts': ['receiver/capture-body', 'receiver/fetch', 'receiver/memory'],
   'src/delivery/read-body.ts': ['receiver/capture-body', 'receiver/memory', 'hints'],
