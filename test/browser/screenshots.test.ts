@@ -28,4 +28,14 @@ describeInChromium('the screenshot', () => {
     }
     expectScreenshot('dead-letters-light.png');
   });
+
+  test('of a replay is there, of its size, and small', async () => {
+    if (TAKE) {
+      const { page } = await openPage(await letterScene(), '', { colorScheme, viewport });
+      await page.keyboard.press('a');
+      await page.getByRole('button', { name: 'Replay 10 dead letters' }).waitFor();
+      await shoot(page, 'dead-letters-replay.png');
+    }
+    expectScreenshot('dead-letters-replay.png');
+  });
 });
