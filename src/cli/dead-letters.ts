@@ -42,7 +42,8 @@ export const list = command({
       letters.push(letter);
     }
     const notes = more ? [`There are more than ${limit}. Raise --limit, or narrow them down.`] : [];
-    return { values: letters, text: letterTable(letters), notes };
+    const filtered = Object.keys(filter).length > 0;
+    return { values: letters, text: letterTable(letters, filtered), notes };
   },
 });
 

@@ -51,7 +51,8 @@ export const list = command({
     wholeNumber('--limit', limit, [1, 1_000]);
     const control = new ControlPlane(values.url, terminal);
     const { data } = await control.get<{ data: Delivery[] }>('/deliveries', { status, event, q, limit });
-    return { values: data, text: deliveryTable(data) };
+    const filtered = [status, event, q].some((value) => value !== undefined);
+    return { values: data, text: deliveryTable(data, filtered) };
   },
 });
 

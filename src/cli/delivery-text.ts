@@ -14,8 +14,8 @@ export function clockTime(time: string | null): string {
   return time === null ? '' : new Date(time).toTimeString().slice(0, 8);
 }
 
-export function deliveryTable(deliveries: readonly Delivery[]): string {
-  if (deliveries.length === 0) return 'There are no deliveries.';
+export function deliveryTable(deliveries: readonly Delivery[], filtered = false): string {
+  if (deliveries.length === 0) return filtered ? 'No delivery matches.' : 'There are no deliveries.';
   return table([HEADINGS, ...deliveries.map(cells)]);
 }
 

@@ -18,9 +18,9 @@ export interface ShownLetter {
   readonly base64?: boolean;
 }
 
-export function letterTable(letters: readonly JsonLetter[]): string {
+export function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
   const [first] = letters;
-  if (!first) return 'There are no dead letters.';
+  if (!first) return filtered ? 'No dead letter matches.' : 'There are no dead letters.';
   const rows = letters.map(({ id, reason, eventName, eventId, attempts, keptAt, code, discarded }) => [
     ...[id, reason, eventName, eventId, `${attempts}`, localTime(keptAt)],
     ...(discarded ? [discarded.by, localTime(discarded.at), discarded.because] : [code ?? '']),

@@ -100,6 +100,9 @@ describe('dead-letters list', () => {
       stdout: 'There are no dead letters.\n',
       stderr: '',
     });
+    expect((await run('dead-letters', 'list', '--reason', 'failed')).stdout).toBe(
+      'No dead letter matches.\n',
+    );
     const ids = Array.from({ length: 230 }, (_, index) => `r-${index}`);
     for (const id of ids) {
       const { body: rawBody, headers } = delivery(refund(id));

@@ -22,7 +22,7 @@ describe('deliveries', () => {
   }
 
   test('list shows the newest first, and only what is asked for', async () => {
-    const { ask, payment } = await withTwo();
+    const { app, ask, payment } = await withTwo();
     const events = async (...args: string[]) =>
       (await ask('deliveries', 'list', ...args)).stdout
         .split('\n')
@@ -34,7 +34,9 @@ describe('deliveries', () => {
     expect(await events('--event', 'refund.*')).toEqual(['refund.succeeded']);
     expect(await events('--search', payment.event_id)).toEqual(['transaction.paid']);
     const { code, stdout } = await ask('deliveries', 'list', '--status', 'cancelled');
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'There are no deliveries.\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'No delivery matches.\n' });
+    const askNew = await against({ app });
+    expect((await askNew('deliveries', 'list')).stdout).toBe('There are no deliveries.\n');
   });
 
   test('show tells everything of one, and nothing in it can steer the terminal', async () => {
