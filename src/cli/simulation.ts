@@ -4,7 +4,7 @@ import { hostName } from '../pages/allowed-host.js';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../simulator.js';
 import { AttemptLog } from './attempt-log.js';
 import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
-import { DemoEndpoint } from './demo-endpoint.js';
+import type { DemoEndpoint } from './demo-endpoint.js';
 import type { Key } from './keyboard.js';
 import type { Output } from './print.js';
 
@@ -33,6 +33,8 @@ export class Simulation {
 
   /** @param port preferred, so that the URL stays the same after a restart */
   async startDemo(port: number): Promise<void> {
+    // Imported late: it needs Express, and only the simulator says so when it is missing.
+    const { DemoEndpoint } = await import('./demo-endpoint.js');
     this.#demo = new DemoEndpoint(() => this.#service.privateKey);
     await this.#demo.start(port).catch(() => this.#demo?.start(0));
     await this.#register(this.#demo.url);
