@@ -65,11 +65,16 @@ async function serve(app: Parameters<typeof createServer>[1]): Promise<(method?:
     });
 }
 
-/** Answers are used again for a millisecond, so that a test sees what it has just changed. */
+/** Each question waits until the answer before it is no longer used, so that a test sees what it has just changed. */
 async function start(options: ReceiverOptions = {}, rules: HealthOptions = {}) {
   const log = captureLog();
   const hooks = receiver({ privateKey: KEY, logger: log.logger, handlers: { '*': () => {} }, ...options });
-  const ask = await serve(health(hooks, { cache: 1, ...rules }));
+  const send = await serve(health(hooks, { cache: 1, ...rules }));
+  const ask = async (...how: Parameters<typeof send>) => {
+    const from = performance.now();
+    await until(() => performance.now() > from + 1);
+    return send(...how);
+  };
   const post = (event: object = fixtures.transactionPaid(), key = KEY) => {
     const { body: rawBody, headers } = delivery(event, key);
     return hooks.receive({ rawBody, headers });
