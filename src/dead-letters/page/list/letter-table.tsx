@@ -1,6 +1,7 @@
 // The table of letters, in the order of their arrival.
 import { memo } from 'preact/compat';
 import { showInvisible } from '../../../pages/components/format.js';
+import { TableHead } from '../../../pages/components/table-head.js';
 import { ROLES } from '../../../pages/components/table-roles.js';
 import type { Letter } from '../api/api.js';
 import { Age } from '../components/age.js';
@@ -25,15 +26,7 @@ const COLUMNS = [
 export const LetterTable = memo(({ letters, selected, open }: LetterTableProps) => (
   <table class="rows letters" {...ROLES.table}>
     <caption class="visually-hidden">Dead letters, oldest first</caption>
-    <thead class="visually-hidden" {...ROLES.group}>
-      <tr {...ROLES.row}>
-        {COLUMNS.map(([name, label]) => (
-          <th key={name} class={`cell-${name}`} {...ROLES.columnHeader}>
-            {label}
-          </th>
-        ))}
-      </tr>
-    </thead>
+    <TableHead columns={COLUMNS} />
     <tbody {...ROLES.group}>
       {letters.map((letter) => (
         <LetterRow key={letter.id} letter={letter} selected={letter.id === selected} open={open} />

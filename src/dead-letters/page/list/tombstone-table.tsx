@@ -1,5 +1,6 @@
 // The table of what is left of discarded letters: which event it was, who discarded it, when and why.
 import { showInvisible } from '../../../pages/components/format.js';
+import { TableHead } from '../../../pages/components/table-head.js';
 import { ROLES } from '../../../pages/components/table-roles.js';
 import type { Letter } from '../api/api.js';
 import { Age } from '../components/age.js';
@@ -18,15 +19,7 @@ export function TombstoneTable({ letters }: { letters: readonly Letter[] }) {
   return (
     <table class="rows tombstones" {...ROLES.table}>
       <caption class="visually-hidden">Discarded dead letters, in the order of their arrival</caption>
-      <thead class="visually-hidden" {...ROLES.group}>
-        <tr {...ROLES.row}>
-          {COLUMNS.map(([name, label]) => (
-            <th key={name} class={`cell-${name}`} {...ROLES.columnHeader}>
-              {label}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead columns={COLUMNS} />
       <tbody {...ROLES.group}>
         {letters.map((letter) => (
           <Tombstone key={letter.id} letter={letter} />

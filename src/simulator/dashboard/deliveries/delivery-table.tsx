@@ -5,6 +5,7 @@ import { Button } from '../../../pages/components/button.js';
 import { focusRow } from '../../../pages/components/focus.js';
 import { formatDuration, formatTime, shortId, shortUrl } from '../../../pages/components/format.js';
 import { Icon } from '../../../pages/components/icon.js';
+import { TableHead } from '../../../pages/components/table-head.js';
 import { ROLES } from '../../../pages/components/table-roles.js';
 import { api, type Row } from '../api/api.js';
 import { RetryCountdown } from '../components/retry-countdown.js';
@@ -29,15 +30,7 @@ const COLUMNS = [
 export const DeliveryTable = memo(({ rows, selected, open }: DeliveryTableProps) => (
   <table class="rows deliveries" {...ROLES.table}>
     <caption class="visually-hidden">Deliveries, newest first</caption>
-    <thead class="visually-hidden" {...ROLES.group}>
-      <tr {...ROLES.row}>
-        {COLUMNS.map(([name, label]) => (
-          <th key={name} class={`cell-${name}`} {...ROLES.columnHeader}>
-            {label}
-          </th>
-        ))}
-      </tr>
-    </thead>
+    <TableHead columns={COLUMNS} />
     <tbody {...ROLES.group}>
       {useIncremental(rows).map((row) => (
         <DeliveryRow key={row.id} row={row} selected={row.id === selected} open={open} />
