@@ -343,6 +343,21 @@ function granted(claim: Claim): Claim {
 }
 
 describe('a delivery that waits', () => {
+  test('for several values waits for no delivery that waits for it', async () => {
+    const hooks = receiver({ privateKey: KEY, logger: false, store: memoryStore(), timeout: 5_000 });
+    const [first, second] = ['a,b', 'b,a'];
+    const valueAt = (index: number) => (event: TransactionPaid) => serial(event).split(',')[index] ?? '';
+    hooks.on('transaction.paid', () => pause(2), { serial: valueAt(0) });
+    hooks.on('transaction.paid', () => pause(2), { serial: valueAt(1) });
+    const answers = await Promise.all(
+      [first, second, first, second].map((order) => {
+        const { body, headers } = delivery(paid(order));
+        return hooks.receive({ rawBody: body, headers });
+      }),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  });
+
   test('for a handler that never settles gets its turn after maxHandlerTime', async () => {
     let handled = 0;
     const { deliver } = start({ timeout: 50, lease: 200, maxHandlerTime: 300 }, () => {
