@@ -72,7 +72,7 @@ export const show = command({
 
 export const replay = command({
   about:
-    'Runs the handlers of the app for dead letters again, with the schemas of today. No event runs twice, so a replay can be ended with Ctrl-C and started again at any point. Without a filter it takes every letter. The exit code is 0 when none of them is left, else 1.',
+    'Runs the handlers of the app for dead letters again, with the schemas of today. No event runs twice, so a replay can be ended with Ctrl-C and started again at any point. Without a filter it takes every letter. The exit code is 0 when no letter is left, else 1.',
   arguments: [],
   options: {
     ...filterOptions,

@@ -108,7 +108,7 @@ class Turns {
     this.#rules = rules;
   }
 
-  /** @returns why there is none of them, and whatever was taken has to be ended then too */
+  /** @returns why a turn was not granted; those that were have to be ended then too */
   async take(values: readonly string[], deadline: number): Promise<Rejection | undefined> {
     const queue = queueOf(this.#store);
     for (const value of values) {

@@ -17,7 +17,7 @@ export interface HealthCheck {
   readonly ok: boolean;
   /** Seconds, a share from 0 to 1, a number of letters, or a word; null when it is not known. */
   readonly value: number | string | boolean | null;
-  /** The largest value that is ok; null when there is none. */
+  /** The largest value that is ok; null without a limit. */
   readonly threshold: number | null;
   /** What to do, as a sentence. */
   readonly advice: string;
@@ -54,7 +54,7 @@ export function closingCheck(closing: boolean): HealthCheck {
   return check('closing', { value: closing, ok: !closing, advice });
 }
 
-/** @param ms since the latest authentic delivery, or since the start when there was none */
+/** @param ms since the latest authentic delivery, or since the start before the first */
 export function silenceCheck(ms: number, { silence }: HealthRules): HealthCheck {
   return check('silence', {
     value: Math.floor(ms / 1_000),

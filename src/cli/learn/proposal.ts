@@ -70,7 +70,7 @@ export class Proposer {
   }
 }
 
-/** Objects have these from their prototype, so a schema would see a field where there is none of it. */
+/** Objects have these from their prototype, so a schema would see fields that were never sent. */
 const INHERITED = new Set([...Object.getOwnPropertyNames(Object.prototype), '__proto__']);
 
 /** Whether a key may be shown. All others pass a loose schema unseen. */

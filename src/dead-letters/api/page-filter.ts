@@ -13,7 +13,7 @@ export interface Asked {
 
 /**
  * @param others what may be given too
- * @throws {ConfigurationError} for a name that is none of them: with a filter less, more letters would be meant
+ * @throws {ConfigurationError} for an unknown name: without that filter more letters would be meant
  */
 export function asked(fields: Fields, others: readonly string[]): Asked {
   refuseUnknownOptions(fields, [...FILTERS, ...others]);

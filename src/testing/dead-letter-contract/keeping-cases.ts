@@ -2,7 +2,7 @@
 import type { DeadLetter, NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
-/** Every byte there is, and none of it text. */
+/** Every byte there is; together they are no UTF-8. */
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 
 export const KEEPING_CASES: DeadLetterCases = {
