@@ -19,7 +19,7 @@ const MOST: Readonly<Record<string, number>> = {
   './stores/postgres': 26_500,
   './stores/redis': 20_500,
   // A third of it is the contract of stores of dead letters.
-  './testing': 41_000,
+  './testing': 43_000,
 };
 
 describe('a door', () => {

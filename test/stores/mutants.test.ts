@@ -29,6 +29,9 @@ const COMPLETE = `${RUNNING}
     this.#forget(claim);`;
 const RELEASE = `claim.finished = [...finished];
     this.#released.append(claim);`;
+const RELEASE_TURN = `if (claim.list === this.#turns) {
+      this.#forget(claim);
+      return true;`;
 const RENEW = 'return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());';
 const TAKEOVER = 'if (latest) this.#forget(latest);';
 const AGAIN = 'if (serial !== undefined) return this.#completed.serialOf(key) === serial;';
@@ -243,6 +246,31 @@ const MUTANTS: readonly Mutant[] = [
     by: 'of 24 who claim a new key',
     find: READ,
     replace: `async ${READ.replace(': ClaimResult', '')} await null;`,
+  },
+  {
+    name: 'keeps a turn that was released',
+    by: 'a turn has one owner',
+    find: RELEASE_TURN,
+    replace: 'if (claim.list === this.#turns) {\n      return true;',
+  },
+  {
+    name: 'lets a stale owner renew a turn that another has',
+    by: 'a turn whose owner is gone',
+    find: 'if (claim.list === this.#turns) return this.#extend(claim, leaseMs, this.#now());',
+    replace: 'if (claim.list !== this.#running) return this.#extend(claim, leaseMs, this.#now());',
+  },
+  {
+    name: 'rolls turns back with an event',
+    by: 'a turn is no part of a transaction',
+    find: `${RUNNING}
+    ${RELEASE}`,
+    replace: `${RUNNING} while (this.#turns.first) this.#forget(this.#turns.first); ${RELEASE}`,
+  },
+  {
+    name: 'begins anew when it is asked whether it is well',
+    by: 'ping claims nothing and forgets nothing',
+    find: READ,
+    replace: `ping() { this.#claims.clear(); } ${READ}`,
   },
 ];
 

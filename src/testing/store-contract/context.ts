@@ -11,6 +11,13 @@ const LAPSE_MS = 40;
 /** What the store promises, as a sentence, and the check of it. */
 export type ContractCases = Readonly<Record<string, (context: ContractContext) => Promise<void>>>;
 
+/** What a case claims with; the bytes are what the fingerprint stands for. */
+interface TrialRequest {
+  readonly leaseMs?: number | undefined;
+  readonly bytes?: string;
+  readonly turn?: boolean;
+}
+
 export class ContractContext {
   readonly store: IdempotencyStore<object>;
   readonly sleep: (ms: number) => Promise<void>;
@@ -26,12 +33,15 @@ export class ContractContext {
   }
 
   /** Async, because a store may also throw at once. */
-  async claim(key: string, { leaseMs = ALIVE_MS, bytes = '' } = {}): Promise<ClaimResult<object>> {
-    return this.store.claim(key, { leaseMs, fingerprint: fingerprint(bytes) });
+  async claim(
+    key: string,
+    { leaseMs = ALIVE_MS, bytes = '', turn }: TrialRequest = {},
+  ): Promise<ClaimResult<object>> {
+    return this.store.claim(key, { leaseMs, fingerprint: fingerprint(bytes), ...(turn && { turn }) });
   }
 
   /** Claims the key, and fails unless the store grants it. */
-  async granted(key: string, request: { leaseMs?: number; bytes?: string } = {}): Promise<Claim<object>> {
+  async granted(key: string, request: TrialRequest = {}): Promise<Claim<object>> {
     const result = await this.claim(key, request);
     if (result.status === 'claimed') return result.claim;
     throw violation('a key that nobody holds is granted to the first caller', result);
