@@ -36,7 +36,10 @@ export class Round implements Dispatched {
   readonly reports: readonly Call[];
   /** How many handlers have not settled. */
   running: number;
-  whenSettled: (() => void) | undefined;
+  /** Given the round when none of them runs any more. Of Promise itself: V8 keeps a closure here, and with it the delivery, for long. */
+  whenSettled: ((round: Round) => void) | undefined;
+  /** Until when they may run. */
+  deadline: NodeJS.Timeout | undefined;
   readonly dispatch: Dispatch;
   readonly rules: DispatchRules;
 
@@ -125,7 +128,9 @@ export class Call implements HandlerReport {
     if (this.#startedAt > 0) this.durationMs = performance.now() - this.#startedAt;
     round.running -= 1;
     this.#next?.begin();
-    if (round.running === 0) round.whenSettled?.();
+    if (round.running > 0) return;
+    clearTimeout(round.deadline);
+    round.whenSettled?.(round);
   }
 }
 

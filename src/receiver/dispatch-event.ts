@@ -38,16 +38,12 @@ function firstOfEach(calls: readonly Call[], serials: Serials): Call[] {
 function settledInTime(round: Round): Promise<Dispatched> {
   const { dispatch, rules } = round;
   return new Promise((resolve) => {
-    let deadline: NodeJS.Timeout | undefined;
-    round.whenSettled = () => {
-      clearTimeout(deadline);
-      resolve(round);
-    };
+    round.whenSettled = resolve;
     // A handler that waits for nothing has settled by then, and needs no timer.
     Promise.resolve().then(() => {
       if (round.running === 0) return;
       dispatch.onPending();
-      deadline = setTimeout(() => resolve(timedOut(round)), rules.timeout);
+      round.deadline = setTimeout(() => resolve(timedOut(round)), rules.timeout);
     });
   });
 }
@@ -59,7 +55,7 @@ function timedOut(round: Round): Dispatched {
   const hint = `Still running after ${rules.timeout} ms: ${names.join(', ')}.`;
   const rejection = new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS });
   const rest = new Promise<Dispatched>((resolve) => {
-    round.whenSettled = () => resolve(round);
+    round.whenSettled = resolve;
   });
   return { failures: [], finished, reports, unsettled: { rejection, rest } };
 }
