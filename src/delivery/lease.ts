@@ -3,6 +3,9 @@ import { writeLog } from '../logger.js';
 import type { StoreCalls } from '../stores/call-store.js';
 import type { GrantedClaim } from '../stores/claim-answer.js';
 
+/** What handlers need of it. */
+export type HandlerLease = Pick<Lease, 'start' | 'lapsed'>;
+
 export class Lease {
   /** Another delivery has the claim now. */
   lost = false;

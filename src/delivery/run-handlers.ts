@@ -7,6 +7,7 @@ import { dedupeDelivery, type Ending, type Work } from '../receiver/dedupe-deliv
 import { dispatchEvent } from '../receiver/dispatch-event.js';
 import type { Deduped, Delivery, Dispatched } from './delivery.js';
 import type { Fingerprint } from './fingerprint.js';
+import type { HandlerLease } from './lease.js';
 import { Rejection } from './rejection.js';
 import { runSerially, type Serials, serialsOf } from './serial.js';
 
@@ -27,9 +28,18 @@ type Rules = Omit<
 
 /** Never rejects. */
 export function runHandlers(task: Task, c: Rules): Deduped | Promise<Deduped> {
-  const { delivery, recipients } = task;
-  const serials = serialsOf(recipients, delivery);
-  if (!serials || !c.store) return dedupeDelivery(delivery, c, new HandlerWork(task, c));
+  const serials = serialsOf(task.recipients, task.delivery);
+  return serials && c.store
+    ? runInTurn(task, serials, { ...c, store: c.store })
+    : dedupeDelivery(task.delivery, c, new HandlerWork(task, c));
+}
+
+function runInTurn(
+  task: Task,
+  serials: Serials | Rejection,
+  c: Rules & { readonly store: NonNullable<Rules['store']> },
+): Deduped | Promise<Deduped> {
+  const { delivery } = task;
   // Nobody but the sender has the event then, unless it is kept.
   const refuse = (rejection: Rejection) => {
     const unworkable = { reason: 'failed', rejection, result: rejection } as const;
@@ -60,12 +70,12 @@ class HandlerWork implements Work {
     this.#serials = serials;
   }
 
-  run(claim: Attempt, onPending: () => void): Dispatched | Promise<Dispatched> {
+  run(claim: Attempt, lease: HandlerLease): Dispatched | Promise<Dispatched> {
     const { delivery, recipients, attempt = claim } = this.#task;
     const { handlers, subject } = recipients;
     return dispatchEvent(
       handlers,
-      { delivery, attempt, subject, onPending, serials: this.#serials },
+      { delivery, attempt, subject, lease, serials: this.#serials },
       this.#rules,
     );
   }

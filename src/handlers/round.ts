@@ -1,6 +1,7 @@
 // The handlers of one attempt under way: each call, and what has come of all of them so far.
 import type { Delivery, Dispatched } from '../delivery/delivery.js';
 import { describeHandlerError } from '../delivery/describe-error.js';
+import type { HandlerLease } from '../delivery/lease.js';
 import type { Serials } from '../delivery/serial.js';
 import { isThenable } from '../delivery/thenable.js';
 import { WebhookError } from '../errors.js';
@@ -16,8 +17,8 @@ export interface Dispatch {
   readonly attempt: Attempt;
   /** The event; for `onInvalid` handlers the error. */
   readonly subject: unknown;
-  /** Called when they do not settle at once. */
-  readonly onPending: () => void;
+  /** Started when they do not settle at once. */
+  readonly lease: HandlerLease;
   /** The serial values of those that have one. */
   readonly serials?: Serials | undefined;
 }
@@ -86,7 +87,7 @@ export class Call implements HandlerReport {
       return;
     }
     // Some begin long after the claim, when those before them have settled.
-    if (dispatch.serials && dispatch.delivery.claimLost) {
+    if (dispatch.serials && (dispatch.delivery.claimLost || dispatch.lease.lapsed)) {
       this.#fail(new WebhookError('CLAIM_LOST'), {}, NOT_BEGUN);
       return;
     }

@@ -2,7 +2,7 @@
 import type { Letter, Unprocessed } from '../dead-letters/letter.js';
 import type { Deduped, Dispatched, Result } from '../delivery/delivery.js';
 import type { Fingerprint } from '../delivery/fingerprint.js';
-import { Lease } from '../delivery/lease.js';
+import { type HandlerLease, Lease } from '../delivery/lease.js';
 import { Rejection } from '../delivery/rejection.js';
 import { andThen } from '../delivery/thenable.js';
 import { HandlerError } from '../errors.js';
@@ -23,9 +23,9 @@ export interface Work {
   readonly unworkable?: Ending | undefined;
   /**
    * Never rejects.
-   * @param onPending called when the handlers do not settle at once
+   * @param lease started when the handlers do not settle at once
    */
-  run(attempt: Attempt, onPending: () => void): Dispatched | Promise<Dispatched>;
+  run(attempt: Attempt, lease: HandlerLease): Dispatched | Promise<Dispatched>;
 }
 
 /** How an attempt ends that has not processed the event. */
@@ -43,8 +43,9 @@ interface Bracket {
   readonly letter: Letter | undefined;
 }
 
-/** What an attempt is when nothing is remembered. */
+/** What an attempt is when nothing is remembered, and its lease. */
 const UNREMEMBERED = { attempt: 1, finished: [] } as const;
+const UNCLAIMED: HandlerLease = { start: () => {}, lapsed: false };
 const RETRY_AFTER_MS = 5_000;
 
 /** Does the work if this delivery is the one to do it. A promise only where something has to be awaited. */
@@ -54,12 +55,8 @@ export function dedupeDelivery(
   work: Work,
 ): Deduped | Promise<Deduped> {
   if (!c.store) {
-    return andThen(
-      work.run(UNREMEMBERED, () => {}),
-      (dispatched) =>
-        conclude({}, dispatched, (settled) =>
-          settled.failures.length === 0 ? work.outcome : failed(settled),
-        ),
+    return andThen(work.run(UNREMEMBERED, UNCLAIMED), (dispatched) =>
+      conclude({}, dispatched, (settled) => (settled.failures.length === 0 ? work.outcome : failed(settled))),
     );
   }
   const store = new StoreCalls(c.store, delivery, c);
@@ -98,15 +95,13 @@ async function keepFirst(claim: GrantedClaim, bracket: Bracket): Promise<Deduped
 function workUnder(claim: GrantedClaim, bracket: Bracket): Deduped | Promise<Deduped> {
   const { work, store, letter } = bracket;
   const lease = new Lease(store, claim);
-  return andThen(
-    work.run(claim, () => lease.start()),
-    (dispatched) =>
-      conclude({ attempt: claim.attempt, store, letter }, dispatched, (settled) => {
-        lease.stop();
-        if (!lease.lost && settled.failures.length === 0) return complete(claim, lease, bracket);
-        const rejection = lease.lost ? lost() : failed(settled);
-        return putAside({ ...claim, finished: settled.finished }, failure(rejection), bracket);
-      }),
+  return andThen(work.run(claim, lease), (dispatched) =>
+    conclude({ attempt: claim.attempt, store, letter }, dispatched, (settled) => {
+      lease.stop();
+      if (!lease.lost && settled.failures.length === 0) return complete(claim, lease, bracket);
+      const rejection = lease.lost ? lost() : failed(settled);
+      return putAside({ ...claim, finished: settled.finished }, failure(rejection), bracket);
+    }),
   );
 }
 

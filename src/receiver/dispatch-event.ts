@@ -42,7 +42,7 @@ function settledInTime(round: Round): Promise<Dispatched> {
     // A handler that waits for nothing has settled by then, and needs no timer.
     Promise.resolve().then(() => {
       if (round.running === 0) return;
-      dispatch.onPending();
+      dispatch.lease.start();
       round.deadline = setTimeout(() => resolve(timedOut(round)), rules.timeout);
     });
   });

@@ -297,6 +297,29 @@ describe('when a claim is lost', () => {
     expect(begun).toEqual(['first']);
   });
 
+  test('while the event loop was blocked, no handler begins after another', async () => {
+    const holding = gate();
+    const begun: string[] = [];
+    const hooks = receiver({ privateKey: KEY, logger: false, store: memoryStore(), lease: 200 });
+    hooks.on(
+      'transaction.paid',
+      async () => {
+        begun.push('first');
+        await holding.opened;
+      },
+      { serial },
+    );
+    hooks.on('transaction.paid', () => begun.push('second'), { serial });
+    const { body, headers } = delivery(paid('o'));
+    const answer = hooks.receive({ rawBody: body, headers });
+    await until(() => begun.length === 1);
+    for (const end = performance.now() + 300; performance.now() < end; );
+    // Before any timer can tell: another process may have the event by now.
+    holding.open();
+    expect((await answer).status).toBeGreaterThan(499);
+    expect(begun).toEqual(['first']);
+  });
+
   test('because maxHandlerTime is over, no handler begins after another', async () => {
     const holding = gate();
     const begun: string[] = [];
