@@ -4,6 +4,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, hmac, KEY } from '../setup/delivery.js';
 import { type OwnProcess, startOwnProcess } from '../setup/own-process.js';
 import { head, openSocket, type RawSocket, wire } from '../setup/raw-socket.js';
+import { tsx } from '../setup/shell.js';
 
 const MB = 1_048_576;
 const agent = new Agent({ keepAlive: true, maxSockets: 100 });
@@ -44,6 +45,14 @@ describe('memory', () => {
     expect(after.heldBytes - before.heldBytes).toBeLessThan(20 * MB);
   }, 60_000);
 });
+
+test('an answered delivery does not outlive the next collection of young objects', async () => {
+  // What does is moved to the old generation, and each delivery then costs microseconds of garbage collection.
+  const { code, stdout, stderr } = await tsx(['test/setup/answered-deliveries.ts']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const grown: number[] = JSON.parse(stdout);
+  expect(grown.filter((bytes) => Math.abs(bytes) > 500)).toEqual([]);
+}, 60_000);
 
 describe('a body in chunks of one byte', () => {
   const LIMIT = 16_384;
