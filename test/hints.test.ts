@@ -59,7 +59,7 @@ const rows: Row[] = [
   {
     before: drained,
     code: 'BODY_CONSUMED',
-    hint: `Something read the body before the receiver and kept no bytes. ${cure('express.json')}`,
+    hint: `Something read the body before the receiver and kept no bytes. In Fastify call it in an onRequest hook. ${cure('express.json')}`,
   },
   {
     before: express.json(),

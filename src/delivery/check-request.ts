@@ -6,9 +6,9 @@ import { ConfigurationError } from '../errors.js';
 export function checkResponse(res: ServerResponse): void {
   if (typeof res?.writeHead === 'function') return;
   throw new ConfigurationError(
-    'The receiver was not given the request and response of Node. In Fastify call reply.hijack() and pass request.raw and ' +
-      'reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; where there is a Request of fetch call ' +
-      'hooks.fetch(request); or call receive() and send its answer.',
+    'The receiver was not given the request and response of Node. In Fastify use an onRequest hook: call reply.hijack(), ' +
+      'and pass request.raw and reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; where there is a ' +
+      'Request of fetch call hooks.fetch(request); or call receive() and send its answer.',
   );
 }
 
@@ -20,8 +20,8 @@ export function checkResponse(res: ServerResponse): void {
 export function checkRequest(request: Request): void {
   if (typeof request?.headers?.get === 'function') return;
   throw new ConfigurationError(
-    "hooks.fetch() was not given the Request of fetch. In Express mount the receiver itself: app.post('/hooks', hooks). " +
-      'Where there is only a body and headers, call receive() and send its answer.',
+    'hooks.fetch() was not given the Request of fetch. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
+      "app.post('/hooks', hooks). Where there is only a body and headers, call receive() and send its answer.",
   );
 }
 

@@ -74,7 +74,8 @@ export class DeliveryLog {
       delivery.log,
       'error',
       {},
-      'other code had already answered this request, so the receiver wrote nothing',
+      'other code had already answered this request, so the receiver wrote nothing. In Fastify call reply.hijack() before the ' +
+        'receiver; in NestJS do not use @Res({ passthrough: true })',
     );
   }
 

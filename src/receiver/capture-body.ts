@@ -22,6 +22,8 @@ const REQUEST_READ =
   'first, read a copy (request.clone()), or give the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
 const REQUEST_TEXT =
   'The body of the Request gives something other than bytes. Give hooks.fetch() the Request as it arrived.';
+const UNKNOWN_READER =
+  'Something read the body before the receiver and kept no bytes. In Fastify call it in an onRequest hook.';
 const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 
@@ -140,7 +142,7 @@ function parserOf({ body }: BodySource, headers: IncomingHttpHeaders): Parser | 
 
 function readBefore(source: BodySource, headers: IncomingHttpHeaders): string {
   const parser = parserOf(source, headers);
-  if (!parser) return 'Something read the body before the receiver and kept no bytes.';
+  if (!parser) return UNKNOWN_READER;
   const what = `${parser}() or the like read the body before the receiver and kept no bytes`;
   if (parser === 'express.json') return `${what}.`;
   return `${what}, because the request says Content-Type: ${FORM}. Events are JSON: send application/json.`;

@@ -97,7 +97,9 @@ describe('hooks.fetch', () => {
     ['text', 'https://example.test'],
   ])('throws at once when it is given %s', (_, wrong) => {
     const { fetch, records } = start();
-    expect(() => fetch(wrong as never)).toThrow(/^hooks\.fetch\(\) was not given the Request of fetch\. /);
+    expect(() => fetch(wrong as never)).toThrow(
+      /^hooks\.fetch\(\) was not given the Request of fetch\. In Hono .*c\.req\.raw/,
+    );
     expect(records).toEqual([]);
   });
 

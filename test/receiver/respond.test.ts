@@ -202,7 +202,7 @@ describe('what is not the request and response of Node', () => {
   test('is refused at once, in words that name what to pass, so that the framework answers 500', async () => {
     const endpoint = await startEndpoint();
     expect(() => endpoint.hooks(framework as never, framework as never)).toThrow(
-      /^The receiver was not given the request and response of Node\. In Fastify .*request\.raw.*receive\(\)/,
+      /^The receiver was not given the request and response of Node\. In Fastify .*onRequest.*request\.raw.*receive\(\)/,
     );
     expect(endpoint.hooks.inFlight).toBe(0);
     await endpoint.hooks.close();
