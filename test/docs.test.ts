@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { OPTIONS } from '../src/client/options.js';
 import { ANSWERS } from '../src/errors.js';
 import { DEFAULTS } from '../src/options/options.js';
-import { type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
+import { isOfExample, type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
 import { listFiles } from './setup/list-files.js';
 import { codeBlocks } from './setup/markdown.js';
 import { node, ROOT, tsx } from './setup/shell.js';
@@ -36,6 +36,15 @@ describe('the TypeScript of the docs', () => {
     const marks = new Set(snippets.map(({ mark }) => mark));
     expect([...marks].filter((mark) => !['', 'fragment', 'run'].includes(mark))).toEqual([]);
   });
+
+  const ofExamples = DOCS.flatMap((doc) => codeBlocks(join(ROOT, doc)).filter(isOfExample));
+
+  test.each(ofExamples.map((block) => [block.mark, block.text]))(
+    'is that of the example: %s',
+    (file, text) => {
+      expect(read(file)).toContain(text);
+    },
+  );
 
   test.each(marked('run'))(
     'prints what the doc shows: %s',

@@ -22,6 +22,9 @@ const PRELUDE_NAMES = [
     declared ?? (listed ?? '').split(',').map((name) => name.trim().split(' ').at(-1) ?? ''),
 );
 
+/** Whether the block is a part of a file of an example, as its mark names it: `examples/hono/app.ts`. */
+export const isOfExample = ({ mark }: CodeBlock) => mark.startsWith('examples/');
+
 /** A block whose first line is `// name.ts` is a file of that name, which other blocks of the doc can import. */
 export function writeSnippets(docs: readonly string[]): Snippet[] {
   rmSync(FOLDER, { recursive: true, force: true });
@@ -30,7 +33,7 @@ export function writeSnippets(docs: readonly string[]): Snippet[] {
     mkdirSync(folder, { recursive: true });
     const blocks = codeBlocks(join(ROOT, doc));
     return blocks.flatMap((block, index) => {
-      if (block.language !== 'ts') return [];
+      if (block.language !== 'ts' || isOfExample(block)) return [];
       const name = /^\/\/ ([\w.-]+\.ts)$/m.exec(block.text.split('\n')[0] ?? '')?.[1];
       const file = join(folder, name ?? `line-${block.line}.ts`);
       writeFileSync(file, moduleOf(block));
