@@ -1,5 +1,13 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,7 +16,10 @@ import { codeBlocks } from '../setup/markdown.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, shell } from '../setup/shell.js';
 
-const EXAMPLES = readdirSync(join(ROOT, 'examples'));
+/** Some are built first, or started by a program of their framework. */
+const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((example) =>
+  existsSync(join(ROOT, 'examples', example, 'app.ts')),
+);
 const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;
 
 /** What the example needs before it listens, and does not find on this machine. */

@@ -98,15 +98,15 @@ function appOf(hooks: Receiver, { framework = 'Express 5', before }: Setup) {
 }
 
 /** One POST on a connection of its own. */
-export function send(port: number, { body, headers }: SentDelivery): Promise<Reply> {
+export function send(port: number, { body, headers }: SentDelivery, path = '/hooks'): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const options = { port, host: '127.0.0.1', path: '/hooks', method: 'POST', agent: false, headers };
+    const options = { port, host: '127.0.0.1', path, method: 'POST', agent: false, headers };
     const outgoing = request(options, (incoming) => {
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk) => chunks.push(chunk));
       incoming.on('error', reject);
       incoming.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
+        const text = Buffer.concat(chunks).toString() || 'null';
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: JSON.parse(text) });
       });
     });

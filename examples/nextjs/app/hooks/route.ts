@@ -1,0 +1,4 @@
+// POST /hooks
+import { hooks } from '../../hooks';
+
+export const POST = hooks.fetch;
