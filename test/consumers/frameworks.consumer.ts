@@ -121,5 +121,5 @@ describeFramework('nestjs', { 'ledger.ts': LEDGER }, (app) => {
     expect(await post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
     expect(await post()).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
     expect(await post({ ...sent, headers: {} })).toMatchObject({ status: 401 });
-  }, 90_000);
+  }, 180_000);
 });
