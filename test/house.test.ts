@@ -56,6 +56,10 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/call-store',
     'stores/claim-answer',
     'stores/ping-store',
+    // SQL that two stores share.
+    'stores/postgres/letter-sql',
+    'stores/postgres/letter-tables',
+    'stores/postgres/sql',
     'stores/probe',
     'stores/store',
     'stores/timed-calls',
@@ -74,6 +78,8 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/postgres/',
     'stores/redis',
     'stores/redis/',
+    'stores/sql',
+    'stores/sql/',
   ],
   // 3: conductors.
   [
@@ -126,13 +132,18 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
   ],
   ['a store knows the contract, and its own folder', /^stores\/redis/, /^stores\/(?!store$|token$|redis\/)/],
   [
+    'the store for any client knows the contract, its own folder, and the SQL of Postgres',
+    /^stores\/sql/,
+    /^stores\/(?!store$|token$|sql\/|postgres\/(?:sql|letter-sql|letter-tables)$)/,
+  ],
+  [
     'a store of dead letters knows the contract, how letters are counted, and its own folder',
     /^dead-letters\/memory/,
     /^dead-letters\/(?!dead-letter-store$|letter-groups$|memory\/)|^stores\/(?!store$|token$)/,
   ],
   [
     'a shared store of dead letters knows the contract, how letters are counted, and the seal',
-    /^stores\/(?:postgres|redis)/,
+    /^stores\/(?:postgres|redis|sql)/,
     /^dead-letters\/(?!dead-letter-store$|letter-groups$|seal$|sealed-letter$)/,
   ],
   ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],

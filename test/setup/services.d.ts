@@ -8,5 +8,7 @@ export interface Service {
 }
 
 export function startPostgres(settings?: readonly string[]): Promise<Service>;
+/** Its root has no password. The database `mysql` is the one of the URL. */
+export function startMariadb(settings?: readonly string[]): Promise<Service>;
 export function startRedis(settings?: readonly string[]): Promise<Service>;
 export function startRedisCluster(): Promise<{ readonly ports: readonly number[]; stop(): Promise<void> }>;

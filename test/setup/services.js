@@ -47,6 +47,40 @@ export async function startPostgres(settings = []) {
   }
 }
 
+/** @param {string[]} settings such as `--innodb-rollback-on-timeout` */
+export async function startMariadb(settings = []) {
+  const dir = ownDirectory('mariadb');
+  try {
+    const data = join(dir, 'data');
+    const install = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'];
+    await finished(spawn('mariadb-install-db', [...install, '--skip-test-db'], asNobody));
+    const port = await freePort();
+    const all = [
+      '--no-defaults',
+      `--datadir=${data}`,
+      `--port=${port}`,
+      '--bind-address=127.0.0.1',
+      `--socket=${join(dir, 'socket')}`,
+      `--pid-file=${join(dir, 'pid')}`,
+      '--max-connections=300',
+      // Nothing of it outlives the run.
+      ...['--innodb-flush-log-at-trx-commit=0', '--innodb-doublewrite=0', '--innodb-use-native-aio=0'],
+      ...['--innodb-buffer-pool-size=64M', '--innodb-log-file-size=16M', '--innodb-fast-shutdown=2'],
+      ...settings,
+    ];
+    return await service(() => spawn('mariadbd', all, asNobody), {
+      url: `mysql://root@127.0.0.1:${port}/mysql`,
+      port,
+      dir,
+      up: 'ready for connections',
+      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
+    });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
 /** @param {string[]} settings such as `--cluster-enabled`, `yes` */
 export async function startRedis(settings = []) {
   const dir = ownDirectory('redis');

@@ -1,0 +1,43 @@
+// Errors of databases as clients and ORMs wrap them, and the retry of what concurrent transactions undid.
+import { setTimeout as pause } from 'node:timers/promises';
+
+const TRIES = 5;
+/** Where ORMs put what the driver threw. */
+const INSIDE = ['cause', 'driverError', 'original', 'parent', 'meta', 'driverAdapterError'] as const;
+const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
+const DEEPEST = 5;
+
+/** A serialization failure and a deadlock in Postgres, and a deadlock in MySQL: all of the work is undone. */
+const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213']);
+/** Waited for a lock as long as it was told to. In MySQL only the statement is undone. */
+const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIMEOUT', 1205, '1205']);
+
+export function isConflict(error: unknown): boolean {
+  return hasCode(error, CONFLICTS);
+}
+
+export function isLockTimeout(error: unknown): boolean {
+  return hasCode(error, LOCK_TIMEOUTS);
+}
+
+/** Whether the error, or one that it wraps, has one of these codes. */
+export function hasCode(error: unknown, codes: ReadonlySet<unknown>, depth = 0): boolean {
+  if (typeof error !== 'object' || error === null || depth > DEEPEST) return false;
+  const fields = error as Readonly<Record<string, unknown>>;
+  return (
+    CODES.some((name) => codes.has(fields[name])) ||
+    INSIDE.some((name) => hasCode(fields[name], codes, depth + 1))
+  );
+}
+
+/** Retries work that changed nothing, if the reason may have passed by then. */
+export async function withRetry<Value>(work: () => Promise<Value>): Promise<Value> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === TRIES || !isConflict(error)) throw error;
+      await pause(Math.random() * 20 * 2 ** attempt);
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// What TypeScript knows of sqlStore(): the transaction of handlers, from the types of the client.
+import { receiver } from 'payment-webhooks';
+import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
+
+type Equal<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : { expected: B; got: A };
+function check<_T extends true>(): void {}
+
+/** As each library declares them, cut down to what a store needs. */
+interface PrismaTransaction {
+  $queryRawUnsafe<T = unknown>(sql: string, ...values: unknown[]): Promise<T>;
+  readonly ledger: { create(row: object): Promise<object> };
+}
+interface Prisma extends PrismaTransaction {
+  $transaction<P extends Promise<unknown>[]>(work: [...P]): Promise<unknown[]>;
+  $transaction<R>(work: (tx: PrismaTransaction) => Promise<R>, options?: { timeout?: number }): Promise<R>;
+}
+declare const prisma: Prisma;
+
+const withPrisma = sqlStore({
+  dialect: 'postgres',
+  client: prisma,
+  query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
+  transaction: (work) => prisma.$transaction(work, { timeout: 60_000 }),
+});
+check<Equal<typeof withPrisma, SqlStore<{ readonly transaction: PrismaTransaction }>>>();
+
+interface EntityManager {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+  save(entity: object): Promise<object>;
+}
+interface DataSource {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+  transaction<T>(work: (manager: EntityManager) => Promise<T>): Promise<T>;
+  transaction<T>(isolation: 'SERIALIZABLE', work: (manager: EntityManager) => Promise<T>): Promise<T>;
+}
+declare const dataSource: DataSource;
+
+const withTypeorm = sqlStore({
+  dialect: 'mysql',
+  client: dataSource,
+  query: (client, sql, values) => client.query(sql, values),
+  transaction: (work) => dataSource.transaction(work),
+});
+check<Equal<typeof withTypeorm, SqlStore<{ readonly transaction: EntityManager }>>>();
+
+interface KnexTransaction extends Knex {
+  commit(): Promise<void>;
+}
+interface Knex {
+  (table: string): { insert(row: object): Promise<number[]> };
+  raw(sql: string, values: readonly unknown[]): Promise<{ rows: object[] }>;
+  transaction(config?: object): Promise<KnexTransaction>;
+  transaction(work: null, config?: object): Promise<KnexTransaction>;
+  transaction<T>(work: (trx: KnexTransaction) => Promise<T>, config?: object): Promise<T>;
+}
+declare const knex: Knex;
+
+const withKnex = sqlStore({
+  dialect: 'postgres',
+  client: knex,
+  query: async (client, sql, values) => (await client.raw(sql.replace(/\$\d+/g, '?'), values)).rows,
+  transaction: (work) => knex.transaction(work),
+});
+check<Equal<typeof withKnex, SqlStore<{ readonly transaction: KnexTransaction }>>>();
+
+interface KyselyTransaction extends Kysely {
+  readonly isTransaction: true;
+}
+interface Kysely {
+  executeQuery(query: { sql: string; parameters: unknown[] }): Promise<{ rows: object[] }>;
+  transaction(): { execute<T>(work: (trx: KyselyTransaction) => Promise<T>): Promise<T> };
+}
+declare const kysely: Kysely;
+
+const withKysely = sqlStore({
+  dialect: 'postgres',
+  client: kysely,
+  query: async (client, sql, parameters) => (await client.executeQuery({ sql, parameters })).rows,
+  transaction: (work) => kysely.transaction().execute(work),
+});
+check<Equal<typeof withKysely, SqlStore<{ readonly transaction: KyselyTransaction }>>>();
+
+interface Connection {
+  execute(sql: string, values: unknown[]): Promise<[object[], object[]]>;
+  beginTransaction(): Promise<void>;
+  commit(): Promise<void>;
+}
+interface MysqlPool {
+  execute(sql: string, values: unknown[]): Promise<[object[], object[]]>;
+  getConnection(): Promise<Connection>;
+}
+declare const mysqlPool: MysqlPool;
+
+const withMysql2 = sqlStore({
+  dialect: 'mysql',
+  client: mysqlPool,
+  query: async (client, sql, values) => (await client.execute(sql, values))[0],
+  transaction: async (work) => {
+    const connection = await mysqlPool.getConnection();
+    await connection.beginTransaction();
+    await work(connection);
+    await connection.commit();
+  },
+});
+check<Equal<typeof withMysql2, SqlStore<{ readonly transaction: Connection }>>>();
+
+// A client whose types say nothing: its user does.
+declare const plain: { send(sql: string, values: unknown[]): Promise<object[]> };
+declare const begin: (work: (session: typeof plain & { id: string }) => Promise<void>) => Promise<void>;
+const withPlain = sqlStore({
+  dialect: 'postgres',
+  client: plain,
+  query: (client, sql, values) => client.send(sql, values),
+  transaction: (work: (session: typeof plain & { id: string }) => Promise<void>) => begin(work),
+});
+check<Equal<typeof withPlain, SqlStore<{ readonly transaction: typeof plain & { id: string } }>>>();
+
+const leased = sqlStore({
+  dialect: 'postgres',
+  client: prisma,
+  query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
+});
+check<Equal<typeof leased, SqlStore>>();
+
+receiver({ privateKey: 'pri_sandbox_x', store: withPrisma }).on(
+  'transaction.paid',
+  async (event, { transaction }) => {
+    await transaction.ledger.create({ payment: event.payload.transaction.id });
+  },
+);
+
+receiver({ privateKey: 'pri_sandbox_x', store: leased }).on('transaction.paid', async (_event, context) => {
+  // @ts-expect-error: without `transaction` there is no transaction in the context
+  await context.transaction;
+});
+
+// @ts-expect-error: Postgres is not called pg here
+sqlStore({ dialect: 'pg', client: plain, query: (client, sql, values) => client.send(sql, values) });
