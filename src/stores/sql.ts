@@ -1,12 +1,15 @@
 // Remembers event ids in Postgres or MySQL, through whatever client or ORM its user has.
-import { StoreError } from '../errors.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { DATABASE_OPTIONS, Database, type RunTransaction, type SqlDatabase } from './sql/database.js';
+import { MysqlRows } from './sql/mysql-rows.js';
+import { PostgresRows } from './sql/postgres-rows.js';
+import { claimRow } from './sql/row-claim.js';
+import { claimInTransaction, type InTransaction } from './sql/transaction-claim.js';
 import type { TransactionOf } from './sql/transaction-of.js';
 import { type IdempotencyStore, retentionMs } from './store.js';
 
 export type { RunTransaction, SqlDatabase } from './sql/database.js';
-export type { SqlDialect } from './sql/placeholders.js';
+export type { SqlDialect, SqlValue } from './sql/placeholders.js';
 export type { TransactionOf } from './sql/transaction-of.js';
 
 export interface SqlStoreOptions<Client extends object = object, Transaction = TransactionOf<Client>>
@@ -26,16 +29,59 @@ export interface SqlStore<Extra extends object = {}> extends IdempotencyStore<Ex
   ping(): Promise<void>;
 }
 
+/**
+ * A store that any number of processes share, in Postgres or MySQL, through the client or ORM that you have. With
+ * `transaction`, the claim and what handlers write through `context.transaction` are one commit; each delivery holds a
+ * connection meanwhile. In Postgres the table is that of `postgresStore`.
+ *
+ * @throws {ConfigurationError} for an option of the wrong kind, a table whose name needs quotes, or no duration
+ * @example
+ * const store = sqlStore({
+ *   dialect: 'postgres',
+ *   client: prisma,
+ *   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
+ *   transaction: (work) => prisma.$transaction(work, { timeout: 300_000 }),
+ * });
+ * await store.migrate();
+ * const hooks = receiver({ store });
+ * hooks.on('transaction.paid', async (event, { transaction }) => {
+ *   await transaction.ledger.create({ data: { payment: event.payload.transaction.id } });
+ * });
+ */
 export function sqlStore<Client extends object, Transaction = TransactionOf<Client>>(
   options: SqlStoreOptions<Client, Transaction> & { readonly transaction: RunTransaction<Transaction> },
-): SqlStore<{ readonly transaction: Transaction }>;
+): SqlStore<InTransaction<Transaction>>;
 export function sqlStore<Client extends object>(
   options: SqlStoreOptions<Client, Client> & { readonly transaction?: undefined },
 ): SqlStore;
-export function sqlStore(options: SqlStoreOptions): SqlStore<object> {
-  const { table, retention, ...database } = options;
+export function sqlStore(options: SqlStoreOptions<object, unknown>): SqlStore<object> {
+  const { database, rows, retentionMs } = read(options ?? {});
+  const { run, transaction: begin } = database;
+  return {
+    scope: 'shared',
+    retentionMs,
+    claim: (key, request) =>
+      begin && !request.turn
+        ? claimInTransaction({ database, begin, rows, retentionMs }, key, request)
+        : claimRow({ rows, run, retentionMs }, key, request),
+    migrate: async () => {
+      for (const statement of rows.migrate()) await database.send(database.client, statement);
+    },
+    prune: async () => {
+      for (let sum = 0; ; ) {
+        const { pruned, more } = await rows.prune(run, retentionMs);
+        sum += pruned;
+        if (!more) return sum;
+      }
+    },
+    ping: () => rows.ping(run),
+  };
+}
+
+function read(options: SqlStoreOptions<object, unknown>) {
   refuseUnknownOptions(options, [...DATABASE_OPTIONS, 'table', 'retention']);
-  new Database(database);
-  retentionMs(retention);
-  throw new StoreError('Not yet.');
+  const { table = 'webhook_event', retention } = options;
+  const database = new Database(options);
+  const rows = database.dialect === 'mysql' ? new MysqlRows(table) : new PostgresRows(table);
+  return { database, rows, retentionMs: retentionMs(retention) };
 }

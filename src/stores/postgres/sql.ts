@@ -19,7 +19,7 @@ export const NOW = 'statement_timestamp()';
 const FORGOTTEN = `e.forget_at <= ${NOW}`;
 const FREE = `LEAST(e.lease_ends, e.forget_at) <= ${NOW}`;
 
-const migrate = (table: string, index: string) => `
+export const migrate = (table: string, index: string) => `
 -- Two processes that start at once would both find no table, and one would fail to create it.
 SELECT pg_advisory_xact_lock(hashtextextended('payment-webhooks', 0));
 CREATE TABLE IF NOT EXISTS ${table} (
@@ -37,69 +37,77 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`;
 
 const insert = (table: string) => `
 INSERT INTO ${table} AS e (key, token, attempt, finished, fingerprint, lease_ends, forget_at)
-VALUES ($1, $2, 1, '[]', $3, ${fromNow('$4')}, ${fromNow('$5')})`;
+VALUES ($1, $2::uuid, 1, '[]', $3, ${fromNow('$4')}, ${fromNow('$5')})`;
 
 // Changes one row if the event is new, and none otherwise.
-const claimNew = (table: string) => `${insert(table)} ON CONFLICT (key) DO NOTHING`;
+export const claimNew = (table: string) => `${insert(table)} ON CONFLICT (key) DO NOTHING`;
 
 // The row is written even if nothing in it changes: otherwise a claim that lost a race would get no row.
-const claim = (table: string) => `${insert(table)}
+export const upsert = (table: string) => `${insert(table)}
 ON CONFLICT (key) DO UPDATE SET
   ${ifFree('token')},
   attempt = CASE WHEN ${FORGOTTEN} THEN 1 WHEN ${FREE} THEN e.attempt + 1 ELSE e.attempt END,
   finished = CASE WHEN ${FORGOTTEN} THEN '[]' ELSE e.finished END,
   ${ifFree('fingerprint')},
   ${ifFree('lease_ends')},
-  ${ifFree('forget_at')}
-RETURNING token = $2 AS claimed, attempt, finished, fingerprint,
+  ${ifFree('forget_at')}`;
+
+const claim = (table: string) => `${upsert(table)}
+RETURNING token = $2::uuid AS claimed, attempt, finished, fingerprint,
   date_part('epoch', lease_ends) - date_part('epoch', ${NOW}) AS lease_left`;
 
-const renew = (table: string) => `
+export const renew = (table: string) => `
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
-WHERE key = $1 AND token = $2 AND lease_ends < 'infinity'`;
+WHERE key = $1 AND token = $2::uuid AND lease_ends < 'infinity'`;
 
-const complete = (table: string) => `
+export const complete = (table: string) => `
 UPDATE ${table} SET lease_ends = 'infinity', finished = '[]', forget_at = ${fromNow('$3')}
-WHERE key = $1 AND token = $2`;
+WHERE key = $1 AND token = $2::uuid`;
 
-const release = (table: string) => `
+export const release = (table: string) => `
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${fromNow('$3')}
-WHERE key = $1 AND token = $2 AND lease_ends < 'infinity'`;
+WHERE key = $1 AND token = $2::uuid AND lease_ends < 'infinity'`;
 
 /** In place of a release for what is not an event. */
-const forget = (table: string) => `DELETE FROM ${table} WHERE key = $1 AND token = $2`;
+export const forget = (table: string) => `DELETE FROM ${table} WHERE key = $1 AND token = $2::uuid`;
 
 // An event that was claimed within the retention is still remembered, so the index excludes most of the table.
-const prune = (table: string) => `
+export const prune = (table: string) => `
 DELETE FROM ${table} WHERE key IN (
-  SELECT key FROM ${table} WHERE claimed_at <= ${NOW} - $1 * interval '1 millisecond' AND forget_at <= ${NOW}
-  ORDER BY claimed_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  SELECT key FROM ${table} WHERE claimed_at <= ${NOW} - $1::float8 * interval '1 millisecond' AND forget_at <= ${NOW}
+  ORDER BY claimed_at LIMIT $2::int FOR UPDATE SKIP LOCKED
 )`;
 
 // A duplicate waits for the transaction that works on the event, but only for a second. The claim then restores the
 // setting, so that the handlers' own statements wait as before.
 const begin = (idleMs: number) => `
 BEGIN ISOLATION LEVEL READ COMMITTED;
+${setTimeouts(`'${idleMs}'`)};`;
+
+export const setTimeouts = (idleMs: string) => `
 SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout'), true),
-  set_config('lock_timeout', '1s', true),
-  set_config('idle_in_transaction_session_timeout', '${idleMs}', true);`;
+  set_config('lock_timeout', '1s', true), set_config('idle_in_transaction_session_timeout', ${idleMs}, true)`;
 
 // Whether there may be a dead letter is asked in passing, so that an event without one costs no statement. A claim that
 // waited for another transaction cannot see the letter which that one may be about to keep.
-const claimInTransaction = (table: string, letterTables: readonly string[]) => `${claim(table)},
-  set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout${
-    letterTables.length === 0 ? '' : `,\n  ${letterTables.map(hasLetter).join(' OR ')} OR ${WAITED} AS kept`
-  }`;
+const claimInTransaction = (table: string, letterTables: readonly string[]) =>
+  `${claim(table)}, ${RESTORED}${letterTables.length === 0 ? '' : `,\n  ${mayHaveLetter(letterTables)} AS kept`}`;
+
+export const RESTORED = `
+  set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout`;
+
+export const mayHaveLetter = (letterTables: readonly string[]) =>
+  `${letterTables.map(hasLetter).join(' OR ')} OR ${WAITED}`;
 
 const WAITED = `clock_timestamp() - ${NOW} > interval '20 milliseconds'`;
 
 const hasLetter = (table: string) =>
   `EXISTS (SELECT FROM ${table} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
 
-const renewTransaction = `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`;
+export const renewTransaction = `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`;
 
 // Finds no row if a handler has ended the transaction: another transaction wrote the row, or none did.
-const completeInTransaction = (table: string) =>
+export const completeInTransaction = (table: string) =>
   `${complete(table)} AND xmin = pg_current_xact_id_if_assigned()::xid`;
 
 function ifFree(column: string): string {
@@ -107,11 +115,11 @@ function ifFree(column: string): string {
 }
 
 function fromNow(parameter: string): string {
-  return `${NOW} + ${parameter} * interval '1 millisecond'`;
+  return `${NOW} + ${parameter}::float8 * interval '1 millisecond'`;
 }
 
 /** Reads no row of the table, and fails without it. */
-const ping = (table: string) =>
+export const ping = (table: string) =>
   `SELECT current_setting('transaction_read_only') AS read_only FROM (SELECT count(*) FROM (SELECT FROM ${table} LIMIT 0) none) one`;
 
 export type Sql = ReturnType<typeof sqlFor>;

@@ -1,7 +1,7 @@
 // Errors of databases as clients and ORMs wrap them, and the retry of what concurrent transactions undid.
 import { setTimeout as pause } from 'node:timers/promises';
 
-const TRIES = 5;
+const TRIES = 3;
 /** Where ORMs put what the driver threw. */
 const INSIDE = ['cause', 'driverError', 'original', 'parent', 'meta', 'driverAdapterError'] as const;
 const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;

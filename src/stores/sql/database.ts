@@ -2,7 +2,7 @@
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { show } from '../../options/option-checks.js';
 import { withRetry } from './conflicts.js';
-import type { SqlDialect, SqlStatement } from './placeholders.js';
+import type { SqlDialect, SqlStatement, SqlValue } from './placeholders.js';
 import type { TransactionOf } from './transaction-of.js';
 
 export interface SqlDatabase<Client extends object, Transaction = TransactionOf<Client>> {
@@ -15,7 +15,7 @@ export interface SqlDatabase<Client extends object, Transaction = TransactionOf<
    * with is ignored. Postgres has the placeholders `$1`, `$2` …, MySQL has `?`; each occurs once, in the order of `values`,
    * which are text, `null` or bytes. No statement has a question mark that is not a placeholder.
    */
-  query(client: NoInfer<Client | Transaction>, sql: string, values: unknown[]): PromiseLike<unknown>;
+  query(client: NoInfer<Client | Transaction>, sql: string, values: SqlValue[]): PromiseLike<unknown>;
   /**
    * Runs `work` once inside a transaction: commits when it resolves, rolls back when it rejects. It must not retry, and must
    * allow a transaction to take as long as a handler may. Left out: claims commit by themselves.
@@ -68,6 +68,7 @@ export class Database<Client extends object = object, Transaction = unknown> {
     parameters: readonly unknown[],
   ): Promise<readonly Row[]> {
     const rows = await this.send(client, statement.text, statement.values(parameters));
+    if (!statement.returnsRows) return [];
     if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row && !Array.isArray(row)))
       return rows as Row[];
     throw new StoreError(
@@ -76,7 +77,7 @@ export class Database<Client extends object = object, Transaction = unknown> {
   }
 
   /** For a statement whose answer says nothing. */
-  send(client: Client | Transaction, sql: string, values: unknown[] = []): PromiseLike<unknown> {
+  send(client: Client | Transaction, sql: string, values: SqlValue[] = []): PromiseLike<unknown> {
     return this.#given.query(client, sql, values);
   }
 }

@@ -1,0 +1,77 @@
+// The steps of a claim as one dialect of SQL takes them, and the answer to it.
+import { StoreError } from '../../errors.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
+import { newToken } from '../token.js';
+import type { Row, RunStatement } from './database.js';
+
+/** Who owns a claim: the token differs from that of every other claim. */
+export interface Owner {
+  readonly key: string;
+  readonly token: string;
+}
+
+/** Who asks for a claim, and for how long. */
+export interface ClaimParameters extends Owner {
+  readonly fingerprint: string;
+  readonly leaseMs: number;
+  readonly keepMs: number;
+}
+
+export function claimParameters(
+  key: string,
+  { leaseMs, fingerprint }: ClaimRequest,
+  retentionMs: number,
+): ClaimParameters {
+  return { key, token: newToken('hex'), fingerprint, leaseMs, keepMs: Math.max(leaseMs, retentionMs) };
+}
+
+export type Granted = { readonly status: 'claimed' } & Pick<Claim, 'attempt' | 'finished' | 'kept'>;
+
+export type Answer = Granted | Exclude<ClaimResult, { status: 'claimed' }>;
+
+/** Whether a write took place never rests on a count of rows, which clients report differently or not at all. */
+export interface EventRows {
+  migrate(): readonly string[];
+  /** @throws unless the server takes writes and has the table */
+  ping(run: RunStatement): Promise<void>;
+  /** Deletes a batch. @returns how many rows, and whether there may be more */
+  prune(run: RunStatement, retentionMs: number): Promise<{ readonly pruned: number; readonly more: boolean }>;
+  claim(run: RunStatement, parameters: ClaimParameters): Promise<Answer>;
+  renew(run: RunStatement, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean>;
+  complete(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean>;
+  release(run: RunStatement, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
+  /** In place of a release for what is not an event. */
+  forget(run: RunStatement, owner: Owner): Promise<boolean>;
+  /** Waits for another transaction for a second at most. Handlers then wait as long as they did before. */
+  claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer>;
+  /** Keeps the transaction alive on the server, and rejects when its connection is gone. */
+  renewTransaction(run: RunStatement, leaseMs: number): Promise<void>;
+  /** False if a handler has ended the transaction of the claim. */
+  completeInTransaction(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean>;
+  /** Whether the row that says so is committed. */
+  isCompleted(run: RunStatement, owner: Owner): Promise<boolean>;
+}
+
+/** A row as both dialects return it: all of it text, since clients read other types differently. */
+export function readAnswer(row: Row | undefined): Answer {
+  if (!row)
+    throw new StoreError(
+      'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers.',
+    );
+  const { status, attempt, finished, fingerprint, lease_left, kept } = row;
+  if (status === 'claimed') {
+    const number = Number(attempt);
+    if (Number.isSafeInteger(number) && number > 0)
+      return {
+        status,
+        attempt: number,
+        finished: JSON.parse(String(finished)),
+        ...(kept !== undefined && { kept: kept !== 'false' }),
+      };
+  }
+  if (status === 'completed') return { status, fingerprint: String(fingerprint) };
+  if (status === 'in_progress') return { status, retryAfterMs: Math.max(Number(lease_left) || 0, 1) };
+  throw new StoreError(
+    'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
+  );
+}

@@ -1,0 +1,123 @@
+// The SQL of the MySQL and MariaDB store. Text goes in and out as hex, whatever the character set of the connection is.
+import type { parseTable } from '../postgres/sql.js';
+import { SqlStatement } from './placeholders.js';
+
+// UTC, so neither the time zone of a session nor the hour that a clock repeats in autumn counts.
+const NOW = 'UTC_TIMESTAMP(6)';
+const NEVER = "TIMESTAMP'9999-12-31 00:00:00'";
+const LONG_AGO = "TIMESTAMP'1000-01-01 00:00:00'";
+const FORGOTTEN = `forget_at <= ${NOW}`;
+const FREE = `LEAST(lease_ends, forget_at) <= ${NOW}`;
+
+const fromNow = (parameter: string) => `${NOW} + INTERVAL CAST(${parameter} AS SIGNED) MICROSECOND`;
+
+const migrate = (table: string) => `
+CREATE TABLE IF NOT EXISTS ${table} (
+  \`key\`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  token       VARBINARY(40) NOT NULL,    -- who owns the claim; starts with a hyphen once it is released
+  attempt     INT UNSIGNED NOT NULL,
+  finished    MEDIUMBLOB NOT NULL,       -- JSON: named handlers that succeeded on an earlier attempt
+  fingerprint VARBINARY(256) NOT NULL,   -- stands for the bytes that are worked on, or were
+  lease_ends  DATETIME(6) NOT NULL,      -- UTC; the year 1000 once released, 9999 once completed
+  forget_at   DATETIME(6) NOT NULL,      -- UTC; the last write plus the retention
+  claimed_at  DATETIME(6) NOT NULL,      -- UTC
+  INDEX claimed_at (claimed_at)
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC`;
+
+// Changes no row that is there, and locks it.
+const insert = (table: string) => `
+INSERT INTO ${table} (\`key\`, token, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+VALUES (UNHEX($1), $2, 1, '[]', UNHEX($3), ${fromNow('$4')}, ${fromNow('$5')}, ${NOW})
+ON DUPLICATE KEY UPDATE token = token`;
+
+// MySQL assigns from left to right, so each line may read what the lines above it have set. None does: some modes of
+// MariaDB assign all at once.
+const takeOver = (table: string) => `
+UPDATE ${table} SET
+  finished = CASE WHEN ${FORGOTTEN} THEN '[]' ELSE finished END,
+  attempt = CASE WHEN ${FORGOTTEN} THEN 1 ELSE attempt + 1 END,
+  token = $2, fingerprint = UNHEX($3), lease_ends = ${fromNow('$4')}, forget_at = ${fromNow('$5')}
+WHERE \`key\` = UNHEX($1) AND ${FREE}`;
+
+// A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
+const read = (table: string) => `
+SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
+  CASE WHEN ${FREE} THEN 'yes' ELSE 'no' END AS free,
+  CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
+  CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
+  CAST(TIMESTAMPDIFF(MICROSECOND, ${NOW}, lease_ends) AS CHAR) AS lease_left,
+  CAST(@@SESSION.autocommit AS CHAR) AS autocommit
+FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
+
+const renew = (table: string) => `
+UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
+WHERE \`key\` = UNHEX($1) AND token = $2 AND lease_ends < ${NEVER}`;
+
+const complete = (table: string) => `
+UPDATE ${table} SET lease_ends = ${NEVER}, finished = '[]', forget_at = ${fromNow('$3')}
+WHERE \`key\` = UNHEX($1) AND token = $2`;
+
+const release = (table: string) => `
+UPDATE ${table} SET token = $5, lease_ends = ${LONG_AGO}, finished = UNHEX($4), forget_at = ${fromNow('$3')}
+WHERE \`key\` = UNHEX($1) AND token = $2 AND lease_ends < ${NEVER}`;
+
+const forget = (table: string) => `DELETE FROM ${table} WHERE \`key\` = UNHEX($1) AND token = $2`;
+
+/** How many rows are deleted at once. */
+export const PRUNE_BATCH = 1_000;
+
+// An event that was claimed within the retention is still remembered, so the index excludes most of the table.
+const oldest = (table: string, condition: string) => `
+SELECT \`key\` AS k FROM ${table}
+WHERE claimed_at <= ${NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${condition}
+ORDER BY claimed_at LIMIT ${PRUNE_BATCH}`;
+
+// Rows that a transaction works on are left to the next time. What another process deletes is not counted here, and what
+// is claimed meanwhile is not deleted.
+const take = (table: string) =>
+  `UPDATE ${table} t JOIN (${oldest(table, FORGOTTEN)} FOR UPDATE SKIP LOCKED) due ON due.k = t.\`key\` SET t.token = $2`;
+
+const countTaken = (table: string) =>
+  `SELECT CAST(COUNT(*) AS CHAR) AS taken FROM (${oldest(table, 'token = $2')}) taken`;
+
+const deleteTaken = (table: string) =>
+  `DELETE t FROM ${table} t JOIN (${oldest(table, 'token = $2')} FOR UPDATE SKIP LOCKED) taken ON taken.k = t.\`key\` WHERE t.token = $2`;
+
+/** Reads no row of the table, and fails without it. */
+const ping = (table: string) => `
+SELECT CAST(@@GLOBAL.read_only AS CHAR) AS read_only
+FROM (SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM ${table} LIMIT 0) nothing) counted`;
+
+// A duplicate waits for the transaction that works on the event, but only for a second. The setting is of the session, so
+// it is set back before a handler runs.
+const waitASecond = `SET @payment_webhooks_wait = @@SESSION.innodb_lock_wait_timeout, SESSION innodb_lock_wait_timeout = 1`;
+const waitAsBefore = `SET SESSION innodb_lock_wait_timeout = @payment_webhooks_wait`;
+
+export type MysqlSql = ReturnType<typeof mysqlSqlFor>;
+
+/** The name as MySQL quotes it. */
+export function quoted({ table }: ReturnType<typeof parseTable>): string {
+  return table.replaceAll('"', '`');
+}
+
+/** @param table as MySQL quotes it */
+export function mysqlSqlFor(table: string) {
+  const statement = (text: string) => new SqlStatement('mysql', text);
+  return {
+    migrate: migrate(table),
+    insert: statement(insert(table)),
+    takeOver: statement(takeOver(table)),
+    read: statement(read(table)),
+    renew: statement(renew(table)),
+    complete: statement(complete(table)),
+    release: statement(release(table)),
+    forget: statement(forget(table)),
+    take: statement(take(table)),
+    countTaken: statement(countTaken(table)),
+    deleteTaken: statement(deleteTaken(table)),
+    ping: statement(ping(table)),
+    waitASecond: statement(waitASecond),
+    waitAsBefore: statement(waitAsBefore),
+    alive: statement('SELECT 1 AS alive'),
+  };
+}

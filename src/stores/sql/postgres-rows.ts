@@ -1,0 +1,133 @@
+// The steps of a claim in Postgres: the statements of `postgresStore`, on the same table, for any client.
+import { StoreError } from '../../errors.js';
+import { LONGEST_TIMER } from '../../options/duration.js';
+import { letterTablesOn } from '../postgres/letter-tables.js';
+import * as sql from '../postgres/sql.js';
+import type { RunStatement } from './database.js';
+import { type Answer, type ClaimParameters, type EventRows, type Owner, readAnswer } from './event-rows.js';
+import { SqlStatement } from './placeholders.js';
+
+const PRUNE_BATCH = 1_000;
+
+const WRITTEN = "RETURNING 'yes' AS written";
+
+const ANSWER = `
+RETURNING CASE WHEN token = $2::uuid THEN 'claimed' WHEN lease_ends = 'infinity' THEN 'completed' ELSE 'in_progress' END
+    AS status, attempt::text AS attempt, finished, fingerprint,
+  ((date_part('epoch', lease_ends) - date_part('epoch', ${sql.NOW})) * 1000)::text AS lease_left`;
+
+const completed = (table: string) =>
+  `SELECT 'yes' AS completed FROM ${table} WHERE key = $1 AND token = $2::uuid AND lease_ends = 'infinity'`;
+
+const countPruned = (table: string) =>
+  `WITH pruned AS (${sql.prune(table)} RETURNING key) SELECT count(*)::text AS pruned FROM pruned`;
+
+export class PostgresRows implements EventRows {
+  readonly #table: string;
+  readonly #migrate: string;
+  readonly #statements: ReturnType<typeof statementsFor>;
+
+  /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
+  constructor(name: unknown) {
+    const { table, index } = sql.parseTable(name);
+    this.#table = table;
+    this.#migrate = asOneStatement(sql.migrate(table, index('claimed_at')));
+    this.#statements = statementsFor(table);
+  }
+
+  migrate(): readonly string[] {
+    return [this.#migrate];
+  }
+
+  async ping(run: RunStatement): Promise<void> {
+    const [row] = await run(this.#statements.ping, []);
+    if (row?.read_only !== 'off')
+      throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+  }
+
+  async prune(run: RunStatement, retentionMs: number) {
+    const [row] = await run(this.#statements.prune, [retentionMs, PRUNE_BATCH]);
+    const pruned = Number(row?.pruned);
+    return { pruned, more: pruned === PRUNE_BATCH };
+  }
+
+  async claim(run: RunStatement, parameters: ClaimParameters): Promise<Answer> {
+    const values = valuesOf(parameters);
+    // Most claims are the first of their event. A plain insert costs less than the statement that can take over.
+    if (wrote(await run(this.#statements.claimNew, values)))
+      return { status: 'claimed', attempt: 1, finished: [] };
+    return readAnswer((await run(this.#statements.claim, values))[0]);
+  }
+
+  async renew(run: RunStatement, { key, token }: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
+    return wrote(await run(this.#statements.renew, [key, token, leaseMs, keepMs]));
+  }
+
+  async complete(run: RunStatement, { key, token }: Owner, keepMs: number): Promise<boolean> {
+    return wrote(await run(this.#statements.complete, [key, token, keepMs]));
+  }
+
+  async release(run: RunStatement, { key, token }: Owner, keepMs: number, finished: readonly string[]) {
+    return wrote(await run(this.#statements.release, [key, token, keepMs, JSON.stringify(finished)]));
+  }
+
+  async forget(run: RunStatement, { key, token }: Owner): Promise<boolean> {
+    return wrote(await run(this.#statements.forget, [key, token]));
+  }
+
+  async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
+    await run(this.#statements.setTimeouts, [idleMs(parameters.leaseMs)]);
+    const letters = letterTablesOn(client);
+    const kept = letters.length > 0 && `,\n  (${sql.mayHaveLetter(letters)})::text AS kept`;
+    const text = `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}${kept || ''}`;
+    return readAnswer((await run(new SqlStatement('postgres', text), valuesOf(parameters)))[0]);
+  }
+
+  async renewTransaction(run: RunStatement, leaseMs: number): Promise<void> {
+    await run(this.#statements.renewTransaction, [idleMs(leaseMs)]);
+  }
+
+  async completeInTransaction(run: RunStatement, { key, token }: Owner, keepMs: number): Promise<boolean> {
+    return wrote(await run(this.#statements.completeInTransaction, [key, token, keepMs]));
+  }
+
+  async isCompleted(run: RunStatement, { key, token }: Owner): Promise<boolean> {
+    return wrote(await run(this.#statements.completed, [key, token]));
+  }
+}
+
+function statementsFor(table: string) {
+  const statement = (text: string) => new SqlStatement('postgres', text);
+  return {
+    claimNew: statement(`${sql.claimNew(table)} ${WRITTEN}`),
+    claim: statement(`${sql.upsert(table)}${ANSWER}`),
+    renew: statement(`${sql.renew(table)} ${WRITTEN}`),
+    complete: statement(`${sql.complete(table)} ${WRITTEN}`),
+    release: statement(`${sql.release(table)} ${WRITTEN}`),
+    forget: statement(`${sql.forget(table)} ${WRITTEN}`),
+    prune: statement(countPruned(table)),
+    ping: statement(sql.ping(table)),
+    setTimeouts: statement(sql.setTimeouts('$1')),
+    renewTransaction: statement(sql.renewTransaction),
+    completeInTransaction: statement(`${sql.completeInTransaction(table)} ${WRITTEN}`),
+    completed: statement(completed(table)),
+  };
+}
+
+/** The statements of a migration as one, which every client can send, in a transaction of its own. */
+export function asOneStatement(migration: string): string {
+  return `DO $$BEGIN${migration.replace('SELECT pg_advisory_xact_lock', 'PERFORM pg_advisory_xact_lock')}\nEND$$`;
+}
+
+function valuesOf({ key, token, fingerprint, leaseMs, keepMs }: ClaimParameters): unknown[] {
+  return [key, token, fingerprint, leaseMs, keepMs];
+}
+
+function wrote(rows: readonly unknown[]): boolean {
+  return rows.length > 0;
+}
+
+/** Postgres takes no longer time than a timer of Node does. */
+function idleMs(leaseMs: number): number {
+  return Math.min(Math.max(Math.ceil(leaseMs), 1), LONGEST_TIMER);
+}

@@ -1,0 +1,159 @@
+// A claim that is a transaction of any client: one commit remembers the event and keeps what the handlers wrote.
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreError } from '../../errors.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
+import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
+import type { Database, RunStatement, RunTransaction } from './database.js';
+import { claimParameters, type EventRows, type Granted, type Owner } from './event-rows.js';
+import { HeldTransaction } from './held-transaction.js';
+
+/** What handlers get in their context. */
+export interface InTransaction<Transaction> {
+  readonly transaction: Transaction;
+}
+
+/** What a store in transactional mode needs to know. */
+export interface TransactionStore<Transaction> {
+  readonly database: Database<object, Transaction>;
+  readonly begin: RunTransaction<Transaction>;
+  readonly rows: EventRows;
+  readonly retentionMs: number;
+}
+
+/** Another transaction held the event for as long as we waited, so it may well take as long again. */
+const RETRY_AFTER_MS = 1_000;
+/** How long a renewal waits to hear that the connection is gone; a statement of a handler may keep it busy. */
+const HEARD_MS = 250;
+/** A statement of a handler has failed, so Postgres refuses everything but a rollback. The connection is open. */
+const FAILED: ReadonlySet<unknown> = new Set(['25P02']);
+
+export function claimInTransaction<Transaction>(
+  store: TransactionStore<Transaction>,
+  key: string,
+  request: ClaimRequest,
+): Promise<ClaimResult<InTransaction<Transaction>>> {
+  return withRetry(() => tryToClaim(store, key, request));
+}
+
+async function tryToClaim<Transaction>(
+  store: TransactionStore<Transaction>,
+  key: string,
+  request: ClaimRequest,
+): Promise<ClaimResult<InTransaction<Transaction>>> {
+  const { rows, database, retentionMs } = store;
+  const parameters = claimParameters(key, request, retentionMs);
+  const held = new HeldTransaction(store.begin, request.leaseMs);
+  const transaction = await held.begun;
+  const run = database.within(transaction);
+  try {
+    const answer = await rows.claimInTransaction(run, parameters, database.client);
+    if (answer.status === 'claimed') {
+      const session = { held, transaction, run };
+      return { status: 'claimed', claim: new TransactionClaim(store, session, { ...answer, ...parameters }) };
+    }
+    await held.rollBack();
+    return answer;
+  } catch (error) {
+    // If the rollback fails too, the first error is the one to report.
+    if (held.open) await held.rollBack().catch(() => {});
+    if (isLockTimeout(error)) return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
+    throw error;
+  }
+}
+
+interface Session<Transaction> {
+  readonly held: HeldTransaction<Transaction>;
+  readonly transaction: Transaction;
+  readonly run: RunStatement;
+}
+
+class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>> {
+  readonly transactional = true;
+  readonly attempt: number;
+  readonly finished: readonly string[];
+  readonly context: InTransaction<Transaction>;
+  readonly database: object;
+  readonly kept: boolean | undefined;
+  readonly #store: TransactionStore<Transaction>;
+  readonly #session: Session<Transaction>;
+  readonly #owner: Owner;
+  /** A statement of ours on the connection, which takes one at a time. */
+  #ping: Promise<void> | undefined;
+  #commit: Promise<boolean> | undefined;
+  #released = false;
+
+  constructor(store: TransactionStore<Transaction>, session: Session<Transaction>, owner: Owner & Granted) {
+    this.#store = store;
+    this.#session = session;
+    this.#owner = owner;
+    this.attempt = owner.attempt;
+    this.finished = owner.finished;
+    this.kept = owner.kept;
+    this.database = store.database.client;
+    this.context = { transaction: session.transaction };
+  }
+
+  /** Whether the transaction is open, as far as its connection has told. */
+  async renew(leaseMs: number): Promise<boolean> {
+    const { held } = this.#session;
+    if (this.#commit || !held.open) return false;
+    this.#ping ??= this.#pingOnce(leaseMs);
+    await Promise.race([this.#ping, pause(HEARD_MS, undefined, { ref: false })]);
+    if (this.#commit || !held.open) return false;
+    held.extend(leaseMs);
+    return true;
+  }
+
+  async #pingOnce(leaseMs: number): Promise<void> {
+    const { held, run } = this.#session;
+    try {
+      await this.#store.rows.renewTransaction(run, leaseMs);
+    } catch (error) {
+      if (!hasCode(error, FAILED))
+        held.break(new StoreError('The transaction is not there any more.', { cause: error }));
+    } finally {
+      this.#ping = undefined;
+    }
+  }
+
+  /** The outcome of a commit never changes: a second call gets the same answer. */
+  complete(): Promise<boolean> {
+    if (!this.#commit && this.#released) return Promise.resolve(false);
+    this.#commit ??= this.#complete();
+    return this.#commit;
+  }
+
+  async #complete(): Promise<boolean> {
+    const { held, run } = this.#session;
+    const { rows, database, retentionMs } = this.#store;
+    await this.#ping;
+    if (held.open) await this.#mark(held, rows.completeInTransaction(run, this.#owner, retentionMs));
+    await held.commit();
+    // What a client says of a commit is not enough: Postgres may have answered it with ROLLBACK, and nobody looked.
+    if (await rows.isCompleted(database.run, this.#owner)) return true;
+    throw new StoreError('transaction resolved, but its writes are not committed.');
+  }
+
+  async #mark(held: HeldTransaction<Transaction>, marking: Promise<boolean>): Promise<void> {
+    try {
+      if (await marking) return;
+      throw new StoreError(
+        'A handler has ended the transaction of its delivery. Leave COMMIT and ROLLBACK to the store.',
+      );
+    } catch (error) {
+      if (held.open) await held.rollBack().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** A rollback forgets everything, also the finished handlers: their writes are undone with the rest. */
+  async release(): Promise<boolean> {
+    const { held } = this.#session;
+    if (this.#commit || this.#released || !held.open) return false;
+    this.#released = true;
+    await this.#ping;
+    if (!held.open) return false;
+    await held.rollBack();
+    return true;
+  }
+}

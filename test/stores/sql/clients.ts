@@ -1,0 +1,61 @@
+// What the user of each client writes for sqlStore(), and stores on tables of their own.
+import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
+import type { SqlDatabase } from 'payment-webhooks/stores/sql';
+import type { Pool as PgPool, PoolClient } from 'pg';
+
+export function overPg(pool: PgPool) {
+  return {
+    dialect: 'postgres',
+    client: pool,
+    query: async (client, sql, values) => (await client.query(sql, values)).rows,
+    transaction: async (work: (client: PoolClient) => Promise<void>) => {
+      const client = await pool.connect();
+      // A connection that breaks while a handler works: the commit will say so.
+      client.on('error', () => {});
+      try {
+        await client.query('BEGIN');
+        await work(client);
+        await client.query('COMMIT');
+        client.release();
+      } catch (error) {
+        await client.query('ROLLBACK').then(
+          () => client.release(),
+          (broken) => client.release(broken),
+        );
+        throw error;
+      }
+    },
+  } satisfies SqlDatabase<PgPool, PoolClient>;
+}
+
+/** @param verb `execute` prepares every statement on the server; `query` sends them as text */
+export function overMysql2(pool: MysqlPool, verb: 'query' | 'execute' = 'execute') {
+  return {
+    dialect: 'mysql',
+    client: pool,
+    query: async (client, sql, values) => {
+      const [rows] = verb === 'query' ? await client.query(sql, values) : await client.execute(sql, values);
+      return rows;
+    },
+    transaction: async (work: (connection: PoolConnection) => Promise<void>) => {
+      const connection = await pool.getConnection();
+      try {
+        await connection.beginTransaction();
+        await work(connection);
+        await connection.commit();
+        connection.release();
+      } catch (error) {
+        await connection.rollback().then(
+          () => connection.release(),
+          () => connection.destroy(),
+        );
+        throw error;
+      }
+    },
+  } satisfies SqlDatabase<MysqlPool, PoolConnection>;
+}
+
+/** Without the transaction. */
+export function leased<Given extends { readonly transaction?: unknown }>({ transaction: _, ...rest }: Given) {
+  return rest;
+}
