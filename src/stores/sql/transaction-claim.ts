@@ -47,12 +47,13 @@ async function tryToClaim<Transaction>(
   const run = database.within(transaction);
   try {
     const answer = await rows.claimInTransaction(run, parameters, database.client);
-    if (answer.status === 'claimed') {
+    if (answer.status === 'claimed' && held.open) {
       const session = { held, transaction, run };
       return { status: 'claimed', claim: new TransactionClaim(store, session, { ...answer, ...parameters }) };
     }
+    // Throws where the transaction has ended meanwhile.
     await held.rollBack();
-    return answer;
+    return answer as Exclude<typeof answer, Granted>;
   } catch (error) {
     // If the rollback fails too, the first error is the one to report.
     if (held.open) await held.rollBack().catch(() => {});

@@ -11,7 +11,8 @@ export function overPg(pool: PgPool) {
     transaction: async (work: (client: PoolClient) => Promise<void>) => {
       const client = await pool.connect();
       // A connection that breaks while a handler works: the commit will say so.
-      client.on('error', () => {});
+      const onError = () => {};
+      client.on('error', onError);
       try {
         await client.query('BEGIN');
         await work(client);
@@ -23,6 +24,8 @@ export function overPg(pool: PgPool) {
           (broken) => client.release(broken),
         );
         throw error;
+      } finally {
+        client.off('error', onError);
       }
     },
   } satisfies SqlDatabase<PgPool, PoolClient>;

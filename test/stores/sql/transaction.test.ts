@@ -43,18 +43,6 @@ withPostgres('sqlStore with transactions, on Postgres', () => {
     expect([await paid(found, key), await known(found, key)]).toEqual([0, 0]);
   });
 
-  test('a commit that Postgres answers with ROLLBACK, where the client does not look, is not a success', async () => {
-    const { store, key } = found.open();
-    const claim = granted(await store.claim(key, request));
-    const send = found.sending(claim.context.transaction);
-    await pay(found, send, key);
-    const completing = expect(claim.complete()).rejects.toThrow('its writes are not committed');
-    // Comes between the mark and the COMMIT.
-    await send('SELECT 1 / 0').catch(() => {});
-    await completing;
-    expect([await paid(found, key), await known(found, key)]).toEqual([0, 0]);
-  });
-
   test('a handler waits for locks as long as before, and the session is as it was', async () => {
     const { store, key, idle } = found.open({ max: 1 });
     const claim = granted(await store.claim(key, { ...request, leaseMs: 12_345.6 }));

@@ -86,27 +86,29 @@ export async function mariadbWorld(mariadb: OwnMariadb, verb: 'query' | 'execute
     (transaction: object): Send =>
     async (sql, values) =>
       (await (transaction as PoolConnection).query(sql, values))[0] as never;
-  const out = new Map<MysqlPool, number>();
+  const isIdle = (pool: MysqlPool) => {
+    const { _allConnections: all, _freeConnections: free } = pool.pool as unknown as Record<
+      string,
+      { length: number }
+    >;
+    return all?.length === free?.length;
+  };
   return {
     ...{ url: mariadb.server.url, table, ledger: `${schema}.ledger`, placeholder: '?', observe, sending },
     open: ({ max = 5, ...changed } = {}) => {
       const pool = mariadb.pool({ connectionLimit: max });
       pools.push(pool);
-      out.set(pool, 0);
-      const count = (by: number) => out.set(pool, (out.get(pool) ?? 0) + by);
-      pool.on('acquire', () => count(1));
-      pool.on('release', () => count(-1));
       return {
         store: sqlStore({ ...overMysql2(pool, verb), table, ...changed }),
         key: `live:${pools.length}`,
-        idle: () => out.get(pool) === 0,
+        idle: () => isIdle(pool),
       };
     },
     terminate: async (transaction) => {
       await observe(`KILL ${(transaction as PoolConnection).threadId}`);
     },
     close: async () => {
-      await until(() => [...out.values()].every((count) => count === 0));
+      await until(() => pools.every(isIdle));
     },
   };
 }
