@@ -144,8 +144,8 @@ describe('what there is to read', () => {
   });
 
   test('is at most 16,000 words, README and guides together', () => {
-    // Of the guide to frameworks one reads the section of one's own.
-    const whole = guides.filter((name) => name !== 'frameworks.md');
+    // Of the guides to frameworks and to clients of SQL one reads the section of one's own.
+    const whole = guides.filter((name) => name !== 'frameworks.md' && name !== 'sql.md');
     const words = ['README.md', ...whole.map((name) => `docs/${name}`)].map(
       (doc) => read(doc).split(/\s+/).filter(Boolean).length,
     );

@@ -125,6 +125,18 @@ const DOORS: Readonly<Record<string, Door>> = {
     values: ['redisDeadLetters', 'redisStore'],
     types: ['RedisDeadLetters', 'RedisDeadLettersOptions', 'RedisStoreOptions', 'SendCommand'],
   },
+  './stores/sql': {
+    values: ['sqlStore'],
+    types: [
+      'RunTransaction',
+      'SqlDatabase',
+      'SqlDialect',
+      'SqlStore',
+      'SqlStoreOptions',
+      'SqlValue',
+      'TransactionOf',
+    ],
+  },
   './queues/bullmq': {
     values: ['enqueue', 'processor'],
     types: [

@@ -4,10 +4,13 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { PoolConnection } from 'mysql2/promise';
+import { sqlStore } from 'payment-webhooks/stores/sql';
 import { StoreError } from '../../../src/errors.js';
 import type { Claim, ClaimResult } from '../../../src/stores/store.js';
 import { ownMariadb, withMariadb } from '../../setup/own-mariadb.js';
 import { until } from '../../setup/waiting.js';
+import { overMysql2 } from './clients.js';
 import { mariadbWorld, postgresWorld, type Send, type World } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -216,6 +219,30 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       expect([await paid(found, key), await known(found, key)]).toEqual([0, 0]);
       expect(await granted(await store.claim(key, request)).release([])).toBe(true);
     });
+  });
+
+  test('where MySQL 8 prepares no savepoints, deliveries are completed all the same', async () => {
+    const pool = mariadb.pool();
+    const right = overMysql2(pool);
+    const refused = { code: 'ER_UNSUPPORTED_PS', errno: 1295 };
+    const store = sqlStore({
+      ...right,
+      table: 'unprepared',
+      query: (client, sql, values) =>
+        sql.includes('SAVEPOINT')
+          ? Promise.reject(Object.assign(new Error('This command is not supported'), refused))
+          : right.query(client, sql, values),
+    });
+    await store.migrate();
+    const rolledBack = granted(await store.claim('a', request));
+    await (rolledBack.context.transaction as PoolConnection).query('ROLLBACK');
+    await expect(rolledBack.complete()).rejects.toThrow(
+      'A handler has ended the transaction of its delivery',
+    );
+    const claim = granted(await store.claim('a', request));
+    await (claim.context.transaction as PoolConnection).query('COMMIT');
+    expect(await claim.complete()).toBe(true);
+    expect((await store.claim('a', request)).status).toBe('completed');
   });
 
   test('where a lock timeout rolls back everything, a handler that swallows it ends as a failure', async () => {

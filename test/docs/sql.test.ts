@@ -1,0 +1,42 @@
+// The first example of docs/sql.md runs as it stands there, on a MariaDB.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { createConnection } from 'mysql2/promise';
+import { KEY } from '../setup/delivery.js';
+import { codeBlocks } from '../setup/markdown.js';
+import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
+import { ROOT, tsx } from '../setup/shell.js';
+
+const DRIVER = `
+import { delivery } from '../../test/setup/delivery.js';
+import { hooks } from './app.js';
+const { body, headers } = delivery();
+for (let sent = 0; sent < 2; sent += 1) {
+  const response = await hooks.fetch(new Request('http://localhost/', { method: 'POST', body, headers }));
+  console.log(response.status, (await response.json()).outcome);
+}
+process.exit();
+`;
+
+withMariadb('docs/sql.md', () => {
+  const mariadb = ownMariadb();
+
+  test('begins with an app that keeps a payment once', async () => {
+    const url = mariadb.server.url.replace(/mysql$/, 'shop');
+    const connection = await createConnection(mariadb.server.url);
+    await connection.query('CREATE DATABASE shop');
+    await connection.query('CREATE TABLE shop.ledger (payment VARCHAR(64) NOT NULL)');
+    const folder = join(ROOT, '.scratch/sql-docs');
+    mkdirSync(folder, { recursive: true });
+    const [app] = codeBlocks(join(ROOT, 'docs/sql.md'));
+    writeFileSync(join(folder, 'app.ts'), app?.text ?? '');
+    writeFileSync(join(folder, 'driver.ts'), DRIVER);
+    const env = { ...process.env, DATABASE_URL: url, SERVICE_PRIVATE_KEY: KEY };
+    const { stdout, code } = await tsx([join(folder, 'driver.ts')], { env });
+    expect([code, stdout.match(/^200 .*$/gm)]).toEqual([0, ['200 processed', '200 duplicate']]);
+    const [rows] = await connection.query('SELECT COUNT(*) AS payments FROM shop.ledger');
+    expect(rows).toEqual([{ payments: 1 }]);
+    await connection.end();
+  }, 60_000);
+});
