@@ -25,6 +25,8 @@ const countPruned = (table: string) =>
 export class PostgresRows implements EventRows {
   readonly #table: string;
   readonly #migrate: string;
+  /** Those in a transaction, by the tables of letters that they ask. */
+  readonly #claims = new Map<string, SqlStatement>();
   readonly #statements: ReturnType<typeof statementsFor>;
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
@@ -77,10 +79,20 @@ export class PostgresRows implements EventRows {
 
   async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
     await run(this.#statements.setTimeouts, [idleMs(parameters.leaseMs)]);
-    const letters = letterTablesOn(client);
-    const kept = letters.length > 0 && `,\n  (${sql.mayHaveLetter(letters)})::text AS kept`;
-    const text = `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}${kept || ''}`;
-    return readAnswer((await run(new SqlStatement('postgres', text), valuesOf(parameters)))[0]);
+    const statement = this.#claimWith(letterTablesOn(client));
+    return readAnswer((await run(statement, valuesOf(parameters)))[0]);
+  }
+
+  /** @param letters tables in which the event may have a letter */
+  #claimWith(letters: readonly string[]): SqlStatement {
+    let statement = this.#claims.get(letters.join());
+    if (!statement) {
+      const kept = letters.length === 0 ? '' : `,\n  (${sql.mayHaveLetter(letters)})::text AS kept`;
+      const text = `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}${kept}`;
+      statement = new SqlStatement('postgres', text);
+      this.#claims.set(letters.join(), statement);
+    }
+    return statement;
   }
 
   async renewTransaction(run: RunStatement, leaseMs: number): Promise<void> {
