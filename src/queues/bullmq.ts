@@ -1,7 +1,9 @@
 // The door to BullMQ: the receiver queues deliveries, and other processes run their handlers.
 
-export type { Enqueue, EnqueueOptions, JobQueue } from './enqueue.js';
-export { enqueue } from './enqueue.js';
-export type { EventProcessor, ProcessedJob, ProcessorOptions } from './processor.js';
-export { processor } from './processor.js';
+export type { EnqueueOptions, JobQueue } from './bullmq/enqueue.js';
+export { enqueue } from './bullmq/enqueue.js';
+export type { EventProcessor, ProcessedJob } from './bullmq/processor.js';
+export { processor } from './bullmq/processor.js';
+export type { Enqueue } from './enqueue.js';
+export type { ProcessorOptions } from './processor-options.js';
 export type { QueuedDelivery } from './queued-delivery.js';

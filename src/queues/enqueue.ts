@@ -1,34 +1,8 @@
-// Adds deliveries to a queue of BullMQ: a handler that resolves when Redis has the job.
-import type { JobsOptions } from 'bullmq';
+// What a handler that adds deliveries to a queue is: its type, and the checks that every queue needs.
 import { ConfigurationError } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
-import { writeLog } from '../logger.js';
 import * as check from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { retentionMs } from '../stores/store.js';
-import { pack, type QueuedDelivery } from './queued-delivery.js';
-
-/** The part of a `Queue` of BullMQ that is used. */
-export interface JobQueue {
-  readonly defaultJobOptions?: object;
-  add(name: string, data: QueuedDelivery, options: JobsOptions): Promise<AddedJob>;
-}
-
-interface AddedJob {
-  isFailed(): Promise<boolean>;
-  updateData(data: QueuedDelivery): Promise<void>;
-  retry(state: 'failed', options: { resetAttemptsMade: boolean }): Promise<void>;
-}
-
-export interface EnqueueOptions {
-  /** Name of every job. @default the name of the event */
-  readonly name?: string | undefined;
-  /**
-   * Options of the jobs. They override the queue's own `defaultJobOptions`, which override these defaults: 10
-   * attempts, an exponential backoff from 1 s, completed jobs kept for 30 days, at most 100,000 of them.
-   */
-  readonly jobOptions?: Omit<JobsOptions, 'jobId' | 'deduplication'> | undefined;
-}
 
 /** A handler for `on()` and `onUnknown()`. */
 export type Enqueue = (
@@ -36,46 +10,8 @@ export type Enqueue = (
   context: Pick<HandlerContext, 'rawBody' | 'headers' | 'keyIndex' | 'log'>,
 ) => Promise<void>;
 
-const JOB_OPTIONS: JobsOptions = {
-  attempts: 10,
-  backoff: { type: 'exponential', delay: 1_000 },
-  removeOnComplete: { age: retentionMs() / 1_000, count: 100_000 },
-};
-const RETRIES = 3;
-
-/**
- * Creates a handler that adds deliveries to a queue, one job per event. It resolves when Redis has the job.
- *
- * @throws {ConfigurationError} if queue is not a queue, or if job options would lose events
- * @example
- * hooks.on('*', enqueue(new Queue('webhooks', { connection })));
- */
-export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue {
-  const { name, jobOptions } = checkEnqueue(queue, options);
-  const common: JobsOptions = { ...JOB_OPTIONS, ...queue.defaultJobOptions, ...jobOptions };
-  return async function enqueue(event, context) {
-    const jobOptions = { ...common, jobId: jobIdOf(event) };
-    const data = pack(context);
-    for (let retries = 0; ; retries += 1) {
-      const job = await queue.add(name ?? event.event_name, data, jobOptions);
-      // BullMQ ignores a job whose id exists, even if that job has failed for good. No worker would run the event.
-      if (!(await job.isFailed())) return;
-      try {
-        // As in a store: until an event is completed, the bytes of its latest delivery count.
-        await job.updateData(data);
-        await job.retry('failed', { resetAttemptsMade: true });
-        writeLog(context.log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
-        return;
-      } catch (error) {
-        // Another delivery has retried it first, or the job was just removed.
-        if (retries === RETRIES) throw error;
-      }
-    }
-  };
-}
-
-/** BullMQ refuses colons, and ids that are all digits. The mode as prefix also avoids BullMQ's own keys. */
-function jobIdOf({ id, sandbox }: Parameters<Enqueue>[0]): string {
+/** What makes two deliveries one job. It has no colon and is not all digits, which BullMQ would refuse. */
+export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 'sandbox'>): string {
   if (typeof id !== 'string') {
     throw new ConfigurationError(
       'enqueue() was called without an event. Register it with on() or onUnknown(), not with onInvalid().',
@@ -84,19 +20,24 @@ function jobIdOf({ id, sandbox }: Parameters<Enqueue>[0]): string {
   return `${sandbox ? 'sandbox' : 'live'}-${encodeURIComponent(id)}`;
 }
 
-function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {
-  if (typeof queue?.add !== 'function') {
-    throw new ConfigurationError(
-      `enqueue() was given ${check.show(queue)}. Give a queue: "new Queue('webhooks', { connection })".`,
-    );
-  }
-  const known: EnqueueOptions = check.byName('The second argument of enqueue()', options, 'options');
-  refuseUnknownOptions(known, ['name', 'jobOptions']);
-  const { name, jobOptions } = known;
-  if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw new ConfigurationError(`name is ${check.show(name)}. Give the name of the jobs.`);
-  const given = check.byName('jobOptions', jobOptions, 'job options of BullMQ');
-  const lossy = ['jobId', 'deduplication'].find((option) => option in given);
+interface EnqueueRules {
+  /** The names of the options. */
+  readonly known: readonly string[];
+  /** What `jobOptions` are called in messages. */
+  readonly jobOptions: string;
+  /** Job options that would make one job of different events. */
+  readonly lossy: readonly string[];
+}
+
+/** @throws {ConfigurationError} for options that are unknown or would lose events */
+export function checkEnqueueOptions<Options extends { readonly jobOptions?: object | undefined }>(
+  options: Options,
+  rules: EnqueueRules,
+): Options {
+  const known: Options = check.byName('The second argument of enqueue()', options, 'options');
+  refuseUnknownOptions(known, rules.known);
+  const given = check.byName('jobOptions', known.jobOptions, rules.jobOptions);
+  const lossy = rules.lossy.find((option) => option in given);
   if (lossy !== undefined) {
     throw new ConfigurationError(
       `jobOptions.${lossy} would make one job of different events, and lose all but the first. Remove it.`,

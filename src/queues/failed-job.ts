@@ -1,4 +1,4 @@
-// The error of a failed job, which BullMQ keeps in Redis: codes, names and stack frames, never a handler's message.
+// The error of a failed job, which the queue keeps: codes, names and stack frames, never a handler's message.
 import type { Delivery } from '../delivery/delivery.js';
 import { describeError } from '../delivery/describe-error.js';
 import type { Rejection } from '../delivery/rejection.js';

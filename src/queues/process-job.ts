@@ -10,12 +10,12 @@ import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { unpack } from './queued-delivery.js';
 
-/** The part of a job that is used. */
+/** A job as every queue has it. */
 export interface QueuedJob {
   readonly data: unknown;
   readonly queueName: string;
   /** How often a worker has started it, including now. */
-  readonly attemptsStarted: number;
+  readonly attempt: number;
 }
 
 /** The configuration of a receiver, without what applies before a delivery is queued. */
@@ -45,14 +45,17 @@ export class JobProcessor {
     const packed = unpack(job.data);
     const delivery = new Delivery(packed?.headers ?? {}, this.#c.logger ?? defaultLogger());
     delivery.keyIndex = packed?.keyIndex ?? 0;
-    delivery.attempt = job.attemptsStarted;
+    delivery.attempt = job.attempt;
     // Bound: a job is cancelled in the async context of its caller.
     const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
     if (signal?.aborted) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     const result = await this.#run(delivery, packed?.rawBody, job).catch(broken);
     this.#log.settled(delivery, result);
-    void delivery.deduped?.late?.then((late) => this.#log.late(delivery, late));
+    const late = delivery.deduped?.late;
+    if (late) void late.then((reports) => this.#log.late(delivery, reports));
+    // The same signal may stand for another try.
+    else signal?.removeEventListener('abort', cancel);
     return { result, delivery };
   }
 
@@ -67,7 +70,7 @@ export class JobProcessor {
     if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
     const recipients = this.#c.handlers.recipients(decoded);
     if (recipients.handlers.length === 0) return 'ignored';
-    const attempt = this.#c.store ? undefined : { attempt: job.attemptsStarted, finished: [] };
+    const attempt = this.#c.store ? undefined : { attempt: job.attempt, finished: [] };
     const task = { delivery, recipients, fingerprint: new DigestFingerprint(bytes), attempt };
     delivery.deduped = await runHandlers(task, this.#rulesOf(job));
     return delivery.deduped.result;

@@ -64,7 +64,7 @@ withRedis('from the delivery to the effect', () => {
     const { hooks, post } = await startEndpoint({ handlers: {} });
     hooks.on('*', enqueue(trial.queue));
     await post(delivery(event));
-    const { code } = await tsx(['test/queues/dying-worker.ts', trial.name, redisUrl, prefix]);
+    const { code } = await tsx(['test/queues/bullmq/dying-worker.ts', trial.name, redisUrl, prefix]);
     expect(code).not.toBe(0);
     expect(await trial.queue.getActiveCount()).toBe(1);
     const attempts: number[] = [];
@@ -109,7 +109,7 @@ withRedis('from the delivery to the effect', () => {
     const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
     hooks.on('*', enqueue(trial.queue));
     await post(delivery(event));
-    await tsx(['test/queues/dying-worker.ts', trial.name, redisUrl, prefix]);
+    await tsx(['test/queues/bullmq/dying-worker.ts', trial.name, redisUrl, prefix]);
     const handlers = { '*': () => {} };
     const worker = trial.work(processor(handlers, silent), { ...ATTENTIVE, maxStalledCount: 0 });
     expect((await trial.settled()).error?.message).toContain('stalled more than allowable');

@@ -12,14 +12,14 @@ import {
 import { enqueue, processor, type QueuedDelivery } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
-import { asDeployed } from '../setup/as-deployed.js';
-import { captureLog } from '../setup/captured-log.js';
-import { delivery } from '../setup/delivery.js';
-import { startEndpoint } from '../setup/endpoint.js';
-import { faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
-import { withRedis } from '../setup/own-redis.js';
-import { type QueueTrial, startTrial } from '../setup/queue-trial.js';
-import { gate, until } from '../setup/waiting.js';
+import { asDeployed } from '../../setup/as-deployed.js';
+import { captureLog } from '../../setup/captured-log.js';
+import { delivery } from '../../setup/delivery.js';
+import { startEndpoint } from '../../setup/endpoint.js';
+import { faultyStore, rejects, repliesAfter, times } from '../../setup/faulty-store.js';
+import { withRedis } from '../../setup/own-redis.js';
+import { type QueueTrial, startTrial } from '../../setup/queue-trial.js';
+import { gate, until } from '../../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
 const silent = { logger: false } as const;

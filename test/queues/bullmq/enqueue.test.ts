@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import type { JobsOptions } from 'bullmq';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
-import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
-import { startEndpoint } from '../setup/endpoint.js';
-import { withRedis } from '../setup/own-redis.js';
-import { contextOf, type QueueTrial, startTrial } from '../setup/queue-trial.js';
-import { until } from '../setup/waiting.js';
+import { captureLog } from '../../setup/captured-log.js';
+import { delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
+import { startEndpoint } from '../../setup/endpoint.js';
+import { withRedis } from '../../setup/own-redis.js';
+import { contextOf, type QueueTrial, startTrial } from '../../setup/queue-trial.js';
+import { until } from '../../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
 

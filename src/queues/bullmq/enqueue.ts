@@ -1,0 +1,85 @@
+// Adds deliveries to a queue of BullMQ: a handler that resolves when Redis has the job.
+import type { JobsOptions } from 'bullmq';
+import { ConfigurationError } from '../../errors.js';
+import { writeLog } from '../../logger.js';
+import * as check from '../../options/option-checks.js';
+import { retentionMs } from '../../stores/store.js';
+import { checkEnqueueOptions, type Enqueue, jobKeyOf } from '../enqueue.js';
+import { pack, type QueuedDelivery } from '../queued-delivery.js';
+
+/** The part of a `Queue` of BullMQ that is used. */
+export interface JobQueue {
+  readonly defaultJobOptions?: object;
+  add(name: string, data: QueuedDelivery, options: JobsOptions): Promise<AddedJob>;
+}
+
+interface AddedJob {
+  isFailed(): Promise<boolean>;
+  updateData(data: QueuedDelivery): Promise<void>;
+  retry(state: 'failed', options: { resetAttemptsMade: boolean }): Promise<void>;
+}
+
+export interface EnqueueOptions {
+  /** Name of every job. @default the name of the event */
+  readonly name?: string | undefined;
+  /**
+   * Options of the jobs. They override the queue's own `defaultJobOptions`, which override these defaults: 10
+   * attempts, an exponential backoff from 1 s, completed jobs kept for 30 days, at most 100,000 of them.
+   */
+  readonly jobOptions?: Omit<JobsOptions, 'jobId' | 'deduplication'> | undefined;
+}
+
+const JOB_OPTIONS: JobsOptions = {
+  attempts: 10,
+  backoff: { type: 'exponential', delay: 1_000 },
+  removeOnComplete: { age: retentionMs() / 1_000, count: 100_000 },
+};
+const RETRIES = 3;
+
+/**
+ * Creates a handler that adds deliveries to a queue, one job per event. It resolves when Redis has the job.
+ *
+ * @throws {ConfigurationError} if queue is not a queue, or if job options would lose events
+ * @example
+ * hooks.on('*', enqueue(new Queue('webhooks', { connection })));
+ */
+export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue {
+  const { name, jobOptions } = checkEnqueue(queue, options);
+  const common: JobsOptions = { ...JOB_OPTIONS, ...queue.defaultJobOptions, ...jobOptions };
+  return async function enqueue(event, context) {
+    const jobOptions = { ...common, jobId: jobKeyOf(event) };
+    const data = pack(context);
+    for (let retries = 0; ; retries += 1) {
+      const job = await queue.add(name ?? event.event_name, data, jobOptions);
+      // BullMQ ignores a job whose id exists, even if that job has failed for good. No worker would run the event.
+      if (!(await job.isFailed())) return;
+      try {
+        // As in a store: until an event is completed, the bytes of its latest delivery count.
+        await job.updateData(data);
+        await job.retry('failed', { resetAttemptsMade: true });
+        writeLog(context.log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
+        return;
+      } catch (error) {
+        // Another delivery has retried it first, or the job was just removed.
+        if (retries === RETRIES) throw error;
+      }
+    }
+  };
+}
+
+function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {
+  if (typeof queue?.add !== 'function') {
+    throw new ConfigurationError(
+      `enqueue() was given ${check.show(queue)}. Give a queue: "new Queue('webhooks', { connection })".`,
+    );
+  }
+  const known = checkEnqueueOptions(options, {
+    known: ['name', 'jobOptions'],
+    jobOptions: 'job options of BullMQ',
+    lossy: ['jobId', 'deduplication'],
+  });
+  const { name } = known;
+  if (name !== undefined && (typeof name !== 'string' || name === ''))
+    throw new ConfigurationError(`name is ${check.show(name)}. Give the name of the jobs.`);
+  return known;
+}

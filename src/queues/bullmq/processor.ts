@@ -1,0 +1,58 @@
+// The function that a worker of BullMQ calls for each job.
+import { DelayedError, UnrecoverableError } from 'bullmq';
+import { Rejection } from '../../delivery/rejection.js';
+import type { ErrorCode } from '../../errors.js';
+import type { EventSchemas } from '../../events/event.js';
+import type { Outcome } from '../../observer.js';
+import type { HandlersByPattern } from '../../options/options.js';
+import { errorOf } from '../failed-job.js';
+import { delayOf } from '../job-delay.js';
+import { JobProcessor } from '../process-job.js';
+import { configureJobs, type ProcessorOptions } from '../processor-options.js';
+
+/** The part of a `Job` of BullMQ that is used. */
+export interface ProcessedJob {
+  readonly data: unknown;
+  readonly queueName: string;
+  /** How often a worker has started it, including now. */
+  readonly attemptsStarted: number;
+  readonly token?: string | undefined;
+  moveToDelayed(timestamp: number, token?: string): Promise<void>;
+}
+
+/** What a `Worker` of BullMQ calls. The outcome becomes the job's return value. */
+export type EventProcessor = (job: ProcessedJob, token?: string, signal?: AbortSignal) => Promise<Outcome>;
+
+/** A retry cannot succeed. */
+const PERMANENT: ReadonlySet<ErrorCode> = new Set(['EVENT_INVALID', 'BODY_MALFORMED']);
+
+/**
+ * Creates the function that a worker calls for each job: it validates the event again, and runs the handlers of it
+ * as the receiver does.
+ *
+ * @throws {ConfigurationError} for a wrong option, pattern or handler, before the first job
+ * @example
+ * new Worker('webhooks', processor({
+ *   'transaction.paid': async (event) => orders.markPaid(event.payload.transaction.order_id),
+ * }, { store }), { connection });
+ */
+export function processor<const Events extends EventSchemas = {}, Extra extends object = {}>(
+  handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
+  options: ProcessorOptions<Events, Extra> = {},
+): EventProcessor {
+  const jobs = new JobProcessor(configureJobs(handlers, options));
+  // BullMQ counts the parameters, and creates a signal only for a function that takes three.
+  return async function processEvent(job, token, signal) {
+    const { data, queueName, attemptsStarted: attempt } = job;
+    const { result, delivery } = await jobs.process({ data, queueName, attempt }, signal);
+    if (!(result instanceof Rejection)) return result;
+    const delayMs = delayOf(result, delivery);
+    if (delayMs !== undefined) {
+      await job.moveToDelayed(Date.now() + delayMs, token ?? job.token);
+      throw new DelayedError();
+    }
+    const error = errorOf(result, delivery);
+    if (!PERMANENT.has(result.code)) throw error;
+    throw Object.assign(new UnrecoverableError(error.message), { cause: error, stack: error.stack });
+  };
+}

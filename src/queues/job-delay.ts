@@ -1,0 +1,11 @@
+// How long a job waits that cannot run yet. Attempts are for handlers, so the wait costs none.
+import type { Delivery } from '../delivery/delivery.js';
+import type { Rejection } from '../delivery/rejection.js';
+import { LONGEST_TIMER } from '../options/duration.js';
+
+/** Milliseconds. Undefined for a job that has used up an attempt: neither in progress elsewhere, nor stopped by its store. */
+export function delayOf({ code, retryAfterMs }: Rejection, { deduped }: Delivery): number | undefined {
+  if (code !== 'IN_PROGRESS' && (code !== 'STORE_UNAVAILABLE' || deduped?.dispatched)) return undefined;
+  // A store may return any number, or none.
+  return Math.min(Math.max(Math.ceil(Number(retryAfterMs)) || 1_000, 1), LONGEST_TIMER);
+}

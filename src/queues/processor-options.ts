@@ -1,0 +1,75 @@
+// The options of a worker, and the configuration that its jobs are processed with.
+import { ConfigurationError } from '../errors.js';
+import { declareEvents, type EventSchemas } from '../events/event.js';
+import { Handlers } from '../handlers/handlers.js';
+import type { Logger } from '../logger.js';
+import { LONGEST_TIMER } from '../options/duration.js';
+import * as check from '../options/option-checks.js';
+import { warnOfOptions } from '../options/option-warnings.js';
+import { DEFAULTS } from '../options/options.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
+import type { IdempotencyStore } from '../stores/store.js';
+import type { JobConfiguration } from './process-job.js';
+
+export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
+  /** Schemas of additional events, as in `receiver()`. */
+  readonly events?: Events | undefined;
+  /** Where the worker remembers event ids. Without it only the queue prevents a second run. @default none */
+  readonly store?: IdempotencyStore<Extra> | false | undefined;
+  /** Separates workers of one queue that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
+  readonly namespace?: string | undefined;
+  /**
+   * Jobs whose payload does not fit the schemas of the worker: `'keep'` (the job fails, in BullMQ without a retry, and the
+   * queue keeps it), or `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
+   */
+  readonly drift?: check.DriftPolicy | undefined;
+  /** How long a claim outlives a crashed worker: milliseconds, or text like `'30s'`. @default 30_000 */
+  readonly lease?: number | string | undefined;
+  /**
+   * How long handlers may run before their job fails and the queue retries it. They are not stopped. Milliseconds, or
+   * text like `'5m'`; 0: no limit. @default 300_000
+   */
+  readonly timeout?: number | string | undefined;
+  /** Any pino-compatible logger; `false` for silence. @default a pino logger */
+  readonly logger?: Logger | false | undefined;
+}
+
+const TIMEOUT_MS = 300_000;
+
+/** @throws {ConfigurationError} for a wrong option, pattern or handler */
+export function configureJobs(
+  byPattern: object,
+  options: ProcessorOptions<EventSchemas, object>,
+): JobConfiguration {
+  const given = check.byName('The second argument of processor()', options, 'options');
+  refuseUnknownOptions(given, ['events', 'store', 'drift', 'namespace', 'lease', 'timeout', 'logger']);
+  const events = declareEvents(given.events);
+  const handlers = new Handlers(events.keys(), Boolean(given.store));
+  const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
+  if (patterns.length === 0)
+    throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
+  for (const [pattern, handler] of patterns) handlers.on(pattern, handler);
+  const { lease = DEFAULTS.lease, timeout = TIMEOUT_MS, namespace = DEFAULTS.namespace, store } = given;
+  const { drift = DEFAULTS.drift } = given;
+  const logger = check.logger(given.logger);
+  const timeoutMs = check.milliseconds('timeout', timeout, 0) || LONGEST_TIMER;
+  // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
+  const maxHandlerTime = Math.min(timeoutMs + DEFAULTS.maxHandlerTime, LONGEST_TIMER);
+  const c = {
+    events,
+    handlers,
+    sandbox: 'accept' as const,
+    drift: check.driftPolicy(drift),
+    store: store === false ? undefined : check.store(store),
+    namespace: check.namespace(namespace),
+    lease: check.milliseconds('lease', lease, 1),
+    maxHandlerTime,
+    logger,
+    observer: undefined,
+    reports: true,
+    timeout: timeoutMs,
+    storeTimeout: DEFAULTS.storeTimeout,
+  };
+  warnOfOptions(c, false);
+  return c;
+}
