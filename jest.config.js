@@ -12,6 +12,8 @@ export default {
       { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
     ],
   },
+  // pg-boss 12 and its dependencies are ES modules alone.
+  transformIgnorePatterns: ['/node_modules/(?!(?:pg-boss|serialize-error|non-error)/)'],
   moduleNameMapper: {
     '^payment-webhooks$': '<rootDir>/src/index.ts',
     '^payment-webhooks/(.*)$': '<rootDir>/src/$1.ts',

@@ -1,0 +1,12 @@
+// The door to pg-boss: the receiver queues deliveries in Postgres, and other processes run their handlers.
+
+export type { Enqueue } from './enqueue.js';
+export type { Boss, BossJobState } from './pg-boss/boss.js';
+export type { EnqueueOptions, JobOptionsOf } from './pg-boss/enqueue.js';
+export { enqueue } from './pg-boss/enqueue.js';
+export { jobIdOf } from './pg-boss/job-id.js';
+export type { EventProcessor, ProcessedJob } from './pg-boss/processor.js';
+export { processor } from './pg-boss/processor.js';
+export type { ExecuteSql } from './pg-boss/transaction.js';
+export type { ProcessorOptions } from './processor-options.js';
+export type { QueuedDelivery } from './queued-delivery.js';

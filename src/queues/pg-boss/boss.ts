@@ -1,0 +1,34 @@
+// The part of pg-boss that is used, in all versions from 10 on.
+import type { QueuedDelivery } from '../queued-delivery.js';
+
+/** A `PgBoss`, or what behaves like it. */
+export interface Boss {
+  send(queue: string, data: QueuedDelivery, options: object): Promise<string | null>;
+  retry(queue: string, id: string, options?: object): Promise<unknown>;
+  getQueue(queue: string): Promise<object | null>;
+  /** Version 12 has it. */
+  findJobs?(queue: string, options: object): Promise<readonly BossJobState[]>;
+  /** Deprecated in version 12. */
+  getJobById?(queue: string, id: string, options: never): Promise<BossJobState | null>;
+}
+
+export interface BossJobState {
+  readonly state: string;
+}
+
+/** Where pg-boss runs its statements instead of on its own connection. */
+export interface BossDatabase {
+  executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/** The state of a job, or undefined when pg-boss does not have it. */
+export async function stateOf(
+  boss: Boss,
+  job: { readonly queue: string; readonly id: string; readonly db: BossDatabase | undefined },
+): Promise<string | undefined> {
+  const { queue, id, db } = job;
+  const found = boss.findJobs
+    ? (await boss.findJobs(queue, { id, ...(db && { db }) }))[0]
+    : await boss.getJobById?.(queue, id, (db ? { db } : {}) as never);
+  return found?.state;
+}

@@ -1,0 +1,160 @@
+// Adds deliveries to a queue of pg-boss: a handler that resolves when Postgres has the job.
+import { ConfigurationError } from '../../errors.js';
+import { type Logger, writeLog } from '../../logger.js';
+import * as check from '../../options/option-checks.js';
+import { retentionMs } from '../../stores/store.js';
+import { checkEnqueueOptions, type Enqueue } from '../enqueue.js';
+import { pack, type QueuedDelivery } from '../queued-delivery.js';
+import { type Boss, type BossDatabase, stateOf } from './boss.js';
+import { jobIdOf } from './job-id.js';
+import { databaseOf, type ExecuteSql } from './transaction.js';
+
+/** Job options that would make one job of different events, or that `enqueue()` sets itself. */
+const LOSSY = [
+  'id',
+  'db',
+  'singletonKey',
+  'singletonSeconds',
+  'singletonMinutes',
+  'singletonHours',
+  'singletonNextSlot',
+] as const;
+
+/** What `send()` of this version of pg-boss takes as options, without those that would lose events. */
+export type JobOptionsOf<AnyBoss extends Boss> = AnyBoss extends {
+  send(queue: never, data: never, options: infer Options): unknown;
+}
+  ? Omit<NonNullable<Options>, (typeof LOSSY)[number]>
+  : never;
+
+export interface EnqueueOptions<JobOptions extends object = object> {
+  /** Name of the queue. Create it with `boss.createQueue()` first. @default 'webhooks' */
+  readonly queue?: string | undefined;
+  /**
+   * Options of the jobs. They override these defaults, which override those of the queue: 9 retries with an exponential
+   * backoff from 1 s, a heartbeat of 30 s, waiting jobs kept for 10 years, finished jobs kept for 30 days.
+   */
+  readonly jobOptions?: JobOptions | undefined;
+  /**
+   * Runs one statement of pg-boss in `context.transaction`, and resolves with its rows or with `{ rows }`. Needed where
+   * that is not a client of `pg`: `(tx, text, values) => fromKnex(tx).executeSql(text, values)`, with the adapters of
+   * pg-boss 12. `false`: the job is never part of the transaction, as when pg-boss has another database. @default for pg
+   */
+  readonly executeSql?: ExecuteSql | false | undefined;
+}
+
+const JOB_OPTIONS = {
+  retryLimit: 9,
+  retryDelay: 1,
+  retryBackoff: true,
+  // Version 10 knows none and ignores it.
+  heartbeatSeconds: 30,
+  // pg-boss deletes a job that has waited for so long. Its own default is 14 days.
+  retentionSeconds: 10 * 365 * 86_400,
+  deleteAfterSeconds: retentionMs() / 1_000,
+};
+const RETRIES = 3;
+
+interface Job {
+  readonly queue: string;
+  readonly id: string;
+  readonly data: QueuedDelivery;
+  readonly options: object;
+  readonly db: BossDatabase | undefined;
+}
+
+/**
+ * Creates a handler that adds deliveries to a queue, one job per event. Inside a transactional store the job is part of
+ * the commit that completes the event. Otherwise it resolves when Postgres has the job.
+ *
+ * @throws {ConfigurationError} if boss is not a PgBoss, or if job options would lose events
+ * @example
+ * const boss = await new PgBoss(connectionString).start();
+ * await boss.createQueue('webhooks');
+ * hooks.on('*', enqueue(boss));
+ */
+export function enqueue<AnyBoss extends Boss>(
+  boss: AnyBoss,
+  options: EnqueueOptions<JobOptionsOf<AnyBoss>> = {},
+): Enqueue {
+  const { queue = 'webhooks', jobOptions, executeSql } = checkEnqueue(boss, options);
+  const common = { ...JOB_OPTIONS, ...jobOptions };
+  return async function enqueue(event, context) {
+    const id = jobIdOf(event);
+    const db = databaseOf(context, executeSql);
+    const options = { ...common, id, ...(db && { db }) };
+    try {
+      await add(boss, { queue, id, data: pack(context), options, db }, context.log);
+    } catch (error) {
+      // Only its code would be logged, and this is for whoever deploys.
+      if (ConfigurationError.is(error)) writeLog(context.log, 'error', {}, error.message);
+      throw error;
+    }
+  };
+}
+
+async function add(boss: Boss, job: Job, log: Logger): Promise<void> {
+  const { queue, id, db } = job;
+  for (let retries = 0; retries <= RETRIES; retries += 1) {
+    if ((await send(boss, job)) !== null) return;
+    // Null says that there is no new job: because of its id, or because of something that would lose the event.
+    const state = await stateOf(boss, job);
+    if (state === 'failed') {
+      await boss.retry(queue, id, db && { db });
+      writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
+    }
+    if (state === 'cancelled')
+      writeLog(log, 'warn', {}, 'the job of this event was cancelled, and waits for boss.resume()');
+    if (state !== undefined) return;
+  }
+  throw await notTaken(boss, queue);
+}
+
+async function send(boss: Boss, { queue, data, options }: Job): Promise<string | null> {
+  try {
+    return await boss.send(queue, data, options);
+  } catch (error) {
+    if (!/does not exist/.test(String((error as Error | undefined)?.message))) throw error;
+    throw (await boss.getQueue(queue)) ? error : missing(queue);
+  }
+}
+
+async function notTaken(boss: Boss, queue: string): Promise<ConfigurationError> {
+  const found = (await boss.getQueue(queue)) as { readonly policy?: unknown } | null;
+  if (!found) return missing(queue);
+  return new ConfigurationError(
+    `Queue ${check.show(queue)} did not take a job: its policy is ${check.show(found.policy)}. Create it with the policy "standard".`,
+  );
+}
+
+function missing(queue: string): ConfigurationError {
+  const name = check.show(queue);
+  return new ConfigurationError(
+    `Queue ${name} does not exist in pg-boss. Call "await boss.createQueue(${name})" before deliveries arrive.`,
+  );
+}
+
+function checkEnqueue<JobOptions extends object>(
+  boss: Boss,
+  options: EnqueueOptions<JobOptions>,
+): EnqueueOptions<JobOptions> {
+  if ([boss?.send, boss?.retry, boss?.getQueue].some((method) => typeof method !== 'function')) {
+    throw new ConfigurationError(
+      `enqueue() was given ${check.show(boss)}. Give a PgBoss: "new PgBoss(connectionString)".`,
+    );
+  }
+  const known = checkEnqueueOptions(options, {
+    known: ['queue', 'jobOptions', 'executeSql'],
+    jobOptions: 'job options of pg-boss',
+    lossy: LOSSY,
+  });
+  const { queue, executeSql } = known;
+  if (queue !== undefined && (typeof queue !== 'string' || queue === ''))
+    throw new ConfigurationError(`queue is ${check.show(queue)}. Give the name of a queue of pg-boss.`);
+  if (executeSql !== undefined && executeSql !== false && typeof executeSql !== 'function') {
+    throw new ConfigurationError(
+      `executeSql is ${check.show(executeSql)}. Give a function (transaction, text, values), or false.`,
+    );
+  }
+  return known;
+}

@@ -1,0 +1,242 @@
+import { describe, expect, test } from '@jest/globals';
+import { type EnqueueOptions, enqueue, jobIdOf } from 'payment-webhooks/queues/pg-boss';
+import { fixtures } from 'payment-webhooks/testing';
+import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } from '../../setup/boss-trial.js';
+import { captureLog } from '../../setup/captured-log.js';
+import { delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
+import { startEndpoint } from '../../setup/endpoint.js';
+import { BOSS_VERSION } from '../../setup/pg-boss.js';
+import { contextOf } from '../../setup/queue-trial.js';
+
+const paid = fixtures.transactionPaid;
+
+withPostgres('enqueue() in a receiver', () => {
+  const schema = ownBossSchema();
+
+  /** A receiver without a store whose events go to the queue. */
+  async function receiving({ boss, queue }: BossTrial, options: EnqueueOptions = {}) {
+    const endpoint = await startEndpoint({ handlers: {}, store: false, privateKey: [KEY, SANDBOX_KEY] });
+    endpoint.hooks.on('*', enqueue(boss, { queue, ...options }));
+    return endpoint;
+  }
+
+  test('has its job in Postgres before the delivery is answered 200', async () => {
+    const trial = await schema.start();
+    const { post } = await receiving(trial);
+    const event = paid();
+    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await trial.jobs()).toMatchObject([{ id: liveJob(event.id), state: 'created' }]);
+  });
+
+  test('gives jobs ten attempts with growing pauses and a long life, unless it is told otherwise', async () => {
+    const trial = await schema.start();
+    await (await receiving(trial)).post(delivery(paid()));
+    expect(await trial.jobs()).toMatchObject([{ retry_limit: 9, retry_backoff: true, days: 3_650 }]);
+    const other = await schema.start();
+    await (await receiving(other, { jobOptions: { retryLimit: 3 } })).post(delivery(paid()));
+    expect(await other.jobs()).toMatchObject([{ retry_limit: 3, retry_backoff: true }]);
+  });
+
+  test('keeps every byte of the body, and which key signed it', async () => {
+    const trial = await schema.start();
+    const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: ['pri_other', KEY] });
+    hooks.on('*', enqueue(trial.boss, { queue: trial.queue }));
+    const event = paid({ payload: { customer: { name: 'Zoë \u{1F600} \u2028 \u0000' } } });
+    const body = Buffer.from(`\uFEFF ${JSON.stringify(event, null, 1)}\r\n`);
+    expect(await post(delivery(body))).toMatchObject({ status: 200 });
+    const [job] = await trial.jobs();
+    expect(Buffer.from(job?.data.rawBody ?? '')).toEqual(body);
+    expect(job?.data.keyIndex).toBe(1);
+  });
+
+  test('leaves signature and credentials out of Postgres', async () => {
+    const trial = await schema.start();
+    const { post } = await receiving(trial);
+    const { body, headers } = delivery(paid());
+    const secrets = { authorization: 'Basic c2VjcmV0', cookie: 'session=secret' };
+    await post({ body, headers: { ...headers, ...secrets, 'x-account': 'acme' } });
+    const [job] = await trial.jobs();
+    expect(job?.data.headers).toMatchObject({ 'x-account': 'acme' });
+    expect(JSON.stringify(job)).not.toMatch(new RegExp(`secret|c2VjcmV0|${headers['x-service-signature']}`));
+  });
+
+  test('adds one job for a delivery that is repeated, also at the same time, and one for each mode', async () => {
+    const trial = await schema.start();
+    const { post } = await receiving(trial);
+    const event = delivery(paid({ id: 'evt-1' }));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
+    expect((await trial.jobs()).map(({ id }) => id)).toEqual([
+      liveJob('evt-1'),
+      jobIdOf({ id: 'evt-1', sandbox: true }),
+    ]);
+  });
+
+  test('takes undeclared events from onUnknown(), and is answered 500 as onInvalid()', async () => {
+    const trial = await schema.start();
+    const { hooks, post } = await receiving(trial);
+    const pass = enqueue(trial.boss, { queue: trial.queue });
+    hooks.onUnknown(pass);
+    // @ts-expect-error an EventError is no event
+    hooks.onInvalid(pass);
+    expect(await post(delivery(fixtures.event('refund.succeeded', {})))).toMatchObject({ status: 200 });
+    expect(await post(delivery({ ...paid(), payload: {} }))).toMatchObject({ status: 500 });
+    expect(await trial.jobs()).toHaveLength(1);
+  });
+
+  test('is answered 500 while the queue does not exist, and the log says how to create it', async () => {
+    const trial = await schema.start({ create: false });
+    const { post, log } = await receiving(trial);
+    const event = delivery(paid());
+    expect(await post(event)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({
+        level: 50,
+        msg: `Queue "${trial.queue}" does not exist in pg-boss. Call "await boss.createQueue("${trial.queue}")" before deliveries arrive.`,
+      }),
+    );
+    await trial.boss.createQueue(trial.queue, { name: trial.queue } as never);
+    expect(await post(event)).toMatchObject({ status: 200 });
+    expect(await trial.jobs()).toHaveLength(1);
+  });
+
+  test('is answered 500 when the queue is deleted later', async () => {
+    const trial = await schema.start();
+    const { post } = await receiving(trial);
+    expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
+    const other = await schema.another();
+    await other.start();
+    await schema.pool.query(`DELETE FROM ${schema.name}.job WHERE name = $1`, [trial.queue]);
+    await other.deleteQueue(trial.queue);
+    await other.stop({ graceful: false });
+    expect(await post(delivery(paid()))).toMatchObject({ status: 500 });
+  });
+
+  test('is answered 500 by a queue whose policy keeps one job of many', async () => {
+    const trial = await schema.start({ policy: 'short' });
+    const { post, log } = await receiving(trial);
+    expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
+    expect(await post(delivery(paid()))).toMatchObject({ status: 500 });
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ msg: expect.stringContaining('its policy is "short"') }),
+    );
+  });
+
+  test('is answered 500 when pg-boss has not been started', async () => {
+    const trial = await schema.start();
+    const { post } = await receiving({ ...trial, boss: await schema.another() });
+    expect(await post(delivery(paid()))).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await trial.jobs()).toEqual([]);
+  });
+});
+
+withPostgres('a job that exists already', () => {
+  const schema = ownBossSchema();
+  const event = paid({ id: 'evt-1' });
+  const failing = async () => Promise.reject(new Error('no'));
+
+  async function failForGood() {
+    const trial = await schema.start();
+    const { boss, queue } = trial;
+    await enqueue(boss, { queue, jobOptions: { retryLimit: 0 } })(event, contextOf(event));
+    await trial.work(failing);
+    await trial.job('failed');
+    await boss.offWork(queue);
+    return trial;
+  }
+
+  test('is retried by the next delivery once it has failed for good', async () => {
+    const trial = await failForGood();
+    const log = captureLog();
+    await enqueue(trial.boss, { queue: trial.queue })(event, contextOf(event, { log: log.logger }));
+    expect(await trial.jobs()).toMatchObject([{ id: liveJob('evt-1'), state: 'retry' }]);
+    expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('retries') }]);
+    await trial.work(async () => 'done');
+    await trial.job('completed');
+  });
+
+  test('is retried once by deliveries that arrive at the same time', async () => {
+    const trial = await failForGood();
+    const pass = enqueue(trial.boss, { queue: trial.queue });
+    await Promise.all(Array.from({ length: 10 }, () => pass(event, contextOf(event))));
+    expect(await trial.jobs()).toMatchObject([{ state: 'retry', retry_limit: 1 }]);
+  });
+
+  test('fails the delivery when it cannot be retried', async () => {
+    const { boss, queue, jobs } = await failForGood();
+    const broken = withMethods(boss, { retry: () => Promise.reject(new Error('out of order')) });
+    await expect(enqueue(broken, { queue })(event, contextOf(event))).rejects.toThrow('out of order');
+    expect(await jobs()).toMatchObject([{ state: 'failed' }]);
+  });
+
+  test('is added again when it is deleted while its state is read', async () => {
+    const trial = await failForGood();
+    const { boss, queue } = trial;
+    const read = BOSS_VERSION === 12 ? 'findJobs' : 'getJobById';
+    let deleted = false;
+    const removing = withMethods(boss, {
+      [read]: async (...args: [string, never]) => {
+        if (!deleted) await boss.deleteJob(queue, liveJob('evt-1'));
+        deleted = true;
+        return boss[read](...args);
+      },
+    });
+    await enqueue(removing, { queue })(event, contextOf(event));
+    expect(await trial.jobs()).toMatchObject([{ state: 'created' }]);
+  });
+
+  test('is left alone while it waits, once it is completed, and when someone has cancelled it', async () => {
+    const trial = await schema.start();
+    const pass = enqueue(trial.boss, { queue: trial.queue });
+    await pass(event, contextOf(event));
+    await pass(event, contextOf(event));
+    expect(await trial.jobs()).toMatchObject([{ state: 'created' }]);
+    await trial.boss.cancel(trial.queue, liveJob('evt-1'));
+    const log = captureLog();
+    await pass(event, contextOf(event, { log: log.logger }));
+    expect(await trial.jobs()).toMatchObject([{ state: 'cancelled' }]);
+    expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('was cancelled') }]);
+    await trial.boss.resume(trial.queue, liveJob('evt-1'));
+    await trial.work(async () => {});
+    await trial.job('completed');
+    await pass(event, contextOf(event));
+    expect(await trial.jobs()).toMatchObject([{ state: 'completed' }]);
+  });
+});
+
+describe('the id of a job', () => {
+  test('is a UUID that depends on nothing but mode and id', () => {
+    expect(jobIdOf({ id: 'evt-1', sandbox: false })).toBe('a861e5da-64a0-8a0a-96e1-a301e8792092');
+    expect(jobIdOf({ id: 'evt-1', sandbox: false })).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+  });
+
+  test('differs where modes differ, or event ids only in case', () => {
+    const events = ['a:b', 'A:b', 'a%3Ab'].flatMap((id) => [
+      { id, sandbox: true },
+      { id, sandbox: false },
+    ]);
+    expect(new Set(events.map(jobIdOf)).size).toBe(6);
+  });
+});
+
+describe('enqueue() refuses', () => {
+  const never = () => Promise.reject(new Error('never called'));
+  const boss = { send: never, retry: never, getQueue: never };
+
+  test.each([
+    ['no PgBoss', undefined, {}, 'enqueue() was given undefined. Give a PgBoss'],
+    ['an address', 'postgres://', {}, 'enqueue() was given "postgres://". Give a PgBoss'],
+    ['options of the wrong kind', boss, 'fast', 'The second argument of enqueue() is "fast"'],
+    ['an unknown option', boss, { queues: 'a' }, 'Unknown option "queues". Did you mean "queue"?'],
+    ['an empty name', boss, { queue: '' }, 'queue is "". Give the name of a queue of pg-boss.'],
+    ['job options of the wrong kind', boss, { jobOptions: 3 }, 'jobOptions is 3'],
+    ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would make'],
+    ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would make'],
+    ['no function', boss, { executeSql: true }, 'executeSql is true. Give a function'],
+  ])('%s', (_what, given, options, message) => {
+    expect(() => enqueue(given as never, options as never)).toThrow(message);
+  });
+});
