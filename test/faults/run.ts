@@ -1,6 +1,8 @@
-// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters]`: fault campaigns against real stores, and their figures.
+// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters] [-- --pg-boss]`: fault campaigns against real stores, and their figures.
 import { parseArgs } from 'node:util';
 import { today, writeFigures } from '../setup/figures.js';
+import { BOSS_VERSION } from '../setup/pg-boss.js';
+import { type BossCampaign, runBossCampaign } from './boss-campaign.js';
 import { type Campaign, runCampaign } from './campaign.js';
 import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
@@ -16,6 +18,8 @@ interface Size {
   readonly others: number;
   /** Events of all four reasons, and kills while they are kept; as many while they are replayed. */
   readonly letters: { readonly events: number; readonly kills: number };
+  /** Kills of applications, and as many of workers. */
+  readonly boss: { readonly events: number; readonly kills: number };
 }
 
 const SHORT: Size = {
@@ -25,6 +29,7 @@ const SHORT: Size = {
   restarts: 2,
   others: 1,
   letters: { events: 80, kills: 3 },
+  boss: { events: 40, kills: 3 },
 };
 const LONG: Size = {
   events: 2_000,
@@ -33,6 +38,7 @@ const LONG: Size = {
   restarts: 20,
   others: 20,
   letters: { events: 2_000, kills: 20 },
+  boss: { events: 2_000, kills: 50 },
 };
 const MODES: readonly Mode[] = ['transactional', 'postgres', 'redis'];
 
@@ -43,23 +49,35 @@ interface Row extends Campaign {
   readonly name: string;
 }
 
+interface BossRow extends BossCampaign {
+  readonly name: string;
+}
+
 interface LetterRow extends LetterCampaign {
   readonly name: string;
 }
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
-    options: { long: { type: 'boolean' }, mode: { type: 'string' }, letters: { type: 'boolean' } },
+    options: {
+      long: { type: 'boolean' },
+      mode: { type: 'string' },
+      letters: { type: 'boolean' },
+      'pg-boss': { type: 'boolean' },
+    },
   });
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
-  const rows = values.letters ? [] : await faultCampaigns(modes, size);
-  const letterRows = await letterCampaigns(modes, size);
+  const alone = values.letters || values['pg-boss'];
+  const rows = alone ? [] : await faultCampaigns(modes, size);
+  const letterRows = alone && !values.letters ? [] : await letterCampaigns(modes, size);
+  const bossRows = alone && !values['pg-boss'] ? [] : await bossCampaigns(size);
   if (values.long && values.mode === undefined) {
     if (rows.length > 0) record(rows);
-    recordLetters(letterRows);
+    if (letterRows.length > 0) recordLetters(letterRows);
+    if (bossRows.length > 0) recordBoss(bossRows);
   }
-  const all = [...rows, ...letterRows];
+  const all = [...rows, ...letterRows, ...bossRows];
   const broken = all.filter(({ violations }) => violations.length > 0);
   process.stdout.write(`${all.length - broken.length} passed, ${broken.length} failed\n`);
   return broken.length === 0 ? 0 : 1;
@@ -95,6 +113,17 @@ async function letterCampaigns(modes: readonly Mode[], { letters }: Size): Promi
       rows.push(row);
       reportLetters(row);
     }
+  }
+  return rows;
+}
+
+async function bossCampaigns({ boss }: Size): Promise<BossRow[]> {
+  const rows: BossRow[] = [];
+  for (const mode of ['one commit', 'queue alone'] as const) {
+    const name = `pg-boss ${BOSS_VERSION}: ${mode}`;
+    const row = { name, ...(await runBossCampaign({ mode, ...boss, progress })) };
+    rows.push(row);
+    reportBoss(row);
   }
   return rows;
 }
@@ -136,6 +165,31 @@ function reportLetters({ name, violations, ...figures }: LetterRow): void {
       `${lost} lost, ${doubled} ran twice (${unexplained} unexplained)\n`,
   );
   for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
+}
+
+function reportBoss({ name, violations, ...figures }: BossRow): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  const { events, attempts, jobs, kills, lost, doubled, unexplained, seconds } = figures;
+  process.stdout.write(
+    `${name}: ${kills} kills, ${events} events, ${attempts} attempts, ${jobs} jobs in ${seconds} s: ` +
+      `${lost} lost, ${doubled} ran twice (${unexplained} unexplained)\n`,
+  );
+  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
+}
+
+function recordBoss(rows: readonly BossRow[]): void {
+  const lines = rows.map(
+    ({ name, kills, events, attempts, jobs, lost, doubled, unexplained, seconds }) =>
+      `| ${[name, kills, events, attempts, jobs, lost, doubled, unexplained, seconds].join(' | ')} |`,
+  );
+  const table = [
+    `Node ${process.version}, ${today()}.`,
+    '',
+    '| campaign | kills | events | attempts | jobs | lost | ran twice | of these unexplained | seconds |',
+    '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
+    ...lines,
+  ].join('\n');
+  writeFigures(PAGE, 'pg-boss', table);
 }
 
 function recordLetters(rows: readonly LetterRow[]): void {

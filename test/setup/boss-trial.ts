@@ -53,7 +53,7 @@ export function ownBossSchema(url = () => connectionString): BossSchema {
   let boss: PgBoss;
 
   const make = async () => {
-    const options = { supervise: false, schedule: false, max: 5 };
+    const options = { supervise: false, schedule: false, monitorIntervalSeconds: 1, max: 5 };
     const made = await newBoss({ connectionString: url(), schema: name, ...options });
     made.on('error', () => {});
     return made;

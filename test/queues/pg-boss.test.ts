@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { enqueue, processor } from 'payment-webhooks/queues/pg-boss';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { fixtures } from 'payment-webhooks/testing';
+import { Pool } from 'pg';
+import { startProxy } from '../faults/faulty-proxy.js';
+import { connectionString, liveJob, ownBossSchema, withPostgres } from '../setup/boss-trial.js';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { concurrently } from '../setup/persistent-sender.js';
+import { newBoss } from '../setup/pg-boss.js';
+import { contextOf } from '../setup/queue-trial.js';
+import { tsx } from '../setup/shell.js';
+import { until } from '../setup/waiting.js';
+
+const paid = fixtures.transactionPaid;
+/** Without the work that other processes may do. */
+const ASIDE = { supervise: false, schedule: false } as const;
+const silent = { logger: false } as const;
+
+withPostgres('from the delivery to the effect', () => {
+  const schema = ownBossSchema();
+  const storeOf = (pool: Pool) => postgresStore({ pool, table: `${schema.name}.webhook_event` });
+
+  beforeAll(() => storeOf(schema.pool).migrate());
+
+  test('300 events in two copies have 300 effects, though the queue forgets what is done', async () => {
+    const trial = await schema.start();
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: false, logger: false });
+    hooks.on('*', enqueue(trial.boss, { queue: trial.queue }));
+    const effects: string[] = [];
+    const handlers = { 'transaction.paid': async ({ id }: { id: string }) => void effects.push(id) };
+    const work = processor(handlers, { store: storeOf(schema.pool), ...silent });
+    for (let worker = 0; worker < 3; worker += 1) await trial.work(work, { batchSize: 10 });
+    const events = Array.from({ length: 300 }, () => paid());
+    const statuses: number[] = [];
+    const forget = `DELETE FROM ${schema.name}.job WHERE name = $1 AND state = 'completed'`;
+    await concurrently([...events, ...events], 16, async (event) => {
+      statuses.push((await post(delivery(event))).status);
+      if (statuses.length % 50 === 0) await schema.pool.query(forget, [trial.queue]);
+    });
+    await until(async () => (await trial.jobs()).every(({ state }) => state === 'completed'), 60_000);
+    expect(statuses).toEqual(Array(600).fill(200));
+    expect(effects).toHaveLength(300);
+    expect(new Set(effects)).toEqual(new Set(events.map(({ id }) => id)));
+  }, 120_000);
+
+  test('a worker that is killed in the middle of a job loses nothing: another one runs it', async () => {
+    const trial = await schema.start();
+    const event = paid();
+    await enqueue(trial.boss, { queue: trial.queue, jobOptions: { expireInSeconds: 1, retryDelay: 0 } })(
+      event,
+      contextOf(event),
+    );
+    const { code } = await tsx([
+      'test/queues/pg-boss/dying-worker.ts',
+      connectionString,
+      schema.name,
+      trial.queue,
+    ]);
+    expect(code).not.toBe(0);
+    expect(await trial.jobs()).toMatchObject([{ state: 'active', retry_count: 0 }]);
+    const attempts: number[] = [];
+    const handlers = { '*': (_: unknown, { attempt }: { attempt: number }) => void attempts.push(attempt) };
+    await trial.work(processor(handlers, { store: storeOf(schema.pool), ...silent }));
+    await until(async () => {
+      await trial.supervise();
+      return (await trial.jobs())[0]?.state === 'completed';
+    }, 60_000);
+    expect(await trial.jobs()).toMatchObject([{ id: liveJob(event.id), output: { value: 'processed' } }]);
+    // The number of the attempt that died is not used again.
+    expect(attempts).toEqual([2]);
+  }, 120_000);
+});
+
+withPostgres('while Postgres is down', () => {
+  const schema = ownBossSchema();
+
+  test.each([
+    ['outside a transaction', false],
+    ['in the transaction of the store', true],
+  ])(
+    'no delivery is answered 2xx, and the retry finds one job: %s',
+    async (_where, transactional) => {
+      const trial = await schema.start();
+      const { port } = new URL(connectionString);
+      const proxy = await startProxy(Number(port));
+      const behindProxy = connectionString.replace(`:${port}/`, `:${proxy.port}/`);
+      const boss = await newBoss({ ...ASIDE, connectionString: behindProxy, schema: schema.name });
+      boss.on('error', () => {});
+      const pool = new Pool({ connectionString: behindProxy });
+      pool.on('error', () => {});
+      try {
+        await boss.start();
+        const store = postgresStore({ pool, table: `${schema.name}.webhook_event`, transactional: true });
+        await store.migrate();
+        const { hooks, post } = await startEndpoint({
+          handlers: {},
+          store: transactional ? (store as never) : false,
+        });
+        hooks.on('*', enqueue(boss, { queue: trial.queue }));
+        expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
+        const event = delivery(paid());
+        proxy.set('cut');
+        for (let tries = 0; tries < 3; tries += 1) {
+          expect([500, 503]).toContain((await post(event)).status);
+        }
+        proxy.set('open');
+        await until(async () => (await post(event)).status === 200);
+        expect(await trial.jobs()).toHaveLength(2);
+      } finally {
+        await boss.stop({ graceful: false });
+        await pool.end();
+        await proxy.close();
+      }
+    },
+    90_000,
+  );
+});
+
+describe('the door', () => {
+  test('exports what other programs are written against', async () => {
+    expect(Object.keys(await import('payment-webhooks/queues/pg-boss')).sort()).toEqual([
+      'enqueue',
+      'jobIdOf',
+      'processor',
+    ]);
+  });
+});
