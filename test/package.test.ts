@@ -150,6 +150,21 @@ const DOORS: Readonly<Record<string, Door>> = {
     ],
     brings: ['bullmq'],
   },
+  './queues/pg-boss': {
+    values: ['enqueue', 'jobIdOf', 'processor'],
+    types: [
+      'Boss',
+      'BossJobState',
+      'Enqueue',
+      'EnqueueOptions',
+      'EventProcessor',
+      'ExecuteSql',
+      'JobOptionsOf',
+      'ProcessedJob',
+      'ProcessorOptions',
+      'QueuedDelivery',
+    ],
+  },
   './ops': {
     values: ['deadLetterPage', 'health'],
     types: [

@@ -13,6 +13,7 @@ const MOST: Readonly<Record<string, number>> = {
   './client': 23_000,
   './opentelemetry': 12_500,
   './queues/bullmq': 45_000,
+  './queues/pg-boss': 47_000,
   './ops': 38_000,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters.

@@ -1,0 +1,40 @@
+// Puts every event into a queue, in the commit that remembers it. The answer 200 says that Postgres has it.
+import express from 'express';
+import { receiver } from 'payment-webhooks';
+import { enqueue } from 'payment-webhooks/queues/pg-boss';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { Pool } from 'pg';
+import { boss, DATABASE_URL, QUEUE, startBoss } from './queue.js';
+
+// Each delivery in flight holds a connection. One that gets none in time is answered 503: a retry can succeed.
+export const pool = new Pool({ connectionString: DATABASE_URL, max: 20, connectionTimeoutMillis: 1_000 });
+
+const store = postgresStore({ pool, transactional: true });
+
+export async function prepare(): Promise<void> {
+  await store.migrate();
+  await startBoss();
+}
+
+const hooks = receiver({ store });
+hooks.on('*', enqueue(boss, { queue: QUEUE }));
+
+export const app = express();
+app.post('/hooks', hooks);
+
+if (process.argv[1] === import.meta.filename) {
+  const port = Number(process.env.PORT ?? 3000);
+  prepare().then(() => {
+    const server = app.listen(port, (error) => {
+      if (error) throw error;
+      console.log(`Listening on http://localhost:${port}/hooks`);
+    });
+    process.once('SIGTERM', async () => {
+      await hooks.close();
+      server.close(async () => {
+        await boss.stop();
+        await pool.end();
+      });
+    });
+  });
+}
