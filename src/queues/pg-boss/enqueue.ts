@@ -86,7 +86,7 @@ export function enqueue<AnyBoss extends Boss>(
     try {
       await add(boss, { queue, id, data: pack(context), options, db }, context.log);
     } catch (error) {
-      // Only its code would be logged, and this is for whoever deploys.
+      // The log of a failed handler has only the code, and this text says what to do.
       if (ConfigurationError.is(error)) writeLog(context.log, 'error', {}, error.message);
       throw error;
     }
