@@ -1,5 +1,6 @@
 // Queues of pg-boss in a schema of their own, and what Postgres has of their jobs.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { jobIdOf } from 'payment-webhooks/queues/pg-boss';
 import { Pool } from 'pg';
@@ -70,6 +71,8 @@ export function ownBossSchema(url = () => connectionString): BossSchema {
     await boss?.stop({ graceful: false });
     await pool?.query(`DROP SCHEMA IF EXISTS ${name} CASCADE`);
     await pool?.end();
+    // It looks once a second whether its workers have stopped, and keeps the process for as long.
+    if (BOSS_VERSION === 10) await pause(1_100);
   });
 
   return {
