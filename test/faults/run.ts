@@ -1,4 +1,5 @@
-// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters] [-- --pg-boss]`: fault campaigns against real stores, and their figures.
+// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters | --pg-boss | --serial | --keys]`: campaigns against
+// real stores, and their figures.
 import { parseArgs } from 'node:util';
 import { today, writeFigures } from '../setup/figures.js';
 import { BOSS_VERSION } from '../setup/pg-boss.js';
@@ -7,6 +8,7 @@ import { type Campaign, runCampaign } from './campaign.js';
 import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
+import { keysCampaign, serialCampaigns } from './options-campaigns.js';
 
 interface Size {
   readonly events: number;
@@ -58,14 +60,19 @@ interface LetterRow extends LetterCampaign {
 }
 
 async function main(): Promise<number> {
+  const flag = { type: 'boolean', default: false } as const;
   const { values } = parseArgs({
     options: {
-      long: { type: 'boolean' },
+      long: flag,
       mode: { type: 'string' },
-      letters: { type: 'boolean' },
-      'pg-boss': { type: 'boolean' },
+      letters: flag,
+      'pg-boss': flag,
+      serial: flag,
+      keys: flag,
     },
   });
+  if (values.serial) return exitCode(await serialCampaigns(progress));
+  if (values.keys) return exitCode(await keysCampaign(progress));
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
   const alone = values.letters || values['pg-boss'];
@@ -81,6 +88,10 @@ async function main(): Promise<number> {
   const broken = all.filter(({ violations }) => violations.length > 0);
   process.stdout.write(`${all.length - broken.length} passed, ${broken.length} failed\n`);
   return broken.length === 0 ? 0 : 1;
+}
+
+function exitCode(passed: boolean): number {
+  return passed ? 0 : 1;
 }
 
 async function faultCampaigns(modes: readonly Mode[], size: Size): Promise<Row[]> {
