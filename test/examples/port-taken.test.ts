@@ -16,15 +16,16 @@ import { codeBlocks } from '../setup/markdown.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, shell } from '../setup/shell.js';
 
-/** Some are built first, or started by a program of their framework. */
-const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((example) =>
-  existsSync(join(ROOT, 'examples', example, 'app.ts')),
+const appOf = (example: string) => join(ROOT, 'examples', example, 'app.ts');
+/** Some are built first, or started by a program of their framework, and functions do not listen. */
+const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter(
+  (example) => existsSync(appOf(example)) && readFileSync(appOf(example), 'utf8').includes('.listen('),
 );
 const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;
 
 /** What the example needs before it listens, and does not find on this machine. */
 function missing(example: string): boolean {
-  const app = readFileSync(join(ROOT, 'examples', example, 'app.ts'), 'utf8');
+  const app = readFileSync(appOf(example), 'utf8');
   if (app.includes("from 'pg'")) return !TEST_POSTGRES_URL;
   return /from '(?:redis|ioredis|bullmq)'/.test(app) && !TEST_REDIS_URL;
 }

@@ -46,28 +46,6 @@ describe('the fetch handler', () => {
   });
 });
 
-describe('the function behind a gateway', () => {
-  test.each([
-    ['text', false],
-    ['base64', true],
-  ])('takes a body of %s', async (kind, isBase64Encoded) => {
-    const { handler } = await import('../../examples/without-express/lambda.js');
-    const { headers, rawBody } = signedDelivery(paymentFor(`order-${kind}`), { privateKey });
-    const answer = await handler({
-      headers: { 'X-Service-Signature': headers['x-service-signature'] },
-      body: rawBody.toString(isBase64Encoded ? 'base64' : 'utf8'),
-      isBase64Encoded,
-    });
-    expect(answer).toMatchObject({ statusCode: 200, body: '{"received":true,"outcome":"processed"}' });
-    expect([...(await paidOrders)]).toContain(`order-${kind}`);
-  });
-
-  test('answers 401 to a call without a body or a signature', async () => {
-    const { handler } = await import('../../examples/without-express/lambda.js');
-    expect((await handler({ headers: {}, isBase64Encoded: false })).statusCode).toBe(401);
-  });
-});
-
 describe('the commands of its README', () => {
   let session: Session;
 
