@@ -16,7 +16,9 @@ const example = import('../../examples/aws-lambda/handler.js');
 beforeAll(() => {
   jest.spyOn(process.stdout, 'write').mockReturnValue(true);
 });
-afterAll(() => jest.restoreAllMocks());
+afterAll(() => {
+  jest.restoreAllMocks();
+});
 
 const paid = (order_id: string) =>
   // Text that is not ASCII: its bytes and its characters differ.

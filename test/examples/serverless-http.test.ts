@@ -17,7 +17,9 @@ const example = import('../../examples/serverless-http/app.js');
 beforeAll(() => {
   jest.spyOn(process.stdout, 'write').mockReturnValue(true);
 });
-afterAll(() => jest.restoreAllMocks());
+afterAll(() => {
+  jest.restoreAllMocks();
+});
 
 const paid = (order_id: string) =>
   fixtures.transactionPaid({ payload: { transaction: { order_id }, customer: { name: 'Zoë 🦊' } } });
