@@ -18,6 +18,7 @@ const STAYS: readonly (readonly [command: RegExp, ready: string])[] = [
   [/npx payment-webhooks simulate/, 'More keys and tokens'],
   [/node dist\/main\.js/, 'http://localhost:'],
   [/npx next start/, 'Ready in'],
+  [/npx wrangler dev/, 'Ready on http://'],
 ];
 
 /** What stands in the README of an example. */
@@ -103,6 +104,7 @@ async function ownPorts() {
     REDIS_URL: redis,
     DATABASE_URL: postgres,
     NEXT_TELEMETRY_DISABLED: '1',
+    WRANGLER_SEND_METRICS: 'false',
     ...INSTALLED_ONLY,
   };
   const typed = (script: string) =>

@@ -6,7 +6,10 @@ import { ROOT } from '../setup/shell.js';
 import { type Followed, followExample, readmeOf } from './example.js';
 
 const FRAMEWORKS = ['fastify', 'hono', 'nestjs', 'nextjs'];
-const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((example) => !FRAMEWORKS.includes(example));
+/** Of serverless.consumer.ts. */
+const SERVERLESS = ['aws-lambda', 'cloudflare-workers', 'docker-compose', 'serverless-http'];
+const ELSEWHERE = [...FRAMEWORKS, ...SERVERLESS];
+const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((example) => !ELSEWHERE.includes(example));
 
 let followed: Followed | undefined;
 

@@ -1,10 +1,11 @@
-// The examples for Lambda and for Docker compose, each by its README alone, and sent deliveries of every kind.
+// The examples for Lambda, Workers and Docker compose, each by its README alone, and sent deliveries of every kind.
 import { cpSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, type SentDelivery } from '../setup/delivery.js';
+import { send } from '../setup/endpoint.js';
 import { SOURCES } from '../setup/lambda-events.js';
 import { type Command, commandsOf } from '../setup/readme.js';
 import { node, ROOT, type Running } from '../setup/shell.js';
@@ -67,6 +68,28 @@ describe.each(['aws-lambda', 'serverless-http'])(
     }, 60_000);
   },
 );
+
+describe('the example cloudflare-workers, started by its README alone,', () => {
+  let followed: Followed;
+
+  beforeAll(async () => {
+    followed = await followExample('cloudflare-workers');
+  }, 240_000);
+
+  afterAll(() => followed?.end(), 60_000);
+
+  test('processes once, and refuses what is forged', async () => {
+    const post = (sent: SentDelivery) => send(followed.port, sent);
+    const sent = delivery(paid('order-of-worker'), KEY);
+    expect(await post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    await followed.running[0]?.printed('order-of-worker is paid');
+    const forged = delivery(paid('forged'), 'pri_another');
+    expect(await post(forged)).toMatchObject({ status: 401, body: { message: 'Unauthenticated.' } });
+    expect(followed.running[0]?.output()).not.toContain('forged is paid');
+    expect(followed.running[0]?.output()).not.toContain('without the context');
+  }, 60_000);
+});
 
 const missing = missingNetwork();
 const suite = missing ? describe.skip : describe;
