@@ -98,7 +98,7 @@ test('a tunnel is checked, registered and removed by its commands', async () => 
   expect(service.webhooks.list()).toEqual([]);
 }, 120_000);
 
-test('an event is delivered by hand, and is a duplicate when it comes again', async () => {
+test('an event is delivered by hand, and again, which makes a duplicate', async () => {
   const env = { SERVICE_PRIVATE_KEY: service.privateKey };
   const event = fixtures.transactionPaid({ payload: { transaction: { order_id: 'order-missed' } } });
   writeFileSync(join(folder, 'event.json'), JSON.stringify(event));

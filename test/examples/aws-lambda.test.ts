@@ -68,7 +68,7 @@ describe.each(SOURCES)('behind $name', ({ name, event }) => {
   });
 });
 
-describe('bytes that are no UTF-8', () => {
+describe('bytes that are not UTF-8', () => {
   const bytes = Buffer.concat([Buffer.from('{"id":"'), Buffer.from([0xff, 0xfe, 0x00]), Buffer.from('"}')]);
   const [{ event } = SOURCES[0] as never] = SOURCES;
 
