@@ -1,23 +1,18 @@
 // Keeps dead letters in Postgres: one row for each, removed by the commit that processes its event.
 import type {
-  DeadLetterChange,
-  DeadLetterContent,
-  DeadLetterGroup,
-  DeadLetterPage,
-  DeadLetterPageRequest,
   DeadLetterQuery,
   DeadLetterStore,
   Discarded,
-  NewDeadLetter,
   ProcessedEvent,
 } from '../../dead-letters/dead-letter-store.js';
+import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
 import { sealWith } from '../../dead-letters/seal.js';
 import { LetterSeal } from '../../dead-letters/sealed-letter.js';
+import { type LetterRows, type RowChange, StoredLetters } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { refuseUnknownOptions } from '../../options/unknown-option.js';
 import { retentionMs } from '../store.js';
 import { EventTable } from './event-table.js';
-import { type FullRow, type GroupRow, groupOf, identityOf, type LetterRow, letterOf } from './letter-row.js';
 import { type LetterSql, letterSqlFor, type Question } from './letter-sql.js';
 import { noteLetterTable } from './letter-tables.js';
 import {
@@ -67,32 +62,22 @@ export function postgresDeadLetters(options: PostgresDeadLettersOptions): Postgr
   const letters = new EventTable(pool, letterSqlFor(table), retentionMs(retention));
   survive(pool);
   noteLetterTable(pool, letters.sql.table);
-  return new StoredLetters(letters, seal);
+  return new StoredLetters(new PostgresRows(letters), seal);
 }
 
-/** After a place that no page gave there is nothing, as in the memory store. */
-const PLACE = /^\d{1,18}$/;
-
-class StoredLetters implements PostgresDeadLetters {
-  readonly scope = 'shared';
+class PostgresRows implements LetterRows {
   readonly retentionMs: number;
   readonly database: PostgresPool;
   readonly #table: EventTable<LetterSql>;
-  readonly #seal: LetterSeal;
 
-  constructor(table: EventTable<LetterSql>, seal: LetterSeal) {
+  constructor(table: EventTable<LetterSql>) {
     this.#table = table;
-    this.#seal = seal;
     this.retentionMs = table.retentionMs;
     this.database = table.pool;
   }
 
-  async keep(letter: NewDeadLetter): Promise<string> {
-    const { id, key, fingerprint, namespace, eventName, eventId, sandbox, reason, code, attempts } = letter;
-    const { issues, head, body } = this.#seal.close(letter);
-    const values = [id, key, fingerprint, namespace, eventName, eventId, sandbox];
-    const why = [reason, code ?? null, attempts, issues, head, body];
-    const [kept] = rowsOf<{ id: string }>(await this.#run('keep', [...values, ...why]));
+  async keep(row: NewRow): Promise<string> {
+    const [kept] = rowsOf<{ id: string }>(await this.#run('keep', row));
     if (!kept)
       throw new StoreError(
         'Postgres kept a dead letter without a row. Check the table for rules and triggers.',
@@ -100,55 +85,32 @@ class StoredLetters implements PostgresDeadLetters {
     return kept.id;
   }
 
-  async update(id: string, { reason, code, issues, attempts }: DeadLetterChange): Promise<boolean> {
-    // What issues are tied to never changes while the letter is there.
-    const found = await this.#find(id);
-    if (!found) return false;
-    const sealed = this.#seal.closeIssues(issues, found);
-    return changed(await this.#run('update', [id, reason, code ?? null, sealed, attempts ?? null])) === 1;
+  async find(id: string): Promise<FullRow | undefined> {
+    return rowsOf<FullRow>(await this.#run('find', [id]))[0];
   }
 
-  async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
-    if (!PLACE.test(after)) return { letters: [], next: undefined };
-    const { sql, retentionMs } = this.#table;
-    // One more tells whether there is a page after this one.
-    const page = { limit: limit + 1, after };
-    const rows = rowsOf<LetterRow>(await this.#ask(sql.list(query, retentionMs, page)));
-    const listed = rows.slice(0, limit);
-    return {
-      letters: listed.map((row) => letterOf(row, this.#seal.openIssues(row.issues, row) ?? [])),
-      next: rows.length > limit ? listed.at(-1)?.place : undefined,
-    };
+  async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
+    const values = [id, reason, code ?? null, issues, attempts ?? null];
+    return changed(await this.#run('update', values)) === 1;
+  }
+
+  async list(
+    query: DeadLetterQuery,
+    page: { readonly limit: number; readonly after: string },
+  ): Promise<readonly LetterRow[]> {
+    return rowsOf(await this.#ask(this.#table.sql.list(query, this.retentionMs, page)));
   }
 
   async count(query: DeadLetterQuery): Promise<number> {
-    const { sql, retentionMs } = this.#table;
-    const [counted] = rowsOf<{ letters: number }>(await this.#ask(sql.count(query, retentionMs)));
-    return counted?.letters ?? 0;
+    const answer = await this.#ask(this.#table.sql.count(query, this.retentionMs));
+    return rowsOf<{ letters: number }>(answer)[0]?.letters ?? 0;
   }
 
-  async countGroups(
-    query: DeadLetterQuery,
-    { names }: { readonly names: number },
-  ): Promise<DeadLetterGroup[]> {
-    const { sql, retentionMs } = this.#table;
-    return rowsOf<GroupRow>(await this.#ask(sql.countGroups(query, retentionMs, names))).map(groupOf);
+  async countGroups(query: DeadLetterQuery, names: number): Promise<readonly GroupRow[]> {
+    return rowsOf(await this.#ask(this.#table.sql.countGroups(query, this.retentionMs, names)));
   }
 
-  async read(id: string): Promise<DeadLetterContent> {
-    const row = await this.#find(id);
-    if (!row) return { status: 'gone' };
-    const { head, body, issues } = row;
-    const opened = head && body ? this.#seal.open(identityOf(row), { head, body, issues }) : undefined;
-    if (!opened) return { status: 'unreadable' };
-    const { rawBody, headers, keyIndex } = opened;
-    return { status: 'found', letter: letterOf(row, opened.issues), rawBody, headers, keyIndex };
-  }
-
-  async remove(
-    { key, fingerprint }: ProcessedEvent,
-    { transaction }: { readonly transaction?: unknown },
-  ): Promise<number> {
+  async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
     const values = [this.retentionMs, key, fingerprint];
     const { sql } = this.#table;
     return changed(
@@ -168,10 +130,6 @@ class StoredLetters implements PostgresDeadLetters {
 
   prune(): Promise<number> {
     return this.#table.prune();
-  }
-
-  async #find(id: string): Promise<FullRow | undefined> {
-    return rowsOf<FullRow>(await this.#run('find', [id]))[0];
   }
 
   #run(

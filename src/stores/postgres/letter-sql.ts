@@ -37,39 +37,42 @@ const over = (retention: string) =>
 /** A letter that is neither a tombstone nor over. */
 const alive = (retention: string) => `l.discarded_at IS NULL AND NOT ${over(retention)}`;
 
+/** Casts, because some clients send text for everything. */
+const RETENTION = '$1::float8';
+
 const RENEWED = ['arrival', 'id', 'event_name', 'namespace', 'event_id', 'sandbox', 'body', 'kept_at'];
 
 // A letter whose retention is over may still have its row: then the row becomes the new letter, at a new place.
 const keep = (table: string) => `
 INSERT INTO ${table} AS l
   (id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body)
-VALUES ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+VALUES ($2, $3, $4, $5, $6, $7, $8::boolean, $9, $10, $11::int, $12::bytea, $13::bytea, $14::bytea)
 ON CONFLICT (key, fingerprint) WHERE discarded_at IS NULL DO UPDATE SET
-  ${RENEWED.map((column) => `${column} = CASE WHEN ${over('$1')} THEN excluded.${column} ELSE l.${column} END`).join(',\n  ')},
-  attempts = CASE WHEN ${over('$1')} THEN excluded.attempts ELSE GREATEST(l.attempts + 1, excluded.attempts) END,
+  ${RENEWED.map((column) => `${column} = CASE WHEN ${over(RETENTION)} THEN excluded.${column} ELSE l.${column} END`).join(',\n  ')},
+  attempts = CASE WHEN ${over(RETENTION)} THEN excluded.attempts ELSE GREATEST(l.attempts + 1, excluded.attempts) END,
   reason = excluded.reason, code = excluded.code, issues = excluded.issues, head = excluded.head
 RETURNING id`;
 
 const find = (table: string) =>
-  `SELECT ${LISTED}, head, body FROM ${table} l WHERE id = $2 AND ${alive('$1')}`;
+  `SELECT ${LISTED}, head, body FROM ${table} l WHERE id = $2 AND ${alive(RETENTION)}`;
 
 const update = (table: string) => `
-UPDATE ${table} l SET reason = $3, code = $4, issues = $5, attempts = COALESCE($6, attempts)
-WHERE id = $2 AND ${alive('$1')}`;
+UPDATE ${table} l SET reason = $3, code = $4, issues = $5::bytea, attempts = COALESCE($6::int, attempts)
+WHERE id = $2 AND ${alive(RETENTION)}`;
 
 const remove = (table: string) => `
 DELETE FROM ${table} l
-WHERE key = $2 AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive('$1')}`;
+WHERE key = $2 AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive(RETENTION)}`;
 
 const discard = (table: string) => `
 UPDATE ${table} l SET head = NULL, body = NULL, discarded_by = $3, discarded_because = $4,
   discarded_at = date_trunc('milliseconds', ${NOW})
-WHERE id = $2 AND ${alive('$1')}`;
+WHERE id = $2 AND ${alive(RETENTION)}`;
 
 const prune = (table: string) => `
 DELETE FROM ${table} WHERE arrival IN (
-  SELECT arrival FROM ${table} l WHERE ${over('$1')}
-  ORDER BY COALESCE(discarded_at, kept_at) LIMIT $2 FOR UPDATE SKIP LOCKED
+  SELECT arrival FROM ${table} l WHERE ${over(RETENTION)}
+  ORDER BY COALESCE(discarded_at, kept_at) LIMIT $2::bigint FOR UPDATE SKIP LOCKED
 )`;
 
 const LISTED = `arrival::text AS place, id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts,
@@ -89,7 +92,7 @@ function where(query: DeadLetterQuery, retentionMs: number): Question {
   const values: unknown[] = [retentionMs, query.namespace];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
-    `namespace = $2 AND discarded_at IS ${query.discarded ? 'NOT NULL' : 'NULL'} AND NOT ${over('$1')}`,
+    `namespace = $2 AND discarded_at IS ${query.discarded ? 'NOT NULL' : 'NULL'} AND NOT ${over(RETENTION)}`,
   ];
   const { id, reason, eventId, eventName, eventNamePrefix, since } = query;
   for (const [column, value] of Object.entries({ id, reason, event_id: eventId, event_name: eventName }))
@@ -97,7 +100,7 @@ function where(query: DeadLetterQuery, retentionMs: number): Question {
   if (eventNamePrefix) conditions.push(`starts_with(event_name, ${parameter(eventNamePrefix)})`);
   if (since !== undefined) {
     const ms = Math.min(Math.max(since.getTime(), 0), LAST_MS);
-    conditions.push(`kept_at >= to_timestamp(0) + ${parameter(ms)} * interval '1 millisecond'`);
+    conditions.push(`kept_at >= to_timestamp(0) + ${parameter(ms)}::float8 * interval '1 millisecond'`);
   }
   return { text: conditions.join(' AND '), values };
 }
@@ -106,7 +109,7 @@ function where(query: DeadLetterQuery, retentionMs: number): Question {
 function countGroups(table: string, { text, values }: Question, names: number): Question {
   return {
     text: `
-SELECT reason, CASE WHEN place <= $${values.length + 1} THEN event_name END AS event_name, sum(letters)::int AS letters,
+SELECT reason, CASE WHEN place <= $${values.length + 1}::bigint THEN event_name END AS event_name, sum(letters)::int AS letters,
   date_part('epoch', min(oldest)) * 1000 AS oldest_ms
 FROM (
   SELECT reason, event_name, count(*) AS letters, min(kept_at) AS oldest,
@@ -125,7 +128,7 @@ function list(
 ): Question {
   const next = values.length + 1;
   return {
-    text: `SELECT ${LISTED} FROM ${table} l WHERE ${text} AND l.arrival > $${next} ORDER BY l.arrival LIMIT $${next + 1}`,
+    text: `SELECT ${LISTED} FROM ${table} l WHERE ${text} AND l.arrival > $${next}::bigint ORDER BY l.arrival LIMIT $${next + 1}::bigint`,
     values: [...values, page.after, page.limit],
   };
 }

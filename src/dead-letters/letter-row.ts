@@ -1,12 +1,14 @@
 // A row of dead letters, and the letter that it is.
+
+import type { ErrorCode } from '../errors.js';
 import {
   type DeadLetter,
   type DeadLetterGroup,
   type DeadLetterReason,
   FURTHER_NAMES,
-} from '../../dead-letters/dead-letter-store.js';
-import type { LetterIdentity } from '../../dead-letters/sealed-letter.js';
-import type { ErrorCode } from '../../errors.js';
+  type NewDeadLetter,
+} from './dead-letter-store.js';
+import type { LetterIdentity, SealedParts } from './sealed-letter.js';
 
 export interface LetterRow {
   /** In the order of arrival. */
@@ -26,6 +28,15 @@ export interface LetterRow {
   readonly discarded_ms: number | null;
   readonly discarded_by: string | null;
   readonly discarded_because: string | null;
+}
+
+/** What is written of a new letter, in the order of the columns. */
+export type NewRow = readonly (string | number | boolean | Uint8Array | null)[];
+
+export function newRow(letter: NewDeadLetter, { issues, head, body }: SealedParts): NewRow {
+  const { id, key, fingerprint, namespace, eventName, eventId, sandbox, reason, code, attempts } = letter;
+  const identity = [id, key, fingerprint, namespace, eventName, eventId, sandbox];
+  return [...identity, reason, code ?? null, attempts, issues, head, body];
 }
 
 /** With what only `read` gives out; a tombstone has neither. */
@@ -61,7 +72,7 @@ export function letterOf(row: LetterRow, issues: DeadLetter['issues']): DeadLett
   const { id, reason, namespace, sandbox, attempts, discarded_ms: discardedMs } = row;
   return {
     ...{ id, reason, namespace, eventName: row.event_name, eventId: row.event_id, sandbox, attempts },
-    // Postgres multiplies seconds, which no binary fraction holds exactly.
+    // A database that multiplies seconds does so in binary fractions, which hold few of them exactly.
     keptAt: new Date(Math.round(row.kept_ms)),
     code: row.code ?? undefined,
     issues,
