@@ -9,6 +9,11 @@ import type { TransactionOf } from './sql/transaction-of.js';
 import { type IdempotencyStore, retentionMs } from './store.js';
 
 export type { RunTransaction, SqlDatabase } from './sql/database.js';
+export {
+  type SqlDeadLetters,
+  type SqlDeadLettersOptions,
+  sqlDeadLetters,
+} from './sql/letters.js';
 export type { SqlDialect, SqlValue } from './sql/placeholders.js';
 export type { TransactionOf } from './sql/transaction-of.js';
 

@@ -1,0 +1,140 @@
+// Dead letters in MySQL and MariaDB through any client: nothing is told of a write, so it is read back.
+import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../dead-letters/dead-letter-store.js';
+import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
+import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
+import { StoreError } from '../../errors.js';
+import { newToken } from '../token.js';
+import { withRetry } from './conflicts.js';
+import type { Database, Row } from './database.js';
+import { BASE64, readGroup, readRow } from './letter-answers.js';
+import { type MysqlLetterSql, type MysqlQuestion, mysqlLetterSqlFor, PRUNE_BATCH } from './letter-mysql.js';
+import type { SqlStatement } from './placeholders.js';
+
+/** Others may remove a letter before its id is read, and a letter may have run out. */
+const TRIES = 4;
+
+export class LettersInMysql implements LetterRows {
+  readonly table: string;
+  readonly retentionMs: number;
+  readonly database: object;
+  readonly #db: Database;
+  readonly #sql: MysqlLetterSql;
+
+  constructor(db: Database, table: string, retentionMs: number) {
+    this.#db = db;
+    this.#sql = mysqlLetterSqlFor(table);
+    this.table = this.#sql.table;
+    this.retentionMs = retentionMs;
+    this.database = db.client;
+  }
+
+  async keep(row: NewRow): Promise<string> {
+    const [, key, fingerprint] = row;
+    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+      await this.#write(this.#sql.keep, row);
+      const [kept] = await this.#read(this.#sql.kept, [key, fingerprint]);
+      if (kept) return idOf(kept);
+      await this.#write(this.#sql.forget, [key, fingerprint]);
+    }
+    throw new StoreError(
+      'MySQL has no row of a dead letter that it was given. Check that client commits each statement by itself.',
+    );
+  }
+
+  async find(id: string): Promise<FullRow | undefined> {
+    const [row] = await this.#read(this.#sql.find, [id]);
+    return row && readRow(row, BASE64);
+  }
+
+  /** A letter that is there afterwards was there before: once it is gone, its id never comes back. */
+  async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
+    await this.#write(this.#sql.update, [id, reason, code, issues, attempts]);
+    return (await this.#read(this.#sql.isAlive, [id])).length > 0;
+  }
+
+  async list(
+    query: DeadLetterQuery,
+    page: { readonly limit: number; readonly after: string },
+  ): Promise<readonly LetterRow[]> {
+    const rows = await this.#ask(this.#sql.list(query, this.retentionMs, page));
+    return rows.map((row) => readRow(row, BASE64));
+  }
+
+  async count(query: DeadLetterQuery): Promise<number> {
+    const [counted] = await this.#ask(this.#sql.count(query, this.retentionMs));
+    return Number(counted?.letters ?? 0);
+  }
+
+  async countGroups(query: DeadLetterQuery, names: number): Promise<readonly GroupRow[]> {
+    const rows = await this.#ask(this.#sql.countGroups(query, this.retentionMs, names));
+    return rows.map((row) => readGroup(row, BASE64));
+  }
+
+  async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
+    if (transaction !== undefined) return this.#removeWithin(transaction, [key, fingerprint]);
+    const { length } = await this.#read(this.#sql.removable, [key, fingerprint]);
+    if (length > 0) await this.#write(this.#sql.remove, [key, fingerprint]);
+    return length;
+  }
+
+  /**
+   * Deletes at once: a statement that followed a read could come after the transaction has ended, and would then delete
+   * the letter of an event that is not processed.
+   */
+  async #removeWithin(transaction: unknown, event: readonly unknown[]): Promise<number> {
+    const { remove, removed } = this.#sql;
+    await this.#db.send(transaction, remove.text, remove.values(this.#parameters(event)));
+    const [row] = await this.#db.within(transaction)(removed, []);
+    return Math.max(Number(row?.removed ?? 0), 0);
+  }
+
+  async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
+    const token = newToken('hex');
+    await this.#write(this.#sql.discard, [id, by, because, token]);
+    return (await this.#db.run(this.#sql.isDiscarded, [id, token].map(asSent))).length > 0;
+  }
+
+  async migrate(): Promise<void> {
+    await this.#db.send(this.#db.client, this.#sql.migrate);
+  }
+
+  /** Two processes that prune at once may count the same rows. */
+  async prune(): Promise<number> {
+    for (let pruned = 0; ; ) {
+      const { length } = await this.#read(this.#sql.due, []);
+      if (length > 0) await this.#write(this.#sql.prune, []);
+      pruned += length;
+      if (length < PRUNE_BATCH) return pruned;
+    }
+  }
+
+  #read(statement: SqlStatement, parameters: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#db.run(statement, this.#parameters(parameters));
+  }
+
+  #ask({ statement, parameters }: MysqlQuestion): Promise<readonly Row[]> {
+    return this.#db.run(statement, parameters.map(asSent));
+  }
+
+  async #write(statement: SqlStatement, parameters: readonly unknown[]): Promise<void> {
+    const values = statement.values(this.#parameters(parameters));
+    await withRetry(async () => void (await this.#db.send(this.#db.client, statement.text, values)));
+  }
+
+  #parameters(parameters: readonly unknown[]): unknown[] {
+    return [this.retentionMs, ...parameters].map(asSent);
+  }
+}
+
+/** A statement that another one has to commit would be lost with its connection. */
+function idOf({ id, autocommit }: Row): string {
+  if (Number(autocommit) === 1) return BASE64.text(id);
+  throw new StoreError('client does not commit each statement by itself. Leave autocommit of MySQL at 1.');
+}
+
+/** As the statements read it: text and bytes as base64, numbers as they are. */
+function asSent(value: unknown): unknown {
+  if (value instanceof Uint8Array || typeof value === 'string') return Buffer.from(value).toString('base64');
+  if (typeof value === 'boolean') return Number(value);
+  return typeof value === 'number' ? Math.round(value) : value;
+}

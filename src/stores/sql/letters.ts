@@ -1,0 +1,60 @@
+// Dead letters in Postgres or MySQL, through whatever client or ORM their user has.
+import type { DeadLetterStore } from '../../dead-letters/dead-letter-store.js';
+import { sealWith } from '../../dead-letters/seal.js';
+import { LetterSeal } from '../../dead-letters/sealed-letter.js';
+import { StoredLetters } from '../../dead-letters/stored-letters.js';
+import { refuseUnknownOptions } from '../../options/unknown-option.js';
+import { noteLetterTable } from '../postgres/letter-tables.js';
+import { retentionMs } from '../store.js';
+import { DATABASE_OPTIONS, Database, type SqlDatabase } from './database.js';
+import { LettersInMysql } from './letters-in-mysql.js';
+import { LettersInPostgres } from './letters-in-postgres.js';
+import type { TransactionOf } from './transaction-of.js';
+
+/** The `client` of a `sqlStore` with `transaction` removes letters in its commits. */
+export interface SqlDeadLettersOptions<Client extends object = object, Transaction = TransactionOf<Client>>
+  extends SqlDatabase<Client, Transaction> {
+  /** `name` or `schema.name`. @default 'dead_letter' */
+  readonly table?: string | undefined;
+  /**
+   * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
+   * @default none: what is in the table can be read, and changed
+   */
+  readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
+  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
+  readonly retention?: number | string | undefined;
+}
+
+export interface SqlDeadLetters extends DeadLetterStore {
+  /** Creates the table and its indexes unless they exist. Any number of processes may call it at once. */
+  migrate(): Promise<void>;
+  /** Deletes letters and tombstones whose retention is over, a thousand at a time, and resolves with their number. */
+  prune(): Promise<number>;
+}
+
+/**
+ * Dead letters that any number of processes share. With `dialect: 'postgres'` its table is that of `postgresDeadLetters()`.
+ *
+ * @throws {ConfigurationError} if dialect, client or query is not one, the name of the table needs quotes, a key does not have
+ *   32 bytes, or retention is not a duration
+ * @example
+ * const deadLetters = sqlDeadLetters({
+ *   dialect: 'mysql',
+ *   client: pool,                                                            // createPool() of mysql2/promise
+ *   query: async (client, sql, values) => (await client.execute(sql, values))[0],
+ *   encryptionKeys: [process.env.LETTER_KEY ?? ''],
+ * });
+ * await deadLetters.migrate();
+ */
+export function sqlDeadLetters<Client extends object, Transaction = TransactionOf<Client>>(
+  options: SqlDeadLettersOptions<Client, Transaction>,
+): SqlDeadLetters {
+  const { table = 'dead_letter', encryptionKeys, retention, ...given } = options ?? {};
+  refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'encryptionKeys', 'retention']);
+  const database = new Database(given as unknown as SqlDatabase<object, unknown>);
+  const Letters = database.dialect === 'mysql' ? LettersInMysql : LettersInPostgres;
+  const seal = new LetterSeal(sealWith(encryptionKeys));
+  const letters = new Letters(database, table, retentionMs(retention));
+  noteLetterTable(database.client, letters.table);
+  return new StoredLetters(letters, seal);
+}

@@ -1,0 +1,305 @@
+// Dead letters in Postgres and MariaDB through clients that users have: the contract, bytes, and many at once.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ConfigurationError, StoreError } from 'payment-webhooks';
+import { postgresDeadLetters } from 'payment-webhooks/stores/postgres';
+import { sqlDeadLetters } from 'payment-webhooks/stores/sql';
+import { deadLetterContract } from 'payment-webhooks/testing';
+import { Pool } from 'pg';
+import { mysqlLetterSqlFor } from '../../src/stores/sql/letter-mysql.js';
+import { aLetter, queryOf } from '../setup/letters.js';
+import { ownMariadb } from '../setup/own-mariadb.js';
+import { CLIENTS, type SqlClient, type SqlLetters, sqlLetters } from '../setup/sql-letters.js';
+
+const postgres = process.env.TEST_POSTGRES_URL ?? '';
+const mariadb = ownMariadb();
+const encryptionKeys = [randomBytes(32)];
+const readsIn = (transaction: { query(sql: string): unknown }, sql: string) => transaction.query(sql);
+const newId = () => randomBytes(16).toString('hex');
+
+const POSTGRES_COUNTS = {
+  keep: 1,
+  again: 1,
+  find: 1,
+  update: 2,
+  list: 1,
+  count: 1,
+  discard: 1,
+  remove: 1,
+  nothing: 1,
+};
+// MySQL tells nothing of a write, so a keep, an update and a discard are read back.
+const MYSQL_COUNTS = { ...POSTGRES_COUNTS, keep: 2, again: 2, update: 3, discard: 2, remove: 2 };
+
+describe.each(CLIENTS)('dead letters through %s', (client: SqlClient) => {
+  let letters: SqlLetters;
+  beforeAll(async () => {
+    letters = await sqlLetters(client, client === 'pg' ? postgres : mariadb.server.url);
+    await letters.open().migrate();
+  });
+  afterAll(() => letters?.close());
+  const open: SqlLetters['open'] = (options) => letters.open(options);
+  const table = () => `${letters.schema}.dead_letter`;
+
+  describe.each([
+    ['as they are', undefined],
+    ['encrypted', encryptionKeys],
+  ])('kept %s keep the contract', (_, keys) => {
+    const cases = deadLetterContract({
+      create: ({ retention }) => open({ retention, encryptionKeys: keys }),
+    });
+    test.each(cases)('$name', ({ run }) => run());
+  });
+
+  test.each([
+    ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
+    ['no byte', Buffer.alloc(0)],
+    ['a mebibyte', randomBytes(2 ** 20)],
+    ['what no text is', Buffer.from('\\\'"`\u0000?$1 \uD83D\uDE00', 'utf16le')],
+  ])('keep %s exactly', async (_, rawBody) => {
+    for (const keys of [undefined, encryptionKeys]) {
+      const store = open({ encryptionKeys: keys });
+      const issues = [{ path: 'payload.metadata.🚀 Ωμέγα', message: '\\\' OR 1=1 -- "?' }];
+      const letter = aLetter({ rawBody, issues, headers: { 'x-name': '\\\'"`? 💶' } });
+      await store.keep(letter);
+      const read = await store.read(letter.id);
+      if (read.status !== 'found') throw new Error(read.status);
+      expect(read.rawBody.equals(rawBody)).toBe(true);
+      expect([read.headers, read.letter.issues]).toEqual([letter.headers, issues]);
+    }
+  });
+
+  test('tell ids apart by each byte, and say exactly who discarded what', async () => {
+    const ids = [
+      'e-1',
+      'e-1 ',
+      'E-1',
+      ' e-1',
+      'é',
+      'e\u0301',
+      'É',
+      'ß',
+      'ss',
+      "e'1",
+      'e\\1',
+      'e\\\\1',
+      'e"1',
+      '💶',
+      '💷',
+    ];
+    const kept = ids.map((eventId) => aLetter({ eventId, namespace: 'bytes', rawBody: Buffer.from('{}') }));
+    for (const letter of kept) expect(await open().keep(letter)).toBe(letter.id);
+    for (const { id, eventId } of kept) {
+      const { letters: found } = await open().list(
+        { ...queryOf({ namespace: 'bytes' }), eventId },
+        { limit: 5 },
+      );
+      expect(found.map((letter) => [letter.id, letter.eventId])).toEqual([[id, eventId]]);
+    }
+    const why = { by: "Ωμέγα \\' OR 1=1 -- ", because: `💶 \\" it's a test?` };
+    for (const letter of kept.slice(0, 3)) expect(await open().remove(letter, {})).toBe(1);
+    for (const { id } of kept.slice(3)) expect(await open().discard(id, why)).toBe(true);
+    const discarded = { ...queryOf({ namespace: 'bytes' }), discarded: true };
+    const { letters: tombstones } = await open().list(discarded, { limit: 50 });
+    expect(tombstones.map(({ eventId }) => eventId)).toEqual(ids.slice(3));
+    for (const { discarded: said } of tombstones) expect(said).toMatchObject(why);
+  });
+
+  test('are kept by a time that is the one of the world, whatever the session takes it for', async () => {
+    const before = Date.now();
+    const letter = aLetter({ namespace: 'time' });
+    await open().keep(letter);
+    const [listed] = (await open().list(queryOf(letter), { limit: 1 })).letters;
+    const keptAt = listed?.keptAt.getTime() ?? 0;
+    // Both clocks are of this machine.
+    expect(keptAt).toBeGreaterThanOrEqual(before - 1_000);
+    expect(keptAt).toBeLessThanOrEqual(Date.now() + 1_000);
+  });
+
+  describe('kept by many at once', () => {
+    test('of one event are one letter, from two pools of two stores', async () => {
+      const other = letters.again();
+      const stores = [open({ encryptionKeys }), other.open({ encryptionKeys })];
+      const letter = aLetter({ namespace: 'many-one' });
+      const ids = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => stores[index % 2]?.keep({ ...letter, id: newId() })),
+      );
+      await other.close();
+      expect(new Set(ids).size).toBe(1);
+      const { letters: listed } = await open({ encryptionKeys }).list(queryOf(letter), { limit: 5 });
+      expect(listed.map(({ id, attempts }) => [id, attempts])).toEqual([[ids[0], 50]]);
+    });
+
+    test('while others remove and update them leave a letter or none, and never an error', async () => {
+      const letter = aLetter({ namespace: 'many-mixed' });
+      const store = open({ encryptionKeys });
+      const id = await store.keep(letter);
+      const change = { reason: 'invalid', code: undefined, issues: [] } as const;
+      await Promise.all(
+        Array.from({ length: 45 }, (_, index) => {
+          if (index % 3 === 0) return store.keep({ ...letter, id: newId() });
+          return index % 3 === 1 ? store.remove(letter, {}) : store.update(id, change);
+        }),
+      );
+      const { letters: left } = await store.list(queryOf(letter), { limit: 5 });
+      expect(left.length).toBeLessThanOrEqual(1);
+      for (const each of left) expect((await store.read(each.id)).status).toBe('found');
+    });
+
+    test('are discarded by one of them, even if all say the same', async () => {
+      const id = await open().keep(aLetter({ namespace: 'many-discard' }));
+      const why = { by: 'ada', because: 'test data' };
+      const discarded = await Promise.all(Array.from({ length: 12 }, () => open().discard(id, why)));
+      expect(discarded.filter(Boolean)).toHaveLength(1);
+    });
+  });
+
+  test('are removed by the commit of a transaction, and stay when it is rolled back', async () => {
+    const store = open({ encryptionKeys });
+    const letter = aLetter({ namespace: 'commit' });
+    await letters.within('ROLLBACK', async (transaction) => {
+      await readsIn(transaction as never, `SELECT 1 FROM ${table()}`);
+      // Kept after the transaction has begun to read, as the journal does.
+      await store.keep(letter);
+      expect(await store.remove(letter, { transaction })).toBe(1);
+      expect(await store.remove(letter, { transaction })).toBe(0);
+    });
+    expect((await store.read(letter.id)).status).toBe('found');
+    await letters.within('COMMIT', async (transaction) => {
+      expect(await store.remove(letter, { transaction })).toBe(1);
+    });
+    expect(await store.read(letter.id)).toEqual({ status: 'gone' });
+  });
+
+  test('are pruned in batches when their retention is over, by several at once', async () => {
+    const name = `${letters.schema}.pruned`;
+    const store = open({ table: name, retention: '30d' });
+    await store.migrate();
+    const young = aLetter({ namespace: 'pruned' });
+    await store.keep({ ...young, key: 'old', id: 'old 0' });
+    const isPg = client === 'pg';
+    const copies = isPg
+      ? `SELECT 'old ' || n, key || n, fingerprint, namespace, event_name, event_id, sandbox, reason, attempts, issues, head,
+          body, now() - interval '31 days' FROM ${name} CROSS JOIN generate_series(1, 1250) n`
+      : `SELECT CONCAT('old ', seq), CONCAT(\`key\`, seq), fingerprint, namespace, event_name, event_id, sandbox, reason,
+          attempts, issues, head, body, UTC_TIMESTAMP(3) - INTERVAL 31 DAY FROM ${name} JOIN seq_1_to_1250`;
+    const key = isPg ? 'key' : '`key`';
+    await letters.run(`INSERT INTO ${name} (id, ${key}, fingerprint, namespace, event_name, event_id, sandbox, reason,
+      attempts, issues, head, body, kept_at) ${copies}`);
+    const now = isPg ? 'now()' : 'UTC_TIMESTAMP(3)';
+    await letters.run(`UPDATE ${name} SET discarded_at = ${now} WHERE id = 'old 7'`);
+    await store.keep(young);
+    expect(await store.count(queryOf(young))).toBe(2);
+    if (client === 'mysql2 execute') await Promise.all([store.prune(), store.prune(), store.prune()]);
+    else expect(await store.prune()).toBe(1_249);
+    expect(await store.prune()).toBe(0);
+    expect(await store.count(queryOf(young))).toBe(2);
+    expect(await store.count({ ...queryOf(young), discarded: true })).toBe(1);
+  });
+
+  test('take as many statements as it needs to know what became of them', async () => {
+    const store = open();
+    const counts: Record<string, number> = {};
+    const count = async (name: string, work: () => unknown) => {
+      letters.taken();
+      await work();
+      counts[name] = letters.taken();
+    };
+    const letter = aLetter({ namespace: 'counted' });
+    const other = aLetter({ namespace: 'counted' });
+    await count('keep', () => store.keep(letter));
+    await count('again', () => store.keep({ ...letter, id: newId() }));
+    await count('find', () => store.read(letter.id));
+    await count('update', () => store.update(letter.id, { reason: 'failed', code: undefined, issues: [] }));
+    await count('list', () => store.list(queryOf(letter), { limit: 5 }));
+    await count('count', () => store.count(queryOf(letter)));
+    await count('remove', () => store.remove(letter, {}));
+    await count('nothing', () => store.remove(letter, {}));
+    await store.keep(other);
+    await count('discard', () => store.discard(other.id, { by: 'ada', because: 'test data' }));
+    expect(counts).toEqual(client === 'pg' ? POSTGRES_COUNTS : MYSQL_COUNTS);
+  });
+
+  test('migrate at once in two pools, again later, and to tables whose long names begin alike', async () => {
+    const other = letters.again();
+    const names = ['a', 'b'].map((last) => `${letters.schema}.${'t'.repeat(62)}${last}`);
+    await Promise.all(
+      names.flatMap((name) => [letters, other, letters].map((each) => each.open({ table: name }).migrate())),
+    );
+    await other.close();
+    for (const name of names) {
+      await open({ table: name }).migrate();
+      expect(await open({ table: name }).keep(aLetter({ id: 'kept' }))).toBe('kept');
+    }
+  });
+
+  test('reject without their table', async () => {
+    await expect(open({ table: `${letters.schema}.missing` }).keep(aLetter())).rejects.toThrow(/missing/);
+  });
+});
+
+describe('dead letters in the table of postgresDeadLetters()', () => {
+  test('are read, changed and removed by both', async () => {
+    const letters = await sqlLetters('pg', postgres);
+    const pool = new Pool({ connectionString: postgres });
+    const ofPg = postgresDeadLetters({ pool, table: `${letters.schema}.dead_letter`, encryptionKeys });
+    const ofAny = letters.open({ encryptionKeys });
+    await ofAny.migrate();
+    await ofPg.migrate();
+    for (const [one, other] of [
+      [ofPg, ofAny],
+      [ofAny, ofPg],
+    ] as const) {
+      const letter = aLetter({ issues: [{ path: 'payload', message: 'required' }] });
+      await one.keep(letter);
+      expect(await other.read(letter.id)).toEqual(await one.read(letter.id));
+      expect(await other.keep({ ...letter, id: newId() })).toBe(letter.id);
+      expect(await one.list(queryOf(letter), { limit: 5 })).toEqual(
+        await other.list(queryOf(letter), { limit: 5 }),
+      );
+      expect(await other.remove(letter, {})).toBe(1);
+      expect(await one.read(letter.id)).toEqual({ status: 'gone' });
+    }
+    await pool.end();
+    await letters.close();
+  });
+});
+
+test('the table in MySQL is the one that the docs show, so that another role can create it', () => {
+  const migration = readFileSync(join(__dirname, '../../docs/sql/dead-letter.mysql.sql'), 'utf8');
+  expect(mysqlLetterSqlFor('dead_letter').migrate.trim()).toBe(migration.trim());
+});
+
+describe('the options of sqlDeadLetters()', () => {
+  const wrong = sqlDeadLetters as (options?: unknown) => unknown;
+  const given = { dialect: 'postgres', client: {}, query: async () => [] };
+
+  test.each<[object | undefined, RegExp]>([
+    [undefined, /dialect is undefined/],
+    [{ ...given, dialect: 'sqlite' }, /dialect is "sqlite"/],
+    [{ ...given, table: 'a-b' }, /table is "a-b"/],
+    [{ ...given, dialect: 'mysql', table: 'a-b' }, /table is "a-b"/],
+    [{ ...given, retention: 'soon' }, /retention is "soon"/],
+    [{ ...given, tabel: 'a' }, /Unknown option "tabel". Did you mean "table"\?/],
+    [{ ...given, encryptionKeys: [Buffer.alloc(31)] }, /encryptionKeys\[0\] has 31 bytes instead of 32/],
+  ])('refuse %p', (options, message) => {
+    expect(() => wrong(options)).toThrow(ConfigurationError);
+    expect(() => wrong(options)).toThrow(message);
+  });
+
+  test('say for how long letters are kept, on which client, and that processes share them', () => {
+    const client = {};
+    const store = sqlDeadLetters({ dialect: 'mysql', client, query: async () => [], retention: '90d' });
+    expect(store).toMatchObject({ retentionMs: 90 * 86_400_000, scope: 'shared' });
+    expect(store.database).toBe(client);
+  });
+
+  test.each(['postgres', 'mysql'] as const)('reject a client that gives no rows in %s', async (dialect) => {
+    const store = sqlDeadLetters({ dialect, client: {}, query: async () => ({ rows: [] }) });
+    await expect(store.keep(aLetter())).rejects.toThrow(StoreError);
+    const silent = sqlDeadLetters({ dialect, client: {}, query: async () => [] });
+    await expect(silent.keep(aLetter())).rejects.toThrow(StoreError);
+  });
+});

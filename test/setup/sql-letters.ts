@@ -1,0 +1,159 @@
+// Dead letters in a SQL database, through each client that tests have: adapters as users write them.
+import { randomBytes } from 'node:crypto';
+import type { Connection as CallbackConnection } from 'mysql2';
+import { createPool, type Pool as MysqlPool, type PoolConnection } from 'mysql2/promise';
+import { type SqlDeadLetters, type SqlDeadLettersOptions, sqlDeadLetters } from 'payment-webhooks/stores/sql';
+import { Pool, type PoolClient } from 'pg';
+
+type Given = Pick<SqlDeadLettersOptions, 'table' | 'encryptionKeys' | 'retention'>;
+
+/** One client of one database, in a schema of its own. */
+export interface SqlLetters {
+  readonly schema: string;
+  open(options?: Given): SqlDeadLetters;
+  /** Runs a statement beside the store, in the words of the dialect. */
+  run(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** Runs work in a transaction that is committed, or rolled back. */
+  within(
+    end: 'COMMIT' | 'ROLLBACK',
+    work: (transaction: PoolClient | PoolConnection) => unknown,
+  ): Promise<void>;
+  /** Statements that went through `query` since the last call. */
+  taken(): number;
+  /** The same schema through connections of their own. */
+  again(): SqlLetters;
+  close(): Promise<void>;
+}
+
+/** `odd session` is one of a server that was set up in ways that change what text, times and backslashes are. */
+export const CLIENTS = ['pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
+export type SqlClient = (typeof CLIENTS)[number];
+
+const ODD = `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY', time_zone = '-11:00',
+  collation_connection = 'latin1_german1_ci'`;
+
+/** @param url of the server that the client speaks to */
+export async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
+  const schema = `letters_${randomBytes(6).toString('hex')}`;
+  const opened = client === 'pg' ? withPg(url, schema) : withMysql(url, schema, client);
+  await opened.run(`CREATE SCHEMA ${schema}`);
+  return {
+    ...opened,
+    close: async () => {
+      await opened.run(`DROP SCHEMA ${schema}${client === 'pg' ? ' CASCADE' : ''}`);
+      await opened.close();
+    },
+  };
+}
+
+/** Options of `sqlStore` and `sqlDeadLetters`, as for any pool of `pg`. */
+export function pgDatabase(pool: Pool) {
+  return {
+    dialect: 'postgres' as const,
+    client: pool,
+    query: async (client: Pool | PoolClient, sql: string, values: unknown[]) =>
+      (await client.query(sql, values)).rows,
+    transaction: async (work: (transaction: PoolClient) => Promise<void>) => {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        await work(client);
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+  };
+}
+
+/** The same for a pool of `mysql2`. */
+export function mysqlDatabase(pool: MysqlPool, protocol: 'query' | 'execute' = 'execute') {
+  return {
+    dialect: 'mysql' as const,
+    client: pool,
+    query: async (client: MysqlPool | PoolConnection, sql: string, values: unknown[]) => {
+      const [rows] =
+        protocol === 'query'
+          ? await client.query(sql, values)
+          : await client.execute(sql, values as (string | null)[]);
+      return rows;
+    },
+    transaction: async (work: (transaction: PoolConnection) => Promise<void>) => {
+      const connection = await pool.getConnection();
+      try {
+        await connection.beginTransaction();
+        await work(connection);
+        await connection.commit();
+      } catch (error) {
+        await connection.rollback();
+        throw error;
+      } finally {
+        connection.release();
+      }
+    },
+  };
+}
+
+class RolledBack extends Error {}
+
+function lettersOn<Client extends object, Transaction>(
+  database: SqlDeadLettersOptions<Client, Transaction> & {
+    transaction: (work: (transaction: Transaction) => Promise<void>) => Promise<void>;
+  },
+  schema: string,
+): Pick<SqlLetters, 'schema' | 'open' | 'taken'> & { within: SqlLetters['within'] } {
+  let taken = 0;
+  const counted: typeof database = {
+    ...database,
+    query: (...given) => {
+      taken += 1;
+      return database.query(...given);
+    },
+  };
+  return {
+    schema,
+    open: (options) => sqlDeadLetters({ ...counted, table: `${schema}.dead_letter`, ...options }),
+    taken: () => {
+      const before = taken;
+      taken = 0;
+      return before;
+    },
+    within: async (end, work) => {
+      const run = database.transaction(async (transaction) => {
+        await work(transaction as PoolClient | PoolConnection);
+        if (end === 'ROLLBACK') throw new RolledBack();
+      });
+      await Promise.resolve(run).catch((error: unknown) => {
+        if (!(error instanceof RolledBack)) throw error;
+      });
+    },
+  };
+}
+
+function withPg(connectionString: string, schema: string): SqlLetters {
+  const pool = new Pool({ connectionString, max: 20 });
+  return {
+    ...lettersOn(pgDatabase(pool), schema),
+    run: async (sql, values) => (await pool.query(sql, values)).rows,
+    again: () => withPg(connectionString, schema),
+    close: () => pool.end(),
+  };
+}
+
+function withMysql(uri: string, schema: string, client: Exclude<SqlClient, 'pg'>): SqlLetters {
+  const pool = createPool({ uri, connectionLimit: 20 });
+  if (client === 'mysql2 in an odd session')
+    pool.on(
+      'connection',
+      (connection) => void (connection as unknown as CallbackConnection).query(ODD, () => {}),
+    );
+  return {
+    ...lettersOn(mysqlDatabase(pool, client === 'mysql2 execute' ? 'execute' : 'query'), schema),
+    run: async (sql, values) => (await pool.query(sql, values))[0] as Record<string, unknown>[],
+    again: () => withMysql(uri, schema, client),
+    close: () => pool.end(),
+  };
+}
