@@ -4,7 +4,6 @@ import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/le
 import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { newToken } from '../token.js';
-import { withRetry } from './conflicts.js';
 import type { Database, Row } from './database.js';
 import { BASE64, readGroup, readRow } from './letter-answers.js';
 import { type MysqlLetterSql, type MysqlQuestion, mysqlLetterSqlFor, PRUNE_BATCH } from './letter-mysql.js';
@@ -31,10 +30,10 @@ export class LettersInMysql implements LetterRows {
   async keep(row: NewRow): Promise<string> {
     const [, key, fingerprint] = row;
     for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-      await this.#write(this.#sql.keep, row);
-      const [kept] = await this.#read(this.#sql.kept, [key, fingerprint]);
+      await this.#run(this.#sql.keep, row);
+      const [kept] = await this.#run(this.#sql.kept, [key, fingerprint]);
       if (kept) return idOf(kept);
-      await this.#write(this.#sql.forget, [key, fingerprint]);
+      await this.#run(this.#sql.forget, [key, fingerprint]);
     }
     throw new StoreError(
       'MySQL has no row of a dead letter that it was given. Check that client commits each statement by itself.',
@@ -42,14 +41,14 @@ export class LettersInMysql implements LetterRows {
   }
 
   async find(id: string): Promise<FullRow | undefined> {
-    const [row] = await this.#read(this.#sql.find, [id]);
+    const [row] = await this.#run(this.#sql.find, [id]);
     return row && readRow(row, BASE64);
   }
 
   /** A letter that is there afterwards was there before: once it is gone, its id never comes back. */
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
-    await this.#write(this.#sql.update, [id, reason, code, issues, attempts]);
-    return (await this.#read(this.#sql.isAlive, [id])).length > 0;
+    await this.#run(this.#sql.update, [id, reason, code, issues, attempts]);
+    return (await this.#run(this.#sql.isAlive, [id])).length > 0;
   }
 
   async list(
@@ -72,8 +71,8 @@ export class LettersInMysql implements LetterRows {
 
   async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
     if (transaction !== undefined) return this.#removeWithin(transaction, [key, fingerprint]);
-    const { length } = await this.#read(this.#sql.removable, [key, fingerprint]);
-    if (length > 0) await this.#write(this.#sql.remove, [key, fingerprint]);
+    const { length } = await this.#run(this.#sql.removable, [key, fingerprint]);
+    if (length > 0) await this.#run(this.#sql.remove, [key, fingerprint]);
     return length;
   }
 
@@ -83,14 +82,15 @@ export class LettersInMysql implements LetterRows {
    */
   async #removeWithin(transaction: unknown, event: readonly unknown[]): Promise<number> {
     const { remove, removed } = this.#sql;
-    await this.#db.send(transaction, remove.text, remove.values(this.#parameters(event)));
-    const [row] = await this.#db.within(transaction)(removed, []);
+    const run = this.#db.within(transaction);
+    await run(remove, this.#parameters(event));
+    const [row] = await run(removed, []);
     return Math.max(Number(row?.removed ?? 0), 0);
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
     const token = newToken('hex');
-    await this.#write(this.#sql.discard, [id, by, because, token]);
+    await this.#run(this.#sql.discard, [id, by, because, token]);
     return (await this.#db.run(this.#sql.isDiscarded, [id, token].map(asSent))).length > 0;
   }
 
@@ -101,24 +101,19 @@ export class LettersInMysql implements LetterRows {
   /** Two processes that prune at once may count the same rows. */
   async prune(): Promise<number> {
     for (let pruned = 0; ; ) {
-      const { length } = await this.#read(this.#sql.due, []);
-      if (length > 0) await this.#write(this.#sql.prune, []);
+      const { length } = await this.#run(this.#sql.due, []);
+      if (length > 0) await this.#run(this.#sql.prune, []);
       pruned += length;
       if (length < PRUNE_BATCH) return pruned;
     }
   }
 
-  #read(statement: SqlStatement, parameters: readonly unknown[]): Promise<readonly Row[]> {
+  #run(statement: SqlStatement, parameters: readonly unknown[]): Promise<readonly Row[]> {
     return this.#db.run(statement, this.#parameters(parameters));
   }
 
   #ask({ statement, parameters }: MysqlQuestion): Promise<readonly Row[]> {
     return this.#db.run(statement, parameters.map(asSent));
-  }
-
-  async #write(statement: SqlStatement, parameters: readonly unknown[]): Promise<void> {
-    const values = statement.values(this.#parameters(parameters));
-    await withRetry(async () => void (await this.#db.send(this.#db.client, statement.text, values)));
   }
 
   #parameters(parameters: readonly unknown[]): unknown[] {
