@@ -83,8 +83,10 @@ export class Letter {
     // It is still there, as it was.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
-    // Of what is replayed somebody has discarded the letter, or processed the event. A delivery is kept again.
-    return changed || this.#replayed ? undefined : this.#keepNew(change, attempt);
+    // Of what is replayed somebody has discarded the letter, or processed the event, unless this attempt has removed it
+    // itself: a handler that ends the transaction of its delivery commits the removal too. A delivery is kept again.
+    const others = this.#replayed && !this.#joined;
+    return changed || others ? undefined : this.#keepNew(change, attempts ?? attempt);
   }
 
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {

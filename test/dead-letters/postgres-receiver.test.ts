@@ -145,6 +145,16 @@ withPostgres('a receiver with dead letters in Postgres', () => {
       expect([await letterRows(event.id), await ledgerRows(event.id)]).toEqual([[], [event.id]]);
     });
 
+    test('keeps the letter of a replayed event whose handler ended the transaction itself', async () => {
+      const { event, hooks, send, fail } = start(lettersOn(pool));
+      let commits = false;
+      await send((transaction) => (commits ? transaction.query({ text: 'COMMIT' }) : fail()));
+      commits = true;
+      const report = await hooks.deadLetters.replay({ eventId: event.id });
+      expect(report).toMatchObject({ processed: 0, failed: 1 });
+      expect(await letterRows(event.id)).toHaveLength(1);
+    });
+
     test('says of a claim that waited for another that there may be a letter', async () => {
       const key = `default:live:${randomBytes(6).toString('hex')}`;
       lettersOn(pool);
