@@ -2,14 +2,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection as CallbackConnection } from 'mysql2';
 import { createPool, type Pool as MysqlPool, type PoolConnection } from 'mysql2/promise';
-import { type SqlDeadLetters, type SqlDeadLettersOptions, sqlDeadLetters } from 'payment-webhooks/stores/sql';
+import {
+  type RunTransaction,
+  type SqlDatabase,
+  type SqlDeadLetters,
+  type SqlDeadLettersOptions,
+  sqlDeadLetters,
+} from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
+import { ownMariadb } from './own-mariadb.js';
 
 type Given = Pick<SqlDeadLettersOptions, 'table' | 'encryptionKeys' | 'retention'>;
 
 /** One client of one database, in a schema of its own. */
 export interface SqlLetters {
   readonly schema: string;
+  /** What an app gives to both of its stores. */
+  readonly database: SqlDatabase<object, unknown> & { readonly transaction: RunTransaction<unknown> };
   open(options?: Given): SqlDeadLetters;
   /** Runs a statement beside the store, in the words of the dialect. */
   run(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
@@ -26,14 +35,26 @@ export interface SqlLetters {
 }
 
 /** `odd session` is one of a server that was set up in ways that change what text, times and backslashes are. */
-export const CLIENTS = ['pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
+const CLIENTS = ['pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
 export type SqlClient = (typeof CLIENTS)[number];
+
+/** Those whose server this run has. */
+export const clients = CLIENTS.filter((client) =>
+  client === 'pg' ? process.env.TEST_POSTGRES_URL : process.env.TEST_MARIADB,
+);
+
+/** A function that opens letters through any of them; the server is there for the tests of this file. */
+export function sqlServers(): (client: SqlClient) => Promise<SqlLetters> {
+  const mariadb = process.env.TEST_MARIADB ? ownMariadb() : undefined;
+  return (client) =>
+    sqlLetters(client, (client === 'pg' ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
+}
 
 const ODD = `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY', time_zone = '-11:00',
   collation_connection = 'latin1_german1_ci'`;
 
 /** @param url of the server that the client speaks to */
-export async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
+async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
   const schema = `letters_${randomBytes(6).toString('hex')}`;
   const opened = client === 'pg' ? withPg(url, schema) : withMysql(url, schema, client);
   await opened.run(`CREATE SCHEMA ${schema}`);
@@ -104,7 +125,7 @@ function lettersOn<Client extends object, Transaction>(
     transaction: (work: (transaction: Transaction) => Promise<void>) => Promise<void>;
   },
   schema: string,
-): Pick<SqlLetters, 'schema' | 'open' | 'taken'> & { within: SqlLetters['within'] } {
+): Pick<SqlLetters, 'schema' | 'database' | 'open' | 'taken' | 'within'> {
   let taken = 0;
   const counted: typeof database = {
     ...database,
@@ -115,6 +136,7 @@ function lettersOn<Client extends object, Transaction>(
   };
   return {
     schema,
+    database: counted as unknown as SqlLetters['database'],
     open: (options) => sqlDeadLetters({ ...counted, table: `${schema}.dead_letter`, ...options }),
     taken: () => {
       const before = taken;

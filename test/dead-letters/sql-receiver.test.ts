@@ -1,0 +1,219 @@
+// A receiver with its dead letters in Postgres or MariaDB, through clients that users have: one commit, and every surface.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { runCli } from '../cli/run-cli.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { linesOf, pageWorld } from './page-world.js';
+
+const openLetters = sqlServers();
+const encryptionKeys = [Buffer.alloc(32, 3)];
+const REFUND = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
+const refund = (id: string) => ({ ...fixtures.event('refund.made', { refund: { id } }), id });
+
+/** What the tests set of a receiver, whatever its handlers get. */
+type Given = Pick<ReceiverOptions, 'journal' | 'events'> & {
+  handlers?: Record<string, (event: { id: string }, context: { transaction?: unknown }) => unknown>;
+};
+
+interface Ledger {
+  query(sql: string, values: unknown[]): PromiseLike<unknown>;
+}
+
+describe.each(clients)('a receiver with dead letters through %s', (client: SqlClient) => {
+  let letters: SqlLetters;
+  const place = client === 'pg' ? '$1' : '?';
+  const inSchema = (table: string) => `${letters.schema}.${table}`;
+
+  beforeAll(async () => {
+    letters = await openLetters(client);
+    const { store, deadLetters } = stores();
+    await store.migrate();
+    await deadLetters.migrate();
+    await letters.run(`CREATE TABLE ${inSchema('ledger')} (event varchar(100) NOT NULL)`);
+  });
+  afterAll(() => letters?.close());
+
+  /** As an app has them: one object for both. */
+  function stores() {
+    const { database } = letters;
+    return {
+      store: sqlStore({ ...database, table: inSchema('webhook_event') }),
+      deadLetters: sqlDeadLetters({ ...database, table: inSchema('dead_letter'), encryptionKeys }),
+    };
+  }
+
+  const pay = (transaction: unknown, id: string) =>
+    (transaction as Ledger).query(`INSERT INTO ${inSchema('ledger')} VALUES (${place})`, [id]);
+  const paid = async (id: string) =>
+    (await letters.run(`SELECT event FROM ${inSchema('ledger')} WHERE event = ${place}`, [id])).length;
+
+  /** A receiver with a page, its letters in a namespace of their own. */
+  const world = (namespace: string, given: Given = {}) =>
+    pageWorld({ receiver: { ...stores(), namespace, ...given } as unknown as ReceiverOptions });
+
+  async function deliver(hooks: Receiver, event: object): Promise<[number, string]> {
+    const { body: rawBody, headers } = delivery(event);
+    const { status, body } = await hooks.receive({ rawBody, headers });
+    const { outcome, code } = JSON.parse(body);
+    return [status, outcome ?? code];
+  }
+
+  const eventsOf = async (hooks: Receiver) =>
+    (await lettersOf(hooks)).map(({ eventId, reason, attempts }) => [eventId, reason, attempts]);
+
+  test('removes the letter of an event in the commit that processes it', async () => {
+    let fails = true;
+    const { hooks } = await world('commit', {
+      events: { 'refund.made': REFUND },
+      handlers: {
+        'refund.made': async ({ id }, { transaction }) => {
+          await pay(transaction, id);
+          if (fails) throw new Error('the bank is down');
+        },
+      },
+    });
+    const id = `commit-${letters.schema}`;
+    expect(await deliver(hooks, refund(id))).toEqual([500, 'HANDLER_FAILED']);
+    expect(await eventsOf(hooks)).toEqual([[id, 'failed', 1]]);
+    fails = false;
+    expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
+    expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
+    expect(await deliver(hooks, refund(id))).toEqual([200, 'duplicate']);
+  });
+
+  test('removes what the journal kept in that commit, and keeps it where there is no commit', async () => {
+    const seen: unknown[] = [];
+    let fails = true;
+    const { hooks } = await world('journal', {
+      journal: true,
+      events: { 'refund.made': REFUND },
+      handlers: {
+        'refund.made': async ({ id }, { transaction }) => {
+          seen.push(...(await eventsOf(hooks)));
+          await pay(transaction, id);
+          if (fails) throw new Error('the bank is down');
+        },
+      },
+    });
+    const id = `journal-${letters.schema}`;
+    expect(await deliver(hooks, refund(id))).toEqual([500, 'HANDLER_FAILED']);
+    fails = false;
+    expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
+    expect(seen).toEqual([
+      [id, 'unfinished', 1],
+      [id, 'unfinished', 2],
+    ]);
+    expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
+  });
+
+  test('keeps the letter of an event whose handler ended the transaction itself, also in a replay', async () => {
+    let ends = false;
+    const { hooks } = await world('ended', {
+      events: { 'refund.made': REFUND },
+      handlers: {
+        'refund.made': async (_, { transaction }) => {
+          if (!ends) throw new Error('the bank is down');
+          await (transaction as Ledger).query('COMMIT', []);
+        },
+      },
+    });
+    const id = `ended-${letters.schema}`;
+    await deliver(hooks, refund(id));
+    ends = true;
+    expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 0, failed: 1 });
+    expect((await eventsOf(hooks)).map(([eventId, reason]) => [eventId, reason])).toEqual([[id, 'failed']]);
+  });
+
+  test('takes no statement more for an event than without letters', async () => {
+    const count = async (used: Pick<ReceiverOptions, 'store' | 'deadLetters'>) => {
+      const hooks = receiver({ privateKey: KEY, logger: false, ...used, handlers: { '*': () => {} } });
+      const taken: number[] = [];
+      for (let index = 0; index < 8; index += 1) {
+        letters.taken();
+        expect(await deliver(hooks, fixtures.transactionPaid())).toEqual([200, 'processed']);
+        taken.push(letters.taken());
+      }
+      // A claim that took long may have waited for another, which costs a look at the letters.
+      return Math.min(...taken);
+    };
+    const { store, deadLetters } = stores();
+    expect(await count({ store, deadLetters })).toBe(await count({ store }));
+  });
+
+  test('lists, counts, reads, replays and discards them', async () => {
+    const before = await world('hooks');
+    for (const id of ['h-1', 'h-2', 'h-3'])
+      expect(await deliver(before.hooks, refund(id))).toEqual([200, 'kept']);
+    const ran: string[] = [];
+    const { hooks } = await world('hooks', {
+      events: { 'refund.made': REFUND },
+      handlers: { '*': async ({ id }) => void ran.push(id) },
+    });
+    const own = hooks.deadLetters;
+    if (!own) throw new Error('no letters');
+    expect(await own.count({ event: 'refund.*' })).toMatchObject({
+      total: 3,
+      groups: [{ reason: 'unknown' }],
+    });
+    const { letters: page, next } = await own.page({}, { limit: 2 });
+    expect([page.map(({ eventId }) => eventId), typeof next]).toEqual([['h-1', 'h-2'], 'string']);
+    const first = page[0]?.id ?? '';
+    expect(await own.read(first)).toMatchObject({ status: 'found', rawBody: delivery(refund('h-1')).body });
+    expect(await own.discard(first, { by: 'ada', because: 'test data' })).toBe(true);
+    expect(await own.replay({ dryRun: true })).toMatchObject({ processed: 2 });
+    expect(await own.replay({ since: '1h' })).toMatchObject({ processed: 2, failed: 0 });
+    expect([ran, await lettersOf(hooks)]).toEqual([['h-2', 'h-3'], []]);
+    expect(await lettersOf(hooks, { discarded: true })).toMatchObject([{ discarded: { by: 'ada' } }]);
+  });
+
+  test('shows them on its page, where they are revealed, replayed and discarded', async () => {
+    const before = await world('page');
+    for (const id of ['p-1', 'p-2']) await deliver(before.hooks, refund(id));
+    const { ask, hooks } = await world('page', {
+      events: { 'refund.made': REFUND },
+      handlers: { '*': () => {} },
+    });
+    const { json } = await ask('/ops/letters');
+    const ids = json.letters.map(({ id }: { id: string }) => id);
+    expect(json.letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(['p-1', 'p-2']);
+    const revealed = await ask(`/ops/letters/${ids[0]}/reveal`, { body: {} });
+    expect([revealed.status, JSON.stringify(revealed.json)]).toEqual([200, expect.stringContaining('p-1')]);
+    const discarded = await ask('/ops/discard', { body: { id: ids[0], because: 'test data' } });
+    expect(discarded.json).toEqual({ discarded: 1 });
+    const replayed = await ask('/ops/replay', { body: {} });
+    expect(linesOf(replayed).at(-1)).toMatchObject({ report: { processed: 1 } });
+    expect(await lettersOf(hooks)).toEqual([]);
+  });
+
+  test('gives them to the command line', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sql-letters-'));
+    const token = join(folder, 'token');
+    writeFileSync(token, 'good\n');
+    const before = await world('cli');
+    for (const id of ['c-1', 'c-2']) await deliver(before.hooks, refund(id));
+    const { port, hooks } = await world('cli', {
+      events: { 'refund.made': REFUND },
+      handlers: { '*': () => {} },
+    });
+    const run = (...words: string[]) =>
+      runCli(['dead-letters', ...words, '--url', `http://127.0.0.1:${port}/ops`, '--token-file', token]);
+    const listed = (await run('list', '--json')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(listed.map(({ eventId }) => eventId)).toEqual(['c-1', 'c-2']);
+    expect((await run('show', listed[0].id)).stdout).toContain('Nobody had declared refund.made');
+    expect((await run('discard', '--id', listed[0].id, '--because', 'test data')).code).toBe(0);
+    expect((await run('replay', '--event', 'refund.*')).code).toBe(0);
+    expect(await lettersOf(hooks)).toEqual([]);
+    rmSync(folder, { recursive: true });
+  });
+});
