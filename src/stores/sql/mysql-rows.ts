@@ -1,17 +1,19 @@
 // The steps of a claim in MySQL and MariaDB: each writes, and then reads back whose token the row has.
 import { StoreError } from '../../errors.js';
+import { letterTablesOn } from '../postgres/letter-tables.js';
 import { parseTable } from '../postgres/sql.js';
 import { newToken } from '../token.js';
 import { hasCode } from './conflicts.js';
 import type { Row, RunStatement } from './database.js';
 import { type Answer, type ClaimParameters, type EventRows, type Owner, readAnswer } from './event-rows.js';
-import { type MysqlSql, mysqlSqlFor, PRUNE_BATCH, quoted } from './mysql-sql.js';
-import { SqlStatement } from './placeholders.js';
+import { type MysqlSql, mysqlSqlFor, PRUNE_BATCH, quoted, savepoint } from './mysql-sql.js';
 
 const LONGEST_KEY = 1_024;
 const LONGEST_FINGERPRINT = 256;
 /** MySQL counts dates to the year 9999. */
 const MOST_MICROSECONDS = 4e15;
+/** A claim that took as long may have waited for a delivery that is about to keep its event as a dead letter. */
+const WAITED_MS = 20;
 
 /** The savepoint is not known: another transaction has begun since, or none has. */
 const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
@@ -55,16 +57,16 @@ export class MysqlRows implements EventRows {
     return answerOf(row);
   }
 
-  async #claim(run: RunStatement, parameters: ClaimParameters): Promise<Row | undefined> {
+  async #claim(run: RunStatement, parameters: ClaimParameters, read = this.#sql.read) {
     const values = valuesOf(parameters);
     // A row that was there may have been pruned before it is read: then the event is new.
     for (const last of [false, true]) {
       await run(this.#sql.insert, values);
-      const row = await this.#read(run, parameters);
+      const row = await this.#read(run, parameters, read);
       if (!row && !last) continue;
       if (row?.mine === 'yes' || row?.free !== 'yes') return row;
       await run(this.#sql.takeOver, values);
-      const taken = await this.#read(run, parameters);
+      const taken = await this.#read(run, parameters, read);
       if (taken || last) return taken;
     }
     return undefined;
@@ -105,22 +107,23 @@ export class MysqlRows implements EventRows {
     return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
   }
 
-  async claimInTransaction(run: RunStatement, parameters: ClaimParameters): Promise<Answer> {
+  async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
+    const began = performance.now();
     await run(this.#sql.waitASecond, []);
     let row: Row | undefined;
     try {
-      row = await this.#claim(run, parameters);
+      row = await this.#claim(run, parameters, this.#sql.readWithLetters(letterTablesOn(client)));
     } finally {
       await run(this.#sql.waitAsBefore, []);
     }
-    const answer = answerOf(row);
+    const answer = answerOf(row, performance.now() - began > WAITED_MS);
     if (answer.status === 'claimed') await this.#setSavepoint(run, parameters);
     return answer;
   }
 
   async #setSavepoint(run: RunStatement, owner: Owner): Promise<void> {
     try {
-      await run(savepoint('SAVEPOINT', owner), []);
+      await run(savepoint('SAVEPOINT', owner.token), []);
     } catch (error) {
       if (!hasCode(error, NOT_PREPARED)) throw error;
       this.#withoutSavepoint.add(run);
@@ -133,7 +136,7 @@ export class MysqlRows implements EventRows {
 
   async completeInTransaction(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean> {
     try {
-      if (!this.#withoutSavepoint.has(run)) await run(savepoint('RELEASE SAVEPOINT', owner), []);
+      if (!this.#withoutSavepoint.has(run)) await run(savepoint('RELEASE SAVEPOINT', owner.token), []);
     } catch (error) {
       if (hasCode(error, NO_SAVEPOINT)) return false;
       throw error;
@@ -146,22 +149,19 @@ export class MysqlRows implements EventRows {
     return row?.mine === 'yes' && row.completed === 'yes';
   }
 
-  async #read(run: RunStatement, owner: Owner): Promise<Row | undefined> {
-    return (await run(this.#sql.read, idOf(owner)))[0];
+  async #read(run: RunStatement, owner: Owner, read = this.#sql.read): Promise<Row | undefined> {
+    return (await run(read, idOf(owner)))[0];
   }
 }
 
-function savepoint(verb: string, { token }: Owner): SqlStatement {
-  return new SqlStatement('mysql', `${verb} payment_webhooks_${token}`);
-}
-
-function answerOf(row: Row | undefined): Answer {
+function answerOf(row: Row | undefined, waited = false): Answer {
   if (!row) return readAnswer(undefined);
   const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
-  const { attempt, finished, fingerprint, lease_left } = row;
+  const { attempt, finished, fingerprint, lease_left, kept } = row;
   return readAnswer({
     ...{ status, attempt, finished: unhex(finished), fingerprint: unhex(fingerprint) },
     lease_left: Number(lease_left) / 1_000,
+    ...(kept !== undefined && { kept: waited ? 'true' : kept }),
   });
 }
 

@@ -40,14 +40,22 @@ UPDATE ${table} SET
 WHERE \`key\` = UNHEX($1) AND ${FREE}`;
 
 // A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
-const read = (table: string) => `
+const read = (table: string, letterTables: readonly string[] = []) => `
 SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
   CAST(TIMESTAMPDIFF(MICROSECOND, ${NOW}, lease_ends) AS CHAR) AS lease_left,
-  CAST(@@SESSION.autocommit AS CHAR) AS autocommit
+  CAST(@@SESSION.autocommit AS CHAR) AS autocommit${
+    letterTables.length === 0
+      ? ''
+      : `,\n  CASE WHEN ${letterTables.map(hasLetter).join(' OR ')} THEN 'true' ELSE 'false' END AS kept`
+  }
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
+
+// It locks no letter: the journal may keep one while this transaction is open.
+const hasLetter = (table: string) =>
+  `EXISTS (SELECT 1 FROM ${table} l WHERE l.\`key\` = UNHEX($1) AND l.discarded_at IS NULL)`;
 
 const renew = (table: string) => `
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
@@ -100,6 +108,10 @@ export function quoted({ table }: ReturnType<typeof parseTable>): string {
   return table.replaceAll('"', '`');
 }
 
+export function savepoint(verb: 'SAVEPOINT' | 'RELEASE SAVEPOINT', token: string): SqlStatement {
+  return new SqlStatement('mysql', `${verb} payment_webhooks_${token}`);
+}
+
 /** @param table as MySQL quotes it */
 export function mysqlSqlFor(table: string) {
   const statement = (text: string) => new SqlStatement('mysql', text);
@@ -108,6 +120,8 @@ export function mysqlSqlFor(table: string) {
     insert: statement(insert(table)),
     takeOver: statement(takeOver(table)),
     read: statement(read(table)),
+    /** Asks in passing whether there is a dead letter, so that an event without one costs no statement. */
+    readWithLetters: (letterTables: readonly string[]) => statement(read(table, letterTables)),
     renew: statement(renew(table)),
     complete: statement(complete(table)),
     release: statement(release(table)),
