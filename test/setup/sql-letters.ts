@@ -1,7 +1,7 @@
 // Dead letters in a SQL database, through each client that tests have: adapters as users write them.
 import { randomBytes } from 'node:crypto';
 import type { Connection as CallbackConnection } from 'mysql2';
-import { createPool, type Pool as MysqlPool, type PoolConnection } from 'mysql2/promise';
+import { createPool, type PoolConnection } from 'mysql2/promise';
 import {
   type RunTransaction,
   type SqlDatabase,
@@ -11,6 +11,7 @@ import {
 } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
 import { ownMariadb } from './own-mariadb.js';
+import { mysqlDatabase, pgDatabase } from './sql-clients.js';
 
 type Given = Pick<SqlDeadLettersOptions, 'table' | 'encryptionKeys' | 'retention'>;
 
@@ -63,57 +64,6 @@ async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
     close: async () => {
       await opened.run(`DROP SCHEMA ${schema}${client === 'pg' ? ' CASCADE' : ''}`);
       await opened.close();
-    },
-  };
-}
-
-/** Options of `sqlStore` and `sqlDeadLetters`, as for any pool of `pg`. */
-export function pgDatabase(pool: Pool) {
-  return {
-    dialect: 'postgres' as const,
-    client: pool,
-    query: async (client: Pool | PoolClient, sql: string, values: unknown[]) =>
-      (await client.query(sql, values)).rows,
-    transaction: async (work: (transaction: PoolClient) => Promise<void>) => {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        await work(client);
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
-  };
-}
-
-/** The same for a pool of `mysql2`. */
-export function mysqlDatabase(pool: MysqlPool, protocol: 'query' | 'execute' = 'execute') {
-  return {
-    dialect: 'mysql' as const,
-    client: pool,
-    query: async (client: MysqlPool | PoolConnection, sql: string, values: unknown[]) => {
-      const [rows] =
-        protocol === 'query'
-          ? await client.query(sql, values)
-          : await client.execute(sql, values as (string | null)[]);
-      return rows;
-    },
-    transaction: async (work: (transaction: PoolConnection) => Promise<void>) => {
-      const connection = await pool.getConnection();
-      try {
-        await connection.beginTransaction();
-        await work(connection);
-        await connection.commit();
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
-        connection.release();
-      }
     },
   };
 }
