@@ -126,10 +126,12 @@ const DOORS: Readonly<Record<string, Door>> = {
     types: ['RedisDeadLetters', 'RedisDeadLettersOptions', 'RedisStoreOptions', 'SendCommand'],
   },
   './stores/sql': {
-    values: ['sqlStore'],
+    values: ['sqlDeadLetters', 'sqlStore'],
     types: [
       'RunTransaction',
       'SqlDatabase',
+      'SqlDeadLetters',
+      'SqlDeadLettersOptions',
       'SqlDialect',
       'SqlStore',
       'SqlStoreOptions',

@@ -11,6 +11,7 @@ import { runCli } from '../cli/run-cli.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { until } from '../setup/waiting.js';
 import { linesOf, pageWorld } from './page-world.js';
 
 const openLetters = sqlServers();
@@ -146,6 +147,18 @@ describe.each(clients)('a receiver with dead letters through %s', (client: SqlCl
     };
     const { store, deadLetters } = stores();
     expect(await count({ store, deadLetters })).toBe(await count({ store }));
+  });
+
+  test('removes no letter on the connection of a transaction that has ended', async () => {
+    const { store, deadLetters } = stores();
+    for (const end of ['lease', 'release'] as const) {
+      const result = await store.claim(`ended:live:${end}`, { leaseMs: 400, fingerprint: 'f'.repeat(12) });
+      if (result.status !== 'claimed') throw new Error(result.status);
+      const { claim } = result;
+      expect(claim.database).toBe(deadLetters.database);
+      if (end === 'release') await claim.release([]);
+      await until(() => claim.database === undefined);
+    }
   });
 
   test('lists, counts, reads, replays and discards them', async () => {

@@ -19,6 +19,18 @@ for (let sent = 0; sent < 2; sent += 1) {
 process.exit();
 `;
 
+const LETTER_KEY = Buffer.alloc(32, 5).toString('base64');
+
+const LETTERS_DRIVER = `
+import { delivery } from '../../test/setup/delivery.js';
+import { hooks } from './letters.js';
+const event = { id: 'e-1', event_name: 'refund.made', sandbox: false, payload: {} };
+const { body, headers } = delivery(event);
+const response = await hooks.fetch(new Request('http://localhost/', { method: 'POST', body, headers }));
+console.log(response.status, (await response.json()).outcome, (await hooks.deadLetters.count()).total);
+process.exit();
+`;
+
 withMariadb('docs/sql.md', () => {
   const mariadb = ownMariadb();
 
@@ -38,5 +50,22 @@ withMariadb('docs/sql.md', () => {
     const [rows] = await connection.query('SELECT COUNT(*) AS payments FROM shop.ledger');
     expect(rows).toEqual([{ payments: 1 }]);
     await connection.end();
+  }, 60_000);
+
+  test('shows letters that are kept through the same client', async () => {
+    const connection = await createConnection(mariadb.server.url);
+    await connection.query('CREATE DATABASE letters');
+    await connection.end();
+    const folder = join(ROOT, '.scratch/sql-docs');
+    mkdirSync(folder, { recursive: true });
+    const letters = codeBlocks(join(ROOT, 'docs/sql.md')).find(({ text }) =>
+      text.includes('sqlDeadLetters({'),
+    );
+    writeFileSync(join(folder, 'letters.ts'), letters?.text ?? '');
+    writeFileSync(join(folder, 'letters-driver.ts'), LETTERS_DRIVER);
+    const url = mariadb.server.url.replace(/mysql$/, 'letters');
+    const env = { ...process.env, DATABASE_URL: url, SERVICE_PRIVATE_KEY: KEY, LETTER_KEY };
+    const { stdout, code } = await tsx([join(folder, 'letters-driver.ts')], { env });
+    expect([code, stdout.match(/^200 .*$/gm)]).toEqual([0, ['200 kept 1']]);
   }, 60_000);
 });

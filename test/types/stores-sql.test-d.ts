@@ -1,6 +1,6 @@
 // What TypeScript knows of sqlStore(): the transaction of handlers, from the types of the client.
 import { receiver } from 'payment-webhooks';
-import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
+import { type SqlDeadLetters, type SqlStore, sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 
 type Equal<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : { expected: B; got: A };
@@ -137,3 +137,17 @@ receiver({ privateKey: 'pri_sandbox_x', store: leased }).on('transaction.paid', 
 
 // @ts-expect-error: Postgres is not called pg here
 sqlStore({ dialect: 'pg', client: plain, query: (client, sql, values) => client.send(sql, values) });
+
+const letters = sqlDeadLetters({
+  dialect: 'postgres',
+  client: prisma,
+  // Typed like that of a store: the client, or the transaction that it gave.
+  query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
+  encryptionKeys: [Buffer.alloc(32)],
+  retention: '90d',
+});
+check<Equal<typeof letters, SqlDeadLetters>>();
+receiver({ privateKey: 'pri_sandbox_x', store: withPrisma, deadLetters: letters });
+
+// @ts-expect-error: its pool is called client here
+sqlDeadLetters({ dialect: 'postgres', pool: plain, query: () => Promise.resolve([]) });

@@ -2,6 +2,7 @@
 import type { DeadLetterQuery } from '../../dead-letters/dead-letter-store.js';
 import { parseTable } from '../postgres/sql.js';
 import { mysqlLetterTable } from './letter-mysql-table.js';
+import { quoted } from './mysql-sql.js';
 import { SqlStatement } from './placeholders.js';
 
 const NOW = 'UTC_TIMESTAMP(3)';
@@ -141,7 +142,7 @@ export type MysqlLetterSql = ReturnType<typeof mysqlLetterSqlFor>;
 
 /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
 export function mysqlLetterSqlFor(name: unknown) {
-  const table = parseTable(name).table.replaceAll('"', '`');
+  const table = quoted(parseTable(name));
   const statement = (text: string) => new SqlStatement('mysql', text);
   return {
     table,

@@ -7,6 +7,7 @@ import { type LetterSql, letterSqlFor, type Question } from '../postgres/letter-
 import type { Database, Row } from './database.js';
 import { PLAIN, readGroup, readRow } from './letter-answers.js';
 import { SqlStatement } from './placeholders.js';
+import { asOneStatement } from './postgres-rows.js';
 
 const PRUNE_BATCH = 1_000;
 
@@ -83,7 +84,7 @@ export class LettersInPostgres implements LetterRows {
   }
 
   async migrate(): Promise<void> {
-    await this.#db.send(this.#db.client, asBlock(this.#sql.migrate));
+    await this.#db.send(this.#db.client, asOneStatement(this.#sql.migrate));
   }
 
   async prune(): Promise<number> {
@@ -116,9 +117,4 @@ function counted(text: string): SqlStatement {
 
 function changed([row]: readonly Row[]): number {
   return Number(row?.changed ?? 0);
-}
-
-/** Clients that prepare what they send take one statement at a time. */
-function asBlock(statements: string): string {
-  return `DO $$BEGIN\n${statements.replace(/^SELECT/m, 'PERFORM')}\nEND$$`;
 }

@@ -73,7 +73,6 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
   readonly attempt: number;
   readonly finished: readonly string[];
   readonly context: InTransaction<Transaction>;
-  readonly database: object;
   readonly kept: boolean | undefined;
   readonly #store: TransactionStore<Transaction>;
   readonly #session: Session<Transaction>;
@@ -90,8 +89,12 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     this.attempt = owner.attempt;
     this.finished = owner.finished;
     this.kept = owner.kept;
-    this.database = store.database.client;
     this.context = { transaction: session.transaction };
+  }
+
+  /** None once the transaction has ended: its connection may work for others, so no letter may be removed on it. */
+  get database(): object | undefined {
+    return this.#session.held.open ? this.#store.database.client : undefined;
   }
 
   /** Whether the transaction is open, as far as its connection has told. */
