@@ -115,13 +115,18 @@ export function savepoint(verb: 'SAVEPOINT' | 'RELEASE SAVEPOINT', token: string
 /** @param table as MySQL quotes it */
 export function mysqlSqlFor(table: string) {
   const statement = (text: string) => new SqlStatement('mysql', text);
+  const reads = new Map<string, SqlStatement>();
   return {
     migrate: migrate(table),
     insert: statement(insert(table)),
     takeOver: statement(takeOver(table)),
     read: statement(read(table)),
     /** Asks in passing whether there is a dead letter, so that an event without one costs no statement. */
-    readWithLetters: (letterTables: readonly string[]) => statement(read(table, letterTables)),
+    readWithLetters: (letterTables: readonly string[]) => {
+      const known = reads.get(letterTables.join()) ?? statement(read(table, letterTables));
+      reads.set(letterTables.join(), known);
+      return known;
+    },
     renew: statement(renew(table)),
     complete: statement(complete(table)),
     release: statement(release(table)),
