@@ -1,5 +1,5 @@
-// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters | --pg-boss | --serial | --keys]`: campaigns against
-// real stores, and their figures.
+// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters | --pg-boss | --serial | --keys | --topologies redis]`:
+// campaigns against real stores, and their figures.
 import { parseArgs } from 'node:util';
 import { today, writeFigures } from '../setup/figures.js';
 import { BOSS_VERSION } from '../setup/pg-boss.js';
@@ -9,6 +9,7 @@ import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
 import { keysCampaign, serialCampaigns } from './options-campaigns.js';
+import { runTopologies } from './topologies.js';
 
 interface Size {
   readonly events: number;
@@ -69,10 +70,12 @@ async function main(): Promise<number> {
       'pg-boss': flag,
       serial: flag,
       keys: flag,
+      topologies: { type: 'string' },
     },
   });
   if (values.serial) return exitCode(await serialCampaigns(progress));
   if (values.keys) return exitCode(await keysCampaign(progress));
+  if (values.topologies !== undefined) return conclude(await runTopologies(values.topologies, progress));
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
   const alone = values.letters || values['pg-boss'];
@@ -84,7 +87,10 @@ async function main(): Promise<number> {
     if (letterRows.length > 0) recordLetters(letterRows);
     if (bossRows.length > 0) recordBoss(bossRows);
   }
-  const all = [...rows, ...letterRows, ...bossRows];
+  return conclude([...rows, ...letterRows, ...bossRows]);
+}
+
+function conclude(all: readonly { readonly violations: readonly string[] }[]): number {
   const broken = all.filter(({ violations }) => violations.length > 0);
   process.stdout.write(`${all.length - broken.length} passed, ${broken.length} failed\n`);
   return broken.length === 0 ? 0 : 1;
