@@ -10,6 +10,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter, queryOf } from '../setup/letters.js';
+import { startMovingSlot } from '../setup/move-slot.js';
 import { startRedis, startRedisCluster } from '../setup/services.js';
 import { until } from '../setup/waiting.js';
 
@@ -385,6 +386,35 @@ withRedis('dead letters in Redis on a cluster of three nodes', () => {
     });
     test.each(cases)('$name', ({ run }) => run());
   });
+
+  // Redis answers TRYAGAIN meanwhile. ioredis sends the command again for a while; with redis the delivery is refused.
+  test.each(['redis', 'ioredis'])(
+    'through %s are kept or refused while half of their slot has moved',
+    async (name) => {
+      // A slot of its own: one that is handed over must be empty.
+      const letters = redisDeadLetters({
+        sendCommand: (...args) => (send[name] as SendCommand)(...args),
+        prefix: `{moving ${name}}:`,
+      });
+      const key = `{moving ${name}}:{dead-letters}`;
+      const ids = [await letters.keep(aLetter()), await letters.keep(aLetter())];
+      await Promise.all(io.nodes('master').map((master) => master.config('RESETSTAT')));
+      const slot = await startMovingSlot(io, key);
+      await slot.move(key);
+      const keeping = Promise.resolve(letters.keep(aLetter())).catch((error: Error) => error.message);
+      await until(async () => {
+        const errors = await Promise.all(io.nodes('master').map((master) => master.info('errorstats')));
+        return errors.join().includes('errorstat_TRYAGAIN');
+      });
+      await slot.move(`${key}:order`, `${key}:ages`);
+      await slot.finish();
+      const kept = await keeping;
+      if (!kept.includes('TRYAGAIN')) ids.push(kept);
+      const { letters: found } = await letters.list(queryOf({ namespace: 'default' }), { limit: 10 });
+      expect(found.map(({ id }) => id)).toEqual(ids);
+      expect(await letters.read(ids[0] as string)).toMatchObject({ status: 'found' });
+    },
+  );
 });
 
 describe('the options of dead letters in Redis', () => {

@@ -4,6 +4,9 @@ export interface Service {
   readonly pid: number;
   /** Down as if the power had failed, and up again on the same port with the same directory. */
   crash(): Promise<void>;
+  /** SIGKILL, and down until `start()`. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -11,4 +14,5 @@ export function startPostgres(settings?: readonly string[]): Promise<Service>;
 /** Its root has no password. The database `mysql` is the one of the URL. */
 export function startMariadb(settings?: readonly string[]): Promise<Service>;
 export function startRedis(settings?: readonly string[]): Promise<Service>;
+export function startSentinel(masterPort: number, settings?: readonly string[]): Promise<Service>;
 export function startRedisCluster(): Promise<{ readonly ports: readonly number[]; stop(): Promise<void> }>;

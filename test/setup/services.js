@@ -1,6 +1,6 @@
 // Starts the real servers that tests and benchmarks talk to, each on a free port with a directory of its own.
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -101,6 +101,35 @@ export async function startRedis(settings = []) {
   }
 }
 
+/** One sentinel of the master `main`; two have to agree that it is down. */
+export async function startSentinel(masterPort, settings = []) {
+  const dir = ownDirectory('sentinel');
+  try {
+    const port = await freePort();
+    // A sentinel writes what it learns into its own file.
+    const file = join(dir, 'sentinel.conf');
+    const lines = [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${dir}`,
+      `sentinel monitor main 127.0.0.1 ${masterPort} 2`,
+      ...settings.map((setting) => `sentinel ${setting}`),
+    ];
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    if (asNobody.uid) chownSync(file, asNobody.uid, asNobody.gid);
+    return await service(() => spawn('redis-server', [file, '--sentinel'], asNobody), {
+      url: `redis://127.0.0.1:${port}`,
+      port,
+      dir,
+      up: '+monitor master main',
+      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
+    });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
 /** Three masters, without replicas. */
 export async function startRedisCluster() {
   const nodes = await Promise.all(
@@ -165,6 +194,10 @@ async function service(launch, { url, port, dir, up, signals }) {
     server.kill(signal);
     await ended;
   };
+  const start = async () => {
+    server = launch();
+    await said(server, up);
+  };
   const kill = () => server.kill(signals.stop);
   process.once('exit', kill);
   return {
@@ -176,9 +209,10 @@ async function service(launch, { url, port, dir, up, signals }) {
     /** Down as if the power had failed, and up again on the same port with the same directory. */
     crash: async () => {
       await end(signals.crash);
-      server = launch();
-      await said(server, up);
+      await start();
     },
+    kill: () => end('SIGKILL'),
+    start,
     stop: async () => {
       process.off('exit', kill);
       await end(signals.stop);

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { createClient, createCluster } from 'redis';
+import { createClient, createCluster, createSentinel } from 'redis';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { redisStore, type SendCommand } from '../../src/stores/redis.js';
-import { startRedisCluster } from '../setup/services.js';
+import { startMovingSlot } from '../setup/move-slot.js';
+import { type Service, startRedis, startRedisCluster, startSentinel } from '../setup/services.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const url = process.env.TEST_REDIS_URL ?? '';
@@ -226,6 +227,75 @@ withRedis('the Redis store on a cluster of three nodes', () => {
     const sizes = await Promise.all(io.nodes('master').map((master) => master.dbsize()));
     expect(sizes).toHaveLength(3);
     expect(Math.min(...sizes)).toBeGreaterThan(0);
+  });
+
+  test.each(['redis', 'ioredis'])(
+    'through %s follows a key whose slot moves, at every step',
+    async (name) => {
+      const sendCommand: SendCommand = (...args) => (send[name] as SendCommand)(...args);
+      const store = redisStore({ sendCommand, prefix: `{moving ${name}}:` });
+      const granted = async (key: string) => {
+        const result = await store.claim(key, bytes);
+        if (result.status !== 'claimed') throw new Error(result.status);
+        return result.claim;
+      };
+      const [before, whole] = [await granted('before'), await granted('whole')];
+      expect(await (await granted('done')).complete()).toBe(true);
+      const slot = await startMovingSlot(io, `{moving ${name}}:`);
+      // The new node has none of the scripts, and a redirection holds for one command only.
+      await Promise.all(io.nodes('master').map((master) => master.call('SCRIPT', 'FLUSH')));
+      const during = await granted('during');
+      expect((await store.claim('before', bytes)).status).toBe('in_progress');
+      await slot.move(`{moving ${name}}:before`, `{moving ${name}}:done`);
+      expect([await before.renew(60_000), await during.renew(60_000), await whole.renew(60_000)]).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      expect((await store.claim('done', bytes)).status).toBe('completed');
+      expect([await before.complete(), await during.complete()]).toEqual([true, true]);
+      await slot.move(`{moving ${name}}:whole`);
+      await slot.finish();
+      expect(await whole.complete()).toBe(true);
+      for (const key of ['before', 'during', 'whole', 'done'])
+        expect((await store.claim(key, bytes)).status).toBe('completed');
+    },
+  );
+});
+
+withRedis('the Redis store behind a sentinel', () => {
+  const servers: Service[] = [];
+  let io: Redis;
+  let node: ReturnType<typeof createSentinel>;
+  const send: Record<string, SendCommand> = {
+    redis: (...args) => node.sendCommand(false, args),
+    ioredis: (...args) => io.call(...args),
+  };
+  beforeAll(async () => {
+    const master = await startRedis();
+    servers.push(master);
+    const sentinel = await startSentinel(master.port);
+    servers.push(sentinel);
+    const sentinels = [{ host: '127.0.0.1', port: sentinel.port }];
+    io = new Redis({ sentinels, name: 'main' });
+    node = createSentinel({ sentinelRootNodes: sentinels, name: 'main' });
+    await node.connect();
+  }, 60_000);
+  afterAll(async () => {
+    io?.disconnect();
+    node?.destroy();
+    await Promise.all(servers.map((server) => server.stop()));
+  });
+
+  describe.each(['redis', 'ioredis'])('through %s keeps the contract', (name) => {
+    keepsTheContract({
+      create: ({ retention }) =>
+        redisStore({
+          sendCommand: (...args) => (send[name] as SendCommand)(...args),
+          prefix: `${name}:${retention}:`,
+          retention,
+        }),
+    });
   });
 });
 
