@@ -84,6 +84,28 @@ withRedis('the Redis store', () => {
     expect(await second.claim.complete()).toBe(true);
   });
 
+  // As clients do that lost the connection, or the master, before the reply came.
+  test('takes a claim that the client sends again for the same claim', async () => {
+    let twice = true;
+    const store = create(async (...args) => {
+      const reply = await io.call(...args);
+      return twice ? io.call(...args) : reply;
+    })({ retention: undefined });
+    const first = await store.claim('sent again', bytes);
+    expect(first).toMatchObject({ status: 'claimed', claim: { attempt: 1, finished: [] } });
+    twice = false;
+    expect((await store.claim('sent again', bytes)).status).toBe('in_progress');
+    if (first.status === 'claimed') expect(await first.claim.release(['mail'])).toBe(true);
+    twice = true;
+    const second = await store.claim('sent again', bytes);
+    expect(second).toMatchObject({ status: 'claimed', claim: { attempt: 2, finished: ['mail'] } });
+    twice = false;
+    const third = await store.claim('sent again', { ...bytes, leaseMs: 1 });
+    expect(third.status).toBe('in_progress');
+    if (second.status === 'claimed') expect(await second.claim.complete()).toBe(true);
+    expect((await store.claim('sent again', bytes)).status).toBe('completed');
+  });
+
   test('sends the text of a script once, and only its digest from then on', async () => {
     const sent: string[] = [];
     const store = create((...args) => {

@@ -17,6 +17,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 // Each script touches only KEYS[1], as a cluster requires, and leaves it with a time to live.
 // The field `lease` holds the millisecond at which the lease ends, or 'released', or 'completed'.
+// A client that loses the connection sends its command again, so the same token may claim again.
 export const CLAIM = new Script(`
 local key, token, lease, ttl, fingerprint = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ends = redis.call('HGET', key, 'lease')
@@ -25,9 +26,10 @@ ${NOW}
 local attempt, finished = '1', false
 if ends then
   local left = (tonumber(ends) or 0) - now
-  if left > 0 then return { 'in_progress', left } end
-  local earlier = redis.call('HMGET', key, 'attempt', 'finished')
-  attempt, finished = (earlier[1] or 0) + 1, earlier[2]
+  local earlier = redis.call('HMGET', key, 'attempt', 'finished', 'token')
+  local again = earlier[3] == token
+  if left > 0 and not again then return { 'in_progress', left } end
+  attempt, finished = (earlier[1] or 0) + (again and 0 or 1), earlier[2]
 end
 redis.call('HSET', key, 'lease', now + lease, 'token', token, 'attempt', attempt, 'fingerprint', fingerprint)
 redis.call('PEXPIRE', key, ttl)
