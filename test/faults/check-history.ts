@@ -25,6 +25,10 @@ export interface Verdict {
   readonly doubled: number;
   /** Doubles that no fault of the nemesis explains. */
   readonly unexplained: number;
+  /** Deliveries that never got a 2xx. */
+  readonly never: number;
+  /** Events that ran once more when all were replayed. */
+  readonly ranAgain: number;
   /** Sentences; none when every invariant holds. */
   readonly violations: readonly string[];
 }
@@ -83,6 +87,8 @@ export function checkHistory(history: History): Verdict {
     forged: forged.length,
     doubled: doubled.length,
     unexplained: unexplained.length,
+    never: genuine.length - taken.length,
+    ranAgain: ranAgain.length,
     violations,
   };
 }

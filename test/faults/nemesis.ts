@@ -17,7 +17,7 @@ export type FaultKind =
 export type Plan = Readonly<Partial<Record<FaultKind, number>>>;
 
 export interface InjectedFault {
-  readonly kind: FaultKind;
+  readonly kind: FaultKind | 'topology';
   /** Undefined when it affected all of them. */
   readonly worker: number | undefined;
   readonly from: number;

@@ -8,6 +8,8 @@ import { shuffled } from './shuffled.js';
 
 export interface Attempt {
   readonly at: number;
+  /** When it was answered, or broke. */
+  readonly answeredAt: number;
   /** Undefined when the connection broke. */
   readonly status: number | undefined;
   readonly body: string;
@@ -29,12 +31,15 @@ export class Sender {
   readonly history: Sent[] = [];
   readonly #port: number;
   readonly #copies: number;
+  readonly #fewest: number;
   /** False while the nemesis runs: short delays then, so that many attempts meet many faults. */
   calm = false;
 
-  constructor(port: number, copies: number) {
+  /** @param fewest every other event comes in so many copies only */
+  constructor(port: number, copies: number, fewest = copies) {
     this.#port = port;
     this.#copies = copies;
+    this.#fewest = fewest;
   }
 
   /** Delivers events until `enough`, so many at once; every tenth comes with a forgery. */
@@ -43,16 +48,17 @@ export class Sender {
     const worker = async () => {
       while (!enough(events)) {
         events += 1;
-        await this.#event(events % 10 === 0);
+        const copies = events % 2 === 0 ? this.#copies : this.#fewest;
+        await this.#event(copies, events % 10 === 0);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, worker));
   }
 
-  async #event(withForgery: boolean): Promise<void> {
+  async #event(number: number, withForgery: boolean): Promise<void> {
     const event = fixtures.transactionPaid();
     const body = JSON.stringify(event);
-    const copies = Array.from({ length: this.#copies }, () => this.#untilAccepted(event.id, body));
+    const copies = Array.from({ length: number }, () => this.#untilAccepted(event.id, body));
     await Promise.all(withForgery ? [...copies, this.#forge()] : copies);
   }
 
@@ -107,7 +113,7 @@ export class Sender {
     const at = Date.now();
     const headers = { 'content-type': 'application/json', 'x-service-signature': signature };
     return new Promise((resolve) => {
-      const broken = () => resolve({ at, status: undefined, body: '' });
+      const broken = () => resolve({ at, answeredAt: Date.now(), status: undefined, body: '' });
       const req = request(
         { port: this.#port, host: '127.0.0.1', method: 'POST', headers, agent: false },
         (res) => {
@@ -115,7 +121,7 @@ export class Sender {
           res.on('data', (chunk) => {
             text += chunk;
           });
-          res.on('end', () => resolve({ at, status: res.statusCode, body: text }));
+          res.on('end', () => resolve({ at, answeredAt: Date.now(), status: res.statusCode, body: text }));
           res.on('error', broken).on('aborted', broken);
         },
       );

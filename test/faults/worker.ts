@@ -8,11 +8,24 @@ import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/post
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { Pool } from 'pg';
 import { HANDLER_TEXT, INSERT, LEASE_MS, type Mode, PRIVATE_KEY } from './merchant.js';
+import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
+import { witnessed } from './topologies/witness.js';
 
-const { MODE, STORE_PORT, LEDGER_URL } = process.env as {
+const {
+  MODE,
+  STORE_PORT,
+  LEDGER_URL,
+  REDIS_CLIENT,
+  REDIS_PORTS,
+  LEASE = LEASE_MS,
+} = process.env as {
   MODE: Mode;
   STORE_PORT: string;
   LEDGER_URL: string;
+  /** In a campaign of a topology, with the ports of its nodes or sentinels. */
+  REDIS_CLIENT?: RedisClient;
+  REDIS_PORTS?: string;
+  LEASE?: string;
 };
 const noListener = () => {};
 
@@ -27,7 +40,11 @@ for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
 const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeoutMillis: 2_000 });
 ledger.on('error', noListener);
 
-function makeStore(): IdempotencyStore<{ transaction?: PostgresClient }> {
+async function makeStore(): Promise<IdempotencyStore<{ transaction?: PostgresClient }>> {
+  if (REDIS_CLIENT) {
+    const sendCommand = await connectRedis(REDIS_CLIENT, JSON.parse(REDIS_PORTS ?? '[]'));
+    return witnessed(redisStore({ sendCommand }), ledger);
+  }
   if (MODE === 'redis') {
     const client = new Redis({ port: Number(STORE_PORT), host: '127.0.0.1', retryStrategy: () => 100 });
     client.on('error', noListener);
@@ -51,8 +68,8 @@ async function pay(event: TransactionPaid, context: HandlerContext & { transacti
 
 const hooks = receiver({
   privateKey: PRIVATE_KEY,
-  store: makeStore(),
-  lease: LEASE_MS,
+  store: await makeStore(),
+  lease: Number(LEASE),
   storeTimeout: 700,
   timeout: 3_000,
   logger: false,
