@@ -32,8 +32,9 @@ export type { SendCommand };
 export interface RedisStoreOptions {
   /**
    * - `redis`: `(...args) => client.sendCommand(args)`
-   * - a cluster of `redis`: `(...args) => cluster.sendCommand(args[3], false, args)`
-   * - `ioredis`, also a cluster: `(...args) => client.call(...args)`
+   * - a cluster of `redis`: `(...args) => cluster.sendCommand(args[3], false, args)`; the fourth word is the key
+   * - sentinels of `redis`: `(...args) => sentinel.sendCommand(false, args)`
+   * - `ioredis`, also a cluster or sentinels: `(...args) => client.call(...args)`
    */
   readonly sendCommand: SendCommand;
   /** Prefix of every key. @default 'webhook:' */
