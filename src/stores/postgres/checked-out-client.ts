@@ -3,6 +3,14 @@ import { StoreError } from '../../errors.js';
 import { LONGEST_TIMER } from '../../options/duration.js';
 import type { PostgresClient } from './pool.js';
 
+/** Where a commit waits for synchronous replicas: Postgres names the function in a warning about the wait. */
+const REPLICATION = 'SyncRepWaitForLSN';
+
+interface Warned {
+  on(event: 'notice', listener: (notice: { readonly routine?: string }) => void): unknown;
+  removeListener(event: 'notice', listener: (notice: { readonly routine?: string }) => void): unknown;
+}
+
 export class CheckedOutClient {
   readonly client: PostgresClient;
   readonly #release: (error?: Error) => void;
@@ -32,6 +40,25 @@ export class CheckedOutClient {
 
   async rollBack(): Promise<void> {
     await this.client.query({ text: 'ROLLBACK' });
+    this.giveBack();
+  }
+
+  /** @throws {StoreError} unless Postgres has confirmed the commit, for its synchronous replicas too */
+  async commit(): Promise<void> {
+    const client = this.client as unknown as Warned;
+    let unreplicated = false;
+    const onNotice = ({ routine }: { readonly routine?: string }) => {
+      unreplicated ||= routine === REPLICATION;
+    };
+    client.on('notice', onNotice);
+    const { command } = await this.client
+      .query({ text: 'COMMIT' })
+      .finally(() => client.removeListener('notice', onNotice));
+    if (command !== 'COMMIT') throw new StoreError(`Postgres answered COMMIT with ${command}.`);
+    if (unreplicated)
+      throw new StoreError(
+        'The wait for a synchronous replica was cancelled, so a failover may undo the commit.',
+      );
     this.giveBack();
   }
 

@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Pool } from 'pg';
+import { StoreError } from '../../src/errors.js';
+import { postgresStore } from '../../src/stores/postgres.js';
+import { until } from '../setup/waiting.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+const withPostgres = connectionString ? describe : describe.skip;
+const schema = `replication_${randomBytes(6).toString('hex')}`;
+const table = `${schema}.webhook_event`;
+const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
+
+// The sessions of other tests commit asynchronously, so they do not wait for a replica either.
+withPostgres('with a synchronous replica that is down', () => {
+  const observer = new Pool({ connectionString });
+  const name = `${schema}_store`;
+  const pool = new Pool({ connectionString, options: '-c synchronous_commit=on', application_name: name });
+  const store = postgresStore({ pool, table, transactional: true });
+
+  async function setReplicas(names: string): Promise<void> {
+    await observer.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+    await observer.query('SELECT pg_reload_conf()');
+    const shown = async () => (await observer.query('SHOW synchronous_standby_names')).rows[0];
+    await until(async () => (await shown()).synchronous_standby_names === names);
+  }
+
+  async function waiting(): Promise<number[]> {
+    const { rows } = await observer.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'`,
+      [name],
+    );
+    return rows.map(({ pid }) => pid);
+  }
+
+  /** Postgres answers such a commit with COMMIT and a warning. */
+  async function cancelWaiting(): Promise<void> {
+    await until(async () => (await waiting()).length === 1);
+    for (const pid of await waiting()) await observer.query('SELECT pg_cancel_backend($1)', [pid]);
+  }
+
+  beforeAll(async () => {
+    await observer.query(`CREATE SCHEMA ${schema}`);
+    await postgresStore({ pool: observer, table }).migrate();
+    await setReplicas('away');
+  });
+  afterAll(async () => {
+    await observer.query('ALTER SYSTEM RESET synchronous_standby_names');
+    await observer.query('SELECT pg_reload_conf()');
+    await pool.end();
+    await observer.query(`DROP SCHEMA ${schema} CASCADE`);
+    await observer.end();
+  });
+
+  test('a commit whose wait was cancelled is not confirmed', async () => {
+    const result = await store.claim('live:cancelled', request);
+    if (result.status !== 'claimed') throw new Error(result.status);
+    const completed = result.claim.complete();
+    await Promise.all([expect(completed).rejects.toThrow(StoreError), cancelWaiting()]);
+    expect(pool.totalCount).toBe(0);
+  });
+
+  test('a duplicate of that event is refused until the replica has the row', async () => {
+    const refused = expect(store.claim('live:cancelled', request)).rejects.toThrow(StoreError);
+    await Promise.all([refused, cancelWaiting()]);
+    const answer = store.claim('live:cancelled', request);
+    await until(async () => (await waiting()).length === 1);
+    await setReplicas('');
+    expect(await answer).toEqual({ status: 'completed', fingerprint: request.fingerprint });
+  });
+});
