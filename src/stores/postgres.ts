@@ -2,6 +2,7 @@
 import { ConfigurationError, StoreError } from '../errors.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { CheckedOutClient } from './postgres/checked-out-client.js';
 import { claimRow } from './postgres/claim.js';
 import { EventTable } from './postgres/event-table.js';
 import { type ClientOf, type PostgresPool, refuseOtherThanPool, survive } from './postgres/pool.js';
@@ -15,6 +16,9 @@ export {
   postgresDeadLetters,
 } from './postgres/dead-letters.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './postgres/pool.js';
+
+/** After which a client that does not answer is destroyed. Whoever pings gives up earlier. */
+const PING_MS = 30_000;
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
   /** A pool of `pg`. The store neither opens nor ends it. */
@@ -75,9 +79,17 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
 
 /** Also asks whether the server takes writes: a pool may have been left with a replica after a failover. */
 async function ping({ pool, sql }: EventTable): Promise<void> {
-  const { rows } = await pool.query({ text: sql.ping });
-  if ((rows[0] as { read_only?: unknown } | undefined)?.read_only !== 'off')
-    throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+  const checkedOut = new CheckedOutClient(await pool.connect(), PING_MS);
+  try {
+    const { rows } = await checkedOut.client.query({ text: sql.ping });
+    if ((rows[0] as { read_only?: unknown } | undefined)?.read_only !== 'off')
+      throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+  } catch (error) {
+    // The pool destroys it. Pings may be all that uses a pool, and would else keep it at the old primary.
+    checkedOut.giveBack(error as Error);
+    throw error;
+  }
+  checkedOut.giveBack();
 }
 
 function read(options: PostgresStoreOptions) {

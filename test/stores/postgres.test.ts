@@ -76,6 +76,16 @@ withPostgres('the Postgres store, in lease mode', () => {
       await reading.end();
     });
 
+    test('leaves a server that takes no writes, so that the next one asks where the address leads by then', async () => {
+      const demoted = new Pool({ connectionString, max: 1 });
+      await demoted.query('SET default_transaction_read_only = on');
+      const left = postgresStore({ pool: demoted, table });
+      await expect(left.ping()).rejects.toThrow('This Postgres is read-only');
+      await expect(left.ping()).resolves.toBeUndefined();
+      expect([demoted.totalCount, demoted.idleCount]).toEqual([1, 1]);
+      await demoted.end();
+    });
+
     test('rejects when the server is down', async () => {
       const url = new URL(connectionString);
       url.port = String(await refusingPort());
