@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -209,12 +209,13 @@ withPostgres('the Postgres store, in transactional mode', () => {
     test('and adds no listener to a client each time it is checked out', async () => {
       const { store, key, pool } = opened({ max: 1 });
       const counts = new Set<number>();
+      // The pool's own, and one of the store for the time between the two.
       pool.on('acquire', (client) => counts.add(client.listenerCount('error')));
       for (let round = 0; round < 15; round += 1) {
         const claim = granted(await store.claim(`${key}:${round}`, request));
         await (round % 2 ? claim.complete() : claim.release([]));
       }
-      expect([...counts]).toEqual([1]);
+      expect([...counts]).toEqual([2]);
       expect([pool.totalCount, pool.listenerCount('error')]).toEqual([1, 1]);
     });
   });
@@ -311,6 +312,29 @@ withPostgres('the Postgres store, in transactional mode', () => {
       expect(await other.complete()).toBe(true);
       expect([await paid(key), await paid(`${key}:stray`)]).toEqual([1, 0]);
     });
+  });
+
+  test('survives a server that shuts down in the moment in which it lets a client in', async () => {
+    const message = (type: string, body: Buffer) => {
+      const length = Buffer.alloc(4);
+      length.writeInt32BE(body.length + 4);
+      return Buffer.concat([Buffer.from(type), length, body]);
+    };
+    const welcome = [message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))];
+    const farewell = message('E', Buffer.from('SFATAL\0C57P01\0Mshutting down\0\0'));
+    // Both in one packet: the client is the pool's no more, and not yet the store's.
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).once('data', () => socket.end(Buffer.concat([...welcome, farewell])));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { store, key, pool } = opened({
+      connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    });
+    await expect(store.claim(key, request)).rejects.toThrow();
+    await expect(store.ping()).rejects.toThrow();
+    await until(() => pool.totalCount === 0);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   describe('when the commit fails', () => {

@@ -47,7 +47,20 @@ export function survive(pool: PostgresPool): void {
   if (survivors.has(pool)) return;
   survivors.add(pool);
   // The pool has already dropped the client. If the server is still down, the next query fails.
-  pool.on('error', () => {});
+  pool.on('error', ignore);
+  // One that breaks in the packet that completes its connection is no longer the pool's, and not yet whose it will be.
+  const clients = new WeakSet<object>();
+  (pool as unknown as Acquiring).on('acquire', (client) => {
+    if (clients.has(client)) return;
+    clients.add(client);
+    client.on('error', ignore);
+  });
+}
+
+function ignore(): void {}
+
+interface Acquiring {
+  on(event: 'acquire', listener: (client: Queryable) => void): unknown;
 }
 
 /** @throws {ConfigurationError} for what is no pool, such as an address */
