@@ -17,7 +17,7 @@ export {
 } from './postgres/dead-letters.js';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './postgres/pool.js';
 
-/** After which a client that does not answer is destroyed. Whoever pings gives up earlier. */
+/** After which a client that does not answer is destroyed. Monitors give up earlier. */
 const PING_MS = 30_000;
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {

@@ -1,8 +1,11 @@
 // The campaigns on the topologies that people run: found by the beginning of their name, each with its row in the table.
 import { readFileSync } from 'node:fs';
 import { today, writeFigures } from '../setup/figures.js';
+import { PGBOUNCER } from './topologies/pgbouncer.js';
 import { REDIS_CLUSTER } from './topologies/redis-cluster.js';
 import { REDIS_SENTINEL } from './topologies/redis-sentinel.js';
+import { ROLLING_DEPLOY } from './topologies/rolling-deploy.js';
+import { SWITCH_OVER } from './topologies/switch-over.js';
 
 export interface TopologyFigures {
   readonly faults: number;
@@ -39,7 +42,13 @@ export interface TopologyCampaign {
   run(progress: (line: string) => void): Promise<TopologyFigures>;
 }
 
-const CAMPAIGNS: readonly TopologyCampaign[] = [...REDIS_CLUSTER, ...REDIS_SENTINEL];
+const CAMPAIGNS: readonly TopologyCampaign[] = [
+  ...REDIS_CLUSTER,
+  ...REDIS_SENTINEL,
+  ...PGBOUNCER,
+  ...SWITCH_OVER,
+  ...ROLLING_DEPLOY,
+];
 
 const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
 const MARK = 'topologies';

@@ -13,7 +13,7 @@ const FEWEST = 2;
 export class Workers {
   /** Exits that no signal of the nemesis explains. */
   readonly unexplained: string[] = [];
-  readonly #script: string;
+  readonly #script: () => string;
   readonly #env: NodeJS.ProcessEnv;
   /** From their start; those in `#living` take deliveries. */
   readonly #started = new Set<ChildProcess>();
@@ -30,13 +30,18 @@ export class Workers {
   });
   #closing = false;
 
-  private constructor(script: string, env: NodeJS.ProcessEnv) {
+  private constructor(script: () => string, env: NodeJS.ProcessEnv) {
     this.#script = script;
     this.#env = { ...process.env, ...env };
   }
 
-  static async start(script: string, count: number, env: NodeJS.ProcessEnv): Promise<Workers> {
-    const workers = new Workers(script, env);
+  /** @param script the program, or which one the next worker is */
+  static async start(
+    script: string | (() => string),
+    count: number,
+    env: NodeJS.ProcessEnv,
+  ): Promise<Workers> {
+    const workers = new Workers(typeof script === 'string' ? () => script : script, env);
     await once(workers.#front.listen(0, '127.0.0.1'), 'listening');
     await Promise.all(Array.from({ length: count }, () => workers.#startWorker()));
     return workers;
@@ -49,6 +54,12 @@ export class Workers {
   any(): Worker | undefined {
     const all = [...this.#living];
     return all[Math.floor(Math.random() * all.length)];
+  }
+
+  /** The one that has taken deliveries for longest. */
+  oldest(): Worker | undefined {
+    const [first] = this.#living;
+    return first;
   }
 
   /** Resolves when it has ended. Another replaces it soon, or first where too few are left. */
@@ -68,7 +79,7 @@ export class Workers {
 
   async #startWorker(): Promise<void> {
     if (this.#closing) return;
-    const child = fork(this.#script, { env: this.#env, execArgv: [] });
+    const child = fork(this.#script(), { env: this.#env, execArgv: [] });
     this.#started.add(child);
     child.once('exit', (code, signal) => {
       this.#started.delete(child);

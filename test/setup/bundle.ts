@@ -4,8 +4,12 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
-/** Bundles the program into a folder of its own, which is the caller's to remove. */
-export function bundle(program: URL): string {
+/**
+ * Bundles the program into a folder of its own, which is the caller's to remove.
+ *
+ * @param alias files that stand for what it imports
+ */
+export function bundle(program: URL, alias: Record<string, string> = {}): string {
   const scratch = fileURLToPath(new URL('../../.scratch/', import.meta.url));
   mkdirSync(scratch, { recursive: true });
   const entry = fileURLToPath(program);
@@ -18,6 +22,7 @@ export function bundle(program: URL): string {
     platform: 'node',
     format: 'esm',
     packages: 'external',
+    alias,
   });
   return outfile;
 }

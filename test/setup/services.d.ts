@@ -1,6 +1,8 @@
 export interface Service {
   readonly url: string;
   readonly port: number;
+  /** Its own; the data of a Postgres is in `data`. */
+  readonly dir: string;
   readonly pid: number;
   /** Down as if the power had failed, and up again on the same port with the same directory. */
   crash(): Promise<void>;
@@ -10,9 +12,13 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export function startPostgres(settings?: readonly string[]): Promise<Service>;
 /** Its root has no password. The database `mysql` is the one of the URL. */
 export function startMariadb(settings?: readonly string[]): Promise<Service>;
+export function startPostgres(
+  settings?: readonly string[],
+  fill?: (data: string) => Promise<void>,
+): Promise<Service>;
+export function startPgBouncer(postgresPort: number, settings?: readonly string[]): Promise<Service>;
 export function startRedis(settings?: readonly string[]): Promise<Service>;
 export function startSentinel(masterPort: number, settings?: readonly string[]): Promise<Service>;
 export function startRedisCluster(): Promise<{ readonly ports: readonly number[]; stop(): Promise<void> }>;

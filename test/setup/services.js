@@ -11,19 +11,16 @@ import { freePort } from './ports.js';
 const NOBODY = 65_534;
 const asNobody = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** @param {string[]} settings such as `fsync=off` */
-export async function startPostgres(settings = []) {
+/**
+ * @param {string[]} settings such as `fsync=off`
+ * @param fill fills the folder of the data, as a copy of another server; otherwise it is a new one
+ */
+export async function startPostgres(settings = [], fill = initialise) {
   const dir = ownDirectory('postgres');
   try {
     const bin = await postgresBinaries(dir);
     const data = join(dir, 'data');
-    await finished(
-      spawn(
-        join(bin, 'initdb'),
-        ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
-        asNobody,
-      ),
-    );
+    await fill(data, bin);
     const port = await freePort();
     const all = [
       'listen_addresses=127.0.0.1',
@@ -37,7 +34,8 @@ export async function startPostgres(settings = []) {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       port,
       dir,
-      up: 'ready to accept connections',
+      // A replica says that these are read-only connections.
+      up: 'database system is ready to accept',
       // Fast shutdown, and the immediate one that leaves recovery to the next start.
       signals: { stop: 'SIGINT', crash: 'SIGQUIT' },
     });
@@ -73,6 +71,47 @@ export async function startMariadb(settings = []) {
       port,
       dir,
       up: 'ready for connections',
+      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
+    });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function initialise(data, bin) {
+  return finished(
+    spawn(
+      join(bin, 'initdb'),
+      ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+      asNobody,
+    ),
+  );
+}
+
+/** @param {string[]} settings of its section `pgbouncer`, such as `pool_mode=transaction` */
+export async function startPgBouncer(postgresPort, settings = []) {
+  const dir = ownDirectory('pgbouncer');
+  try {
+    const port = await freePort();
+    const file = join(dir, 'pgbouncer.ini');
+    const lines = [
+      '[databases]',
+      `postgres = host=127.0.0.1 port=${postgresPort} user=postgres`,
+      '[pgbouncer]',
+      'listen_addr = 127.0.0.1',
+      `listen_port = ${port}`,
+      'unix_socket_dir =',
+      'auth_type = any',
+      ...settings,
+    ];
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    chmodSync(file, 0o644);
+    return await service(() => spawn('pgbouncer', [file], asNobody), {
+      url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      port,
+      dir,
+      up: 'process up',
       signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
     });
   } catch (error) {
@@ -203,6 +242,7 @@ async function service(launch, { url, port, dir, up, signals }) {
   return {
     url,
     port,
+    dir,
     get pid() {
       return server.pid;
     },
