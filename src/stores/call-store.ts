@@ -7,9 +7,9 @@ import { type ClaimAnswer, type GrantedClaim, readClaimAnswer } from './claim-an
 import type { IdempotencyStore } from './store.js';
 import { type Reply, StoreFailure, TimedCalls } from './timed-calls.js';
 
+/** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
 const TRIES = 3;
-const PAUSE_MS = 100;
-/** One try to complete: three of them and the pauses between stay under two seconds. */
+const EVERY_MS = 700;
 const COMPLETE_MS = 600;
 
 /** Whose calls they are: its log says what went wrong, and its handlers are told when the claim is lost. */
@@ -76,7 +76,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const most = granted.transactional ? 1 : TRIES;
     let answer = checkBoolean('complete', await first);
     for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.lapsed; tried += 1) {
-      await pause(PAUSE_MS);
+      await pause(this.calledAt + EVERY_MS - performance.now());
       answer = checkBoolean('complete', await tryOnce());
     }
     if (answer instanceof StoreFailure)

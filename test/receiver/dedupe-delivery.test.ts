@@ -456,6 +456,20 @@ describe('a store that throws, rejects or never answers', () => {
       expect(linesOf(endpoint, 50)).toEqual([]);
     }));
 
+  test('for a second from the first complete on, as a server that restarts: remembered when it is back', async () => {
+    let back = Number.POSITIVE_INFINITY;
+    const store = faultyStore({
+      complete: (real) => {
+        back = Math.min(back, performance.now() + 1_000);
+        return performance.now() < back ? rejects(real) : real();
+      },
+    });
+    const endpoint = await endpointOf(() => {}, { store, lease: 10_000 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
   test('at complete, where that commits what the handlers wrote: refused, and asked once', () =>
     withEach(silent, async (fault) => {
       const store = faultyStore({ complete: fault }, { more: { transactional: true } });
