@@ -46,6 +46,16 @@ describe('the TypeScript of the docs', () => {
     },
   );
 
+  test('show the adapter of each SQL client', () => {
+    const files = readdirSync(join(ROOT, 'examples/sql-clients')).map(
+      (name) => `examples/sql-clients/${name}`,
+    );
+    const adapters = files.filter((file) => read(file).includes('satisfies SqlDatabase'));
+    const shown = codeBlocks(join(ROOT, 'docs/sql.md')).filter(isOfExample);
+    expect(shown.map(({ mark }) => mark).sort()).toEqual(adapters.sort());
+    expect(adapters).toHaveLength(8);
+  });
+
   test.each(marked('run'))(
     'prints what the doc shows: %s',
     async (_where, { file, shown }: Snippet) => {

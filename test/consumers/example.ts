@@ -50,7 +50,8 @@ export async function followExample(
   prepare: (folder: string) => void = () => {},
 ): Promise<Followed> {
   const { source, commands } = readmeOf(example);
-  expect(installedBy(commands)).toEqual(expect.arrayContaining(importedIn(source)));
+  const named = [...installedBy(commands), ...installedForMore(join(source, 'README.md'))];
+  expect(named).toEqual(expect.arrayContaining(importedIn(source)));
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `${example}-`)));
   const running: Running[] = [];
   const end = async () => {
@@ -72,6 +73,12 @@ export async function followExample(
 function installedBy(commands: readonly Command[]): string[] {
   const lines = commands.filter(installs).flatMap(({ script }) => script.trim().split('\n'));
   return lines.flatMap((line) => line.replace(/^npm install( --save-dev)? /, '').split(' '));
+}
+
+/** The packages that it says to install for more than it runs: `npm install knex pg` in the midst of text. */
+function installedForMore(readme: string): string[] {
+  const mentions = readFileSync(readme, 'utf8').matchAll(/`npm install ([^`]+)`/g);
+  return [...mentions].flatMap(([, packages = '']) => packages.split(' '));
 }
 
 /** The packages that the files of the example import. */

@@ -1,0 +1,29 @@
+// mysql2 by hand, with MySQL or MariaDB.
+import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
+import type { SqlDatabase } from 'payment-webhooks/stores/sql';
+
+export const pool = createPool({
+  uri: process.env.MYSQL_URL ?? 'mysql://root@localhost/test',
+  connectionLimit: 20,
+});
+
+export const database = {
+  dialect: 'mysql',
+  client: pool,
+  query: async (client, sql, values) => (await client.query(sql, values))[0],
+  transaction: async (work) => {
+    const connection = await pool.getConnection();
+    try {
+      await connection.beginTransaction();
+      await work(connection);
+      await connection.commit();
+      connection.release();
+    } catch (error) {
+      await connection.rollback().then(
+        () => connection.release(),
+        () => connection.destroy(),
+      );
+      throw error;
+    }
+  },
+} satisfies SqlDatabase<Pool, PoolConnection>;

@@ -1,0 +1,17 @@
+// Prisma 7, with the driver adapter for pg.
+import { PrismaPg } from '@prisma/adapter-pg';
+import type { SqlDatabase } from 'payment-webhooks/stores/sql';
+import { type Prisma, PrismaClient } from './generated/client.js';
+
+const connectionString = process.env.DATABASE_URL ?? 'postgres://localhost/postgres';
+export const prisma = new PrismaClient({
+  adapter: new PrismaPg({ connectionString, max: 20, connectionTimeoutMillis: 1_500 }),
+});
+
+export const database = {
+  dialect: 'postgres',
+  client: prisma,
+  query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
+  // Prisma ends a transaction after 5 seconds unless told otherwise. Let it be longer than maxHandlerTime.
+  transaction: (work) => prisma.$transaction(work, { timeout: 90_000 }),
+} satisfies SqlDatabase<PrismaClient, Prisma.TransactionClient>;
