@@ -11,6 +11,8 @@ export type FaultKind =
   | 'terminate'
   | 'restart redis'
   | 'restart postgres'
+  | 'restart mariadb'
+  | 'terminate connection'
   | Exclude<NetworkState, 'open'>;
 
 /** How often each fault is injected. */
@@ -29,6 +31,9 @@ export interface Targets {
   readonly proxy: FaultyProxy;
   crashPostgres(): Promise<void>;
   crashRedis(): Promise<void>;
+  crashMariadb?(): Promise<void>;
+  /** Lets the server end a connection that has a transaction open. */
+  terminateConnection?(): Promise<void>;
 }
 
 export class Nemesis {
@@ -63,6 +68,12 @@ export class Nemesis {
         return this.#suspend();
       case 'restart postgres':
         await this.#targets.crashPostgres();
+        return undefined;
+      case 'restart mariadb':
+        await this.#targets.crashMariadb?.();
+        return undefined;
+      case 'terminate connection':
+        await this.#targets.terminateConnection?.();
         return undefined;
       case 'restart redis':
         await this.#targets.crashRedis();

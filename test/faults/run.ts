@@ -1,5 +1,5 @@
 // `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters | --pg-boss | --serial | --keys | --topologies redis]`:
-// campaigns against real stores, and their figures.
+// campaigns against real stores, and their figures. `--sql` is about the clients of sqlStore(), `--sql --client knex` about one.
 import { parseArgs } from 'node:util';
 import { today, writeFigures } from '../setup/figures.js';
 import { BOSS_VERSION } from '../setup/pg-boss.js';
@@ -9,6 +9,7 @@ import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
 import { keysCampaign, serialCampaigns } from './options-campaigns.js';
+import { runSqlClients } from './sql-clients.js';
 import { runTopologies } from './topologies.js';
 
 interface Size {
@@ -71,11 +72,14 @@ async function main(): Promise<number> {
       serial: flag,
       keys: flag,
       topologies: { type: 'string' },
+      sql: flag,
+      client: { type: 'string' },
     },
   });
   if (values.serial) return exitCode(await serialCampaigns(progress));
   if (values.keys) return exitCode(await keysCampaign(progress));
   if (values.topologies !== undefined) return conclude(await runTopologies(values.topologies, progress));
+  if (values.sql) return exitCode(await runSqlClients(values.client, progress));
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
   const alone = values.letters || values['pg-boss'];

@@ -15,6 +15,12 @@ export function bundle(program: URL, alias: Record<string, string> = {}): string
   const entry = fileURLToPath(program);
   const name = basename(entry, '.ts');
   const outfile = join(mkdtempSync(join(scratch, `${name}-`)), `${name}.mjs`);
+  bundleTo(entry, outfile, alias);
+  return outfile;
+}
+
+/** What it imports from packages is looked for where the bundle is. */
+export function bundleTo(entry: string, outfile: string, alias: Record<string, string> = {}): void {
   buildSync({
     entryPoints: [entry],
     outfile,
@@ -24,5 +30,4 @@ export function bundle(program: URL, alias: Record<string, string> = {}): string
     packages: 'external',
     alias,
   });
-  return outfile;
 }
