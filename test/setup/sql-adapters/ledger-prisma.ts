@@ -1,6 +1,6 @@
 // A line of the ledger, written through Prisma.
 import type { Prisma } from './generated/client.js';
-import { database, prisma } from './prisma.js';
+import { database, pool, prisma } from './prisma.js';
 
 const { BRIEF } = process.env;
 const brief: typeof database = {
@@ -15,4 +15,4 @@ export const connect = async () => {};
 export const write = async (transaction: Prisma.TransactionClient, payment: string, amount: string) => {
   await transaction.ledger.create({ data: { payment, amount } });
 };
-export const close = () => prisma.$disconnect();
+export const close = () => prisma.$disconnect().then(() => pool.end());
