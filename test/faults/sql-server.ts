@@ -1,4 +1,5 @@
 // A database for a campaign: started, read and broken without the client that is tested.
+import { setTimeout as pause } from 'node:timers/promises';
 import { createPool, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import type { SqlDatabase } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
@@ -61,6 +62,8 @@ async function mariadbServer(): Promise<SqlServer> {
   await pool.query(LEDGERS.MariaDB);
   const open = 'SELECT trx_mysql_thread_id AS id FROM information_schema.innodb_trx ORDER BY rand() LIMIT 1';
   const terminate = async (): Promise<boolean> => {
+    // MariaDB looks again only if nobody has asked for a tenth of a second.
+    await pause(120);
     const [[found]] = await pool.query<RowDataPacket[]>(open);
     // It may have ended meanwhile.
     const kill = () => pool.query<ResultSetHeader>(`KILL ${found?.id}`);
