@@ -36,6 +36,8 @@ export interface BossTrial {
   work(processor: (jobs: never) => Promise<unknown>, options?: WorkOptions): Promise<unknown>;
   /** What pg-boss does now and then: fails jobs whose worker is gone. */
   supervise(): Promise<void>;
+  /** What pg-boss does now and then: removes jobs that are over. */
+  maintain(): Promise<void>;
 }
 
 export interface BossSchema {
@@ -126,6 +128,10 @@ function trialOf(
     async supervise() {
       if (BOSS_VERSION === 12) await boss.supervise(queue);
       else await (boss as unknown as { expire(): Promise<void> }).expire();
+    },
+    async maintain() {
+      if (BOSS_VERSION === 12) await boss.supervise(queue);
+      else await (boss as unknown as { archive(): Promise<void> }).archive();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { QueuedDelivery } from '../queued-delivery.js';
 export interface Boss {
   send(queue: string, data: QueuedDelivery, options: object): Promise<string | null>;
   retry(queue: string, id: string, options?: object): Promise<unknown>;
+  deleteJob(queue: string, id: string, options?: object): Promise<unknown>;
   getQueue(queue: string): Promise<object | null>;
   /** Version 12 has it. */
   findJobs?(queue: string, options: object): Promise<readonly BossJobState[]>;
@@ -21,11 +22,23 @@ export interface BossDatabase {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
+interface JobPlace {
+  readonly queue: string;
+  readonly id: string;
+  readonly db: BossDatabase | undefined;
+}
+
+/** Lets a job that has failed for good run again. It may be gone after that: then it has to be added. */
+export async function revive(boss: Boss, { queue, id, db }: JobPlace): Promise<void> {
+  const options = db && { db };
+  // In version 10 retry() leaves the time of the failure in the row, and maintenance archives the job by it,
+  // although no worker has run it.
+  if (boss.findJobs) await boss.retry(queue, id, options);
+  else await boss.deleteJob(queue, id, options);
+}
+
 /** The state of a job, or undefined when pg-boss does not have it. */
-export async function stateOf(
-  boss: Boss,
-  job: { readonly queue: string; readonly id: string; readonly db: BossDatabase | undefined },
-): Promise<string | undefined> {
+export async function stateOf(boss: Boss, job: JobPlace): Promise<string | undefined> {
   const { queue, id, db } = job;
   const found = boss.findJobs
     ? (await boss.findJobs(queue, { id, ...(db && { db }) }))[0]

@@ -5,7 +5,7 @@ import * as check from '../../options/option-checks.js';
 import { retentionMs } from '../../stores/store.js';
 import { checkEnqueueOptions, type Enqueue } from '../enqueue.js';
 import { pack, type QueuedDelivery } from '../queued-delivery.js';
-import { type Boss, type BossDatabase, stateOf } from './boss.js';
+import { type Boss, type BossDatabase, revive, stateOf } from './boss.js';
 import { jobIdOf } from './job-id.js';
 import { databaseOf, type ExecuteSql } from './transaction.js';
 
@@ -94,14 +94,16 @@ export function enqueue<AnyBoss extends Boss>(
 }
 
 async function add(boss: Boss, job: Job, log: Logger): Promise<void> {
-  const { queue, id, db } = job;
+  const { queue } = job;
   for (let retries = 0; retries <= RETRIES; retries += 1) {
     if ((await send(boss, job)) !== null) return;
     // Null says that there is no new job: because of its id, or because of something that would lose the event.
     const state = await stateOf(boss, job);
     if (state === 'failed') {
-      await boss.retry(queue, id, db && { db });
+      await revive(boss, job);
       writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
+      // Its row may have been removed in between. Then the next round adds it.
+      if ((await stateOf(boss, job)) === undefined) continue;
     }
     if (state === 'cancelled')
       writeLog(log, 'warn', {}, 'the job of this event was cancelled, and waits for boss.resume()');
@@ -138,7 +140,9 @@ function checkEnqueue<JobOptions extends object>(
   boss: Boss,
   options: EnqueueOptions<JobOptions>,
 ): EnqueueOptions<JobOptions> {
-  if ([boss?.send, boss?.retry, boss?.getQueue].some((method) => typeof method !== 'function')) {
+  if (
+    [boss?.send, boss?.retry, boss?.deleteJob, boss?.getQueue].some((method) => typeof method !== 'function')
+  ) {
     throw new ConfigurationError(
       `enqueue() was given ${check.show(boss)}. Give a PgBoss: "new PgBoss(connectionString)".`,
     );

@@ -5,7 +5,7 @@ import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } fro
 import { captureLog } from '../../setup/captured-log.js';
 import { delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
 import { startEndpoint } from '../../setup/endpoint.js';
-import { BOSS_VERSION } from '../../setup/pg-boss.js';
+import { BOSS_VERSION, REVIVED } from '../../setup/pg-boss.js';
 import { contextOf } from '../../setup/queue-trial.js';
 
 const paid = fixtures.transactionPaid;
@@ -150,7 +150,7 @@ withPostgres('a job that exists already', () => {
     const trial = await failForGood();
     const log = captureLog();
     await enqueue(trial.boss, { queue: trial.queue })(event, contextOf(event, { log: log.logger }));
-    expect(await trial.jobs()).toMatchObject([{ id: liveJob('evt-1'), state: 'retry' }]);
+    expect(await trial.jobs()).toMatchObject([{ id: liveJob('evt-1'), state: REVIVED }]);
     expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('retries') }]);
     await trial.work(async () => 'done');
     await trial.job('completed');
@@ -160,13 +160,16 @@ withPostgres('a job that exists already', () => {
     const trial = await failForGood();
     const pass = enqueue(trial.boss, { queue: trial.queue });
     await Promise.all(Array.from({ length: 10 }, () => pass(event, contextOf(event))));
-    expect(await trial.jobs()).toMatchObject([{ state: 'retry', retry_limit: 1 }]);
+    expect(await trial.jobs()).toMatchObject([
+      BOSS_VERSION === 12 ? { state: 'retry', retry_limit: 1 } : { state: 'created' },
+    ]);
   });
 
   test('fails the delivery when it cannot be retried', async () => {
     const { boss, queue, jobs } = await failForGood();
-    const broken = withMethods(boss, { retry: () => Promise.reject(new Error('out of order')) });
-    await expect(enqueue(broken, { queue })(event, contextOf(event))).rejects.toThrow('out of order');
+    const broken = () => Promise.reject(new Error('out of order'));
+    const without = withMethods(boss, { retry: broken, deleteJob: broken });
+    await expect(enqueue(without, { queue })(event, contextOf(event))).rejects.toThrow('out of order');
     expect(await jobs()).toMatchObject([{ state: 'failed' }]);
   });
 
@@ -184,6 +187,31 @@ withPostgres('a job that exists already', () => {
     });
     await enqueue(removing, { queue })(event, contextOf(event));
     expect(await trial.jobs()).toMatchObject([{ state: 'created' }]);
+  });
+
+  test('is added again when it is deleted just before it is retried', async () => {
+    const trial = await failForGood();
+    const { boss, queue } = trial;
+    const removing = withMethods(boss, {
+      retry: async (...args: [string, string]) => {
+        await boss.deleteJob(queue, liveJob('evt-1'));
+        return boss.retry(...args);
+      },
+    });
+    await enqueue(removing, { queue })(event, contextOf(event));
+    expect(await trial.jobs()).toHaveLength(1);
+  });
+
+  test('outlives the maintenance of pg-boss once it is revived, however long ago it had failed', async () => {
+    const trial = await failForGood();
+    const table = `${schema.name}.job`;
+    const age = `UPDATE ${table} SET completed_on = now() - interval '60 days' WHERE name = $1`;
+    await schema.pool.query(age, [trial.queue]);
+    await enqueue(trial.boss, { queue: trial.queue })(event, contextOf(event));
+    await trial.maintain();
+    expect(await trial.jobs()).toHaveLength(1);
+    await trial.work(async () => {});
+    await trial.job('completed');
   });
 
   test('is left alone while it waits, once it is completed, and when someone has cancelled it', async () => {
@@ -224,7 +252,7 @@ describe('the id of a job', () => {
 
 describe('enqueue() refuses', () => {
   const never = () => Promise.reject(new Error('never called'));
-  const boss = { send: never, retry: never, getQueue: never };
+  const boss = { send: never, retry: never, deleteJob: never, getQueue: never };
 
   test.each([
     ['no PgBoss', undefined, {}, 'enqueue() was given undefined. Give a PgBoss'],

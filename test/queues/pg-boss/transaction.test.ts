@@ -6,6 +6,7 @@ import type { Pool, PoolClient } from 'pg';
 import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } from '../../setup/boss-trial.js';
 import { delivery } from '../../setup/delivery.js';
 import { startEndpoint } from '../../setup/endpoint.js';
+import { REVIVED } from '../../setup/pg-boss.js';
 import { contextOf } from '../../setup/queue-trial.js';
 import { gate } from '../../setup/waiting.js';
 
@@ -122,7 +123,7 @@ withPostgres('enqueue() in a transactional store', () => {
     expect(await trial.jobs()).toMatchObject([{ state: 'failed' }]);
     broken = false;
     expect(await post(delivery(event))).toMatchObject({ status: 200 });
-    expect(await trial.jobs()).toMatchObject([{ state: 'retry' }]);
+    expect(await trial.jobs()).toMatchObject([{ state: REVIVED }]);
   });
 
   test('rolls back while the queue does not exist', async () => {
