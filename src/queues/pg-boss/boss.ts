@@ -15,6 +15,7 @@ export interface Boss {
 
 export interface BossJobState {
   readonly state: string;
+  readonly data?: unknown;
 }
 
 /** Where pg-boss runs its statements instead of on its own connection. */
@@ -37,11 +38,11 @@ export async function revive(boss: Boss, { queue, id, db }: JobPlace): Promise<v
   else await boss.deleteJob(queue, id, options);
 }
 
-/** The state of a job, or undefined when pg-boss does not have it. */
-export async function stateOf(boss: Boss, job: JobPlace): Promise<string | undefined> {
+/** Undefined when pg-boss does not have the job. */
+export async function jobAt(boss: Boss, job: JobPlace): Promise<BossJobState | undefined> {
   const { queue, id, db } = job;
   const found = boss.findJobs
     ? (await boss.findJobs(queue, { id, ...(db && { db }) }))[0]
     : await boss.getJobById?.(queue, id, (db ? { db } : {}) as never);
-  return found?.state;
+  return found ?? undefined;
 }

@@ -5,7 +5,7 @@ import * as check from '../../options/option-checks.js';
 import { retentionMs } from '../../stores/store.js';
 import { checkEnqueueOptions, type Enqueue } from '../enqueue.js';
 import { pack, type QueuedDelivery } from '../queued-delivery.js';
-import { type Boss, type BossDatabase, revive, stateOf } from './boss.js';
+import { type Boss, type BossDatabase, jobAt, revive } from './boss.js';
 import { jobIdOf } from './job-id.js';
 import { databaseOf, type ExecuteSql } from './transaction.js';
 
@@ -54,6 +54,9 @@ const JOB_OPTIONS = {
   deleteAfterSeconds: retentionMs() / 1_000,
 };
 const RETRIES = 3;
+/** As for a duplicate of a store: the service may have rendered its retry again. */
+const CONFLICT =
+  'the queue has a job for this event id with another body, and keeps that one; events of several accounts need a queue for each account';
 
 interface Job {
   readonly queue: string;
@@ -98,16 +101,19 @@ async function add(boss: Boss, job: Job, log: Logger): Promise<void> {
   for (let retries = 0; retries <= RETRIES; retries += 1) {
     if ((await send(boss, job)) !== null) return;
     // Null says that there is no new job: because of its id, or because of something that would lose the event.
-    const state = await stateOf(boss, job);
-    if (state === 'failed') {
+    const found = await jobAt(boss, job);
+    if (!found) continue;
+    if ((found.data as Partial<QueuedDelivery> | null)?.rawBody !== job.data.rawBody)
+      writeLog(log, 'error', {}, CONFLICT);
+    if (found.state === 'failed') {
       await revive(boss, job);
       writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
       // Its row may have been removed in between. Then the next round adds it.
-      if ((await stateOf(boss, job)) === undefined) continue;
+      if (!(await jobAt(boss, job))) continue;
     }
-    if (state === 'cancelled')
+    if (found.state === 'cancelled')
       writeLog(log, 'warn', {}, 'the job of this event was cancelled, and waits for boss.resume()');
-    if (state !== undefined) return;
+    return;
   }
   throw await notTaken(boss, queue);
 }

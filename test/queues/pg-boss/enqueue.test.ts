@@ -214,6 +214,27 @@ withPostgres('a job that exists already', () => {
     await trial.job('completed');
   });
 
+  test('is told from that of another account only in the log: each account needs a queue of its own', async () => {
+    const [trial, own] = [await schema.start(), await schema.start()];
+    const receiving = async (privateKey: string, { boss, queue }: BossTrial) => {
+      const endpoint = await startEndpoint({ privateKey, namespace: privateKey, handlers: {} });
+      endpoint.hooks.on('*', enqueue(boss, { queue }));
+      return endpoint;
+    };
+    const ours = await receiving('pri_acme', trial);
+    expect(await ours.post(delivery(event, 'pri_acme'))).toMatchObject({ status: 200 });
+    const theirs = paid({ id: event.id, payload: { transaction: { order_id: 'of-globex' } } });
+    const shared = await receiving('pri_globex', trial);
+    await shared.post(delivery(theirs, 'pri_globex'));
+    expect(shared.log.lines).toContainEqual(
+      expect.objectContaining({ level: 50, msg: expect.stringContaining('a queue for each account') }),
+    );
+    const apart = await receiving('pri_globex', own);
+    expect(await apart.post(delivery(theirs, 'pri_globex'))).toMatchObject({ status: 200 });
+    expect((await own.jobs())[0]?.data.rawBody).toContain('of-globex');
+    expect(ours.log.lines.concat(apart.log.lines)).not.toContainEqual(expect.objectContaining({ level: 50 }));
+  });
+
   test('is left alone while it waits, once it is completed, and when someone has cancelled it', async () => {
     const trial = await schema.start();
     const pass = enqueue(trial.boss, { queue: trial.queue });
