@@ -1,6 +1,5 @@
 // The client of a transaction as handlers may use it: until the claim ends, and without `release()`.
 import { StoreError } from '../../errors.js';
-import type { PostgresClient } from './pool.js';
 
 /** What the claim knows of its client. */
 interface ClientUse {
@@ -14,8 +13,8 @@ interface ClientUse {
 const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
 
 /** Each call is checked, because a method that a handler kept can be called when the client works for another event. */
-export function clientOfHandlers(client: PostgresClient, use: ClientUse): PostgresClient {
-  const guarded: PostgresClient = new Proxy(client, {
+export function clientOfHandlers<Client extends object>(client: Client, use: ClientUse): Client {
+  const guarded: Client = new Proxy(client, {
     get(target, property) {
       if (property === 'release') return refuseRelease;
       const value: unknown = Reflect.get(target, property, target);

@@ -1,6 +1,7 @@
 // A claim that is a transaction of any client: one commit remembers the event and keeps what the handlers wrote.
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreError } from '../../errors.js';
+import { clientOfHandlers } from '../postgres/handler-client.js';
 import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
 import type { Database, RunStatement, RunTransaction } from './database.js';
@@ -89,7 +90,7 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     this.attempt = owner.attempt;
     this.finished = owner.finished;
     this.kept = owner.kept;
-    this.context = { transaction: session.transaction };
+    this.context = { transaction: forHandlers(session) };
   }
 
   /** None once the transaction has ended: its connection may work for others, so no letter may be removed on it. */
@@ -160,4 +161,16 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     await held.rollBack();
     return true;
   }
+}
+
+/** ORMs refuse a transaction that has ended. A bare connection would run the statement by itself, or for another event. */
+function forHandlers<Transaction>({ held, transaction }: Session<Transaction>): Transaction {
+  if (!isConnection(transaction)) return transaction;
+  const hasEnded = () => !held.open;
+  return clientOfHandlers(transaction, { hasEnded, isReturned: hasEnded, busyWith: () => undefined });
+}
+
+/** Of a pool, to which it goes back. */
+function isConnection(transaction: unknown): transaction is object {
+  return typeof transaction === 'object' && transaction !== null && 'release' in transaction;
 }

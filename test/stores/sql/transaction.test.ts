@@ -47,10 +47,10 @@ withPostgres('sqlStore with transactions, on Postgres', () => {
   });
 
   test('a handler waits for locks as long as before, and the session is as it was', async () => {
-    const { store, key, idle } = found.open({ max: 1 });
+    const { store, key, run, idle } = found.open({ max: 1 });
     const claim = granted(await store.claim(key, { ...request, leaseMs: 12_345.6 }));
     const send = found.sending(claim.context.transaction);
-    const shown = async (name: string) => (await send(`SHOW ${name}`))[0]?.[name];
+    const shown = async (name: string, by = send) => (await by(`SHOW ${name}`))[0]?.[name];
     expect([await shown('lock_timeout'), await shown('idle_in_transaction_session_timeout')]).toEqual([
       '0',
       '12346ms',
@@ -59,10 +59,10 @@ withPostgres('sqlStore with transactions, on Postgres', () => {
     expect(await shown('idle_in_transaction_session_timeout')).toBe('45s');
     expect(await claim.complete()).toBe(true);
     await until(idle);
-    expect([await shown('lock_timeout'), await shown('idle_in_transaction_session_timeout')]).toEqual([
-      '0',
-      '0',
-    ]);
+    expect([
+      await shown('lock_timeout', run),
+      await shown('idle_in_transaction_session_timeout', run),
+    ]).toEqual(['0', '0']);
   });
 
   test('a connection that breaks in the middle of the commit is not a success', async () => {
@@ -295,6 +295,21 @@ async function startOwner({ url, table, ledger }: World, key: string, leaseMs: n
 }
 
 function keepsTransactions(world: World): void {
+  test('a handler that goes on after its lease has ended writes nothing', async () => {
+    const { store, key, idle } = world.open({ max: 1 });
+    const claim = granted(await store.claim(key, { ...request, leaseMs: 1_000 }));
+    const send = world.sending(claim.context.transaction);
+    await pay(world, send, key);
+    await until(idle);
+    await expect(pay(world, send, key)).rejects.toThrow('The transaction has ended');
+    const next = granted(await store.claim(key, request));
+    await expect(pay(world, send, key)).rejects.toThrow('The transaction has ended');
+    await pay(world, world.sending(next.context.transaction), key);
+    expect([await next.complete(), await paid(world, key)]).toEqual([true, 1]);
+    await expect(pay(world, world.sending(next.context.transaction), key)).rejects.toThrow('has ended');
+    expect(await paid(world, key)).toBe(1);
+  });
+
   test('commits the event and what handlers wrote together, once', async () => {
     const { store, key, idle } = world.open();
     const claim = granted(await store.claim(key, request));

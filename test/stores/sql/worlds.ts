@@ -13,6 +13,8 @@ export type Send = (sql: string, values?: string[]) => Promise<Record<string, un
 export interface Opened {
   readonly store: SqlStore<{ transaction: object }>;
   readonly key: string;
+  /** By a connection of its pool. */
+  readonly run: Send;
   /** Whether every connection is back in its pool. */
   idle(): boolean;
 }
@@ -55,6 +57,7 @@ export async function postgresWorld(url: string): Promise<World> {
       return {
         store: sqlStore({ ...overPg(pool), table, ...changed }),
         key: `live:${pools.length}`,
+        run: async (sql, values) => (await pool.query(sql, values)).rows,
         idle: () => pool.totalCount === pool.idleCount,
       };
     },
@@ -101,6 +104,7 @@ export async function mariadbWorld(mariadb: OwnMariadb, verb: 'query' | 'execute
       return {
         store: sqlStore({ ...overMysql2(pool, verb), table, ...changed }),
         key: `live:${pools.length}`,
+        run: async (sql, values) => (await pool.query(sql, values))[0] as never,
         idle: () => isIdle(pool),
       };
     },
