@@ -161,6 +161,24 @@ describe.each(clients)('a receiver with dead letters through %s', (client: SqlCl
     }
   });
 
+  test.each(['COMMIT', 'ROLLBACK'])('removes no letter after a handler has sent %s', async (end) => {
+    const { store, deadLetters } = stores();
+    const event = { key: `ender:live:${end}`, fingerprint: 'f'.repeat(64) };
+    const names = { namespace: 'ender', eventName: 'a.b', eventId: end, sandbox: false };
+    const failed = { reason: 'failed', code: undefined, issues: [], attempts: 1 } as const;
+    const content = { rawBody: Buffer.from('{}'), headers: {}, keyIndex: 0 };
+    const id = await deadLetters.keep({ id: `ender-${end}`, ...event, ...names, ...failed, ...content });
+    const result = await store.claim(event.key, { leaseMs: 30_000, fingerprint: 'f'.repeat(12) });
+    if (result.status !== 'claimed') throw new Error(result.status);
+    const { transaction } = result.claim.context as unknown as {
+      transaction: { query(sql: string): Promise<unknown> };
+    };
+    await transaction.query(end);
+    expect(await deadLetters.remove(event, { transaction })).toBe(0);
+    await expect((async () => result.claim.complete())()).rejects.toThrow('A handler has ended');
+    expect((await deadLetters.read(id)).status).toBe('found');
+  });
+
   test('lists, counts, reads, replays and discards them', async () => {
     const before = await world('hooks');
     for (const id of ['h-1', 'h-2', 'h-3'])

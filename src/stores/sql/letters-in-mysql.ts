@@ -4,9 +4,12 @@ import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/le
 import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { newToken } from '../token.js';
-import type { Database, Row } from './database.js';
+import { hasCode } from './conflicts.js';
+import type { Database, Row, RunStatement } from './database.js';
 import { BASE64, readGroup, readRow } from './letter-answers.js';
 import { type MysqlLetterSql, type MysqlQuestion, mysqlLetterSqlFor, PRUNE_BATCH } from './letter-mysql.js';
+import { NO_SAVEPOINT, NOT_PREPARED } from './mysql-rows.js';
+import { savepoint } from './mysql-sql.js';
 import type { SqlStatement } from './placeholders.js';
 
 /** Others may remove a letter before its id is read, and a letter may have run out. */
@@ -76,13 +79,10 @@ export class LettersInMysql implements LetterRows {
     return length;
   }
 
-  /**
-   * Deletes at once: a statement that followed a read could come after the transaction has ended, and would then delete
-   * the letter of an event that is not processed.
-   */
   async #removeWithin(transaction: unknown, event: readonly unknown[]): Promise<number> {
     const { remove, removed } = this.#sql;
     const run = this.#db.within(transaction);
+    if (!(await isOpen(run))) return 0;
     await run(remove, this.#parameters(event));
     const [row] = await run(removed, []);
     return Math.max(Number(row?.removed ?? 0), 0);
@@ -118,6 +118,22 @@ export class LettersInMysql implements LetterRows {
 
   #parameters(parameters: readonly unknown[]): unknown[] {
     return [this.retentionMs, ...parameters].map(asSent);
+  }
+}
+
+/**
+ * Whether a handler has left the transaction open. Otherwise a delete would commit by itself, and the letter would be gone
+ * although its event is not processed. MySQL keeps no savepoint outside of a transaction.
+ */
+async function isOpen(run: RunStatement): Promise<boolean> {
+  try {
+    await run(savepoint('SAVEPOINT', 'letters'), []);
+    await run(savepoint('RELEASE SAVEPOINT', 'letters'), []);
+    return true;
+  } catch (error) {
+    if (hasCode(error, NO_SAVEPOINT)) return false;
+    if (hasCode(error, NOT_PREPARED)) return true;
+    throw error;
   }
 }
 

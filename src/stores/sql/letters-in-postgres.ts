@@ -11,6 +11,10 @@ import { asOneStatement } from './postgres-rows.js';
 
 const PRUNE_BATCH = 1_000;
 
+// The claim has written. If a handler has ended its transaction, a delete would commit by itself, and the letter would be
+// gone although its event is not processed.
+const IS_OPEN = 'pg_current_xact_id_if_assigned() IS NOT NULL';
+
 export class LettersInPostgres implements LetterRows {
   readonly table: string;
   readonly retentionMs: number;
@@ -18,7 +22,7 @@ export class LettersInPostgres implements LetterRows {
   readonly #db: Database;
   readonly #sql: LetterSql;
   readonly #statements: Readonly<
-    Record<'keep' | 'find' | 'update' | 'remove' | 'discard' | 'prune', SqlStatement>
+    Record<'keep' | 'find' | 'update' | 'remove' | 'removeWithin' | 'discard' | 'prune', SqlStatement>
   >;
 
   constructor(db: Database, table: string, retentionMs: number) {
@@ -33,6 +37,7 @@ export class LettersInPostgres implements LetterRows {
       find: new SqlStatement('postgres', find.text),
       update: counted(update.text),
       remove: counted(remove.text),
+      removeWithin: counted(`${remove.text} AND ${IS_OPEN}`),
       discard: counted(discard.text),
       prune: counted(prune.text),
     };
@@ -75,8 +80,13 @@ export class LettersInPostgres implements LetterRows {
   }
 
   async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
-    const run = transaction === undefined ? this.#db.run : this.#db.within(transaction);
-    return changed(await run(this.#statements.remove, [this.retentionMs, key, fingerprint]));
+    const parameters = [this.retentionMs, key, fingerprint];
+    const { remove, removeWithin } = this.#statements;
+    return changed(
+      await (transaction === undefined
+        ? this.#db.run(remove, parameters)
+        : this.#db.within(transaction)(removeWithin, parameters)),
+    );
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {

@@ -16,9 +16,9 @@ const MOST_MICROSECONDS = 4e15;
 const WAITED_MS = 20;
 
 /** The savepoint is not known: another transaction has begun since, or none has. */
-const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
+export const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
 /** MySQL prepares no savepoints, so a client that prepares every statement cannot set one. */
-const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
+export const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
 
 export class MysqlRows implements EventRows {
   readonly #sql: MysqlSql;
