@@ -58,7 +58,8 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/call-store',
     'stores/claim-answer',
     'stores/ping-store',
-    // SQL that two stores share.
+    // What two stores share: SQL, and the guard of a connection.
+    'stores/postgres/handler-client',
     'stores/postgres/letter-sql',
     'stores/postgres/letter-tables',
     'stores/postgres/sql',
@@ -134,9 +135,9 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
   ],
   ['a store knows the contract, and its own folder', /^stores\/redis/, /^stores\/(?!store$|token$|redis\/)/],
   [
-    'the store for any client knows the contract, its own folder, and the SQL of Postgres',
+    'the store for any client knows the contract, its own folder, and what it shares with Postgres',
     /^stores\/sql/,
-    /^stores\/(?!store$|token$|sql\/|postgres\/(?:sql|letter-sql|letter-tables)$)/,
+    /^stores\/(?!store$|token$|sql\/|postgres\/(?:handler-client|sql|letter-sql|letter-tables)$)/,
   ],
   [
     'a store of dead letters knows the contract, how letters are counted, and its own folder',

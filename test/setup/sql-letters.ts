@@ -107,6 +107,8 @@ function lettersOn<Client extends object, Transaction>(
 
 function withPg(connectionString: string, schema: string): SqlLetters {
   const pool = new Pool({ connectionString, max: 20 });
+  // The server and the store end a transaction whose lease is over at the same moment.
+  pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
   return {
     ...lettersOn(pgDatabase(pool), schema),
     run: async (sql, values) => (await pool.query(sql, values)).rows,
