@@ -9,14 +9,14 @@ const store = sqlStore(database);
 /** Creates what is missing. Run it before the app takes deliveries. */
 export async function migrate(): Promise<void> {
   await store.migrate();
-  await pool.query('CREATE TABLE IF NOT EXISTS ledger (payment text NOT NULL, amount text NOT NULL)');
+  await pool.query('CREATE TABLE IF NOT EXISTS payment_ledger (payment text NOT NULL, amount text NOT NULL)');
 }
 
 const hooks = receiver({ store, maxInFlight: 15 });
 
 hooks.on('transaction.paid', async (event, { transaction }) => {
   const { id, amount } = event.payload.transaction;
-  await transaction.query('INSERT INTO ledger (payment, amount) VALUES ($1, $2)', [id, amount]);
+  await transaction.query('INSERT INTO payment_ledger (payment, amount) VALUES ($1, $2)', [id, amount]);
 });
 
 export const app = express();

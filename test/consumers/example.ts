@@ -8,6 +8,7 @@ import { freePort } from '../setup/ports.js';
 import { type Command, commandsOf, installs, startExample } from '../setup/readme.js';
 import { ROOT, type Running, shell } from '../setup/shell.js';
 import { INSTALLED_ONLY, packedInto, QUICKLY } from './consumer.js';
+import { runsHere } from './node-version.js';
 
 const { TEST_REDIS_URL: redis, TEST_POSTGRES_URL: postgres } = process.env;
 
@@ -31,7 +32,7 @@ export interface Readme {
 export function readmeOf(example: string): Readme {
   const source = join(ROOT, 'examples', example);
   const commands = commandsOf(join(source, 'README.md'));
-  return { source, commands, missing: missingServer(installedBy(commands)) };
+  return { source, commands, missing: missingHere(installedBy(commands)) };
 }
 
 /** An example that was copied, installed and run. */
@@ -93,8 +94,9 @@ function importedIn(folder: string): string[] {
   return [...new Set(packages.map((specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier))];
 }
 
-/** The server that the example needs and this run does not have. */
-function missingServer(packages: readonly string[]): string | undefined {
+/** What the example needs and this run does not have. */
+function missingHere(packages: readonly string[]): string | undefined {
+  if (packages.includes('pg-boss') && !runsHere('22.12')) return 'Node 22.12, for pg-boss 12';
   if (packages.includes('pg') && !postgres) return 'Postgres';
   if (packages.some((name) => ['redis', 'ioredis', 'bullmq'].includes(name)) && !redis) return 'Redis';
   return undefined;

@@ -33,7 +33,7 @@ withPostgres('the example sql-clients', () => {
   });
 
   const linesOf = async (payment: string) =>
-    (await pool.query('SELECT amount FROM ledger WHERE payment = $1', [payment])).rows;
+    (await pool.query('SELECT amount FROM payment_ledger WHERE payment = $1', [payment])).rows;
 
   test('writes one line for an event, however often and however fast it comes', async () => {
     const event = fixtures.transactionPaid({ payload: { transaction: { id: 'txn-once', amount: '10.00' } } });
@@ -45,13 +45,13 @@ withPostgres('the example sql-clients', () => {
 
   test('writes nothing of an event that it cannot write, until it can', async () => {
     const event = fixtures.transactionPaid({ payload: { transaction: { id: 'txn-later' } } });
-    await pool.query("ALTER TABLE ledger ADD CONSTRAINT closed CHECK (payment <> 'txn-later')");
+    await pool.query("ALTER TABLE payment_ledger ADD CONSTRAINT closed CHECK (payment <> 'txn-later')");
     expect(await deliver(app, event, { privateKey })).toMatchObject({
       status: 500,
       body: { code: 'HANDLER_FAILED' },
     });
     expect(await linesOf('txn-later')).toEqual([]);
-    await pool.query('ALTER TABLE ledger DROP CONSTRAINT closed');
+    await pool.query('ALTER TABLE payment_ledger DROP CONSTRAINT closed');
     expect(await deliver(app, event, { privateKey })).toMatchObject({ status: 200 });
     expect(await linesOf('txn-later')).toHaveLength(1);
   });
