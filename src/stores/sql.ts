@@ -28,7 +28,10 @@ export interface SqlStoreOptions<Client extends object = object, Transaction = T
 export interface SqlStore<Extra extends object = {}> extends IdempotencyStore<Extra> {
   /** Creates the table and its index unless they exist. Any number of processes may call it at once. */
   migrate(): Promise<void>;
-  /** Deletes rows whose retention is over, a thousand at a time, and resolves with their number. */
+  /**
+   * Deletes rows whose retention is over, a thousand at a time, and resolves with their number. In MySQL, several at once may
+   * count a row twice, and leave some to the next time.
+   */
   prune(): Promise<number>;
   /** Rejects when the server is down or read-only, or has no such table. */
   ping(): Promise<void>;

@@ -51,7 +51,9 @@ export async function startMariadb(settings = []) {
   try {
     const data = join(dir, 'data');
     const install = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'];
-    await finished(spawn('mariadb-install-db', [...install, '--skip-test-db'], asNobody));
+    // Each start removes the temporary tables that it finds, also those of another server.
+    const options = { ...asNobody, env: { ...process.env, TMPDIR: dir } };
+    await finished(spawn('mariadb-install-db', [...install, '--skip-test-db'], options));
     const port = await freePort();
     const all = [
       '--no-defaults',
@@ -66,7 +68,7 @@ export async function startMariadb(settings = []) {
       ...['--innodb-buffer-pool-size=64M', '--innodb-log-file-size=16M', '--innodb-fast-shutdown=2'],
       ...settings,
     ];
-    return await service(() => spawn('mariadbd', all, asNobody), {
+    return await service(() => spawn('mariadbd', all, options), {
       url: `mysql://root@127.0.0.1:${port}/mysql`,
       port,
       dir,
