@@ -1,54 +1,64 @@
-// The options of sqlStore() and sqlDeadLetters() for pools of pg and mysql2, as an app writes them.
+// What the user of each client writes for sqlStore(), and stores on tables of their own.
 import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
-import type { Pool, PoolClient } from 'pg';
+import type { SqlDatabase } from 'payment-webhooks/stores/sql';
+import type { Pool as PgPool, PoolClient } from 'pg';
 
-/** Options of `sqlStore` and `sqlDeadLetters`, as for any pool of `pg`. */
-export function pgDatabase(pool: Pool) {
+export function overPg(pool: PgPool) {
   return {
-    dialect: 'postgres' as const,
+    dialect: 'postgres',
     client: pool,
-    query: async (client: Pool | PoolClient, sql: string, values: unknown[]) =>
-      (await client.query(sql, values)).rows,
-    transaction: async (work: (transaction: PoolClient) => Promise<void>) => {
+    query: async (client, sql, values) => (await client.query(sql, values)).rows,
+    transaction: async (work: (client: PoolClient) => Promise<void>) => {
       const client = await pool.connect();
+      // A connection that breaks while a handler works: the commit will say so.
+      const onError = () => {};
+      client.on('error', onError);
       try {
         await client.query('BEGIN');
         await work(client);
         await client.query('COMMIT');
+        client.release();
       } catch (error) {
-        await client.query('ROLLBACK');
+        await client.query('ROLLBACK').then(
+          () => client.release(),
+          (broken) => client.release(broken),
+        );
         throw error;
       } finally {
-        client.release();
+        client.off('error', onError);
       }
     },
-  };
+  } satisfies SqlDatabase<PgPool, PoolClient>;
 }
 
-/** The same for a pool of `mysql2`. */
-export function mysqlDatabase(pool: MysqlPool, protocol: 'query' | 'execute' = 'execute') {
+/** @param verb `execute` prepares every statement on the server; `query` sends them as text */
+export function overMysql2(pool: MysqlPool, verb: 'query' | 'execute' = 'execute') {
   return {
-    dialect: 'mysql' as const,
+    dialect: 'mysql',
     client: pool,
-    query: async (client: MysqlPool | PoolConnection, sql: string, values: unknown[]) => {
-      const [rows] =
-        protocol === 'query'
-          ? await client.query(sql, values)
-          : await client.execute(sql, values as (string | null)[]);
+    query: async (client, sql, values) => {
+      const [rows] = verb === 'query' ? await client.query(sql, values) : await client.execute(sql, values);
       return rows;
     },
-    transaction: async (work: (transaction: PoolConnection) => Promise<void>) => {
+    transaction: async (work: (connection: PoolConnection) => Promise<void>) => {
       const connection = await pool.getConnection();
       try {
         await connection.beginTransaction();
         await work(connection);
         await connection.commit();
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
         connection.release();
+      } catch (error) {
+        await connection.rollback().then(
+          () => connection.release(),
+          () => connection.destroy(),
+        );
+        throw error;
       }
     },
-  };
+  } satisfies SqlDatabase<MysqlPool, PoolConnection>;
+}
+
+/** Without the transaction. */
+export function leased<Given extends { readonly transaction?: unknown }>({ transaction: _, ...rest }: Given) {
+  return rest;
 }

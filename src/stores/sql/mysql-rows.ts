@@ -40,11 +40,10 @@ export class MysqlRows implements EventRows {
   }
 
   async prune(run: RunStatement, retentionMs: number) {
-    const values = [microseconds(retentionMs), `-${newToken('hex')}`];
-    await run(this.#sql.take, values);
-    const [row] = await run(this.#sql.countTaken, values);
-    await run(this.#sql.deleteTaken, values);
-    const pruned = Number(row?.taken);
+    const values = [microseconds(retentionMs)];
+    const [row] = await run(this.#sql.countDue, values);
+    await run(this.#sql.prune, values);
+    const pruned = Number(row?.due);
     return { pruned, more: pruned === PRUNE_BATCH };
   }
 

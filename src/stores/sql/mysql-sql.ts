@@ -74,22 +74,18 @@ const forget = (table: string) => `DELETE FROM ${table} WHERE \`key\` = UNHEX($1
 /** How many rows are deleted at once. */
 export const PRUNE_BATCH = 1_000;
 
-// An event that was claimed within the retention is still remembered, so the index excludes most of the table.
-const oldest = (table: string, condition: string) => `
+// An event that was claimed within the retention is still remembered, so the index excludes most of the table. Rows that a
+// transaction works on are left to the next time.
+const oldest = (table: string) => `
 SELECT \`key\` AS k FROM ${table}
-WHERE claimed_at <= ${NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${condition}
-ORDER BY claimed_at LIMIT ${PRUNE_BATCH}`;
+WHERE claimed_at <= ${NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${FORGOTTEN}
+ORDER BY claimed_at LIMIT ${PRUNE_BATCH} FOR UPDATE SKIP LOCKED`;
 
-// Rows that a transaction works on are left to the next time. What another process deletes is not counted here, and what
-// is claimed meanwhile is not deleted.
-const take = (table: string) =>
-  `UPDATE ${table} t JOIN (${oldest(table, FORGOTTEN)} FOR UPDATE SKIP LOCKED) due ON due.k = t.\`key\` SET t.token = $2`;
+const countDue = (table: string) => `SELECT CAST(COUNT(*) AS CHAR) AS due FROM (${oldest(table)}) due`;
 
-const countTaken = (table: string) =>
-  `SELECT CAST(COUNT(*) AS CHAR) AS taken FROM (${oldest(table, 'token = $2')}) taken`;
-
-const deleteTaken = (table: string) =>
-  `DELETE t FROM ${table} t JOIN (${oldest(table, 'token = $2')} FOR UPDATE SKIP LOCKED) taken ON taken.k = t.\`key\` WHERE t.token = $2`;
+// What is claimed between the two statements is not deleted.
+const prune = (table: string) =>
+  `DELETE t FROM ${table} t JOIN (${oldest(table)}) due ON due.k = t.\`key\` WHERE t.${FORGOTTEN}`;
 
 /** Reads no row of the table, and fails without it. */
 const ping = (table: string) => `
@@ -131,9 +127,8 @@ export function mysqlSqlFor(table: string) {
     complete: statement(complete(table)),
     release: statement(release(table)),
     forget: statement(forget(table)),
-    take: statement(take(table)),
-    countTaken: statement(countTaken(table)),
-    deleteTaken: statement(deleteTaken(table)),
+    countDue: statement(countDue(table)),
+    prune: statement(prune(table)),
     ping: statement(ping(table)),
     waitASecond: statement(waitASecond),
     waitAsBefore: statement(waitAsBefore),

@@ -9,8 +9,8 @@ import { Pool } from 'pg';
 import { MysqlRows } from '../../../src/stores/sql/mysql-rows.js';
 import type { ClaimResult } from '../../../src/stores/store.js';
 import { ownMariadb, withMariadb } from '../../setup/own-mariadb.js';
+import { leased, overMysql2, overPg } from '../../setup/sql-clients.js';
 import { keepsTheContract, walksAsPromised } from '../contract.js';
-import { leased, overMysql2, overPg } from './clients.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = connectionString ? describe : describe.skip;
@@ -268,6 +268,7 @@ withMariadb('sqlStore in lease mode, on MariaDB', () => {
       SELECT seq, '-', 1, '[]', '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) - INTERVAL 31 DAY FROM ${sequence}`);
     await fill('seq_1_to_1501');
     await granted(await store.claim('running', bytes)).renew(60_000);
+    await pool.query("UPDATE pruned SET claimed_at = claimed_at - INTERVAL 31 DAY WHERE `key` = 'running'");
     const connection = await pool.getConnection();
     await connection.beginTransaction();
     await connection.query("SELECT * FROM pruned WHERE `key` = '7' FOR UPDATE");
