@@ -11,7 +11,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { aLetter, queryOf } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
-import { mysqlDatabase } from '../setup/sql-clients.js';
+import { overMysql2 } from '../setup/sql-clients.js';
 
 withMariadb('dead letters in MariaDB', () => {
   const mariadb = ownMariadb();
@@ -20,7 +20,7 @@ withMariadb('dead letters in MariaDB', () => {
   const encryptionKeys = [randomBytes(32)];
   let pool: Pool;
   const open = (client: Pool = pool, options: object = {}) =>
-    sqlDeadLetters({ ...mysqlDatabase(client, 'query'), table, ...options });
+    sqlDeadLetters({ ...overMysql2(client, 'query'), table, ...options });
 
   beforeAll(async () => {
     pool = createPool({ uri: mariadb.server.url });
@@ -94,7 +94,7 @@ withMariadb('dead letters in MariaDB', () => {
   });
 
   test('are each replayed once by three processes, with one row of the ledger', async () => {
-    const database = mysqlDatabase(pool);
+    const database = overMysql2(pool);
     const store = sqlStore({ ...database, table: `${schema}.webhook_event` });
     await store.migrate();
     await pool.query(`CREATE TABLE ${schema}.ledger (event varchar(100) NOT NULL)`);

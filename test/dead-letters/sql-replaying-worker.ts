@@ -4,11 +4,11 @@ import { receiver } from 'payment-webhooks';
 import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { z } from 'zod';
 import { KEY } from '../setup/delivery.js';
-import { mysqlDatabase } from '../setup/sql-clients.js';
+import { overMysql2 } from '../setup/sql-clients.js';
 
 const [uri = '', schema = ''] = process.argv.slice(2);
 const pool = createPool({ uri, connectionLimit: 12 });
-const database = mysqlDatabase(pool);
+const database = overMysql2(pool);
 
 const hooks = receiver({
   privateKey: KEY,

@@ -11,7 +11,7 @@ import {
 } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
 import { ownMariadb } from './own-mariadb.js';
-import { mysqlDatabase, pgDatabase } from './sql-clients.js';
+import { overMysql2, overPg } from './sql-clients.js';
 
 type Given = Pick<SqlDeadLettersOptions, 'table' | 'encryptionKeys' | 'retention'>;
 
@@ -110,7 +110,7 @@ function withPg(connectionString: string, schema: string): SqlLetters {
   // The server and the store end a transaction whose lease is over at the same moment.
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
   return {
-    ...lettersOn(pgDatabase(pool), schema),
+    ...lettersOn(overPg(pool), schema),
     run: async (sql, values) => (await pool.query(sql, values)).rows,
     again: () => withPg(connectionString, schema),
     close: () => pool.end(),
@@ -125,7 +125,7 @@ function withMysql(uri: string, schema: string, client: Exclude<SqlClient, 'pg'>
       (connection) => void (connection as unknown as CallbackConnection).query(ODD, () => {}),
     );
   return {
-    ...lettersOn(mysqlDatabase(pool, client === 'mysql2 execute' ? 'execute' : 'query'), schema),
+    ...lettersOn(overMysql2(pool, client === 'mysql2 execute' ? 'execute' : 'query'), schema),
     run: async (sql, values) => (await pool.query(sql, values))[0] as Record<string, unknown>[],
     again: () => withMysql(uri, schema, client),
     close: () => pool.end(),

@@ -6,8 +6,8 @@ import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
 import { captureLog } from '../../setup/captured-log.js';
 import { delivery, KEY } from '../../setup/delivery.js';
+import { leased, overPg } from '../../setup/sql-clients.js';
 import { gate, until } from '../../setup/waiting.js';
-import { leased, overPg } from './clients.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = connectionString ? describe : describe.skip;

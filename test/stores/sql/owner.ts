@@ -2,7 +2,7 @@
 import { createPool } from 'mysql2/promise';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
-import { overMysql2, overPg } from './clients.js';
+import { overMysql2, overPg } from '../../setup/sql-clients.js';
 
 const [url = '', table = '', ledger = '', key = '', leaseMs = ''] = process.argv.slice(2);
 const request = { leaseMs: Number(leaseMs), fingerprint: 'a'.repeat(64) };

@@ -9,8 +9,8 @@ import { sqlStore } from 'payment-webhooks/stores/sql';
 import { StoreError } from '../../../src/errors.js';
 import type { Claim, ClaimResult } from '../../../src/stores/store.js';
 import { ownMariadb, withMariadb } from '../../setup/own-mariadb.js';
+import { overMysql2 } from '../../setup/sql-clients.js';
 import { until } from '../../setup/waiting.js';
-import { overMysql2 } from './clients.js';
 import { mariadbWorld, postgresWorld, type Send, type World } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';

@@ -4,8 +4,8 @@ import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool as PgPool, type PoolClient } from 'pg';
 import type { OwnMariadb } from '../../setup/own-mariadb.js';
+import { overMysql2, overPg } from '../../setup/sql-clients.js';
 import { until } from '../../setup/waiting.js';
-import { overMysql2, overPg } from './clients.js';
 
 /** A statement of a handler, whatever its client. */
 export type Send = (sql: string, values?: string[]) => Promise<Record<string, unknown>[]>;
