@@ -37,9 +37,9 @@ export class Round implements Dispatched {
   readonly reports: readonly Call[];
   /** How many handlers have not settled. */
   running: number;
-  /** Given the round when none of them runs any more. Of Promise itself: V8 keeps a closure here, and with it the delivery, for long. */
+  /** The `resolve` of a promise itself. V8 would keep a closure of ours alive here, and the whole delivery with it. */
   whenSettled: ((round: Round) => void) | undefined;
-  /** Until when they may run. */
+  /** Ends the wait for them after `timeout`. */
   deadline: NodeJS.Timeout | undefined;
   readonly dispatch: Dispatch;
   readonly rules: DispatchRules;

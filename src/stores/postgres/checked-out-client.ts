@@ -71,6 +71,6 @@ export class CheckedOutClient {
     this.#release(error);
   }
 
-  // A client that is checked out has no other listener, and an `error` without one ends the process.
+  // The transaction is gone with its connection: nobody may get the client again.
   readonly #onError = (error: Error): void => this.giveBack(error);
 }

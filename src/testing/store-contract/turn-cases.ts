@@ -1,4 +1,4 @@
-// The store contract, part three: keys that stand for handlers that take turns, and what `ping` may do.
+// The store contract, part four: keys that stand for handlers that take turns, and what `ping` may do.
 import type { Claim } from '../../stores/store.js';
 import { assertSame, BRIEF_MS, type ContractCases, type ContractContext } from './context.js';
 
