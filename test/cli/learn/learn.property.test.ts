@@ -37,6 +37,14 @@ const TEXTS = [
 ];
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: as above
 
+/** No key is in it twice: the JSON.parse of Node 24 keeps the last value of `{"\"":1,"\"":[],"\\":1}` once, and the first value later. */
+function mapOf(field: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const entry = fc.tuple(fc.oneof(fc.constantFrom(...KEYS), fc.string()), field);
+  return fc
+    .uniqueArray(entry, { maxLength: 8, selector: ([key]) => key })
+    .map((fields) => `{${fields.map(([key, text]) => `${JSON.stringify(key)}:${text}`)}}`);
+}
+
 /** JSON as text. */
 const { value } = fc.letrec<{ value: string; list: string; map: string }>((tie) => ({
   value: fc.oneof(
@@ -48,14 +56,9 @@ const { value } = fc.letrec<{ value: string; list: string; map: string }>((tie) 
     tie('map'),
   ),
   list: fc.array(tie('value'), { maxLength: 4 }).map((values) => `[${values}]`),
-  map: fc
-    .array(fc.tuple(fc.oneof(fc.constantFrom(...KEYS), fc.string()), tie('value')), { maxLength: 8 })
-    .map((fields) => `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${field}`)}}`),
+  map: mapOf(tie('value')),
 }));
-const payload = fc
-  .array(fc.tuple(fc.oneof(fc.constantFrom(...KEYS), fc.string()), value), { maxLength: 8 })
-  .map((fields) => `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${field}`)}}`);
-const payloads = fc.array(payload, { minLength: 1, maxLength: 12 });
+const payloads = fc.array(mapOf(value), { minLength: 1, maxLength: 12 });
 const names = fc.constantFrom(
   'refund.succeeded',
   "it's.*/",
