@@ -37,9 +37,12 @@ class MemoryStore implements IdempotencyStore {
   readonly #maxEntries: number;
   readonly #retention: number;
   readonly #now: () => number;
-  /** The latest claim of each event that is not completed. */
-  readonly #claims = new Map<string, MemoryClaim>();
-  // Each of those claims is in exactly one of these, oldest first, so that which to forget is known without a search.
+  /**
+   * Of each event: its latest claim, later the serial that it was completed with. One map for both: a map that is
+   * emptied as fast as it is filled is copied by V8 again and again, and each copy keeps what was in the one before.
+   */
+  readonly #latest = new Map<string, MemoryClaim | Serial>();
+  // Each of these claims is in exactly one of these, oldest first, so that which to forget is known without a search.
   readonly #running = new LinkedList<MemoryClaim>();
   readonly #released = new LinkedList<MemoryClaim>();
   /** Not of events, and forgotten when they are released: they must not push out what is remembered. */
@@ -56,19 +59,19 @@ class MemoryStore implements IdempotencyStore {
     this.retentionMs = retentionMs(retention);
     this.#retention = this.retentionMs;
     this.#now = now;
-    this.#completed = new CompletedIds(maxEntries);
+    this.#completed = new CompletedIds(maxEntries, this.#latest);
   }
 
   claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): ClaimResult {
     const now = this.#now();
     this.#forgetExpired(now);
-    const serial = this.#completed.serialOf(key);
-    if (serial !== undefined) {
-      if (!this.#completed.isOver(serial, now))
-        return { status: 'completed', fingerprint: this.#completed.fingerprintOf(serial) };
+    let latest = this.#latest.get(key);
+    if (typeof latest === 'number') {
+      if (!this.#completed.isOver(latest, now))
+        return { status: 'completed', fingerprint: this.#completed.fingerprintOf(latest) };
       this.#completed.forget(key);
+      latest = undefined;
     }
-    let latest = this.#claims.get(key);
     if (latest && latest.forgetAt <= now) {
       this.#forget(latest);
       latest = undefined;
@@ -78,7 +81,7 @@ class MemoryStore implements IdempotencyStore {
     if (latest) this.#forget(latest);
     else this.#makeRoom(now, turn);
     const claim = new MemoryClaim(this, key, fingerprint, latest);
-    this.#claims.set(key, claim);
+    this.#latest.set(key, claim);
     (turn ? this.#turns : this.#running).append(claim);
     this.#extend(claim, leaseMs, now);
     return { status: 'claimed', claim };
@@ -91,9 +94,9 @@ class MemoryStore implements IdempotencyStore {
 
   complete(claim: MemoryClaim): boolean {
     const { key, fingerprint, serial } = claim;
-    if (serial !== undefined) return this.#completed.serialOf(key) === serial;
+    if (serial !== undefined) return this.#latest.get(key) === serial;
     if (claim.list !== this.#running) return false;
-    this.#forget(claim);
+    this.#running.remove(claim);
     claim.serial = this.#completed.add(key, fingerprint, this.#now() + this.#retention);
     return true;
   }
@@ -117,7 +120,7 @@ class MemoryStore implements IdempotencyStore {
   }
 
   #makeRoom(now: number, turn: boolean): void {
-    const events = this.#claims.size - this.#turns.size + this.#completed.size;
+    const events = this.#running.size + this.#released.size + this.#completed.size;
     if ((turn ? this.#turns.size : events) < this.#maxEntries) return;
     if (!turn && this.#completed.forgetOldest()) return;
     const victim = turn
@@ -140,7 +143,7 @@ class MemoryStore implements IdempotencyStore {
   /** A claim that is in no list has lost its event. */
   #forget(claim: MemoryClaim): void {
     claim.list?.remove(claim);
-    this.#claims.delete(claim.key);
+    this.#latest.delete(claim.key);
   }
 }
 

@@ -23,10 +23,10 @@ interface Mutant {
 const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8');
 
 /** From the signature of `claim` to where it reads the latest claim of the key. */
-const READ = /claim\(key: string.*?let latest = this\.#claims\.get\(key\);/s.exec(SOURCE)?.[0] ?? '';
+const READ = /claim\(key: string.*?let latest = this\.#latest\.get\(key\);/s.exec(SOURCE)?.[0] ?? '';
 const RUNNING = 'if (claim.list !== this.#running) return false;';
 const COMPLETE = `${RUNNING}
-    this.#forget(claim);`;
+    this.#running.remove(claim);`;
 const RELEASE = `claim.finished = [...finished];
     this.#released.append(claim);`;
 const RELEASE_TURN = `if (claim.list === this.#turns) {
@@ -34,7 +34,7 @@ const RELEASE_TURN = `if (claim.list === this.#turns) {
       return true;`;
 const RENEW = 'return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());';
 const TAKEOVER = 'if (latest) this.#forget(latest);';
-const AGAIN = 'if (serial !== undefined) return this.#completed.serialOf(key) === serial;';
+const AGAIN = 'if (serial !== undefined) return this.#latest.get(key) === serial;';
 
 const MUTANTS: readonly Mutant[] = [
   {
@@ -53,19 +53,20 @@ const MUTANTS: readonly Mutant[] = [
     name: 'leaves a claim its event when another takes it over',
     by: 'an owner that was replaced',
     find: TAKEOVER,
-    replace: 'if (latest) this.#claims.delete(key);',
+    replace: 'if (latest) this.#latest.delete(key);',
   },
   {
     name: 'ignores the token on complete',
     by: 'when a lapsed owner completes while another claims',
     find: COMPLETE,
-    replace: 'if (!this.#claims.has(key)) return false; this.#forget(this.#claims.get(key)!);',
+    replace:
+      'const owner = this.#latest.get(key); if (typeof owner !== "object") return false; this.#forget(owner);',
   },
   {
     name: 'lets a stale owner complete over what others did',
     by: 'an owner that has released or completed',
     find: COMPLETE,
-    replace: 'this.#forget(this.#claims.get(key) ?? claim);',
+    replace: 'const owner = this.#latest.get(key); this.#forget(typeof owner === "object" ? owner : claim);',
   },
   {
     name: 'ignores the token on release',
@@ -73,14 +74,14 @@ const MUTANTS: readonly Mutant[] = [
     find: `${RUNNING}
     ${RELEASE}`,
     replace:
-      'claim = this.#claims.get(claim.key) ?? claim; claim.finished = [...finished]; this.#released.append(claim);',
+      'const owner = this.#latest.get(claim.key); if (typeof owner === "object") claim = owner; claim.finished = [...finished]; this.#released.append(claim);',
   },
   {
     name: 'lets a stale owner renew what another has',
     by: 'an owner that was replaced',
     find: RENEW,
     replace:
-      'const owner = this.#claims.get(claim.key); return owner !== undefined && this.#extend(owner, leaseMs, this.#now());',
+      'const owner = this.#latest.get(claim.key); return typeof owner === "object" && this.#extend(owner, leaseMs, this.#now());',
   },
   {
     name: 'keeps the attempt on a takeover',
@@ -123,7 +124,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'says true to whoever completes what is completed',
     by: 'an owner that was replaced',
     find: AGAIN,
-    replace: 'if (this.#completed.serialOf(key) !== undefined) return true;',
+    replace: 'if (typeof this.#latest.get(key) === "number") return true;',
   },
   {
     name: 'deletes on release',
@@ -172,7 +173,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'returns the fingerprint of the duplicate',
     by: 'a completed key stays completed',
-    find: "return { status: 'completed', fingerprint: this.#completed.fingerprintOf(serial) };",
+    find: "return { status: 'completed', fingerprint: this.#completed.fingerprintOf(latest) };",
     replace: "return { status: 'completed', fingerprint };",
   },
   {
@@ -270,7 +271,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'begins anew when it is asked whether it is well',
     by: 'ping claims nothing and forgets nothing',
     find: READ,
-    replace: `ping() { this.#claims.clear(); } ${READ}`,
+    replace: `ping() { this.#latest.clear(); } ${READ}`,
   },
 ];
 

@@ -6,24 +6,19 @@ export type Serial = number;
 /** The caller makes room before it adds: it never holds more than its capacity. */
 export class CompletedIds {
   readonly #capacity: number;
-  readonly #serials = new Map<string, Serial>();
+  /** The owner's: it has something else for each event that is not completed. */
+  readonly #serials: Map<string, unknown>;
   // A ring: what was completed as number n stands in slot n % capacity of each.
   readonly #keys: string[] = [];
   readonly #fingerprints: string[] = [];
   readonly #forgetAt: number[] = [];
+  size = 0;
   #oldest: Serial = 0;
   #next: Serial = 0;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, serials: Map<string, unknown>) {
     this.#capacity = capacity;
-  }
-
-  get size(): number {
-    return this.#serials.size;
-  }
-
-  serialOf(key: string): Serial | undefined {
-    return this.#serials.get(key);
+    this.#serials = serials;
   }
 
   fingerprintOf(serial: Serial): string {
@@ -41,6 +36,7 @@ export class CompletedIds {
     const serial = this.#next;
     const slot = serial % this.#capacity;
     this.#next += 1;
+    this.size += 1;
     this.#serials.set(key, serial);
     this.#keys[slot] = key;
     this.#fingerprints[slot] = fingerprint;
@@ -48,8 +44,10 @@ export class CompletedIds {
     return serial;
   }
 
+  /** @param key of an event that is completed */
   forget(key: string): void {
     this.#serials.delete(key);
+    this.size -= 1;
   }
 
   /** Whether there was one to forget. */
@@ -67,6 +65,8 @@ export class CompletedIds {
     const serial = this.#oldest;
     const key = this.#keys[serial % this.#capacity] ?? '';
     this.#oldest += 1;
-    return this.#serials.get(key) === serial && this.#serials.delete(key);
+    if (this.#serials.get(key) !== serial) return false;
+    this.forget(key);
+    return true;
   }
 }
