@@ -65,7 +65,7 @@ class DeliveryContext implements HandlerContext {
     },
   };
 
-  declare readonly [RUN]: HandlerRun;
+  readonly [RUN]: HandlerRun;
   declare readonly signal: AbortSignal;
   declare readonly log: Logger;
   readonly rawBody: Buffer;
@@ -78,6 +78,7 @@ class DeliveryContext implements HandlerContext {
   constructor(run: HandlerRun, delivery: Delivery, { attempt, context }: Attempt) {
     // First: a store adds to what handlers are given, and replaces nothing of it.
     if (context) Object.assign(this, context);
+    this[RUN] = run;
     // A handler may write on its bytes; what may be kept of the event stays as it was signed.
     this.rawBody = delivery.letter ? Buffer.from(delivery.rawBody) : delivery.rawBody;
     this.headers = delivery.headers;
@@ -85,7 +86,6 @@ class DeliveryContext implements HandlerContext {
     this.keyIndex = delivery.keyIndex ?? 0;
     const { issues } = delivery;
     if (issues || (context && 'issues' in this)) this.issues = issues;
-    Object.defineProperty(this, RUN, { value: run });
     Object.defineProperty(this, 'signal', DeliveryContext.#signal);
     Object.defineProperty(this, 'log', DeliveryContext.#log);
   }
