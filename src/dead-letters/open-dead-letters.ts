@@ -20,9 +20,7 @@ import type {
   Discarded,
 } from './dead-letter-store.js';
 import { type DeadLetterCount, type DeadLetters, LETTERS_LOGGER } from './dead-letters.js';
-import { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';
-import { Replay } from './replay.js';
 import { type ReplayOptions, replaySettings } from './replay-options.js';
 import type { ReplayReport } from './replay-report.js';
 
@@ -86,8 +84,9 @@ class OpenDeadLetters implements DeadLetters {
     const settings = replaySettings(namespace, options);
     handlers.seal();
     const calls = this.#calls();
-    const replayer = new LetterReplayer(this.#c, calls);
-    return new Replay({ calls, limiter: this.#limiter, replayer }, settings).run();
+    // Loaded when it is first asked for: most processes never replay.
+    const { replayLetters } = await import('./replay.js');
+    return replayLetters(this.#c, { calls, limiter: this.#limiter }, settings);
   }
 
   async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {

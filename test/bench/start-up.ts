@@ -91,13 +91,23 @@ function beside(times: readonly number[], others: readonly number[]): string {
   return found ? `${found.median.toFixed(2)} (${found.low.toFixed(2)} to ${found.high.toFixed(2)})` : '';
 }
 
-/** The main door, without the packages it imports. */
+/** What an import of the main door loads, without the packages it imports and without what it loads when that is asked for. */
 function bytesOf(dist: string): number {
-  const { outputFiles } = buildSync({
-    entryPoints: [`${dist}/esm/index.js`],
+  const entry = `${dist}/esm/index.js`;
+  const { metafile } = buildSync({
+    entryPoints: { index: entry },
     ...{ bundle: true, minify: true, platform: 'node', format: 'esm', packages: 'external', write: false },
+    ...{ splitting: true, outdir: 'out', metafile: true },
   });
-  return outputFiles?.[0]?.contents.byteLength ?? 0;
+  const loaded = new Map<string, number>();
+  const load = (path: string) => {
+    const output = metafile?.outputs[path];
+    if (!output || loaded.has(path)) return;
+    loaded.set(path, output.bytes);
+    for (const { path: next, kind } of output.imports) if (kind === 'import-statement') load(next);
+  };
+  load('out/index.js');
+  return [...loaded.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
 const { values } = parseArgs({ options: { against: { type: 'string' } } });
