@@ -1,34 +1,13 @@
-// The dead letters of one receiver: each question checked, put to the store, and answered or thrown.
+// The dead letters of one receiver. What manages them is loaded when it is first asked for: most processes only keep them.
 import type { InFlightLimiter } from '../delivery/in-flight-limiter.js';
-import { ConfigurationError } from '../errors.js';
-import type { Logger } from '../logger.js';
 import { defaultLogger } from '../options/default-logger.js';
-import { byName, show, wholeNumber } from '../options/option-checks.js';
 import type { Configuration } from '../options/options.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { StoreFailure } from '../stores/timed-calls.js';
-import { DeadLetterCalls, PAGE } from './dead-letter-calls.js';
-import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
-import type {
-  DeadLetter,
-  DeadLetterContent,
-  DeadLetterGroup,
-  DeadLetterPage,
-  DeadLetterPageRequest,
-  DeadLetterQuery,
-  DeadLetterStore,
-  Discarded,
-} from './dead-letter-store.js';
-import { type DeadLetterCount, type DeadLetters, LETTERS_LOGGER } from './dead-letters.js';
-import { listLetters, storeError } from './list-letters.js';
-import { type ReplayOptions, replaySettings } from './replay-options.js';
-import type { ReplayReport } from './replay-report.js';
+import { DeadLetterCalls } from './dead-letter-calls.js';
+import { queryOf } from './dead-letter-filter.js';
+import { type DeadLetters, LETTERS_LOGGER } from './dead-letters.js';
+import { listLetters } from './list-letters.js';
 
 export type { DeadLetters } from './dead-letters.js';
-
-const LONGEST_TEXT = 1_000;
-/** Of how many names letters are counted, for each reason. */
-const MOST_NAMES = 1_000;
 
 /**
  * Undefined without the option.
@@ -36,115 +15,24 @@ const MOST_NAMES = 1_000;
  * @param limiter that of the deliveries
  */
 export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): DeadLetters | undefined {
-  return c.deadLetters && new OpenDeadLetters(c, c.deadLetters, limiter);
-}
-
-class OpenDeadLetters implements DeadLetters {
-  readonly #c: Configuration;
-  readonly #store: DeadLetterStore;
-  readonly #limiter: InFlightLimiter;
-
-  constructor(c: Configuration, store: DeadLetterStore, limiter: InFlightLimiter) {
-    this.#c = c;
-    this.#store = store;
-    this.#limiter = limiter;
-  }
-
-  list(filter?: DeadLetterFilter): AsyncIterable<DeadLetter> {
-    const query = queryOf(this.#c.namespace, filter);
-    return { [Symbol.asyncIterator]: () => listLetters(this.#calls(), query) };
-  }
-
-  async count(filter?: DeadLetterFilter): Promise<DeadLetterCount> {
-    const query = queryOf(this.#c.namespace, filter);
-    const groups = await this.#calls().countGroups(query, MOST_NAMES);
-    return sumOf(reached(groups));
-  }
-
-  async page(
-    filter?: DeadLetterFilter,
-    { limit = PAGE, after }: Partial<DeadLetterPageRequest> = {},
-  ): Promise<DeadLetterPage> {
-    const query = queryOf(this.#c.namespace, filter);
-    if (wholeNumber('limit', limit, 1) > PAGE)
-      throw new ConfigurationError(`limit is ${limit}. Give at most ${PAGE}, and ask for the next page.`);
-    if (after !== undefined && (typeof after !== 'string' || after === ''))
-      throw new ConfigurationError(`after is ${show(after)}. Give the next of the page before this one.`);
-    return reached(await this.#calls().list(query, after, limit));
-  }
-
-  async read(id: string): Promise<DeadLetterContent> {
-    const query = queryOf(this.#c.namespace, { id: id ?? '' });
-    const calls = this.#calls();
-    return (await isThere(calls, query)) ? reached(await calls.read(id)) : { status: 'gone' };
-  }
-
-  async replay(options?: ReplayOptions): Promise<ReplayReport> {
-    const { namespace, handlers } = this.#c;
-    const settings = replaySettings(namespace, options);
-    handlers.seal();
-    const calls = this.#calls();
-    // Loaded when it is first asked for: most processes never replay.
-    const { replayLetters } = await import('./replay.js');
-    return replayLetters(this.#c, { calls, limiter: this.#limiter }, settings);
-  }
-
-  async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    // An id that is missing is no filter at all.
-    const query = queryOf(this.#c.namespace, { id: id ?? '' });
-    const { by, because } = reasonsOf(why);
-    const calls = this.#calls();
-    return (await isThere(calls, query)) && reached(await calls.discard(id, { by, because }));
-  }
-
-  get [LETTERS_LOGGER](): Logger | undefined {
-    return this.#c.logger;
-  }
-
-  #calls(): DeadLetterCalls {
-    const { logger = defaultLogger(), storeTimeout } = this.#c;
-    return new DeadLetterCalls(this.#store, { log: logger }, storeTimeout);
-  }
-}
-
-function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
-  const total = groups.reduce((sum, { count }) => sum + count, 0);
-  const oldest = groups.reduce(
-    (first, group) => Math.min(first, group.oldest.getTime()),
-    Number.POSITIVE_INFINITY,
-  );
-  return {
-    total,
-    oldest: total > 0 ? new Date(oldest) : undefined,
-    groups: [...groups].sort((one, other) => other.count - one.count),
+  const { deadLetters: store, logger, namespace, storeTimeout } = c;
+  if (!store) return undefined;
+  const calls = () => new DeadLetterCalls(store, { log: logger ?? defaultLogger() }, storeTimeout);
+  const manager = async () => {
+    const { LetterManager } = await import('./letter-manager.js');
+    return new LetterManager(c, calls(), limiter);
   };
-}
-
-/** A store may hold the letters of other receivers too. */
-async function isThere(calls: DeadLetterCalls, query: DeadLetterQuery): Promise<boolean> {
-  const { done } = await listLetters(calls, query).next();
-  return done !== true;
-}
-
-/** @throws {StoreError} when the store did not answer */
-function reached<Value>(answer: Value | StoreFailure): Value {
-  if (answer instanceof StoreFailure) throw storeError(answer);
-  return answer;
-}
-
-function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {
-  const given = byName('The second argument of discard()', why as object | undefined, 'by and because');
-  refuseUnknownOptions(given, ['by', 'because']);
-  const { by, because } = given as Record<string, unknown>;
-  return { by: sentence('by', by), because: sentence('because', because) };
-}
-
-function sentence(name: string, value: unknown): string {
-  const isShown = typeof value === 'string' && value.trim() !== '' && value.length <= LONGEST_TEXT;
-  // Postgres takes no NUL.
-  if (isShown && !value.includes('\0')) return value;
-  const what = isShown ? 'text with a NUL' : typeof value === 'string' ? 'blank or too long' : show(value);
-  throw new ConfigurationError(
-    `${name} is ${what}. Say who discards the letter, and why: { by: 'ada', because: 'test data' }.`,
-  );
+  const letters: DeadLetters & { readonly [LETTERS_LOGGER]: typeof logger } = {
+    list(filter) {
+      const query = queryOf(namespace, filter);
+      return { [Symbol.asyncIterator]: () => listLetters(calls(), query) };
+    },
+    count: async (...given) => (await manager()).count(...given),
+    page: async (...given) => (await manager()).page(...given),
+    read: async (id) => (await manager()).read(id),
+    replay: async (options) => (await manager()).replay(options),
+    discard: async (id, why) => (await manager()).discard(id, why),
+    [LETTERS_LOGGER]: logger,
+  };
+  return letters;
 }
