@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 /** The tests of each file that is mutated. */
 export const MUTATED = {
   'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'receiver/dedupe-delivery'],
-  'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/handlers'],
+  'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/handlers', 'events/drift-handle'],
   'src/handlers/round.ts': ['receiver/dispatch-event', 'handlers/handlers', 'observer', 'delivery/serial'],
   'src/delivery/lease.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
   'src/delivery/collect-body.ts': ['receiver/capture-body', 'receiver/fetch', 'receiver/memory'],
@@ -19,8 +19,20 @@ export const MUTATED = {
   'src/receiver/capture-body.ts': ['receiver/capture-body', 'hints'],
   'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
   'src/receiver/decode-event.ts': ['receiver/decode-event', 'hints', 'construct-event'],
-  'src/receiver/dedupe-delivery.ts': ['receiver/dedupe-delivery', 'delivery/lease'],
-  'src/receiver/dispatch-event.ts': ['receiver/dispatch-event', 'handlers/handlers', 'observer'],
+  'src/receiver/dedupe-delivery.ts': [
+    'receiver/dedupe-delivery',
+    'delivery/lease',
+    'dead-letters/keeping',
+    'dead-letters/journal',
+    'dead-letters/retries',
+  ],
+  'src/receiver/dispatch-event.ts': [
+    'receiver/dispatch-event',
+    'handlers/handlers',
+    'observer',
+    'delivery/serial',
+    'hints',
+  ],
   'src/receiver/respond.ts': [
     'receiver/respond',
     'receiver',

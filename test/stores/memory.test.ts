@@ -203,6 +203,16 @@ describe('the memory store', () => {
     await expect(claim(store, 'one more')).rejects.toThrow('All 10 entries');
   });
 
+  test('remembers what was completed again, when the first completion is forgotten', async () => {
+    const { store, sleep } = stopped({ maxEntries: 10, retention: 100 });
+    for (const key of ['a', 'b', 'c']) await (await granted(store, key)).complete();
+    await sleep(100);
+    // It forgets two on the way: the first completion of this one still stands in the order when the second is added.
+    await (await granted(store, 'c')).complete();
+    await granted(store, 'd');
+    expect(await claim(store, 'c')).toMatchObject({ status: 'completed' });
+  });
+
   test('does not keep the list that a release was given', async () => {
     const { store } = stopped();
     const list = ['mail'];
