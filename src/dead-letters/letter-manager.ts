@@ -16,8 +16,9 @@ import type {
   Discarded,
 } from './dead-letter-store.js';
 import type { DeadLetterCount, DeadLetters } from './dead-letters.js';
+import { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';
-import { replayLetters } from './replay.js';
+import { Replay } from './replay.js';
 import { type ReplayOptions, replaySettings } from './replay-options.js';
 import type { ReplayReport } from './replay-report.js';
 
@@ -64,7 +65,8 @@ export class LetterManager implements Omit<DeadLetters, 'list'> {
     const { namespace, handlers } = this.#c;
     const settings = replaySettings(namespace, options);
     handlers.seal();
-    return replayLetters(this.#c, { calls: this.#calls, limiter: this.#limiter }, settings);
+    const replayer = new LetterReplayer(this.#c, this.#calls);
+    return new Replay({ calls: this.#calls, limiter: this.#limiter, replayer }, settings).run();
   }
 
   async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {

@@ -2,11 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { InFlightLimiter } from '../delivery/in-flight-limiter.js';
 import { writeLog } from '../logger.js';
-import type { Configuration } from '../options/options.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import type { DeadLetter } from './dead-letter-store.js';
-import { LetterReplayer } from './letter-replayer.js';
+import type { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';
 import type { ReplaySettings } from './replay-options.js';
 import { type ReplayReport, ReplayTally } from './replay-report.js';
@@ -15,22 +14,13 @@ import { type ReplayReport, ReplayTally } from './replay-report.js';
 const BUSY_MS = 50;
 
 /** What a replay works with. */
-interface ReplayMeans {
+export interface ReplayMeans {
   readonly calls: DeadLetterCalls;
   readonly limiter: InFlightLimiter;
+  readonly replayer: LetterReplayer;
 }
 
-/** @throws {StoreError} when the store of letters is down; what was processed until then stays processed */
-export function replayLetters(
-  c: Configuration,
-  means: ReplayMeans,
-  settings: ReplaySettings,
-): Promise<ReplayReport> {
-  return new Replay(new LetterReplayer(c, means.calls), means, settings).run();
-}
-
-class Replay {
-  readonly #replayer: LetterReplayer;
+export class Replay {
   readonly #means: ReplayMeans;
   readonly #settings: ReplaySettings;
   readonly #tally = new ReplayTally();
@@ -39,12 +29,12 @@ class Replay {
   #stopped: ReplayReport['stopped'];
   #failure: unknown;
 
-  constructor(replayer: LetterReplayer, means: ReplayMeans, settings: ReplaySettings) {
-    this.#replayer = replayer;
+  constructor(means: ReplayMeans, settings: ReplaySettings) {
     this.#means = means;
     this.#settings = settings;
   }
 
+  /** @throws {StoreError} when the store of letters is down; what was processed until then stays processed */
   async run(): Promise<ReplayReport> {
     const { calls } = this.#means;
     const { query, concurrency, dryRun } = this.#settings;
@@ -93,7 +83,8 @@ class Replay {
   }
 
   async #replay(letter: DeadLetter): Promise<void> {
-    const { end, issues } = await this.#replayer.replay(letter, this.#settings.dryRun);
+    const { replayer } = this.#means;
+    const { end, issues } = await replayer.replay(letter, this.#settings.dryRun);
     this.#tally.add(letter.eventName, end, issues);
     this.#progress();
   }

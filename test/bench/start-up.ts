@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { buildSync } from 'esbuild';
+import { bytesOf } from '../setup/door-bytes.js';
 import { table, today, writeFigures } from '../setup/figures.js';
 import { estimate } from './bootstrap.js';
 import { median } from './median.js';
@@ -68,15 +68,17 @@ function imports(other: string | undefined): string {
   });
   const timesOf = (name: string) => rounds.map((round) => round.get(name) as number);
   const rows = [...statements.keys()].map((name) => {
-    const bytes = { 'node itself': undefined, 'import payment-webhooks': DIST }[name] ?? other;
+    const dist = { 'node itself': undefined, 'import payment-webhooks': DIST }[name] ?? other;
+    const bytes = name === 'node itself' ? undefined : bytesOf(`${dist}/esm/index.js`);
     return [
       name,
       median(timesOf(name)).toFixed(1),
       beside(timesOf(name), timesOf('node itself')),
-      name === 'node itself' ? '' : bytesOf(bytes as string).toLocaleString('en'),
+      bytes?.loaded.toLocaleString('en') ?? '',
+      bytes?.all.toLocaleString('en') ?? '',
     ];
   });
-  const found = table(['what', 'CPU, ms', 'times node itself', 'bytes, minified'], rows);
+  const found = table(['what', 'CPU, ms', 'times node itself', 'bytes loaded', 'bytes in all'], rows);
   if (other === undefined) return found;
   const ratio = beside(timesOf('import payment-webhooks'), timesOf('the same before'));
   return `${found}\n\nThe import takes ${ratio} times what it took before.`;
@@ -89,25 +91,6 @@ function importOf(dist: string): string {
 function beside(times: readonly number[], others: readonly number[]): string {
   const found = estimate([times.map((time, index) => time / (others[index] as number))]);
   return found ? `${found.median.toFixed(2)} (${found.low.toFixed(2)} to ${found.high.toFixed(2)})` : '';
-}
-
-/** What an import of the main door loads, without the packages it imports and without what it loads when that is asked for. */
-function bytesOf(dist: string): number {
-  const entry = `${dist}/esm/index.js`;
-  const { metafile } = buildSync({
-    entryPoints: { index: entry },
-    ...{ bundle: true, minify: true, platform: 'node', format: 'esm', packages: 'external', write: false },
-    ...{ splitting: true, outdir: 'out', metafile: true },
-  });
-  const loaded = new Map<string, number>();
-  const load = (path: string) => {
-    const output = metafile?.outputs[path];
-    if (!output || loaded.has(path)) return;
-    loaded.set(path, output.bytes);
-    for (const { path: next, kind } of output.imports) if (kind === 'import-statement') load(next);
-  };
-  load('out/index.js');
-  return [...loaded.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
 const { values } = parseArgs({ options: { against: { type: 'string' } } });

@@ -1,4 +1,4 @@
-// What the user of each client writes for sqlStore(), and stores on tables of their own.
+// The options of sqlStore() and sqlDeadLetters() for pools of pg and mysql2, as an app writes them.
 import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import type { SqlDatabase } from 'payment-webhooks/stores/sql';
 import type { Pool as PgPool, PoolClient } from 'pg';

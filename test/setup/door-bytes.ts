@@ -1,0 +1,34 @@
+// `tsx test/setup/door-bytes.ts FILE`: what a door weighs in a bundle, minified, without the packages it imports.
+import { fileURLToPath } from 'node:url';
+import { buildSync } from 'esbuild';
+
+export interface DoorBytes {
+  /** What an import loads. */
+  readonly loaded: number;
+  /** With what is loaded when it is first asked for. */
+  readonly all: number;
+}
+
+export function bytesOf(file: string): DoorBytes {
+  const { metafile } = buildSync({
+    entryPoints: { door: file },
+    ...{ bundle: true, minify: true, platform: 'node', format: 'esm', packages: 'external', write: false },
+    ...{ splitting: true, outdir: 'out', metafile: true },
+  });
+  const loaded = new Map<string, number>();
+  const load = (path: string) => {
+    const output = metafile.outputs[path];
+    if (!output || loaded.has(path)) return;
+    loaded.set(path, output.bytes);
+    for (const { path: next, kind } of output.imports) if (kind === 'import-statement') load(next);
+  };
+  load('out/door.js');
+  const sum = (bytes: Iterable<number>) => [...bytes].reduce((total, each) => total + each, 0);
+  return {
+    loaded: sum(loaded.values()),
+    all: sum(Object.values(metafile.outputs).map(({ bytes }) => bytes)),
+  };
+}
+
+const [program, file] = process.argv.slice(1);
+if (program === fileURLToPath(import.meta.url) && file) console.log(JSON.stringify(bytesOf(file)));
