@@ -78,7 +78,7 @@ export async function enter(
   const servers = await Promise.all(Array.from({ length: count }, () => serve(name, surroundings)));
   const [first] = servers;
   if (first) await checkReceiver(contestant, first.port);
-  return { servers, loads: servers.map(() => loadFor(contestant, BODY_BYTES, false)) };
+  return { servers, loads: servers.map(() => loadFor(contestant, { size: BODY_BYTES, forged: false })) };
 }
 
 export async function warmUp(target: Target, { warmUp }: Effort): Promise<void> {

@@ -1,4 +1,4 @@
--- Delivers for wrk: each delivery has an id of its own and is signed as it is sent, unless forged. wrk … -- FOLDER FIRST_ID
+-- Delivers for wrk: each delivery has an id of its own, unless repeated, and is signed as it is sent, unless forged. wrk … -- FOLDER FIRST_ID
 -- The text of the request and what is signed come from FOLDER; only ids, times and the signature change in them.
 local ffi = require('ffi')
 -- From the libcrypto that wrk itself is linked with.
@@ -54,7 +54,7 @@ function init(args)
 end
 
 function request()
-  id = id + 1
+  if not job.repeated then id = id + 1 end
   for index = 1, #job.request_ids do write_id(text.bytes, job.request_ids[index]) end
   -- A forged delivery keeps the signature of another body. To sign it would keep a fast server waiting.
   if not job.forged then

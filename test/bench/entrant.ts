@@ -27,13 +27,14 @@ export class Entrant {
   readonly #smallLoad: Load;
   readonly #forged: boolean;
 
-  private constructor(entry: Entry, server: Server, { size, forged }: Profile) {
+  private constructor(entry: Entry, server: Server, { size, forged, repeated }: Profile) {
     this.name = entry.name;
     this.#contestant = contestantOf(entry.contestant);
     this.#server = server;
     this.#forged = forged && !this.#contestant.neverForged;
-    this.#load = loadFor(this.#contestant, size, this.#forged);
-    this.#smallLoad = size > KB ? loadFor(this.#contestant, KB, this.#forged) : this.#load;
+    const kind = { forged: this.#forged, repeated };
+    this.#load = loadFor(this.#contestant, { size, ...kind });
+    this.#smallLoad = size > KB ? loadFor(this.#contestant, { size: KB, ...kind }) : this.#load;
   }
 
   /** Starts, checks and warms up its process. Throws when it is not a receiver of signed deliveries. */

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Contestant } from './contestants.js';
 import { bodyOf, ID } from './events.js';
+import type { Profile } from './profiles.js';
 import { headersOf, type Letter, messageOf, SECRET, signatureOf } from './schemes.js';
 
 const CONNECTIONS = 32;
@@ -37,7 +38,7 @@ export interface Window {
 
 export interface Load {
   /**
-   * Delivers for so many seconds, each time with other ids.
+   * Delivers for so many seconds, each time with other ids, or with one other id.
    *
    * @param awake whether wrk takes a whole CPU to itself, so that the server waits for nothing
    */
@@ -48,10 +49,12 @@ export interface Load {
 let lastId = 0;
 const IDS_A_SECOND = 1_000_000;
 
-/** What is sent to this contestant; with `forged` each signature is that of another body. */
-export function loadFor(contestant: Contestant, size: number, forged: boolean): Load {
+export type Deliveries = Pick<Profile, 'size' | 'forged' | 'repeated'>;
+
+/** What is sent to this contestant. */
+export function loadFor(contestant: Contestant, deliveries: Deliveries): Load {
   const job = mkdtempSync(join(folder, `${contestant.name}-`));
-  writeJob(job, contestant, { size, forged });
+  writeJob(job, contestant, deliveries);
   return {
     async deliver(port, seconds, awake = true) {
       const args = [
@@ -75,11 +78,7 @@ export function loadFor(contestant: Contestant, size: number, forged: boolean): 
 }
 
 /** Written with marks in the places that change; `deliver.lua` is told where these are. */
-function writeJob(
-  job: string,
-  contestant: Contestant,
-  { size, forged }: { size: number; forged: boolean },
-): void {
+function writeJob(job: string, contestant: Contestant, { size, forged, repeated = false }: Deliveries): void {
   const { scheme, event } = contestant;
   const letter: Letter = { id: ID, time: '1234567890', body: bodyOf(event, size) };
   const mark = signatureOf(scheme, letter);
@@ -98,6 +97,7 @@ function writeJob(
     key: JSON.stringify(SECRET.SERVICE_PRIVATE_KEY),
     base64: String(scheme.encoding === 'base64'),
     forged: String(forged),
+    repeated: String(repeated),
     signature: String(request.indexOf(mark)),
     request_ids: list(ends(request)),
     message_ids: list(ends(message)),

@@ -1,5 +1,5 @@
 // What is measured: who receives what, of which size, with a right signature or a wrong one.
-import { OURS, PEERS, REFERENCE } from './contestants.js';
+import { FAST_PEERS, OURS, PEERS, REFERENCE } from './contestants.js';
 
 export interface Profile {
   readonly name: string;
@@ -8,6 +8,8 @@ export interface Profile {
   readonly size: number;
   /** Each signature is that of another body. */
   readonly forged: boolean;
+  /** After the first, each delivery is a duplicate: what a sender that retries makes of an endpoint. */
+  readonly repeated?: boolean | undefined;
   readonly contestants: readonly string[];
 }
 
@@ -41,6 +43,14 @@ export const profiles: readonly Profile[] = [
     size: KB,
     forged: false,
     contestants: [REFERENCE, OURS, ...PEERS],
+  },
+  {
+    name: 'repeat',
+    title: 'Accepting the same 1 KB again and again',
+    size: KB,
+    forged: false,
+    repeated: true,
+    contestants: [REFERENCE, OURS, ...FAST_PEERS],
   },
   { name: 'accept-16k', title: 'Accepting 16 KB', size: 16 * KB, forged: false, contestants: large },
   { name: 'accept-256k', title: 'Accepting 256 KB', size: 256 * KB, forged: false, contestants: large },

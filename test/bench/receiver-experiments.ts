@@ -48,13 +48,20 @@ function refuseUnknown(wanted: readonly string[]): void {
 function loadExperiment(profile: Profile, setting: Setting): Experiment {
   const { rounds, node } = setting.options;
   const entries = entriesOf(profile, setting);
-  const { name, title, size, forged } = profile;
+  const { name, title, size, forged, repeated = false } = profile;
   const contestants = entries.map((entry) => entry.name);
   return {
     name,
     title,
     contestants,
-    key: { ...keyOf(setting), size, forged: String(forged), rounds, contestants: contestants.join() },
+    key: {
+      ...keyOf(setting),
+      size,
+      forged: String(forged),
+      repeated: String(repeated),
+      rounds,
+      contestants: contestants.join(),
+    },
     expectedSeconds: entries.length * (EXPECTED.start + rounds * EXPECTED.window),
     measure: (course) => measureLoadEpoch(profile, entries, { ...course, rounds, node }),
   };
