@@ -8,24 +8,37 @@ const AT = '2026-01-15T09:30:00.123456Z';
 
 type Padding = Record<string, string>;
 
+/** So that the others parse as much as we do: events of theirs with so many fields are larger than 1 KB. */
+const fields = transactionPaidSample();
+
 /** Each takes the entries that make it as large as it is to be. */
 export const events = {
   ours: (padding: Padding) => ({
     id: ID,
     event_name: 'transaction.paid',
     sandbox: false,
-    payload: { ...transactionPaidSample(), metadata: padding },
+    payload: { ...fields, metadata: padding },
   }),
-  github: (padding: Padding) => ({ action: 'opened', issue: { id: ID, number: 1, labels: [], padding } }),
+  github: (padding: Padding) => ({
+    action: 'opened',
+    issue: { id: ID, number: 1, labels: [], ...fields, padding },
+  }),
   stripe: (padding: Padding) => ({
     id: ID,
     object: 'event',
     type: 'payment_intent.succeeded',
     livemode: true,
-    data: { object: { id: OTHER_ID, object: 'payment_intent', amount: 14_990, metadata: padding } },
+    data: { object: { id: OTHER_ID, object: 'payment_intent', ...fields, metadata: padding } },
   }),
-  line: (padding: Padding) => ({ destination: 'U0', events: [{ type: 'message', id: ID, padding }] }),
-  standard: (padding: Padding) => ({ type: 'transaction.paid', timestamp: AT, data: { id: ID, padding } }),
+  line: (padding: Padding) => ({
+    destination: 'U0',
+    events: [{ type: 'message', id: ID, ...fields, padding }],
+  }),
+  standard: (padding: Padding) => ({
+    type: 'transaction.paid',
+    timestamp: AT,
+    data: { id: ID, ...fields, padding },
+  }),
   polar: (padding: Padding) => ({
     type: 'refund.created',
     timestamp: AT,
@@ -52,7 +65,7 @@ export const events = {
     api_app_id: 'A0',
     event_id: ID,
     event_time: 1_768_469_400,
-    event: { type: 'app_mention', user: 'U1', channel: 'C0', ts: '1.0', text: 'Paid.', metadata: padding },
+    event: { type: 'app_mention', user: 'U1', channel: 'C0', ...fields, metadata: padding },
     authorizations: [{ team_id: 'T0', user_id: 'U0', is_bot: true }],
   }),
 };
