@@ -177,7 +177,11 @@ describe('a body that somebody read before', () => {
     const request = requestOf();
     await read(request);
     expect(await codeOf(await fetch(request))).toEqual([500, 'BODY_CONSUMED']);
-    expect(log.lines).toMatchObject([{ level: 50, hint: expect.stringMatching(/request\.clone\(\)/) }]);
+    // What happened, and each of the three ways out.
+    const hint = expect.stringMatching(
+      /^Something read the body .* before hooks\.fetch\(\).* hooks\.fetch\(request\) first.*request\.clone\(\).*hooks\.receive\(\{ rawBody/,
+    );
+    expect(log.lines).toMatchObject([{ level: 50, hint }]);
     expect(handled).toEqual([]);
   });
 
@@ -275,11 +279,43 @@ describe('a body that arrives in a stream', () => {
     expect(await codeOf(await fetch(request))).toEqual([400, 'BODY_MALFORMED']);
   });
 
+  test('is refused and cancelled as soon as it is longer than its Content-Length', async () => {
+    const { fetch } = start();
+    const headers = { ...delivery(body).headers, 'content-length': `${body.length - 1}` };
+    const { request, asked } = streamed([new Uint8Array(body)], 'hangs', { headers });
+    expect(await codeOf(await fetch(request))).toEqual([400, 'BODY_MALFORMED']);
+    await until(() => asked.includes('cancel'));
+  });
+
+  test('needs no memory to be refused where one chunk is over the limit', async () => {
+    const { fetch } = start({ limit: 1_000 });
+    const { request } = streamed([new Uint8Array(1_001)], 'hangs');
+    const spy = jest.spyOn(Buffer, 'allocUnsafeSlow').mockImplementation(() => {
+      throw new RangeError('Array buffer allocation failed');
+    });
+    try {
+      expect(await codeOf(await fetch(request))).toEqual([413, 'BODY_TOO_LARGE']);
+    } finally {
+      spy.mockRestore();
+    }
+  });
+
+  test('is read where the server gives its Request no signal', async () => {
+    const { fetch, handled } = start();
+    const request = requestOf();
+    Object.defineProperty(request, 'signal', { value: undefined });
+    expect((await fetch(request)).status).toBe(200);
+    expect(handled).toHaveLength(1);
+  });
+
   test('is refused when it gives text instead of bytes', async () => {
     const { fetch, log } = start();
     const { request } = streamed([body.toString()], 'closes');
     expect(await codeOf(await fetch(request))).toEqual([500, 'BODY_CONSUMED']);
-    expect(log.lines).toMatchObject([{ hint: expect.stringMatching(/something other than bytes/) }]);
+    const hint = expect.stringMatching(
+      /something other than bytes\. Give hooks\.fetch\(\) the Request as it arrived/,
+    );
+    expect(log.lines).toMatchObject([{ hint }]);
   });
 
   test('leaves no timer and no listener behind', async () => {
