@@ -4,11 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
-import { keepRawBody } from 'payment-webhooks';
+import { keepRawBody, type ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureBody } from '../../src/receiver/capture-body.js';
 import { delivery, hmac, type SentDelivery } from '../setup/delivery.js';
-import { expresses, frameworks, onNode, startEndpoint } from '../setup/endpoint.js';
+import { expresses, frameworks, onNode, type Setup, startEndpoint } from '../setup/endpoint.js';
 import { head, openSocket, wire } from '../setup/raw-socket.js';
 import { until } from '../setup/waiting.js';
 
@@ -98,6 +98,26 @@ describe.each(expresses)('a body that somebody read before, on %s', (framework) 
       const reply = await endpoint.post({ body, headers: { ...headers, ...length } });
       expect(reply).toMatchObject({ status: 400, body: { code: 'BODY_MALFORMED' } });
     }
+  });
+
+  test.each<[string, unknown, string]>([
+    // Only its parts have that type. What reads such a body leaves an object too.
+    ['of several parts of JSON', {}, 'multipart/related; type=application/json'],
+    ['of several parts of a form', {}, 'multipart/related; type=application/x-www-form-urlencoded'],
+    ['of JSON, of which nothing was left', null, 'application/json'],
+  ])('is not laid to a parser that did not read it: one %s', async (_, left, type) => {
+    const drainedTo: RequestHandler = (req, _res, next) => {
+      req.resume().once('end', () => {
+        req.body = left;
+        next();
+      });
+    };
+    const endpoint = await startEndpoint({}, { framework, before: () => [drainedTo] });
+    const reply = await endpoint.post(withType(type));
+    expect(reply).toMatchObject({ status: 500, body: { code: 'BODY_CONSUMED' } });
+    expect(endpoint.log.lines).toMatchObject([
+      { hint: expect.stringMatching(/^Something read the body before the receiver and kept no bytes\./) },
+    ]);
   });
 
   test('leaves nothing of a re-encoded body to be proven by', async () => {
@@ -221,7 +241,11 @@ describe('memory that cannot be had', () => {
     const captured = captureBody(stream as never, headers, limits);
     stream.write('four');
     stream.end('more');
-    expect(await captured).toMatchObject({ code: 'OVERLOADED', retryAfterMs: 5_000 });
+    expect(await captured).toMatchObject({
+      code: 'OVERLOADED',
+      retryAfterMs: 5_000,
+      hint: expect.stringMatching(/no memory left for the body/),
+    });
   });
 
   test('is answered 503, and the process goes on', async () => {
@@ -337,23 +361,46 @@ describe.each(frameworks)('a body over the limit, on %s', (framework) => {
   });
 });
 
+interface Refusal {
+  readonly status: number;
+  readonly sent: Record<string, string>;
+  readonly options?: ReceiverOptions;
+  readonly before?: Setup['before'];
+}
+
 describe('a sender that goes on though its body was refused', () => {
   const { headers } = delivery();
   const declared = { ...headers, 'content-length': '500000000' };
   const chunked = { ...headers, 'transfer-encoding': 'chunked' };
   const close = { connection: 'close' };
-  const refusals = [
+  // A part of the body, of which the rest still comes.
+  const keepsPart: RequestHandler = (req, _res, next) => {
+    req.once('data', (rawBody) => {
+      Object.assign(req, { rawBody });
+      next();
+    });
+  };
+  const refusals: Refusal[] = [
     { status: 413, sent: declared, options: { limit: 2_000 } },
     { status: 413, sent: chunked, options: { limit: 2_000 } },
     { status: 401, sent: { ...chunked, ...close, 'x-service-signature': '' } },
     { status: 415, sent: { ...chunked, ...close, 'content-encoding': 'gzip' } },
   ];
-  const cases = onNode.flatMap((framework) => refusals.map((refusal) => ({ framework, ...refusal })));
+  const onExpress: Refusal = {
+    status: 400,
+    sent: { ...declared, ...close },
+    options: { limit: '511mb' },
+    before: () => [keepsPart],
+  };
+  const cases = [
+    ...onNode.flatMap((framework) => refusals.map((refusal) => ({ framework, ...refusal }))),
+    ...expresses.map((framework) => ({ framework, ...onExpress })),
+  ];
 
   // All at once: each lingers for a second. Most senders read nothing before they have written everything.
   test('gets the whole answer, and then the connection ends', async () => {
-    const answers = cases.map(async ({ framework, sent, options }) => {
-      const endpoint = await startEndpoint(options, { framework });
+    const answers = cases.map(async ({ framework, sent, options, before }) => {
+      const endpoint = await startEndpoint(options, { framework, ...(before && { before }) });
       const sender = await openSocket(endpoint.port, true);
       sender.socket.pause();
       sender.write(head(Object.entries(sent)));

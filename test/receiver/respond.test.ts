@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import type { RequestHandler } from 'express';
-import { type ReceiverOptions, receiver } from 'payment-webhooks';
+import { type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
 import { expresses, frameworks, onNode, startEndpoint } from '../setup/endpoint.js';
@@ -288,11 +288,15 @@ describe.each(onNode)('the end of a connection, on %s', (framework) => {
 });
 
 describe('HTTP/2', () => {
-  test.each([
-    ['processed', {}, 200],
-    ['refused with a header that HTTP/2 has not', { limit: 10 }, 413],
-  ])('is answered as well: %s', async (_, options, status) => {
-    const hooks = receiver({ privateKey: KEY, logger: false, handlers: { '*': () => {} }, ...options });
+  const close = (hooks: Receiver) => void hooks.close();
+
+  test.each<[string, ReceiverOptions, (hooks: Receiver) => void, number]>([
+    ['processed', {}, () => {}, 200],
+    ['refused with a header that HTTP/2 has not', { limit: 10 }, () => {}, 413],
+    ['processed while the receiver closes, with the same header', {}, close, 200],
+  ])('is answered as well: %s', async (_, options, meanwhile, status) => {
+    const handlers = { '*': () => meanwhile(hooks) };
+    const hooks: Receiver = receiver({ privateKey: KEY, logger: false, handlers, ...options });
     const written: unknown[] = [];
     const server = createServer((req, res) => {
       const writeHead = res.writeHead.bind(res);
