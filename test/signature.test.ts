@@ -219,6 +219,9 @@ describe('keyFault', () => {
   test.each<[string, PrivateKey]>([
     ['a live key', 'pri_0123456789abcdef'],
     ['a key with a space inside', 'pri_a b'],
+    ['a key that ends in quotes', 'a"pri_b"'],
+    ['a key that begins in quotes', '"pri_a"b'],
+    ['quotes of two kinds around it', '"pri_a\''],
     ['a key outside ASCII', 'pri_schlüssel'],
     ['one zero byte', new Uint8Array(1)],
     ['bytes that are not UTF-8', Buffer.alloc(20, 0xaa)],

@@ -273,6 +273,67 @@ describe.each(frameworks)('a key function, on %s', (framework) => {
   });
 });
 
+describe('a key function that can load newer keys', () => {
+  /** Counts how often the newer ones are asked for. */
+  const start = async (keys: () => string | Promise<string>, newer: () => unknown) => {
+    const calls = { refresh: 0 };
+    const refresh = async () => {
+      calls.refresh += 1;
+      return (await newer()) as string | undefined;
+    };
+    const privateKey = Object.assign(keys, { refresh });
+    return { calls, endpoint: await startEndpoint({ privateKey, storeTimeout: 100 }) };
+  };
+
+  test.each<[string, () => string | Promise<string>]>([
+    ['at once', () => 'pri_old'],
+    ['later', async () => 'pri_old'],
+  ])('takes the first delivery of a new key, where it answers %s', async (_, keys) => {
+    const { endpoint, calls } = await start(keys, () => ['pri_newest', 'pri_new']);
+    expect(await endpoint.post(delivery(undefined, 'pri_new'))).toMatchObject({ status: 200 });
+    expect(endpoint.records).toMatchObject([{ outcome: 'processed', keyIndex: 1 }]);
+    expect(calls.refresh).toBe(1);
+  });
+
+  test('is not asked for them while one of its keys made the signature', async () => {
+    const { endpoint, calls } = await start(
+      () => 'pri_old',
+      () => 'pri_new',
+    );
+    expect(await endpoint.post(delivery(undefined, 'pri_old'))).toMatchObject({ status: 200 });
+    expect(calls.refresh).toBe(0);
+  });
+
+  test('is not asked a second time when it has just failed', async () => {
+    const { endpoint, calls } = await start(
+      () => raise(new Error('down')),
+      () => KEY,
+    );
+    expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
+    expect(calls.refresh).toBe(0);
+  });
+
+  test.each<[string, () => unknown]>([
+    ['there are none', () => undefined],
+    ['none of them made the signature either', () => 'pri_new'],
+  ])('refuses a forged delivery for good when %s', async (_, newer) => {
+    const { endpoint, calls } = await start(() => 'pri_old', newer);
+    const reply = await endpoint.post(delivery(undefined, 'pri_forged'));
+    expectRefused(endpoint, reply, 'SIGNATURE_MISMATCH');
+    expect(calls.refresh).toBe(1);
+  });
+
+  test.each<[string, () => unknown]>([
+    ['cannot be loaded', () => raise(new Error('down'))],
+    ['take too long', () => new Promise(() => {})],
+  ])('refuses nobody for good while they %s', async (_, newer) => {
+    const { endpoint } = await start(() => 'pri_old', newer);
+    const reply = await endpoint.post(delivery(undefined, 'pri_new'));
+    expect(reply).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
+    expect(endpoint.handled).toEqual([]);
+  });
+});
+
 describe.each(frameworks)('a sandbox key, on %s', (framework) => {
   const keys = [KEY, SANDBOX_KEY];
 

@@ -18,7 +18,12 @@ export const MUTATED = {
   'src/stores/memory/completed-ids.ts': ['stores/memory'],
   'src/receiver/capture-body.ts': ['receiver/capture-body', 'receiver/fetch', 'hints'],
   'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
-  'src/receiver/decode-event.ts': ['receiver/decode-event', 'hints', 'construct-event'],
+  'src/receiver/decode-event.ts': [
+    'receiver/decode-event',
+    'hints',
+    'construct-event',
+    'events/drift-handle',
+  ],
   'src/receiver/dedupe-delivery.ts': [
     'receiver/dedupe-delivery',
     'delivery/lease',
@@ -28,6 +33,7 @@ export const MUTATED = {
   ],
   'src/receiver/dispatch-event.ts': [
     'receiver/dispatch-event',
+    'receiver/dispatch-event-waits',
     'handlers/handlers',
     'observer',
     'delivery/serial',
