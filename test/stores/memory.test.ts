@@ -127,6 +127,15 @@ describe('the memory store', () => {
       expect((await claim(store, 'running')).status).toBe('in_progress');
     });
 
+    test('counts what was released to its bound', async () => {
+      const { store } = stopped({ maxEntries: 2 });
+      await (await granted(store, 'released')).release(['mail']);
+      await granted(store, 'running');
+      const next = await granted(store, 'new');
+      await next.release([]);
+      expect(await granted(store, 'released')).toMatchObject({ attempt: 1, finished: [] });
+    });
+
     test('forgets a lapsed claim when nothing else may go, and its owner is refused from then on', async () => {
       const { store, sleep } = stopped({ maxEntries: 2 });
       const lapsed = await granted(store, 'lapsed', 10);
@@ -201,6 +210,45 @@ describe('the memory store', () => {
     for (let index = 0; index < 10; index += 1) held.push(await granted(store, `new ${index}`));
     expect(held).toHaveLength(10);
     await expect(claim(store, 'one more')).rejects.toThrow('All 10 entries');
+  });
+
+  test('gives two completed ids back with each claim once their retention is over, the oldest first', async () => {
+    const { store, sleep } = stopped({ retention: 100 });
+    const claims = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => granted(store, key)));
+    for (const each of claims) await each.complete();
+    // An owner that asks again hears whether its completion still stands.
+    const standing = () => Promise.all(claims.map((each) => each.complete()));
+    await sleep(99);
+    await granted(store, 'young');
+    expect(await standing()).toEqual([true, true, true, true, true]);
+    await sleep(1);
+    await granted(store, 'new');
+    expect(await standing()).toEqual([false, false, true, true, true]);
+    await granted(store, 'newer');
+    expect(await standing()).toEqual([false, false, false, false, true]);
+  });
+
+  test('gives ids back as their retention ends, and still remembers all that were completed since', async () => {
+    const { store, sleep } = stopped({ maxEntries: 3, retention: 100 });
+    const complete = async (key: string) => (await granted(store, key)).complete();
+    await complete('old');
+    await sleep(100);
+    for (const key of ['a', 'b', 'c']) {
+      await complete(key);
+      await sleep(1);
+    }
+    for (const key of ['a', 'b', 'c']) expect((await claim(store, key)).status).toBe('completed');
+  });
+
+  test('says no to an owner that asks again when its event was forgotten and completed by another', async () => {
+    const { store } = stopped({ maxEntries: 1 });
+    const first = await granted(store, 'a');
+    await first.complete();
+    await (await granted(store, 'b')).complete();
+    const second = await granted(store, 'a');
+    expect(await first.complete()).toBe(false);
+    expect([await second.complete(), await second.complete()]).toEqual([true, true]);
+    expect(await first.complete()).toBe(false);
   });
 
   test('remembers what was completed again, when the first completion is forgotten', async () => {
