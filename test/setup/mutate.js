@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs';
 /** The tests of each file that is mutated. */
 export const MUTATED = {
   'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'receiver/dedupe-delivery'],
-  'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/handlers', 'events/drift-handle'],
-  'src/handlers/round.ts': ['receiver/dispatch-event', 'handlers/handlers', 'observer', 'delivery/serial'],
+  'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/calls', 'events/drift-handle'],
+  'src/handlers/round.ts': ['receiver/dispatch-event', 'handlers/calls', 'observer', 'delivery/serial'],
   'src/delivery/lease.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
   'src/delivery/collect-body.ts': ['delivery/collect-body', 'receiver/fetch', 'receiver/capture-body'],
   'src/delivery/read-body.ts': ['receiver/capture-body', 'receiver/memory', 'hints'],
