@@ -110,12 +110,5 @@ class ChunkedBody implements BodyCollector {
 }
 
 function reasonOf({ type }: { readonly type?: string }): Unread {
-  switch (type) {
-    case 'entity.too.large':
-      return 'too large';
-    case 'request.size.invalid':
-      return 'other length';
-    default:
-      return 'aborted';
-  }
+  return type === 'entity.too.large' ? 'too large' : 'other length';
 }

@@ -23,7 +23,8 @@ export type Sent = 'sent' | 'gone' | 'answered' | { readonly threw: unknown };
 const LONGEST_RETRY_AFTER_S = 30;
 /** How long the rest of a request is read and dropped after an answer that closes the connection. */
 const LINGER_MS = 1_000;
-const CLOSING: ReadonlySet<ErrorCode> = new Set(['BODY_TIMEOUT', 'BODY_TOO_LARGE', 'CLOSING']);
+/** Refused before the whole request has come. */
+const UNFINISHED: ReadonlySet<ErrorCode> = new Set(['BODY_TIMEOUT', 'BODY_TOO_LARGE']);
 
 const ACCEPTED: Record<Outcome, Answer> = {
   processed: answer(200, { received: true, outcome: 'processed' }),
@@ -48,7 +49,7 @@ const LEFT = answer(
  *
  * @param closing whether it is the last on its connection: one that stayed open would be reset when the server closes
  */
-export function respond(result: Result, closing = false): Answer {
+export function respond(result: Result, closing: boolean): Answer {
   const answer = answerTo(result);
   return closing ? { ...answer, headers: { ...answer.headers, Connection: 'close' } } : answer;
 }
@@ -65,7 +66,7 @@ function answerTo(result: Result): Answer {
     { message, code, ...(issues && { issues }) },
     {
       ...(status === 503 && { 'Retry-After': String(seconds) }),
-      ...(CLOSING.has(code) && { Connection: 'close' }),
+      ...(UNFINISHED.has(code) && { Connection: 'close' }),
     },
   );
 }

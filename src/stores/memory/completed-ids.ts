@@ -31,7 +31,7 @@ export class CompletedIds {
   }
 
   add(key: string, fingerprint: string, forgetAt: number): Serial {
-    // Full, though fewer are remembered: a younger one was forgotten when its time was over, so the oldest's is over too.
+    // Full, though fewer are remembered: only a clock that goes back can bring that about. No slot is written over.
     if (this.#next - this.#oldest === this.#capacity) this.#dropOldest();
     const serial = this.#next;
     const slot = serial % this.#capacity;
