@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { DigestFingerprint, SignatureFingerprint } from '../../src/delivery/fingerprint.js';
+import { DigestFingerprint, KeptFingerprint, SignatureFingerprint } from '../../src/delivery/fingerprint.js';
 import { signingKeys } from '../../src/signature.js';
 
 const [bytes, other] = [Buffer.from('{"a":1}'), Buffer.from('{"a":2}')];
@@ -35,5 +35,25 @@ describe('the fingerprint of bytes without a signature', () => {
     const fingerprint = new DigestFingerprint(bytes);
     expect(fingerprint.text).toBe(sha256(bytes));
     expect([fingerprint.matches(sha256(bytes)), fingerprint.matches(sha256(other))]).toEqual([true, false]);
+  });
+});
+
+describe('the fingerprint of bytes that were kept', () => {
+  const kept = (key: string) => new KeptFingerprint(hmac(bytes, key), bytes, signingKeys(KEYS));
+
+  test('is their SHA-256', () => {
+    expect(kept('pri_new').text).toBe(sha256(bytes));
+  });
+
+  // It was proven when it was kept.
+  test('knows a run of the same signature, though its key is no longer configured', () => {
+    expect(kept('pri_gone').matches(hmac(bytes, 'pri_gone').slice(0, 12))).toBe(true);
+    expect(kept('pri_gone').matches(hmac(other, 'pri_gone').slice(0, 12))).toBe(false);
+  });
+
+  test('knows a delivery of the same bytes under any of the keys, and a replay of them', () => {
+    const matches = (stored: string) => kept('pri_gone').matches(stored);
+    expect([hmac(bytes, 'pri_old').slice(0, 12), sha256(bytes)].map(matches)).toEqual([true, true]);
+    expect([hmac(other, 'pri_old').slice(0, 12), sha256(other)].map(matches)).toEqual([false, false]);
   });
 });

@@ -180,15 +180,16 @@ describe('a store that is down at a renewal', () => {
 
 describe('an event loop that was blocked for longer than the lease', () => {
   test('is logged on waking, and the handler completes when nobody took over', async () => {
+    const startedAt = performance.now();
     const { endpoint, work, sent, first, signal } = await start({});
     block(LEASE + 50);
     await until(() => messages(endpoint).length > 0);
+    const sinceEnd = performance.now() - startedAt - LEASE;
     expect(messages(endpoint)).toEqual([BLOCKED]);
-    expect(endpoint.log.lines.find(({ msg }) => msg === BLOCKED)).toMatchObject({
-      level: 40,
-      overdueMs: expect.any(Number),
-      eventId: expect.any(String),
-    });
+    const line = endpoint.log.lines.find(({ msg }) => msg === BLOCKED);
+    expect(line).toMatchObject({ level: 40, overdueMs: expect.any(Number), eventId: expect.any(String) });
+    expect(line?.overdueMs).toBeGreaterThanOrEqual(0);
+    expect(line?.overdueMs).toBeLessThanOrEqual(Math.ceil(sinceEnd));
     expect(signal.aborted).toBe(false);
     work.open(undefined);
     expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
@@ -201,6 +202,19 @@ describe('an event loop that was blocked for longer than the lease', () => {
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(messages(endpoint)).toEqual([BLOCKED]);
     expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+  });
+
+  test('by a handler whose lease had been renewed before is logged too', async () => {
+    const store = faultyStore();
+    const handler = async () => {
+      await until(() => store.calls.includes('renew'));
+      // The answer to the renewal is there in the next turn of the event loop.
+      await pause(10);
+      block(SAFE_LEASE + 50);
+    };
+    const endpoint = await startEndpoint({ store, lease: SAFE_LEASE, handlers: { '*': handler } });
+    expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(messages(endpoint)).toEqual([BLOCKED]);
   });
 
   test('is no reason to tell the handlers before the store has said whether anything is lost', async () => {
@@ -254,6 +268,17 @@ describe('a handler that never settles', () => {
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(contexts.map(({ attempt }) => attempt)).toEqual([1, 2]);
     await until(() => endpoint.hooks.inFlight === 0);
+  });
+
+  test('is told so when maxHandlerTime is over, though its delivery is not answered yet', async () => {
+    const options = { lease: SAFE_LEASE, timeout: 20_000, maxHandlerTime: 100 };
+    const { endpoint, work, first, signal } = await start(options);
+    await until(() => signal.aborted);
+    expect(code(signal)).toBe('HANDLER_TIMEOUT');
+    expect(messages(endpoint)).toEqual([GIVEN_UP]);
+    expect(endpoint.records).toEqual([]);
+    work.open(undefined);
+    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
   });
 
   test('but does so after all, too late, overwrites nothing', async () => {

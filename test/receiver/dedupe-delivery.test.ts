@@ -799,6 +799,19 @@ describe('a receiver without a store', () => {
     expect(ran).toEqual([1, 1, 1]);
     expect(lastRecord(endpoint)).not.toHaveProperty('storeMs');
   });
+
+  test('answers when timeout is over, and runs the handler of a retry while the first goes on', async () => {
+    const work = gate();
+    const step = (run: number) => (run === 1 ? work.opened : undefined);
+    const endpoint = await endpointOf(step, { store: false, timeout: 50 });
+    const sent = delivery();
+    expect(await endpoint.post(sent)).toMatchObject(refused('HANDLER_TIMEOUT'));
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(endpoint.runs).toEqual([1, 1]);
+    expect(endpoint.hooks.inFlight).toBe(1);
+    work.open();
+    await until(() => endpoint.hooks.inFlight === 0);
+  });
 });
 
 describe('what the log says of a store', () => {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
-  'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'receiver/dedupe-delivery'],
+  'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'dead-letters/replay', 'receiver/dedupe-delivery'],
   'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/calls', 'events/drift-handle'],
   'src/handlers/round.ts': ['receiver/dispatch-event', 'handlers/calls', 'observer', 'delivery/serial'],
   'src/delivery/lease.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
@@ -13,7 +13,12 @@ export const MUTATED = {
   'src/delivery/read-body.ts': ['receiver/capture-body', 'receiver/memory', 'hints'],
   'src/delivery/read-web-body.ts': ['receiver/fetch', 'receiver/capture-body'],
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
-  'src/stores/call-store.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
+  'src/stores/call-store.ts': [
+    'stores/call-store',
+    'delivery/lease',
+    'receiver/dedupe-delivery',
+    'delivery/serial',
+  ],
   'src/stores/memory.ts': ['stores/memory'],
   'src/stores/memory/completed-ids.ts': ['stores/memory'],
   'src/receiver/capture-body.ts': ['receiver/capture-body', 'receiver/fetch', 'hints'],
@@ -26,6 +31,7 @@ export const MUTATED = {
   ],
   'src/receiver/dedupe-delivery.ts': [
     'receiver/dedupe-delivery',
+    'receiver/dedupe-delivery-causes',
     'delivery/lease',
     'dead-letters/keeping',
     'dead-letters/journal',

@@ -10,6 +10,7 @@ import {
 } from 'payment-webhooks';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
+import { answers, faultyStore } from '../setup/faulty-store.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
 const duplicate = { status: 200, body: { outcome: 'duplicate' } };
@@ -211,10 +212,39 @@ test('a completed event is a duplicate, whatever else its answer carries', async
   expect(await endpoint.post()).toMatchObject(duplicate);
 });
 
-test.each([undefined, null, 1, 'yes'])('%p is no answer to renew, and is logged as such', async (value) => {
-  const endpoint = await startEndpoint({ store: oddStore('renew', () => value), lease: 150, ...runsFor(80) });
-  expect(await endpoint.post()).toMatchObject(processed);
-  expect(endpoint.log.lines).toContainEqual(
-    expect.objectContaining({ msg: expect.stringContaining('the claim was not renewed') }),
+describe('what is neither true nor false', () => {
+  const NEITHER = (verb: Verb) => `Its answer to ${verb}() was neither true nor false.`;
+
+  test.each([undefined, null, 1, 'yes'])(
+    'is no answer to renew, and is logged as such: %p',
+    async (value) => {
+      const store = oddStore('renew', () => value);
+      const endpoint = await startEndpoint({ store, lease: 150, ...runsFor(80) });
+      expect(await endpoint.post()).toMatchObject(processed);
+      expect(endpoint.log.lines).toContainEqual(
+        expect.objectContaining({ msg: `the claim was not renewed: ${NEITHER('renew')}` }),
+      );
+    },
   );
+
+  test('is no commit: the delivery is refused, and the log says why', async () => {
+    const store = faultyStore({ complete: answers({ value: 'yes' }) }, { more: { transactional: true } });
+    const endpoint = await startEndpoint({ store });
+    expect(await endpoint.post()).toMatchObject(unavailable);
+    expect(endpoint.log.lines).toMatchObject([
+      { level: 50, msg: `the store did not answer: ${NEITHER('complete')}` },
+      { level: 50, msg: 'delivery', hint: expect.stringContaining(NEITHER('complete')) },
+    ]);
+  });
+});
+
+test('a claim that fails when its own lease would have ended is one that failed, not one that was granted', async () => {
+  const odd = async () => {
+    await pause(120);
+    throw new Error('The connection is closed.');
+  };
+  const options: ReceiverOptions = { store: oddStore('claim', odd), lease: 100, storeTimeout: 2_000 };
+  const endpoint = await startEndpoint(options);
+  expect(await endpoint.post()).toMatchObject(unavailable);
+  expect(endpoint.log.lines[0]).toMatchObject({ level: 50, msg: 'the store did not answer: It threw.' });
 });
