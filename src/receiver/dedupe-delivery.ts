@@ -43,6 +43,8 @@ interface Bracket {
   readonly letter: Letter | undefined;
 }
 
+type KeepingBracket = Bracket & { readonly letter: Letter };
+
 /** What an attempt is when nothing is remembered, and its lease. */
 const UNREMEMBERED = { attempt: 1, finished: [] } as const;
 const UNCLAIMED: HandlerLease = { start: () => {}, lapsed: false };
@@ -60,7 +62,8 @@ export function dedupeDelivery(
     );
   }
   const store = new StoreCalls(c.store, delivery, c);
-  const bracket = { store, work, letter: delivery.letter };
+  const { letter } = delivery;
+  const bracket = { store, work, letter };
   const claiming = store.claim(keyOf(c.namespace, delivery.event), work.fingerprint.text);
   return andThen(claiming, (answer) => {
     if (answer instanceof StoreFailure) return { result: unavailable(answer), store };
@@ -70,9 +73,9 @@ export function dedupeDelivery(
       case 'in_progress':
         return { result: new Rejection('IN_PROGRESS', { retryAfterMs: answer.retryAfterMs }), store };
       case 'claimed':
-        return work.unworkable || bracket.letter?.journal
-          ? keepFirst(answer, bracket)
-          : workUnder(answer, bracket);
+        if (work.unworkable) return keepUnworkable(answer, work.unworkable, bracket);
+        if (letter?.journal) return enterAndWork(answer, { ...bracket, letter });
+        return workUnder(answer, bracket);
     }
   });
 }
@@ -85,11 +88,20 @@ function repeated(completed: string, { store, work, letter }: Bracket): Deduped 
   return keeping.then((result) => ({ result, store, conflict }));
 }
 
-/** For what is written before any handler runs: an event that none can process, or the journal. */
-async function keepFirst(claim: GrantedClaim, bracket: Bracket): Promise<Deduped> {
-  const { work, store } = bracket;
-  const result = await (work.unworkable ? putAside(claim, work.unworkable, bracket) : enter(claim, bracket));
-  return result ? { result, attempt: claim.attempt, store } : workUnder(claim, bracket);
+/** No handler can run: the event is kept, and its claim released. */
+async function keepUnworkable(claim: GrantedClaim, ending: Ending, bracket: Bracket): Promise<Deduped> {
+  const result = await putAside(claim, ending, bracket);
+  return { result, attempt: claim.attempt, store: bracket.store };
+}
+
+/** Writes the event into the journal before any handler runs. */
+async function enterAndWork(claim: GrantedClaim, bracket: KeepingBracket): Promise<Deduped> {
+  const { store, letter } = bracket;
+  const unkept = await letter.keep({ reason: 'unfinished', attempt: claim.attempt });
+  const refused = unkept ? unavailable(unkept) : new Lease(store, claim).lapsed && lost();
+  if (!refused) return workUnder(claim, bracket);
+  await store.release(claim, claim.finished);
+  return { result: refused, attempt: claim.attempt, store };
 }
 
 function workUnder(claim: GrantedClaim, bracket: Bracket): Deduped | Promise<Deduped> {
@@ -103,15 +115,6 @@ function workUnder(claim: GrantedClaim, bracket: Bracket): Deduped | Promise<Ded
       return putAside({ ...claim, finished: settled.finished }, failure(rejection), bracket);
     }),
   );
-}
-
-/** Writes the event into the journal. @returns why its handlers cannot run, if they cannot */
-async function enter(claim: GrantedClaim, { store, letter }: Bracket): Promise<Result | undefined> {
-  const unkept = await letter?.keep({ reason: 'unfinished', attempt: claim.attempt });
-  const refused = unkept ? unavailable(unkept) : new Lease(store, claim).lapsed && lost();
-  if (!refused) return undefined;
-  await store.release(claim, claim.finished);
-  return refused;
 }
 
 /** Handlers that go on after the answer keep their claim until they settle. */
@@ -140,15 +143,13 @@ function complete(claim: GrantedClaim, lease: Lease, bracket: Bracket): Result |
 async function completeAndRemove(
   claim: GrantedClaim,
   lease: Lease,
-  { store, work, letter }: Bracket & { readonly letter: Letter },
+  { store, work, letter }: KeepingBracket,
 ): Promise<Result> {
-  const removing = letter.removeInCommit(claim);
-  const unremoved = removing && (await removing);
+  const unremoved = await letter.removeInCommit(claim);
   if (unremoved) return putAside(claim, failure(unavailable(unremoved)), { store, work, letter });
   const refused = refusal(claim, await store.complete(claim, lease));
   if (refused) return keep(letter, failure(refused), claim.attempt);
-  const removal = letter.removeAfter(claim);
-  if (removal) await removal;
+  await letter.removeAfter(claim);
   return work.outcome;
 }
 
