@@ -22,12 +22,12 @@ export class CompletedIds {
   }
 
   fingerprintOf(serial: Serial): string {
-    return this.#fingerprints[serial % this.#capacity] ?? '';
+    return this.#fingerprints[serial % this.#capacity] as string;
   }
 
   /** Whether the time is over for which it is remembered. */
   isOver(serial: Serial, now: number): boolean {
-    return (this.#forgetAt[serial % this.#capacity] ?? 0) <= now;
+    return (this.#forgetAt[serial % this.#capacity] as number) <= now;
   }
 
   add(key: string, fingerprint: string, forgetAt: number): Serial {
@@ -63,7 +63,7 @@ export class CompletedIds {
   /** Whether it was still remembered: it may have been forgotten, or completed again, since. */
   #dropOldest(): boolean {
     const serial = this.#oldest;
-    const key = this.#keys[serial % this.#capacity] ?? '';
+    const key = this.#keys[serial % this.#capacity] as string;
     this.#oldest += 1;
     if (this.#serials.get(key) !== serial) return false;
     this.forget(key);
