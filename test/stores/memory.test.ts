@@ -261,6 +261,21 @@ describe('the memory store', () => {
     expect(await claim(store, 'c')).toMatchObject({ status: 'completed' });
   });
 
+  test('takes no event for another when its clock goes back', async () => {
+    let time = 0;
+    const store = memoryStore({ maxEntries: 4, retention: 100, now: () => time });
+    const complete = async (key: string) => (await granted(store, key)).complete();
+    for (const key of ['a', 'b', 'c', 'd']) await complete(key);
+    time = 100;
+    const again = await granted(store, 'd');
+    time = 0;
+    await again.complete();
+    // Only c, d and e are remembered, but since c the store has counted four: it forgets c rather than write over it.
+    for (const key of ['e', 'f']) await complete(key);
+    const statuses = ['c', 'd', 'e', 'f'].map(async (key) => (await claim(store, key)).status);
+    expect(await Promise.all(statuses)).toEqual(['claimed', 'completed', 'completed', 'completed']);
+  });
+
   test('does not keep the list that a release was given', async () => {
     const { store } = stopped();
     const list = ['mail'];
