@@ -1,5 +1,4 @@
-// `npm run test:faults [-- --long] [-- --mode postgres] [-- --letters | --pg-boss | --serial | --keys | --topologies redis]`:
-// campaigns against real stores, and their figures. `--sql` is about the clients of sqlStore(), `--sql --client knex` about one.
+// Campaigns against real stores, and their figures: `npm run test:faults -- --help`.
 import { parseArgs } from 'node:util';
 import { today, writeFigures } from '../setup/figures.js';
 import { BOSS_VERSION } from '../setup/pg-boss.js';
@@ -61,6 +60,29 @@ interface LetterRow extends LetterCampaign {
   readonly name: string;
 }
 
+const HELP = `npm run test:faults [-- OPTIONS]
+
+Workers, stores and the wire between them break while events are delivered; then every event is looked for. Starts its
+own servers. Exits with 1 when an event is lost or forged, or ran twice without a cause.
+
+  --long              the whole campaigns, about 90 minutes, and their figures in docs/project/reliability.md
+  --mode NAME         only one store: transactional, postgres or redis; writes no figures
+  --letters           only the dead letters
+  --pg-boss           only the queue in Postgres
+  --serial            serial handlers in eight processes
+  --keys              cached keys, with forged deliveries beside a key that changes
+  --topologies NAME   failovers whose names begin with NAME: redis, postgres
+  --sql               the clients of sqlStore()
+  --client NAME       with --sql, only this client
+  --help              print this
+
+Examples:
+  npm run test:faults
+  npm run test:faults -- --long --letters
+  npm run test:faults -- --topologies "redis sentinel"
+  npm run test:faults -- --sql --client knex
+`;
+
 async function main(): Promise<number> {
   const flag = { type: 'boolean', default: false } as const;
   const { values } = parseArgs({
@@ -74,12 +96,19 @@ async function main(): Promise<number> {
       topologies: { type: 'string' },
       sql: flag,
       client: { type: 'string' },
+      help: flag,
     },
   });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
   if (values.serial) return exitCode(await serialCampaigns(progress));
   if (values.keys) return exitCode(await keysCampaign(progress));
   if (values.topologies !== undefined) return conclude(await runTopologies(values.topologies, progress));
   if (values.sql) return exitCode(await runSqlClients(values.client, progress));
+  if (values.mode !== undefined && !(MODES as readonly string[]).includes(values.mode))
+    throw new Error(`--mode is "${values.mode}". Give one of: ${MODES.join(', ')}.`);
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
   const alone = values.letters || values['pg-boss'];

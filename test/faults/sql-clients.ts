@@ -25,11 +25,16 @@ export async function runSqlClients(
   only: string | undefined,
   progress: (line: string) => void,
 ): Promise<boolean> {
+  const clients = SQL_CLIENTS.filter(({ name }) => only === undefined || name === only);
+  if (clients.length === 0) {
+    const names = SQL_CLIENTS.map(({ name }) => name).join(', ');
+    throw new Error(`--client is "${only}". Give one of: ${names}.`);
+  }
   const app = await install(progress);
   const script = bundle(new URL('./sql-worker.ts', import.meta.url));
   const rows: SqlCampaign[] = [];
   try {
-    for (const client of SQL_CLIENTS.filter(({ name }) => only === undefined || name === only)) {
+    for (const client of clients) {
       if (client.server === 'MariaDB' && !hasMariadb()) {
         process.stdout.write(`${client.name}: skipped, because mariadbd is not installed\n`);
         continue;
