@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { type HandlerContext, memoryStore, type ReceiverOptions, WebhookError } from 'payment-webhooks';
+import { Lease } from '../../src/delivery/lease.js';
+import type { StoreCalls } from '../../src/stores/call-store.js';
+import type { GrantedClaim } from '../../src/stores/claim-answer.js';
 import { delivery } from '../setup/delivery.js';
 import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
 import { answers, faultyStore, hangs, rejects, repliesAfter, times } from '../setup/faulty-store.js';
@@ -294,5 +297,18 @@ describe('a handler that never settles', () => {
     expect(late()).toMatchObject({ level: 50, code: 'CLAIM_LOST' });
     expect(store.calls.filter((call) => call === 'complete')).toHaveLength(2);
     expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
+  });
+});
+
+describe('by the clock', () => {
+  afterEach(() => void jest.restoreAllMocks());
+
+  test('a lease has lapsed at its end, where the store may grant the next claim', () => {
+    const store = { calledAt: 1_000, rules: { lease: 500 } } as StoreCalls;
+    const lease = new Lease(store, {} as GrantedClaim);
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(1_499.9);
+    expect(lease.lapsed).toBe(false);
+    clock.mockReturnValue(1_500);
+    expect(lease.lapsed).toBe(true);
   });
 });

@@ -8,6 +8,9 @@ import {
   memoryStore,
   type ReceiverOptions,
 } from 'payment-webhooks';
+import { StoreCalls } from '../../src/stores/call-store.js';
+import type { GrantedClaim } from '../../src/stores/claim-answer.js';
+import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { answers, faultyStore } from '../setup/faulty-store.js';
@@ -247,4 +250,14 @@ test('a claim that fails when its own lease would have ended is one that failed,
   const endpoint = await startEndpoint(options);
   expect(await endpoint.post()).toMatchObject(unavailable);
   expect(endpoint.log.lines[0]).toMatchObject({ level: 50, msg: 'the store did not answer: It threw.' });
+});
+
+test('a store that answers at once is answered for at once: no delivery waits for a promise', () => {
+  const claimant = { log: captureLog().logger, abort: () => {} };
+  const rules = { lease: 1_000, maxHandlerTime: 60_000, storeTimeout: 1_000 };
+  const calls = new StoreCalls(memoryStore(), claimant, rules);
+  const granted = calls.claim('evt_1', 'f');
+  expect(granted).toMatchObject({ status: 'claimed' });
+  expect(calls.complete(granted as GrantedClaim, { lapsed: false })).toBe(true);
+  expect(calls.claim('evt_1', 'f')).toEqual({ status: 'completed', fingerprint: 'f' });
 });
