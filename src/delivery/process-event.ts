@@ -3,8 +3,8 @@
 import type { Decoded } from '../events/envelope.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
-import type { Ending } from '../receiver/dedupe-delivery.js';
 import type { Deduped, Delivery } from './delivery.js';
+import type { Ending } from './end-attempt.js';
 import { Rejection } from './rejection.js';
 import { runHandlers } from './run-handlers.js';
 import { andThen } from './thenable.js';

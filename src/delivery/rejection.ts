@@ -1,5 +1,7 @@
 // Why a delivery is refused: what a station returns instead of its value.
-import type { ErrorCode, Issue } from '../errors.js';
+import { type ErrorCode, HandlerError, type Issue } from '../errors.js';
+
+const RETRY_AFTER_MS = 5_000;
 
 /** Returned and never thrown: building an Error costs more than a delivery. */
 export class Rejection {
@@ -26,4 +28,17 @@ export class Rejection {
 /** For what the receiver itself threw. Nothing is known to lead here; if something does, the sender is to try again. */
 export function broken(cause: unknown): Rejection {
   return new Rejection('HANDLER_FAILED', { hint: 'The receiver itself failed.', cause });
+}
+
+/** @param failures what the handlers threw */
+export function handlersFailed(failures: readonly unknown[]): Rejection {
+  return new Rejection('HANDLER_FAILED', { cause: new HandlerError(failures) });
+}
+
+export function claimLost(): Rejection {
+  return new Rejection('CLAIM_LOST', { retryAfterMs: RETRY_AFTER_MS });
+}
+
+export function storeUnavailable({ message, cause }: { message: string; cause: unknown }): Rejection {
+  return new Rejection('STORE_UNAVAILABLE', { hint: message, retryAfterMs: RETRY_AFTER_MS, cause });
 }

@@ -13,7 +13,7 @@ import type { Deduped, Result } from './delivery.js';
 import { describeHandlerError } from './describe-error.js';
 import { digestOf } from './fingerprint.js';
 import { Lease } from './lease.js';
-import { Rejection } from './rejection.js';
+import { Rejection, storeUnavailable } from './rejection.js';
 import { queueOf } from './turn-queue.js';
 
 /** The serial values of handlers that have one. */
@@ -28,6 +28,7 @@ type Rules = Pick<
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 100;
 const RETRY_AFTER_MS = 1_000;
+const COMPLETED = 'It has completed the key of a serial value, which nobody completes.';
 const WAITED = 'Another event with the same serial value was being handled for all of timeout.';
 
 /** @returns a rejection when one of them cannot be told; undefined where no handler has one */
@@ -149,8 +150,8 @@ class Turns {
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, LONGEST_PAUSE_MS)) {
       const calls = new StoreCalls(this.#store, this.#claimant, this.#rules);
       const answer = await calls.claim(key, 'serial', true);
-      if (answer instanceof StoreFailure) return unavailable(answer);
-      if (answer.status === 'completed') return unavailable(new StoreFailure(COMPLETED));
+      if (answer instanceof StoreFailure) return storeUnavailable(answer);
+      if (answer.status === 'completed') return storeUnavailable(new StoreFailure(COMPLETED));
       if (answer.status === 'claimed') {
         this.#hold(calls, answer);
         return undefined;
@@ -170,10 +171,4 @@ class Turns {
       return calls.release(claim, claim.finished);
     });
   }
-}
-
-const COMPLETED = 'It has completed the key of a serial value, which nobody completes.';
-
-function unavailable({ message, cause }: StoreFailure): Rejection {
-  return new Rejection('STORE_UNAVAILABLE', { hint: message, retryAfterMs: RETRY_AFTER_MS, cause });
 }

@@ -29,6 +29,14 @@ export const MUTATED = {
     'construct-event',
     'events/drift-handle',
   ],
+  'src/delivery/end-attempt.ts': [
+    'receiver/dedupe-delivery',
+    'receiver/dedupe-delivery-causes',
+    'delivery/lease',
+    'dead-letters/keeping',
+    'dead-letters/journal',
+    'dead-letters/retries',
+  ],
   'src/receiver/dedupe-delivery.ts': [
     'receiver/dedupe-delivery',
     'receiver/dedupe-delivery-causes',
