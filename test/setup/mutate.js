@@ -29,6 +29,13 @@ export const MUTATED = {
     'construct-event',
     'events/drift-handle',
   ],
+  'src/delivery/rejection.ts': [
+    'receiver/dedupe-delivery',
+    'receiver/dedupe-delivery-causes',
+    'receiver/respond',
+    'receiver/capture-body',
+    'delivery/serial',
+  ],
   'src/delivery/end-attempt.ts': [
     'receiver/dedupe-delivery',
     'receiver/dedupe-delivery-causes',
