@@ -8,8 +8,9 @@ import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from './setup/delivery.
 import { startEndpoint } from './setup/endpoint.js';
 
 const never = () => new Promise<never>(() => {});
+const MESSAGE = 'Jane Doe, 4242';
 const throwing = () => {
-  throw new Error('no');
+  throw new Error(MESSAGE);
 };
 const schema = (validate: () => never | Promise<never>) =>
   ({ '~standard': { version: 1, vendor: 'test', validate } }) as const;
@@ -162,6 +163,30 @@ describe('the log line of a refusal says what to look at', () => {
     const line = { code, hint: `${hint} Run \`npx payment-webhooks explain ${code}\`.` };
     expect(endpoint.log.lines).toContainEqual(expect.objectContaining(line));
     expect(endpoint.handled).toEqual([]);
+  });
+});
+
+describe('the log line of a refusal says what kind of error was thrown and where, but not its message', () => {
+  test.each<[string, ReceiverOptions]>([
+    ['a key function', { privateKey: throwing }],
+    ['a schema', { events: { 'transaction.paid': schema(throwing) } }],
+  ])('%s', async (_, options) => {
+    const endpoint = await startEndpoint(options);
+    await endpoint.post();
+    const at = expect.arrayContaining([expect.stringContaining('hints.test')]);
+    expect(endpoint.log.lines).toMatchObject([{ msg: 'delivery', error: { type: 'Error', at } }]);
+    expect(endpoint.log.text.join()).not.toContain(MESSAGE);
+  });
+
+  test('but leaves handlers and stores to their own lines', async () => {
+    for (const options of [{ handlers: { '*': throwing } }, { store: { claim: throwing } }]) {
+      const endpoint = await startEndpoint(options);
+      await endpoint.post();
+      const [own, line] = endpoint.log.lines;
+      expect(own).toMatchObject({ error: { type: 'Error' } });
+      expect(line).toMatchObject({ msg: 'delivery' });
+      expect(line).not.toHaveProperty('error');
+    }
   });
 });
 

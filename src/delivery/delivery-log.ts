@@ -1,6 +1,6 @@
 // One log line for each delivery: what it was, and what became of it.
 
-import { ANSWERS, type ErrorCode, helpFor } from '../errors.js';
+import { ANSWERS, type ErrorCode, HandlerError, helpFor } from '../errors.js';
 import { type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
 import type { Delivery, Result } from './delivery.js';
 import { describeError } from './describe-error.js';
@@ -131,6 +131,11 @@ function hintOf({ code, hint }: Rejection): string {
   return hint ? `${hint} ${more}` : more;
 }
 
+/** Handlers and stores have lines of their own for what they threw; a schema and a key function have none. */
+function undescribed({ code, cause }: Rejection): unknown {
+  return code === 'STORE_UNAVAILABLE' || cause instanceof HandlerError ? undefined : cause;
+}
+
 /** Two mistakes in how a receiver is mounted have one code, and only the hint tells them apart. */
 function reasonOf({ code, hint }: Rejection): string {
   return code === 'BODY_CONSUMED' ? `${code} ${hint}` : code;
@@ -161,6 +166,8 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
   line.ms = Math.round((performance.now() - delivery.startedAt) * 10) / 10;
   const hint = result instanceof Rejection ? hintOf(result) : result === 'ignored' && whyIgnored(delivery);
   if (hint) line.hint = hint;
+  const cause = result instanceof Rejection ? undescribed(result) : undefined;
+  if (cause !== undefined) line.error = describeError(cause);
   const issues = delivery.issuesFor(result);
   if (issues) line.issues = issues;
   return line;

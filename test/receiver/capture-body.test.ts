@@ -218,6 +218,26 @@ describe.each(expresses)('a request that a middleware has touched, on %s', (fram
     expect(endpoint.records).toMatchObject([{ status: 0, code: 'BODY_ABORTED' }]);
     expect(endpoint.handled).toEqual([]);
   });
+
+  test('is answered 500 when it throws as it is looked at, and the next one is processed', async () => {
+    let broken = true;
+    const breaks: RequestHandler = (req, _res, next) => {
+      const get = () => {
+        throw new Error('of the middleware');
+      };
+      if (broken) Object.defineProperty(req, 'readableDidRead', { get });
+      next();
+    };
+    const endpoint = await startEndpoint({}, { framework, before: () => [breaks] });
+    const refused = await endpoint.post();
+    expect(refused).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(JSON.stringify(refused.body)).not.toContain('of the middleware');
+    const hint = expect.stringContaining('The receiver itself failed.');
+    expect(endpoint.log.lines).toMatchObject([{ level: 50, hint, error: { type: 'Error' } }]);
+    broken = false;
+    expect(await endpoint.post()).toMatchObject(PROCESSED);
+    expect(endpoint.hooks.inFlight).toBe(0);
+  });
 });
 
 describe('memory that cannot be had', () => {
