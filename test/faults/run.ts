@@ -67,6 +67,7 @@ own servers. Exits with 1 when an event is lost or forged, or ran twice without 
 
   --long              the whole campaigns, about 90 minutes, and their figures in docs/project/reliability.md
   --mode NAME         only one store: transactional, postgres or redis; writes no figures
+  --deliveries        only deliveries, in each store
   --letters           only the dead letters
   --pg-boss           only the queue in Postgres
   --serial            serial handlers in eight processes
@@ -89,6 +90,7 @@ async function main(): Promise<number> {
     options: {
       long: flag,
       mode: { type: 'string' },
+      deliveries: flag,
       letters: flag,
       'pg-boss': flag,
       serial: flag,
@@ -111,8 +113,8 @@ async function main(): Promise<number> {
     throw new Error(`--mode is "${values.mode}". Give one of: ${MODES.join(', ')}.`);
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
-  const alone = values.letters || values['pg-boss'];
-  const rows = alone ? [] : await faultCampaigns(modes, size);
+  const alone = values.deliveries || values.letters || values['pg-boss'];
+  const rows = alone && !values.deliveries ? [] : await faultCampaigns(modes, size);
   const letterRows = alone && !values.letters ? [] : await letterCampaigns(modes, size);
   const bossRows = alone && !values['pg-boss'] ? [] : await bossCampaigns(size);
   if (values.long && values.mode === undefined) {
