@@ -44,8 +44,8 @@ describe('a door', () => {
 
   test('of receivers loads what manages dead letters only when it is asked for', async () => {
     const { loaded, all } = await bytesOf('index');
-    // As much as before there was `hooks.fetch`.
-    expect(loaded).toBeLessThanOrEqual(76_209);
+    // As much as before there was `hooks.fetch`, and what keeps the ids of the memory store outside V8's heap.
+    expect(loaded).toBeLessThanOrEqual(76_209 + 1_600);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });

@@ -2,6 +2,7 @@
 import { ConfigurationError, StoreError } from '../errors.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { CompletedIds, type Serial } from './memory/completed-ids.js';
+import { KeyTable, type Row } from './memory/key-table.js';
 import { Linked, LinkedList } from './memory/linked-list.js';
 import {
   type Claim,
@@ -37,11 +38,8 @@ class MemoryStore implements IdempotencyStore {
   readonly #maxEntries: number;
   readonly #retention: number;
   readonly #now: () => number;
-  /**
-   * Of each event: its latest claim, later the serial that it was completed with. One map for both: a map that is
-   * emptied as fast as it is filled is copied by V8 again and again, and each copy keeps what was in the one before.
-   */
-  readonly #latest = new Map<string, MemoryClaim | Serial>();
+  /** Of each event: its latest claim, later the serial that it was completed with. */
+  readonly #latest = new KeyTable<MemoryClaim | Serial>();
   // Each of these claims is in exactly one of these, oldest first, so that which to forget is known without a search.
   readonly #running = new LinkedList<MemoryClaim>();
   readonly #released = new LinkedList<MemoryClaim>();
@@ -65,11 +63,12 @@ class MemoryStore implements IdempotencyStore {
   claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): ClaimResult {
     const now = this.#now();
     this.#forgetExpired(now);
-    let latest = this.#latest.get(key);
+    const row = this.#latest.find(key);
+    let latest = this.#latest.get(row);
     if (typeof latest === 'number') {
       if (!this.#completed.isOver(latest, now))
         return { status: 'completed', fingerprint: this.#completed.fingerprintOf(latest) };
-      this.#completed.forget(key);
+      this.#completed.forget(row, latest);
       latest = undefined;
     }
     if (latest && latest.forgetAt <= now) {
@@ -80,8 +79,8 @@ class MemoryStore implements IdempotencyStore {
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
     if (latest) this.#forget(latest);
     else this.#makeRoom(now, turn);
-    const claim = new MemoryClaim(this, key, fingerprint, latest);
-    this.#latest.set(key, claim);
+    const claim = new MemoryClaim(this, fingerprint, latest);
+    claim.row = this.#latest.add(key, claim);
     (turn ? this.#turns : this.#running).append(claim);
     this.#extend(claim, leaseMs, now);
     return { status: 'claimed', claim };
@@ -93,11 +92,11 @@ class MemoryStore implements IdempotencyStore {
   }
 
   complete(claim: MemoryClaim): boolean {
-    const { key, fingerprint, serial } = claim;
-    if (serial !== undefined) return this.#latest.get(key) === serial;
+    const { row, fingerprint, serial } = claim;
+    if (serial !== undefined) return this.#latest.get(row) === serial;
     if (claim.list !== this.#running) return false;
     this.#running.remove(claim);
-    claim.serial = this.#completed.add(key, fingerprint, this.#now() + this.#retention);
+    claim.serial = this.#completed.add(row, fingerprint, this.#now() + this.#retention);
     return true;
   }
 
@@ -143,7 +142,7 @@ class MemoryStore implements IdempotencyStore {
   /** A claim that is in no list has lost its event. */
   #forget(claim: MemoryClaim): void {
     claim.list?.remove(claim);
-    this.#latest.delete(claim.key);
+    this.#latest.delete(claim.row, claim);
   }
 }
 
@@ -156,7 +155,7 @@ function oldestLapsed(claims: LinkedList<MemoryClaim>, now: number): MemoryClaim
 
 /** The object itself is the token: a takeover makes another one. */
 class MemoryClaim extends Linked<MemoryClaim> implements Claim {
-  readonly key: string;
+  row: Row = 0;
   readonly attempt: number;
   readonly fingerprint: string;
   finished: readonly string[];
@@ -165,10 +164,9 @@ class MemoryClaim extends Linked<MemoryClaim> implements Claim {
   serial: Serial | undefined;
   readonly #store: MemoryStore;
 
-  constructor(store: MemoryStore, key: string, fingerprint: string, latest?: MemoryClaim) {
+  constructor(store: MemoryStore, fingerprint: string, latest?: MemoryClaim) {
     super();
     this.#store = store;
-    this.key = key;
     this.fingerprint = fingerprint;
     this.attempt = latest ? latest.attempt + 1 : 1;
     this.finished = latest ? latest.finished : NONE;

@@ -21,6 +21,8 @@ export const MUTATED = {
   ],
   'src/stores/memory.ts': ['stores/memory'],
   'src/stores/memory/completed-ids.ts': ['stores/memory'],
+  'src/stores/memory/key-table.ts': ['stores/key-table', 'stores/memory'],
+  'src/stores/memory/text-column.ts': ['stores/key-table', 'stores/memory'],
   'src/receiver/capture-body.ts': ['receiver/capture-body', 'receiver/fetch', 'hints'],
   'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
   'src/receiver/decode-event.ts': [

@@ -276,6 +276,21 @@ describe('the memory store', () => {
     expect(await Promise.all(statuses)).toEqual(['claimed', 'completed', 'completed', 'completed']);
   });
 
+  test('makes room of what it remembers, and not of what it forgot before', async () => {
+    let time = 50;
+    const store = memoryStore({ maxEntries: 2, retention: 50, now: () => time });
+    await (await granted(store, 'b')).complete();
+    time = 0;
+    await (await granted(store, 'a')).complete();
+    time = 60;
+    // Its time is over, that of b is not: what it was completed as the first time is forgotten out of turn.
+    await (await granted(store, 'a')).complete();
+    time = 0;
+    await granted(store, 'c');
+    await granted(store, 'd');
+    await expect(claim(store, 'a')).rejects.toThrow(StoreError);
+  });
+
   test('does not keep the list that a release was given', async () => {
     const { store } = stopped();
     const list = ['mail'];

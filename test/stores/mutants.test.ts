@@ -6,6 +6,7 @@ import { transformSync } from '@swc/core';
 import * as errors from '../../src/errors.js';
 import * as unknownOption from '../../src/options/unknown-option.js';
 import * as completedIds from '../../src/stores/memory/completed-ids.js';
+import * as keyTable from '../../src/stores/memory/key-table.js';
 import * as linkedList from '../../src/stores/memory/linked-list.js';
 import type { memoryStore } from '../../src/stores/memory.js';
 import * as contract from '../../src/stores/store.js';
@@ -23,7 +24,7 @@ interface Mutant {
 const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8');
 
 /** From the signature of `claim` to where it reads the latest claim of the key. */
-const READ = /claim\(key: string.*?let latest = this\.#latest\.get\(key\);/s.exec(SOURCE)?.[0] ?? '';
+const READ = /claim\(key: string.*?let latest = this\.#latest\.get\(row\);/s.exec(SOURCE)?.[0] ?? '';
 const RUNNING = 'if (claim.list !== this.#running) return false;';
 const COMPLETE = `${RUNNING}
     this.#running.remove(claim);`;
@@ -34,7 +35,7 @@ const RELEASE_TURN = `if (claim.list === this.#turns) {
       return true;`;
 const RENEW = 'return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());';
 const TAKEOVER = 'if (latest) this.#forget(latest);';
-const AGAIN = 'if (serial !== undefined) return this.#latest.get(key) === serial;';
+const AGAIN = 'if (serial !== undefined) return this.#latest.get(row) === serial;';
 
 const MUTANTS: readonly Mutant[] = [
   {
@@ -53,20 +54,21 @@ const MUTANTS: readonly Mutant[] = [
     name: 'leaves a claim its event when another takes it over',
     by: 'an owner that was replaced',
     find: TAKEOVER,
-    replace: 'if (latest) this.#latest.delete(key);',
+    replace: 'if (latest) this.#latest.delete(row, latest);',
   },
   {
     name: 'ignores the token on complete',
     by: 'when a lapsed owner completes while another claims',
     find: COMPLETE,
     replace:
-      'const owner = this.#latest.get(key); if (typeof owner !== "object") return false; this.#forget(owner);',
+      'const owner = this.#latest.get(row); if (typeof owner !== "object") return false; owner.list?.remove(owner);',
   },
   {
     name: 'lets a stale owner complete over what others did',
     by: 'an owner that has released or completed',
     find: COMPLETE,
-    replace: 'const owner = this.#latest.get(key); this.#forget(typeof owner === "object" ? owner : claim);',
+    replace:
+      'const owner = this.#latest.get(row); const had = typeof owner === "object" ? owner : claim; had.list?.remove(had);',
   },
   {
     name: 'ignores the token on release',
@@ -74,14 +76,14 @@ const MUTANTS: readonly Mutant[] = [
     find: `${RUNNING}
     ${RELEASE}`,
     replace:
-      'const owner = this.#latest.get(claim.key); if (typeof owner === "object") claim = owner; claim.finished = [...finished]; this.#released.append(claim);',
+      'const owner = this.#latest.get(claim.row); if (typeof owner === "object") claim = owner; claim.finished = [...finished]; this.#released.append(claim);',
   },
   {
     name: 'lets a stale owner renew what another has',
     by: 'an owner that was replaced',
     find: RENEW,
     replace:
-      'const owner = this.#latest.get(claim.key); return typeof owner === "object" && this.#extend(owner, leaseMs, this.#now());',
+      'const owner = this.#latest.get(claim.row); return typeof owner === "object" && this.#extend(owner, leaseMs, this.#now());',
   },
   {
     name: 'keeps the attempt on a takeover',
@@ -111,7 +113,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'forgets after complete',
     by: 'a completed key stays completed',
-    find: 'claim.serial = this.#completed.add(key, fingerprint, this.#now() + this.#retention);',
+    find: 'claim.serial = this.#completed.add(row, fingerprint, this.#now() + this.#retention);',
     replace: '',
   },
   {
@@ -124,7 +126,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'says true to whoever completes what is completed',
     by: 'an owner that was replaced',
     find: AGAIN,
-    replace: 'if (typeof this.#latest.get(key) === "number") return true;',
+    replace: 'if (typeof this.#latest.get(row) === "number") return true;',
   },
   {
     name: 'deletes on release',
@@ -271,7 +273,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'begins anew when it is asked whether it is well',
     by: 'ping claims nothing and forgets nothing',
     find: READ,
-    replace: `ping() { this.#latest.clear(); } ${READ}`,
+    replace: `ping() { while (this.#completed.forgetOldest()); } ${READ}`,
   },
 ];
 
@@ -309,6 +311,7 @@ async function broken(create: MemoryStore): Promise<string[]> {
 
 const MODULES: Record<string, unknown> = {
   '../errors.js': errors,
+  './memory/key-table.js': keyTable,
   './memory/linked-list.js': linkedList,
   '../options/unknown-option.js': unknownOption,
   './memory/completed-ids.js': completedIds,

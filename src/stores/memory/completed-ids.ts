@@ -1,4 +1,6 @@
 // Completed events of the memory store, in columns: a hundred thousand objects would be copied by every garbage collection.
+import type { KeyTable, Row } from './key-table.js';
+import { TextColumn } from './text-column.js';
 
 /** What a completed event is known by until it is forgotten: counted up with every completion. */
 export type Serial = number;
@@ -7,22 +9,22 @@ export type Serial = number;
 export class CompletedIds {
   readonly #capacity: number;
   /** The owner's: it has something else for each event that is not completed. */
-  readonly #serials: Map<string, unknown>;
+  readonly #events: KeyTable<unknown>;
   // A ring: what was completed as number n stands in slot n % capacity of each.
-  readonly #keys: string[] = [];
-  readonly #fingerprints: string[] = [];
+  readonly #rows: Row[] = [];
+  readonly #fingerprints = new TextColumn(15);
   readonly #forgetAt: number[] = [];
   size = 0;
   #oldest: Serial = 0;
   #next: Serial = 0;
 
-  constructor(capacity: number, serials: Map<string, unknown>) {
+  constructor(capacity: number, events: KeyTable<unknown>) {
     this.#capacity = capacity;
-    this.#serials = serials;
+    this.#events = events;
   }
 
   fingerprintOf(serial: Serial): string {
-    return this.#fingerprints[serial % this.#capacity] as string;
+    return this.#fingerprints.read(serial % this.#capacity);
   }
 
   /** Whether the time is over for which it is remembered. */
@@ -30,24 +32,25 @@ export class CompletedIds {
     return (this.#forgetAt[serial % this.#capacity] as number) <= now;
   }
 
-  add(key: string, fingerprint: string, forgetAt: number): Serial {
+  add(row: Row, fingerprint: string, forgetAt: number): Serial {
     // Full, though fewer are remembered: only a clock that goes back can bring that about. No slot is written over.
     if (this.#next - this.#oldest === this.#capacity) this.#dropOldest();
     const serial = this.#next;
     const slot = serial % this.#capacity;
     this.#next += 1;
     this.size += 1;
-    this.#serials.set(key, serial);
-    this.#keys[slot] = key;
-    this.#fingerprints[slot] = fingerprint;
+    this.#events.set(row, serial);
+    this.#rows[slot] = row;
+    this.#fingerprints.write(slot, fingerprint);
     this.#forgetAt[slot] = forgetAt;
     return serial;
   }
 
-  /** @param key of an event that is completed */
-  forget(key: string): void {
-    this.#serials.delete(key);
+  /** Whether it was still remembered: it may have been forgotten, or completed again, since. */
+  forget(row: Row, serial: Serial): boolean {
+    if (!this.#events.delete(row, serial)) return false;
     this.size -= 1;
+    return true;
   }
 
   /** Whether there was one to forget. */
@@ -60,13 +63,9 @@ export class CompletedIds {
     if (this.#oldest < this.#next && this.isOver(this.#oldest, now)) this.#dropOldest();
   }
 
-  /** Whether it was still remembered: it may have been forgotten, or completed again, since. */
   #dropOldest(): boolean {
     const serial = this.#oldest;
-    const key = this.#keys[serial % this.#capacity] as string;
     this.#oldest += 1;
-    if (this.#serials.get(key) !== serial) return false;
-    this.forget(key);
-    return true;
+    return this.forget(this.#rows[serial % this.#capacity] as Row, serial);
   }
 }
