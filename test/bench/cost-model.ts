@@ -13,7 +13,7 @@ export interface Costs {
 export interface Demand {
   /** r: deliveries a second. */
   readonly rate: number;
-  /** d: share of repetitions. */
+  /** d: share of duplicates. */
   readonly repeated: number;
   /** h: CPU seconds of the handlers for one event. */
   readonly handlers: number;

@@ -39,7 +39,7 @@ export function markdownOf(scale: Scale): string {
     scalingTable(scale),
     '### What it says',
     [
-      `With u = ${ASSUMED.busy}, H = ${ASSUMED.held} s, no repetitions, and h = 0: for what your handlers compute add r × h / u receivers. A`,
+      `With u = ${ASSUMED.busy}, H = ${ASSUMED.held} s, no duplicates, and h = 0: for what your handlers compute add r × h / u receivers. A`,
       `receiver is a process with a CPU of its own. Shards are at most ${large(BYTES_A_SHARD)}B large, partitions ${large(ROWS_A_PARTITION)} rows.`,
     ].join('\n'),
     demandTable(costs),
