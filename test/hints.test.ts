@@ -119,7 +119,7 @@ const rows: Row[] = [
       handlers: { '*': never, 'transaction.*': () => {} },
     },
     code: 'HANDLER_TIMEOUT',
-    hint: 'Still running after 50 ms: never.',
+    hint: 'Not finished after 50 ms: never.',
   },
   {
     sent: withHeader('x-service-signature', 'abc'),

@@ -52,7 +52,7 @@ function timedOut(round: Round): Dispatched {
   const { dispatch, rules, finished, reports } = round;
   dispatch.delivery.abort('HANDLER_TIMEOUT');
   const names = reports.filter(({ status }) => status === 'running').map(({ name }) => name);
-  const hint = `Still running after ${rules.timeout} ms: ${names.join(', ')}.`;
+  const hint = `Not finished after ${rules.timeout} ms: ${names.join(', ')}.`;
   const rejection = new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS });
   const rest = new Promise<Dispatched>((resolve) => {
     round.whenSettled = resolve;

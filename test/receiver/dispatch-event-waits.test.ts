@@ -38,7 +38,7 @@ describe('the hint of a delivery whose handlers took too long', () => {
       .on('*', () => held.opened, { name: 'ship' });
     expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
     const { hint } = endpoint.log.lines.find(({ code }) => code === 'HANDLER_TIMEOUT') ?? {};
-    expect(hint).toContain('Still running after 50 ms: mail, ship.');
+    expect(hint).toContain('Not finished after 50 ms: mail, ship.');
     held.open();
     await until(() => endpoint.hooks.inFlight === 0);
   });

@@ -360,7 +360,7 @@ withRedis('a signal', () => {
     trial.work(processor({ '*': handle }, { store: memoryStore(), timeout: 50, logger: false }));
     expect((await trial.settled()).error).toMatchObject({
       code: 'HANDLER_TIMEOUT',
-      message: 'HANDLER_TIMEOUT: Still running after 50 ms: handle.',
+      message: 'HANDLER_TIMEOUT: Not finished after 50 ms: handle.',
     });
     expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
     expect(attempts).toEqual([1, 2]);
