@@ -1,10 +1,10 @@
-// The layout at four widths, light and dark: nothing is clipped, nothing overlaps, and what matters is in view.
+// The layout at four widths, light and dark, and with spaced text: nothing is clipped, nothing overlaps, and what matters is in view.
 import { expect, test } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
 import type { Locator, Page } from 'playwright-core';
 import { busy, LONG_NAME } from './busy.js';
 import { describeInChromium, openPage } from './chromium.js';
-import { layoutFaults, SCREENS } from './measure.js';
+import { layoutFaults, SCREENS, spaceText } from './measure.js';
 
 const retrying = (page: Page) => page.locator('tr.row').filter({ hasText: 'Retrying' });
 
@@ -12,6 +12,27 @@ async function boxOf(locator: Locator) {
   const box = await locator.boundingBox();
   if (!box) throw new Error('It is not shown.');
   return { ...box, right: box.x + box.width, bottom: box.y + box.height };
+}
+
+async function expectSoundDetail(page: Page): Promise<void> {
+  await retrying(page).first().locator('.row-button').click();
+  for (const tab of ['Request', 'Response', 'Signature']) {
+    await page.getByRole('tab', { name: tab }).click();
+    expect(await layoutFaults(page)).toEqual([]);
+  }
+  await page.getByRole('button', { name: 'Close delivery' }).click();
+}
+
+async function expectSoundForms(page: Page): Promise<void> {
+  await page.locator('details.panel').evaluateAll((all) => all.map((each) => each.setAttribute('open', '')));
+  expect(await layoutFaults(page)).toEqual([]);
+  for (const opener of ['Edit payload', 'Register webhook', 'Add fault', 'Shortcuts ?', 'About']) {
+    await page.getByRole('button', { name: opener }).click();
+    await page.getByRole('dialog').waitFor();
+    expect(await layoutFaults(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  }
 }
 
 describeInChromium.each(SCREENS)('at $width px, $colorScheme', ({ width, height, colorScheme }) => {
@@ -23,23 +44,8 @@ describeInChromium.each(SCREENS)('at $width px, $colorScheme', ({ width, height,
     const page = await open(service);
     await retrying(page).nth(3).waitFor();
     expect(await layoutFaults(page)).toEqual([]);
-    await retrying(page).first().locator('.row-button').click();
-    for (const tab of ['Request', 'Response', 'Signature']) {
-      await page.getByRole('tab', { name: tab }).click();
-      expect(await layoutFaults(page)).toEqual([]);
-    }
-    await page.getByRole('button', { name: 'Close delivery' }).click();
-    await page
-      .locator('details.panel')
-      .evaluateAll((all) => all.map((each) => each.setAttribute('open', '')));
-    expect(await layoutFaults(page)).toEqual([]);
-    for (const opener of ['Edit payload', 'Register webhook', 'Add fault', 'Shortcuts ?', 'About']) {
-      await page.getByRole('button', { name: opener }).click();
-      await page.getByRole('dialog').waitFor();
-      expect(await layoutFaults(page)).toEqual([]);
-      await page.keyboard.press('Escape');
-      await page.getByRole('dialog').waitFor({ state: 'detached' });
-    }
+    await expectSoundDetail(page);
+    await expectSoundForms(page);
   });
 
   test('a row shows its event, target, short id, code, countdown and button', async () => {
@@ -63,6 +69,18 @@ describeInChromium.each(SCREENS)('at $width px, $colorScheme', ({ width, height,
     expect((await boxOf(page.locator('#trigger'))).y).toBeLessThanOrEqual(
       (await boxOf(page.locator('#webhooks'))).y,
     );
+  });
+});
+
+describeInChromium.each([390, 1024, 1280])('at %i px, with the text spacing of WCAG 1.4.12', (width) => {
+  test('nothing in the list, the detail and the forms is clipped or overlaps', async () => {
+    const service = await busy();
+    const { page } = await openPage(service, '', { viewport: { width, height: 844 } });
+    await spaceText(page);
+    await retrying(page).nth(3).waitFor();
+    expect(await layoutFaults(page)).toEqual([]);
+    await expectSoundDetail(page);
+    await expectSoundForms(page);
   });
 });
 

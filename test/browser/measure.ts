@@ -13,6 +13,18 @@ export const SCREENS = SIZES.flatMap(([width, height]) =>
   (['light', 'dark'] as const).map((colorScheme) => ({ width, height, colorScheme })),
 );
 
+/** As much space as a reader may set: https://www.w3.org/TR/WCAG22/#text-spacing. */
+export function spaceText(page: Page): Promise<void> {
+  return page.evaluate(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(
+      '* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }' +
+        'p { margin-block-end: 2em !important }',
+    );
+    document.adoptedStyleSheets.push(sheet);
+  });
+}
+
 /** Buttons, labels and short texts, of the dialog if one is open: one line for each that is wrong. */
 export function layoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {
