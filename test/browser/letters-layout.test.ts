@@ -1,10 +1,10 @@
-// The page of dead letters at four widths, light and dark: nothing is clipped or overlaps, and axe-core finds nothing.
+// The page of dead letters at four widths, light and dark, and with spaced text: nothing is clipped or overlaps, and axe-core finds nothing.
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { findings } from './axe.js';
 import { describeInChromium, openPage } from './chromium.js';
 import { letterApp, letterScene } from './letter-app.js';
-import { layoutFaults, SCREENS } from './measure.js';
+import { layoutFaults, SCREENS, spaceText } from './measure.js';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 const wouldProcess = (page: Page) =>
@@ -108,5 +108,15 @@ describeInChromium.each(SCREENS)('at $width px, $colorScheme', ({ width, height,
     // By keyboard the focus is seen: an outline over the whole row.
     const outline = await focused.evaluate((row) => getComputedStyle(row, '::after').outlineStyle);
     expect(outline).toBe('solid');
+  });
+});
+
+describeInChromium.each([390, 1280])('at %i px, with the text spacing of WCAG 1.4.12', (width) => {
+  test.each(VIEWS)('%s is whole', async (_name, show) => {
+    const { page } = await openPage(await letterScene(), '', { viewport: { width, height: 844 } });
+    await spaceText(page);
+    await page.locator('tr.row').first().waitFor();
+    await show(page);
+    expect(await layoutFaults(page)).toEqual([]);
   });
 });
