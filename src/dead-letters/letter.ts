@@ -2,7 +2,7 @@
 import { digestOf } from '../delivery/fingerprint.js';
 import type { Rejection } from '../delivery/rejection.js';
 import type { Issue } from '../errors.js';
-import type { Envelope } from '../events/envelope.js';
+import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import type { GrantedClaim } from '../stores/claim-answer.js';
@@ -22,7 +22,7 @@ import { keptHeaders } from './kept-headers.js';
 /** The delivery that a letter is of. */
 interface Delivered {
   readonly log: Logger;
-  readonly event: Envelope | undefined;
+  readonly event: EventNames | undefined;
   readonly issues: readonly Issue[] | undefined;
   readonly rawBody: Buffer;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Letter } from '../dead-letters/letter.js';
 import { type ErrorCode, type Issue, WebhookError } from '../errors.js';
-import type { Decoded, Envelope } from '../events/envelope.js';
+import type { Decoded, EventNames } from '../events/envelope.js';
 import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
 import { describeError } from './describe-error.js';
@@ -49,12 +49,14 @@ export class Delivery {
   keyIndex: number | undefined;
   /** Of the bytes, once they are proven. */
   fingerprint: Fingerprint = UNPROVEN;
-  decoded: Decoded | undefined;
+  /** Of the event as it was signed, once it is decoded. */
+  event: EventNames | undefined;
   deduped: Deduped | undefined;
   /** Undefined without dead letters. */
   letter: Letter | undefined;
   /** Of a job: how often a worker has taken it up. */
   attempt: number | undefined;
+  #decoded: Decoded | undefined;
   #log: Logger | undefined;
   #controller: AbortController | undefined;
   #aborted: ErrorCode | undefined;
@@ -64,8 +66,15 @@ export class Delivery {
     this.logger = logger;
   }
 
-  get event(): Envelope | undefined {
-    return this.decoded?.event;
+  get decoded(): Decoded | undefined {
+    return this.#decoded;
+  }
+
+  /** Before any handler has the event. */
+  set decoded(decoded: Decoded) {
+    const { id, event_name, sandbox } = decoded.event;
+    this.#decoded = decoded;
+    this.event = { id, event_name, sandbox };
   }
 
   /** Where the payload does not fit the schema of its event. */
@@ -146,6 +155,6 @@ export class Delivery {
 }
 
 /** The event's id and name as a log line may carry them. */
-function namesOf(event: Envelope): { eventId: string; eventName: string } {
+function namesOf(event: EventNames): { eventId: string; eventName: string } {
   return { eventId: shorten(event.id), eventName: shorten(event.event_name) };
 }

@@ -17,6 +17,9 @@ export interface Envelope {
   payload: object;
 }
 
+/** What the receiver knows an event by: a copy, since handlers may write on the event. */
+export type EventNames = Readonly<Pick<Envelope, 'id' | 'event_name' | 'sandbox'>>;
+
 /**
  * - `declared`: one of the union; validated, unless it has `issues`.
  * - `unknown`: authentic, with a name that is not declared.

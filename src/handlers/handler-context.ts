@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Delivery } from '../delivery/delivery.js';
 import type { Issue } from '../errors.js';
+import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
 import type { Claim } from '../stores/store.js';
 import type { HandlerContext } from './handler.js';
@@ -11,7 +12,8 @@ export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
   readonly context?: object | undefined;
 }
 
-const RUN = Symbol('run');
+// Registered: a queue may be of the other module system than the receiver.
+const RUN = Symbol.for('payment-webhooks.run');
 
 /** One call of a handler, as seen from its context. */
 export class HandlerRun {
@@ -20,6 +22,10 @@ export class HandlerRun {
 
   constructor(delivery: Delivery) {
     this.#delivery = delivery;
+  }
+
+  get event(): EventNames | undefined {
+    return this.#delivery.event;
   }
 
   get signal(): AbortSignal {
@@ -43,6 +49,11 @@ export class HandlerRun {
   context(attempt: Attempt): HandlerContext {
     return new DeliveryContext(this, this.#delivery, attempt);
   }
+}
+
+/** What the delivery of a context was signed as; undefined for a context that is not the receiver's. */
+export function signedAs(context: object): EventNames | undefined {
+  return (context as { readonly [RUN]?: HandlerRun })[RUN]?.event;
 }
 
 /**

@@ -14,7 +14,7 @@ import type { Fingerprint } from '../delivery/fingerprint.js';
 import { type HandlerLease, Lease } from '../delivery/lease.js';
 import { claimLost, handlersFailed, Rejection, storeUnavailable } from '../delivery/rejection.js';
 import { andThen } from '../delivery/thenable.js';
-import type { Envelope } from '../events/envelope.js';
+import type { EventNames } from '../events/envelope.js';
 import type { Attempt } from '../handlers/handler-context.js';
 import type { Outcome } from '../observer.js';
 import type { Configuration } from '../options/options.js';
@@ -36,7 +36,7 @@ export interface Work {
   run(attempt: Attempt, lease: HandlerLease): Dispatched | Promise<Dispatched>;
 }
 
-type Claiming = Claimant & { readonly event: Envelope | undefined; readonly letter: Letter | undefined };
+type Claiming = Claimant & { readonly event: EventNames | undefined; readonly letter: Letter | undefined };
 
 /** What an attempt is when nothing is remembered, and its lease. */
 const UNREMEMBERED = { attempt: 1, finished: [] } as const;

@@ -1,7 +1,7 @@
 // The contract of a store: it remembers event ids, so that an event is worked on once.
 
 import { ConfigurationError } from '../errors.js';
-import type { Envelope } from '../events/envelope.js';
+import type { EventNames } from '../events/envelope.js';
 import { parseDuration } from '../options/duration.js';
 
 /** What a delivery claims, and for how long. */
@@ -78,7 +78,7 @@ export interface Claim<Extra extends object = {}> {
 }
 
 /** The key of an event. Namespace and mode have no colon in them, so no two of these tuples make one key. */
-export function keyOf(namespace: string, event: Envelope | undefined): string {
+export function keyOf(namespace: string, event: EventNames | undefined): string {
   // Few parts: V8 keeps joined text in the parts it was joined from, and stores keep many keys.
   return `${namespace}${event?.sandbox ? ':sandbox:' : ':live:'}${event?.id}`;
 }

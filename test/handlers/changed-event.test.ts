@@ -1,0 +1,79 @@
+// Handlers may write on the event they are given: what the receiver knows it by stays as it was signed.
+import { describe, expect, test } from '@jest/globals';
+import { memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+
+const paid = () => fixtures.transactionPaid({ payload: { transaction: { id: 'tx-1' } } });
+
+interface Writable {
+  id?: unknown;
+  event_name?: unknown;
+  sandbox?: unknown;
+}
+
+/** As written for a document database, and worse. */
+const WAYS: readonly (readonly [name: string, change: (event: Writable) => void])[] = [
+  ['takes the id off', (event) => void delete event.id],
+  ['sets another id', (event) => Object.assign(event, { id: 'tx-1' })],
+  ['sets an id that is no text', (event) => Object.assign(event, { id: 7, event_name: null })],
+  ['turns it into an event of the sandbox', (event) => Object.assign(event, { sandbox: true })],
+];
+
+describe.each(WAYS)('a handler that %s', (_name, change) => {
+  const start = (options: ReceiverOptions, isDown: () => boolean) =>
+    startEndpoint(
+      {
+        handlers: {
+          '*': (event) => {
+            change(event as Writable);
+            if (isDown()) throw new Error('down');
+          },
+        },
+        ...options,
+      },
+      { framework: 'node:http' },
+    );
+
+  test('and succeeds is answered 200, once, and recorded under the names that were signed', async () => {
+    const { post, records, log } = await start({}, () => false);
+    const event = paid();
+    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    const names = { eventId: event.id, eventName: 'transaction.paid', sandbox: false };
+    expect(records).toMatchObject([names, names]);
+    expect(log.lines).toMatchObject([names, names]);
+  });
+
+  test.each([false, true])(
+    'and fails leaves each event a dead letter of its own, journal: %s',
+    async (journal) => {
+      let down = true;
+      const { hooks, post } = await start({ deadLetters: memoryDeadLetters(), journal }, () => down);
+      const events = [paid(), paid()] as const;
+      for (const event of events) expect(await post(delivery(event))).toMatchObject({ status: 500 });
+      const ids = async () => (await lettersOf(hooks)).map(({ eventId }) => eventId);
+      expect(await ids()).toEqual(expect.arrayContaining(events.map(({ id }) => id)));
+      down = false;
+      expect(await post(delivery(events[1]))).toMatchObject({ status: 200 });
+      expect(await ids()).toEqual([events[0].id]);
+      expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1, failed: 0 });
+    },
+  );
+});
+
+test('a serial function that sets another id changes nothing of what the event is remembered as', async () => {
+  const { hooks, post } = await startEndpoint({ handlers: {} }, { framework: 'node:http' });
+  const attempts: number[] = [];
+  hooks.on('*', (_event, { attempt }) => void attempts.push(attempt), {
+    serial: (event) => {
+      Object.assign(event, { id: 'tx-1' });
+      return 'one';
+    },
+  });
+  for (const outcome of ['processed', 'processed'])
+    expect(await post(delivery(paid()))).toMatchObject({ status: 200, body: { outcome } });
+  expect(attempts).toEqual([1, 1]);
+});
