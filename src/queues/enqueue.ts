@@ -1,6 +1,7 @@
 // What a handler that adds deliveries to a queue is: its type, and the checks that every queue needs.
 import { ConfigurationError } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
+import { signedAs } from '../handlers/handler-context.js';
 import * as check from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 
@@ -18,6 +19,12 @@ export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 's
     );
   }
   return `${sandbox ? 'sandbox' : 'live'}-${encodeURIComponent(id)}`;
+}
+
+/** What the event was signed as, which is what a worker will read: another handler may have written on the event. */
+export function signedNames(...[event, context]: Parameters<Enqueue>): Parameters<Enqueue>[0] {
+  // What onInvalid() gives is an error, for jobKeyOf() to refuse.
+  return event instanceof Error ? event : (signedAs(context) ?? event);
 }
 
 interface EnqueueRules {

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../errors.js';
 import { writeLog } from '../../logger.js';
 import * as check from '../../options/option-checks.js';
 import { retentionMs } from '../../stores/store.js';
-import { checkEnqueueOptions, type Enqueue, jobKeyOf } from '../enqueue.js';
+import { checkEnqueueOptions, type Enqueue, jobKeyOf, signedNames } from '../enqueue.js';
 import { pack, type QueuedDelivery } from '../queued-delivery.js';
 
 /** The part of a `Queue` of BullMQ that is used. */
@@ -47,10 +47,11 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
   const { name, jobOptions } = checkEnqueue(queue, options);
   const common: JobsOptions = { ...JOB_OPTIONS, ...queue.defaultJobOptions, ...jobOptions };
   return async function enqueue(event, context) {
-    const jobOptions = { ...common, jobId: jobKeyOf(event) };
+    const signed = signedNames(event, context);
+    const jobOptions = { ...common, jobId: jobKeyOf(signed) };
     const data = pack(context);
     for (let retries = 0; ; retries += 1) {
-      const job = await queue.add(name ?? event.event_name, data, jobOptions);
+      const job = await queue.add(name ?? signed.event_name, data, jobOptions);
       // BullMQ ignores a job whose id exists, even if that job has failed for good. No worker would run the event.
       if (!(await job.isFailed())) return;
       try {
@@ -78,6 +79,12 @@ function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions 
     jobOptions: 'job options of BullMQ',
     lossy: ['jobId', 'deduplication'],
   });
+  const defaults: JobsOptions | undefined = queue.defaultJobOptions;
+  if (defaults?.deduplication !== undefined) {
+    throw new ConfigurationError(
+      'defaultJobOptions.deduplication of the queue would make one job of different events, and lose all but the first. Remove it, or give enqueue() another queue.',
+    );
+  }
   const { name } = known;
   if (name !== undefined && (typeof name !== 'string' || name === ''))
     throw new ConfigurationError(`name is ${check.show(name)}. Give the name of the jobs.`);

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
 import * as check from '../../options/option-checks.js';
 import { retentionMs } from '../../stores/store.js';
-import { checkEnqueueOptions, type Enqueue } from '../enqueue.js';
+import { checkEnqueueOptions, type Enqueue, signedNames } from '../enqueue.js';
 import { pack, type QueuedDelivery } from '../queued-delivery.js';
 import { type Boss, type BossDatabase, jobAt, revive } from './boss.js';
 import { jobIdOf } from './job-id.js';
@@ -83,7 +83,7 @@ export function enqueue<AnyBoss extends Boss>(
   const { queue = 'webhooks', jobOptions, executeSql } = checkEnqueue(boss, options);
   const common = { ...JOB_OPTIONS, ...jobOptions };
   return async function enqueue(event, context) {
-    const id = jobIdOf(event);
+    const id = jobIdOf(signedNames(event, context));
     const db = databaseOf(context, executeSql);
     const options = { ...common, id, ...(db && { db }) };
     try {

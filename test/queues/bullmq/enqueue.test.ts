@@ -81,6 +81,18 @@ withRedis('enqueue() in a receiver', () => {
     expect(await queue.count()).toBe(1);
   });
 
+  test('makes a job for each event, whatever other handlers write on the one they share', async () => {
+    const { queue, job } = startTrial();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    hooks
+      .on('*', (event) => void Object.assign(event, { id: 'tx-1', event_name: 'renamed' }))
+      .on('*', (event, context) => enqueue(queue)(event, { ...context }));
+    for (const id of ['evt-1', 'evt-2'])
+      expect(await post(delivery(paid({ id })))).toMatchObject({ status: 200 });
+    expect(await job('live-evt-1')).toMatchObject({ name: 'transaction.paid' });
+    expect(await job('live-evt-2')).toMatchObject({ name: 'transaction.paid' });
+  });
+
   test('is answered 500 as onInvalid(), which has no event to add', async () => {
     const { queue } = startTrial();
     const { hooks, post } = await startEndpoint({ handlers: {} });
@@ -262,6 +274,12 @@ describe('enqueue() refuses', () => {
       queue,
       { jobOptions: { deduplication: { id: 'a' } } },
       'jobOptions.deduplication would make',
+    ],
+    [
+      'a queue that deduplicates by default',
+      { ...queue, defaultJobOptions: { deduplication: { id: 'a', ttl: 60_000 } } },
+      {},
+      'defaultJobOptions.deduplication of the queue would make one job of different events, and lose all',
     ],
   ])('%s', (_what, given, options, message) => {
     expect(() => enqueue(given as never, options as never)).toThrow(message);

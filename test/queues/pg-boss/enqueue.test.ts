@@ -37,6 +37,19 @@ withPostgres('enqueue() in a receiver', () => {
     expect(await other.jobs()).toMatchObject([{ retry_limit: 3, retry_backoff: true }]);
   });
 
+  test('makes a job for each event, whatever other handlers write on the one they share', async () => {
+    const trial = await schema.start();
+    const { hooks, post } = await startEndpoint({ handlers: {} });
+    hooks
+      .on('*', (event) => void Object.assign(event, { id: 'tx-1' }))
+      .on('*', enqueue(trial.boss, { queue: trial.queue }));
+    for (const id of ['evt-1', 'evt-2'])
+      expect(await post(delivery(paid({ id })))).toMatchObject({ status: 200 });
+    expect((await trial.jobs()).map(({ id }) => id).sort()).toEqual(
+      [liveJob('evt-1'), liveJob('evt-2')].sort(),
+    );
+  });
+
   test('keeps every byte of the body, and which key signed it', async () => {
     const trial = await schema.start();
     const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: ['pri_other', KEY] });
