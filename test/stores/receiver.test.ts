@@ -159,6 +159,28 @@ describe.each(shared)('a receiver on %s', (_name, url, make) => {
     expect([await send(event, 1), await written(event.id)]).toEqual([[200, 'duplicate'], 1]);
   });
 
+  test('undo nothing of one another with savepoints when they take turns', async () => {
+    const serial = ({ id }: { readonly id: string }) => id;
+    const hooks = receiver({ privateKey: KEY, store: make(), logger: false });
+    hooks
+      .on(
+        '*',
+        async (_event, { transaction }) => {
+          await transaction.query('SAVEPOINT mine');
+          await transaction.query('SELECT 1 / 0').catch(() => {});
+          await transaction.query('ROLLBACK TO SAVEPOINT mine');
+        },
+        { serial },
+      )
+      .on('*', async (event, { transaction }) => void (await transaction.query(write, [event.id])), {
+        serial,
+      });
+    const event = fixtures.transactionPaid();
+    const { body, headers } = delivery(event);
+    expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 200 });
+    expect(await written(event.id)).toBe(1);
+  });
+
   test('are never answered 200 when the commit fails, and the log says why', async () => {
     const { send, log } = await processes(make, async (event, { transaction }) => {
       await transaction.query(write, [event.id]);
