@@ -56,6 +56,7 @@ export class Delivery {
   letter: Letter | undefined;
   /** Of a job: how often a worker has taken it up. */
   attempt: number | undefined;
+  #copy: Buffer | undefined;
   #decoded: Decoded | undefined;
   #log: Logger | undefined;
   #controller: AbortController | undefined;
@@ -75,6 +76,13 @@ export class Delivery {
     const { id, event_name, sandbox } = decoded.event;
     this.#decoded = decoded;
     this.event = { id, event_name, sandbox };
+  }
+
+  /** One copy for all handlers where a letter may be kept: a handler may write on it, and the letter stays as signed. */
+  get bytesForHandlers(): Buffer {
+    if (!this.letter) return this.rawBody;
+    this.#copy ??= Buffer.from(this.rawBody);
+    return this.#copy;
   }
 
   /** Where the payload does not fit the schema of its event. */

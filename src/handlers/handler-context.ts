@@ -37,6 +37,10 @@ export class HandlerRun {
     return this.#delivery.log;
   }
 
+  get rawBody(): Buffer {
+    return this.#delivery.bytesForHandlers;
+  }
+
   /**
    * Whether the handler may have given up: it could see that its delivery was aborted. When it returns after that,
    * nothing tells whether the work is done, so it must run again.
@@ -57,9 +61,9 @@ export function signedAs(context: object): EventNames | undefined {
 }
 
 /**
- * `signal` and `log` are made when they are asked for: most handlers use neither, and each costs more than the rest
- * together. As properties of the context itself they are also in a copy, `{ ...context, db }`, and through the symbol
- * they work on an object derived from it. All contexts share their two functions: an object literal with accessors
+ * `signal`, `log` and the copy of `rawBody` are made when a handler asks for them: most use none, and each costs more than
+ * the rest together. As properties of the context itself they are also in a copy, `{ ...context, db }`, and through the symbol
+ * they work on an object derived from it. All contexts share their functions: an object literal with accessors
  * takes 640 bytes for every delivery that waits, and this 70.
  */
 class DeliveryContext implements HandlerContext {
@@ -75,11 +79,17 @@ class DeliveryContext implements HandlerContext {
       return this[RUN].log;
     },
   };
+  static readonly #rawBody = {
+    enumerable: true,
+    get(this: DeliveryContext) {
+      return this[RUN].rawBody;
+    },
+  };
 
   readonly [RUN]: HandlerRun;
   declare readonly signal: AbortSignal;
   declare readonly log: Logger;
-  readonly rawBody: Buffer;
+  declare rawBody: Buffer;
   readonly headers: IncomingHttpHeaders;
   readonly attempt: number;
   readonly keyIndex: number;
@@ -90,8 +100,9 @@ class DeliveryContext implements HandlerContext {
     // First: a store adds to what handlers are given, and replaces nothing of it.
     if (context) Object.assign(this, context);
     this[RUN] = run;
-    // A handler may write on its bytes; what may be kept of the event stays as it was signed.
-    this.rawBody = delivery.letter ? Buffer.from(delivery.rawBody) : delivery.rawBody;
+    // Only what may be kept needs a copy, and so the getter.
+    if (delivery.letter) Object.defineProperty(this, 'rawBody', DeliveryContext.#rawBody);
+    else this.rawBody = delivery.rawBody;
     this.headers = delivery.headers;
     this.attempt = attempt;
     this.keyIndex = delivery.keyIndex ?? 0;

@@ -1,10 +1,11 @@
 // Handlers may write on the event they are given: what the receiver knows it by stays as it was signed.
 import { describe, expect, test } from '@jest/globals';
-import { memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
+import { memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery } from '../setup/delivery.js';
+import { delivery, KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { gate, until } from '../setup/waiting.js';
 
 const paid = () => fixtures.transactionPaid({ payload: { transaction: { id: 'tx-1' } } });
 
@@ -76,4 +77,56 @@ test('a serial function that sets another id changes nothing of what the event i
   for (const outcome of ['processed', 'processed'])
     expect(await post(delivery(paid()))).toMatchObject({ status: 200, body: { outcome } });
   expect(attempts).toEqual([1, 1]);
+});
+
+describe('the bytes of a delivery with dead letters', () => {
+  const receiverOf = (handler: (context: { readonly rawBody: Buffer }) => unknown) => {
+    const hooks = receiver({ privateKey: KEY, deadLetters: memoryDeadLetters(), logger: false });
+    for (const name of ['first', 'second', 'third'])
+      hooks.on('*', (_event, given) => handler(given), { name });
+    return hooks;
+  };
+
+  test('are copied once for all handlers, and kept as they were signed', async () => {
+    const seen: Buffer[] = [];
+    const hooks = receiverOf((context) => {
+      const copied = { ...context };
+      seen.push(context.rawBody, copied.rawBody);
+      context.rawBody.fill(0);
+      throw new Error('down');
+    });
+    const { body, headers } = delivery(paid());
+    const received = Buffer.from(body);
+    expect(await hooks.receive({ rawBody: received, headers })).toMatchObject({ status: 500 });
+    expect(new Set(seen).size).toBe(1);
+    const [letter] = await lettersOf(hooks);
+    const content = await hooks.deadLetters?.read(letter?.id ?? '');
+    expect(content).toMatchObject({ status: 'found', rawBody: body });
+    expect(received).toEqual(body);
+  });
+
+  test.each([
+    ['are not copied while no handler asks for them', () => {}, 0.5],
+    ['are copied once when every handler asks', ({ rawBody }: { rawBody: Buffer }) => void rawBody, 1.5],
+  ])('%s', async (_name, look, most) => {
+    const work = gate();
+    const held: object[] = [];
+    const hooks = receiverOf((context) => {
+      look(context as { rawBody: Buffer });
+      held.push(context);
+      return work.opened;
+    });
+    const sent = Array.from({ length: 40 }, () => {
+      const { body, headers } = delivery({ ...paid(), note: 'x'.repeat(200_000) });
+      return { rawBody: body, headers };
+    });
+    const bytes = sent.reduce((sum, { rawBody }) => sum + rawBody.length, 0);
+    const before = process.memoryUsage().arrayBuffers;
+    const answers = sent.map((given) => hooks.receive(given));
+    await until(() => held.length === 3 * sent.length);
+    const copied = process.memoryUsage().arrayBuffers - before;
+    work.open();
+    await Promise.all(answers);
+    expect(copied / bytes).toBeLessThan(most);
+  });
 });
