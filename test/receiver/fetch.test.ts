@@ -5,6 +5,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { DeliveryRecord, ReceiverOptions } from 'payment-webhooks';
 import { receiver } from 'payment-webhooks';
 import { InFlightLimiter } from '../../src/delivery/in-flight-limiter.js';
+import type { FetchContext } from '../../src/delivery/worker-context.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, hmac, KEY } from '../setup/delivery.js';
@@ -418,6 +419,20 @@ describe('the context of a Worker', () => {
     await fetch(requestOf());
     const missed = log.lines.filter(({ msg }) => String(msg).includes('hooks.fetch(request, env, ctx)'));
     expect(missed).toMatchObject([{ level: 50 }]);
+  });
+
+  test('that throws is logged once, and changes no answer', async () => {
+    const illegal = (): never => {
+      throw new TypeError('Illegal invocation');
+    };
+    const throwing: FetchContext = { waitUntil: illegal };
+    const unreadable: FetchContext = Object.defineProperty({}, 'waitUntil', { get: illegal });
+    const { fetch, handled, log } = start();
+    const first = await fetch(requestOf(), {}, throwing);
+    const second = await fetch(requestOf(), {}, unreadable);
+    expect([first.status, second.status, handled.length]).toEqual([200, 200, 2]);
+    const lines = log.lines.filter(({ msg }) => String(msg).includes('hooks.fetch(request, env, ctx)'));
+    expect(lines).toMatchObject([{ level: 50, error: { type: 'TypeError' } }]);
   });
 
   test('gives a place back in time, although the timer of its request has ended with it', async () => {
