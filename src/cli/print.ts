@@ -26,9 +26,9 @@ export function printable(text: string): string {
 /** Rows in columns as wide as their longest cell; the cells are made printable. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(printable));
-  const widths = (cells[0] ?? []).map((_, column) =>
-    Math.max(...cells.map((row) => row[column]?.length ?? 0)),
-  );
+  // A spread into Math.max() overflows the stack at some 120,000 rows.
+  const widest = (column: number) => cells.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0);
+  const widths = (cells[0] ?? []).map((_, column) => widest(column));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
   return cells.map((row) => line(row).join('  ').trimEnd()).join('\n');
 }

@@ -113,6 +113,57 @@ describe('dead-letters list', () => {
   });
 });
 
+describe('the letters of an app that has very many, or that repeats itself', () => {
+  const letter = (id: number) => ({
+    ...{ id: `${id}`, reason: 'failed', namespace: 'webhooks', eventName: 'refund.made', eventId: `r-${id}` },
+    ...{ sandbox: false, attempts: 1, keptAt: '2026-01-31T12:00:00.000Z', code: null, issues: [] },
+  });
+  /** An app whose list of letters is this. */
+  const served = async (list: (after: string | null) => object) =>
+    commandFor(
+      await listen((req, res) => {
+        const { searchParams } = new URL(String(req.url), 'http://localhost');
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify(list(searchParams.get('after'))));
+      }),
+    );
+
+  test('150,000 letters are printed', async () => {
+    const run = await served(() => ({
+      letters: Array.from({ length: 150_000 }, (_, id) => letter(id)),
+      next: null,
+    }));
+    const { code, stdout, stderr } = await run('dead-letters', 'list', '--limit', '150000');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(150_001);
+  }, 30_000);
+
+  test.each([
+    ['gives the same next page', () => 'same'],
+    ['gives pages in a circle', (after: string | null) => (after === 'a' ? 'b' : 'a')],
+  ])('a list that %s is ended with an error', async (_name, next) => {
+    let requests = 0;
+    const run = await served((after) => {
+      requests += 1;
+      return { letters: [letter(requests)], next: next(after) };
+    });
+    const { code, stderr } = await run('dead-letters', 'list', '--limit', '1000');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        "The list of dead letters repeats itself. Check list() of the app's dead-letter store with deadLetterContract().\n",
+    });
+    expect(requests).toBeLessThan(5);
+  });
+
+  test('a list that ends with an empty page is whole', async () => {
+    const run = await served((after) =>
+      after === null ? { letters: [letter(1)], next: 'more' } : { letters: [], next: 'more still' },
+    );
+    expect(json(await run('dead-letters', 'list', '--json'))).toMatchObject([{ id: '1' }]);
+  });
+});
+
 const worldOf = async () => {
   const page = await pageWorld();
   return { ...page, run: commandFor(page.port) };
