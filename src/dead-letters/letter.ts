@@ -155,6 +155,7 @@ export class Letter {
   #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
     const { database } = this.#calls.store;
     if (!transactional || database === undefined || tell(claim, 'database') !== database) return undefined;
+    if (tell(claim, 'open') === false) return undefined;
     return (context as { transaction?: unknown } | undefined)?.transaction;
   }
 
@@ -166,7 +167,10 @@ export class Letter {
 }
 
 /** A getter of a claim may throw. */
-function tell<Name extends 'kept' | 'database'>(claim: Claim<object>, name: Name): Claim<object>[Name] {
+function tell<Name extends 'kept' | 'database' | 'open'>(
+  claim: Claim<object>,
+  name: Name,
+): Claim<object>[Name] {
   try {
     return claim[name];
   } catch {

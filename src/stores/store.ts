@@ -67,6 +67,8 @@ export interface Claim<Extra extends object = {}> {
   readonly transactional?: boolean;
   /** What that transaction was begun on, such as a pool: dead letters kept there are removed by the same commit. */
   readonly database?: object | undefined;
+  /** Whether that transaction still takes writes. Unlike `database` it changes. @default true */
+  readonly open?: boolean | undefined;
   /** Whether there may be a dead letter of the event. @default from the second attempt on, and with `transactional` always */
   readonly kept?: boolean | undefined;
   /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */

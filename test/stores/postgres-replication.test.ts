@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { StoreError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
+import { sqlStore } from '../../src/stores/sql.js';
+import type { ClaimResult } from '../../src/stores/store.js';
+import { overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -58,6 +61,28 @@ withPostgres('with a synchronous replica that is down', () => {
     const completed = result.claim.complete();
     await Promise.all([expect(completed).rejects.toThrow(StoreError), cancelWaiting()]);
     expect(pool.totalCount).toBe(0);
+  });
+
+  // Any client tells of a commit only that it ended, so here nobody knows of a wait that was cancelled.
+  test.each([
+    ['postgresStore', store],
+    ['sqlStore', sqlStore({ ...overPg(pool), table })],
+  ])('a duplicate is not answered before the replica has the row, by %s', async (by, each) => {
+    await setReplicas('');
+    const result = await each.claim(`live:${by}`, request);
+    if (result.status !== 'claimed') throw new Error(result.status);
+    expect(await result.claim.complete()).toBe(true);
+    await setReplicas('away');
+    let answer: ClaimResult<object> | undefined;
+    const answering = Promise.resolve(each.claim(`live:${by}`, request)).then((given) => {
+      answer = given;
+    });
+    await until(async () => answer !== undefined || (await waiting()).length === 1);
+    expect(answer).toBeUndefined();
+    await setReplicas('');
+    await answering;
+    expect(answer).toEqual({ status: 'completed', fingerprint: request.fingerprint });
+    await setReplicas('away');
   });
 
   test('a duplicate of that event is refused until the replica has the row', async () => {

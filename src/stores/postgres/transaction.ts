@@ -86,6 +86,10 @@ class TransactionClaim implements Claim<InTransaction> {
     };
   }
 
+  get open(): boolean {
+    return !this.#settling && !this.#checkedOut.returned;
+  }
+
   /** Whether the connection is still open, and with it the transaction. */
   async renew(leaseMs: number): Promise<boolean> {
     if (this.#settling || this.#checkedOut.returned) return false;

@@ -52,8 +52,9 @@ async function tryToClaim<Transaction>(
       const session = { held, transaction, run };
       return { status: 'claimed', claim: new TransactionClaim(store, session, { ...answer, ...parameters }) };
     }
-    // Throws where the transaction has ended meanwhile.
-    await held.rollBack();
+    // The row may not be on a synchronous replica yet, and after a 2xx nobody would send the event again. A commit waits.
+    // Both throw where the transaction has ended meanwhile.
+    await (answer.status === 'completed' ? held.commit() : held.rollBack());
     return answer as Exclude<typeof answer, Granted>;
   } catch (error) {
     // If the rollback fails too, the first error is the one to report.
@@ -93,9 +94,13 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     this.context = { transaction: forHandlers(session) };
   }
 
-  /** None once the transaction has ended: its connection may work for others, so no letter may be removed on it. */
-  get database(): object | undefined {
-    return this.#session.held.open ? this.#store.database.client : undefined;
+  get database(): object {
+    return this.#store.database.client;
+  }
+
+  /** Once the transaction has ended, its connection may work for others. */
+  get open(): boolean {
+    return this.#session.held.open;
   }
 
   /** Whether the transaction is open, as far as its connection has told. */
