@@ -188,7 +188,7 @@ class Conductor {
 
   #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {
     const status = sent === 'sent' ? answer.status : 0;
-    if (answer.status === 401) this.vitals.refused += 1;
+    if (answer.status === 401 || (result instanceof Rejection && result.unproven)) this.vitals.refused += 1;
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);

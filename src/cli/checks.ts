@@ -95,9 +95,9 @@ const EXPECTED = {
         ? 'The event was handled twice. Senders repeat deliveries: keep a store (the default memoryStore(), or redisStore() for several processes), and do not set store: false.'
         : 'The same delivery was accepted the first time. Answer 2xx for an event that was already handled, or the sender may send it again and again.',
   },
-  /** The signature is forged. */
+  /** The signature is forged. `cachedKeys()` asks for a retry until it can load newer keys. */
   refused: {
-    isMet: refuses,
+    isMet: (answer) => refuses(answer) || (answer.status === 503 && answer.text.includes('KEY_UNAVAILABLE')),
     fix: ({ status }, name) => {
       if (status >= 300)
         return 'Check the signature before anything else, and answer 401: after a 5xx the sender retries.';

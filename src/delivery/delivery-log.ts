@@ -112,7 +112,7 @@ export class DeliveryLog {
 
 /** A payload that does not fit is an error where it was refused or kept, and a warning where handlers have processed it. */
 function levelOf({ decoded, issues }: Delivery, result: Result): LogLevel {
-  if (result instanceof Rejection) return LEVELS[result.code];
+  if (result instanceof Rejection) return result.unproven ? 'warn' : LEVELS[result.code];
   if (result === 'kept' && decoded?.rejection) return LEVELS[decoded.rejection.code];
   return result === 'processed' && issues ? 'warn' : 'info';
 }
@@ -136,8 +136,9 @@ function undescribed({ code, cause }: Rejection): unknown {
   return code === 'STORE_UNAVAILABLE' || cause instanceof HandlerError ? undefined : cause;
 }
 
-/** Two mistakes in how a receiver is mounted have one code, and only the hint tells them apart. */
-function reasonOf({ code, hint }: Rejection): string {
+/** Where one code has several causes, the line of one must not hold back that of another. */
+function reasonOf({ code, hint, unproven }: Rejection): string {
+  if (unproven) return `${code} unproven`;
   return code === 'BODY_CONSUMED' ? `${code} ${hint}` : code;
 }
 

@@ -12,16 +12,25 @@ export class Rejection {
   readonly retryAfterMs: number | undefined;
   /** What user code threw, for programs only: it is neither logged nor sent. */
   readonly cause: unknown;
+  /** Whether none of the known keys made the signature, though a newer one may have: strangers can cause it too. */
+  readonly unproven: boolean;
 
   constructor(
     code: ErrorCode,
-    more: { hint?: string; issues?: readonly Issue[]; retryAfterMs?: number; cause?: unknown } = {},
+    more: {
+      hint?: string;
+      issues?: readonly Issue[];
+      retryAfterMs?: number;
+      cause?: unknown;
+      unproven?: boolean;
+    } = {},
   ) {
     this.code = code;
     this.hint = more.hint;
     this.issues = more.issues;
     this.retryAfterMs = more.retryAfterMs;
     this.cause = more.cause;
+    this.unproven = more.unproven ?? false;
   }
 }
 

@@ -15,7 +15,7 @@ export class Vitals {
   readonly startedAt = performance.now();
   /** When the latest authentic delivery arrived; before the first one, when the receiver was made. */
   authenticAt = this.startedAt;
-  /** Deliveries whose signature was right, and those that were answered 401. */
+  /** Deliveries whose signature was right, and those that were answered 401, or 503 because keys may be outdated. */
   authentic = 0;
   refused = 0;
   readonly #limiter: InFlightLimiter;

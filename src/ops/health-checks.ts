@@ -74,7 +74,7 @@ export function refusedCheck({ authentic, refused }: Counted, { refused: most }:
     threshold: most,
     ok: all < FEWEST || within(share, most),
     advice:
-      'Too many deliveries are answered 401. Compare the private key with that of the service, and check that no proxy ' +
+      'Too many deliveries have a wrong signature. Compare the private key with that of the service, and check that no proxy ' +
       'changes bodies. Anybody can send unsigned requests, so look at who sends them.',
   });
 }

@@ -8,7 +8,7 @@ import { refuseUnknownOptions } from '../options/unknown-option.js';
 export interface HealthOptions {
   /** Longest time without an authentic delivery, counted from the start of the receiver on. @default no threshold */
   readonly silence?: number | string | undefined;
-  /** Largest share of deliveries answered 401, from 0 to 1, of 20 or more. Anybody can send such. @default no threshold */
+  /** Largest share of deliveries with a wrong signature, from 0 to 1, of 20 or more. Anybody can send such. @default no threshold */
   readonly refused?: number | undefined;
   /** Of which deliveries `refused` is the share: the latest ones. @default '10m' */
   readonly window?: number | string | undefined;

@@ -1,4 +1,4 @@
-// Which share of the latest deliveries was answered 401, from two numbers that only grow.
+// Which share of the latest deliveries had a wrong signature, from two numbers that only grow.
 
 /** How many snapshots a window is divided by: the share is of the window, give or take this part of it. */
 const PARTS = 60;

@@ -5,7 +5,7 @@ import { ConfigurationError } from '../errors.js';
 import { type Logger, writeLog } from '../logger.js';
 import { signingKeys } from '../signature.js';
 import { defaultLogger } from './default-logger.js';
-import type { KeyFunction } from './keys.js';
+import type { KeyFunction, OutdatedKeys } from './keys.js';
 import * as check from './option-checks.js';
 import { refuseUnknownOptions } from './unknown-option.js';
 
@@ -16,8 +16,9 @@ export interface CachedKeysOptions {
   /** How long loaded keys are used without loading them again: `ms`-style text or milliseconds. @default '5m' */
   readonly ttl?: number | string | undefined;
   /**
-   * A delivery that none of the keys signed loads them again at once, unless they were loaded within this time. So a new
-   * key is known with its first delivery, and forged deliveries cannot flood a secret manager. @default '10s'
+   * A delivery that none of the keys signed loads them again at once. If they were loaded within this time, it is answered
+   * 503 with `Retry-After` instead of 401: it may have a new key, and forged deliveries cannot flood a secret manager.
+   * @default '10s'
    */
   readonly refreshOnMismatch?: number | string | undefined;
   /** How long after `ttl` the keys are still used while they cannot be loaded. @default '1h' */
@@ -64,7 +65,7 @@ export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): Key
     staleIfError: check.milliseconds('staleIfError', staleIfError, 0),
     logger: check.logger(logger),
   });
-  return Object.assign(() => cache.keys(), { refresh: () => cache.refresh() });
+  return Object.assign(() => cache.keys(), { refresh: (askedAt: number) => cache.refresh(askedAt) });
 }
 
 interface Rules {
@@ -108,15 +109,19 @@ class KeyCache {
     );
   }
 
-  /** @returns undefined where the keys are as new as they can be */
-  async refresh(): Promise<Keys | undefined> {
-    const isNew = performance.now() - this.#beganAt < this.#rules.refreshOnMismatch;
-    if (isNew && !this.#loading && !this.#failure) return undefined;
+  /** A load that began before a delivery asked for keys cannot prove it forged: its key may be newer. */
+  async refresh(askedAt: number): Promise<Keys | OutdatedKeys | undefined> {
+    const now = performance.now();
+    const retryAfterMs = this.#beganAt + this.#rules.refreshOnMismatch - now;
+    const isCurrent = this.#beganAt >= askedAt;
+    if (retryAfterMs > 0 && !this.#loading && !this.#failure)
+      return isCurrent ? undefined : { keys: undefined, retryAfterMs };
     const loading = this.#loaded();
-    const left = Math.max(this.#beganAt + PATIENCE_MS - performance.now(), 0);
+    const mayBeOutdated = this.#beganAt < askedAt;
+    const left = Math.max(this.#beganAt + PATIENCE_MS - now, 0);
     const keys = await withDeadline<Keys | undefined>(loading, left, () => undefined);
     if (!keys) throw new ConfigurationError('The function given to cachedKeys() took too long.');
-    return keys;
+    return mayBeOutdated ? { keys, retryAfterMs } : keys;
   }
 
   #loaded(): Promise<Keys> {

@@ -8,14 +8,29 @@ export interface KeyFunction {
   (delivery: {
     readonly headers: IncomingHttpHeaders;
   }): string | readonly string[] | Promise<string | readonly string[]>;
-  /** Called for a delivery that none of the keys signed. Undefined when there are no newer ones. `cachedKeys()` has it. */
-  readonly refresh?: () => Promise<string | readonly string[] | undefined>;
+  /**
+   * Called for a delivery that none of the keys signed, with the time at which its keys were asked for by
+   * `performance.now()`. Undefined when there are no newer ones. `cachedKeys()` has it.
+   */
+  readonly refresh?: (askedAt: number) => Promise<string | readonly string[] | OutdatedKeys | undefined>;
+}
+
+/** Newer keys may exist already, but cannot be loaded yet. A delivery that none of these signed is retried. */
+export interface OutdatedKeys {
+  readonly keys: string | readonly string[] | undefined;
+  readonly retryAfterMs: number;
 }
 
 /** The keys that may have signed a delivery with these headers. May throw or reject where a function is called. */
 export interface KeysOf {
   (headers: IncomingHttpHeaders): readonly SigningKey[] | Promise<readonly SigningKey[]>;
-  readonly refresh?: () => Promise<readonly SigningKey[] | undefined>;
+  readonly refresh?: (askedAt: number) => Promise<FreshKeys>;
+}
+
+export interface FreshKeys {
+  readonly keys: readonly SigningKey[];
+  /** Set when newer ones may exist. */
+  readonly retryAfterMs: number | undefined;
 }
 
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
@@ -66,9 +81,14 @@ function fromFunction(source: KeyFunction): KeysOf {
   const refresh = source.refresh?.bind(source);
   if (!refresh) return keysOf;
   return Object.assign(keysOf, {
-    refresh: async () => {
-      const newer = await refresh();
-      return newer === undefined ? undefined : convert(newer);
+    refresh: async (askedAt: number): Promise<FreshKeys> => {
+      const newer = await refresh(askedAt);
+      const { keys, retryAfterMs } = isOutdated(newer) ? newer : { keys: newer, retryAfterMs: undefined };
+      return { keys: keys === undefined ? [] : convert(keys), retryAfterMs };
     },
   });
+}
+
+function isOutdated(newer: unknown): newer is OutdatedKeys {
+  return typeof newer === 'object' && newer !== null && 'retryAfterMs' in newer;
 }

@@ -4,7 +4,7 @@ import { withDeadline } from '../delivery/deadline.js';
 import { Rejection } from '../delivery/rejection.js';
 import { andThen } from '../delivery/thenable.js';
 import { ConfigurationError } from '../errors.js';
-import type { KeysOf } from '../options/keys.js';
+import type { FreshKeys } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
 
@@ -17,6 +17,8 @@ export interface Proof {
 }
 
 const RETRY_AFTER_MS = 5_000;
+const OUTDATED =
+  'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a delivery that is forged.';
 /** Of the characters and the length that any log line takes. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
 const MOST_SIMILAR = 5;
@@ -49,16 +51,18 @@ export function checkSignature(
   signature: string,
   c: Pick<Configuration, 'keys' | 'storeTimeout'>,
 ): Proof | Rejection | Promise<Proof | Rejection> {
-  const checking = proveWith(c.keys, body, signature, c.storeTimeout);
-  const { refresh } = c.keys;
-  if (!refresh) return checking;
+  const { keys, storeTimeout } = c;
+  const { refresh } = keys;
+  if (!refresh) return proveWith(() => keys(body.headers), body, signature, storeTimeout);
+  const askedAt = performance.now();
+  const checking = proveWith(() => keys(body.headers), body, signature, storeTimeout);
   return andThen(checking, (result) => {
     const isMismatch = result instanceof Rejection && result.code === 'SIGNATURE_MISMATCH';
-    return isMismatch ? proveWith(refresh, body, signature, c.storeTimeout) : result;
+    return isMismatch ? proveWith(() => refresh(askedAt), body, signature, storeTimeout) : result;
   });
 }
 
-type Loaded = readonly SigningKey[] | undefined;
+type Loaded = readonly SigningKey[] | FreshKeys;
 const LATE = Symbol('late');
 // Out here, because a function inside of another holds what that one was given.
 const late = (): typeof LATE => LATE;
@@ -69,20 +73,19 @@ interface SignedBody {
 }
 
 function proveWith(
-  load: KeysOf | NonNullable<KeysOf['refresh']>,
-  { bytes, headers }: SignedBody,
+  load: () => Loaded | Promise<Loaded>,
+  { bytes }: SignedBody,
   signature: string,
   timeout: number,
 ): Proof | Rejection | Promise<Proof | Rejection> {
   try {
-    const loading = load(headers);
+    const loading = load();
     if (!(loading instanceof Promise)) return prove(bytes, signature, loading);
     // Before the proof: a key function that hangs would hold the bytes of every delivery that had asked it.
     const inTime = withDeadline<Loaded | typeof LATE>(loading, timeout, late);
     return inTime.then(
-      // Without newer keys none fits, as before.
-      (keys) =>
-        keys === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, keys ?? []),
+      (loaded) =>
+        loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded),
       failed,
     );
   } catch (error) {
@@ -90,10 +93,18 @@ function proveWith(
   }
 }
 
-function prove(bytes: Buffer, signature: string, keys: readonly SigningKey[]): Proof | Rejection {
+function prove(bytes: Buffer, signature: string, loaded: Loaded): Proof | Rejection {
+  const keys = 'retryAfterMs' in loaded ? loaded.keys : loaded;
   const keyIndex = verify(bytes, signature, keys);
   const key = keys[keyIndex];
   if (key) return { keyIndex, key, keys };
+  if ('retryAfterMs' in loaded && loaded.retryAfterMs !== undefined) {
+    return new Rejection('KEY_UNAVAILABLE', {
+      hint: OUTDATED,
+      retryAfterMs: loaded.retryAfterMs,
+      unproven: true,
+    });
+  }
   return new Rejection('SIGNATURE_MISMATCH', {
     hint: 'None of the keys made this signature. Usual causes: another account’s or an old private key; a proxy that changed the body; a delivery that is forged.',
   });

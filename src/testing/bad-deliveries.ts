@@ -10,7 +10,7 @@ export interface BadDelivery {
   /** Send it unchanged. */
   body: string;
   headers: Record<string, string>;
-  /** What `receiver()` answers. */
+  /** What `receiver()` answers. With `cachedKeys()` it is 503 instead of 401 soon after a load. */
   status: number;
 }
 

@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { cachedKeys, memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { refusingPort } from '../setup/ports.js';
 import { runCli, type Setting } from './run-cli.js';
@@ -69,6 +69,14 @@ const digest = (body: string | Buffer) => createHmac('sha256', KEY).update(body)
 const header = 'x-service-signature';
 
 describe('an app with receiver()', () => {
+  test('passes every check too when cachedKeys() asks for a retry of forged deliveries', async () => {
+    const privateKey = cachedKeys(async () => KEY);
+    const { code, failed, lines } = await examine(mounted(hooks({ privateKey })));
+    expect(failed).toEqual([]);
+    expect(lines.filter(({ got }) => got === '503')).not.toEqual([]);
+    expect(code).toBe(0);
+  });
+
   test('passes every check, exit code 0, and its handlers see recognisable sandbox events only', async () => {
     const seen: unknown[] = [];
     const handlers: ReceiverOptions['handlers'] = {

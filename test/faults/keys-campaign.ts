@@ -22,8 +22,8 @@ export interface KeysCampaign {
   readonly most: number;
   /** Genuine deliveries beside the forged ones, before the key changes. */
   readonly genuine: number;
-  /** How long a new key was refused, in milliseconds, when it came in the middle of the forged deliveries. */
-  readonly refusedMs: number;
+  /** How long a new key was answered 503, in milliseconds, when it came in the middle of the forged deliveries. */
+  readonly delayedMs: number;
   readonly receivers: number;
   /** Receivers that accepted their first delivery with the new key. */
   readonly atOnce: number;
@@ -55,8 +55,8 @@ export async function runKeysCampaign(options: KeysCampaignOptions): Promise<Key
 async function forge(manager: SecretManager, { forged: all, seconds, progress }: KeysCampaignOptions) {
   const endpoint = await Endpoint.start(manager);
   const wrongAnswers: string[] = [];
-  const expect = (wanted: number, status: number, what: string) => {
-    if (status !== wanted) wrongAnswers.push(`${what} was answered ${status}`);
+  const expect = (wanted: readonly number[], status: number, what: string) => {
+    if (!wanted.includes(status)) wrongAnswers.push(`${what} was answered ${status}`);
   };
   let [forged, genuine, changedAt, acceptedAt] = [0, 0, 0, 0];
   const began = performance.now();
@@ -69,10 +69,11 @@ async function forge(manager: SecretManager, { forged: all, seconds, progress }:
       }
       const wrong = Array.from({ length: BATCH }, () => endpoint.post('pri_forged'));
       const status = await endpoint.post(manager.key);
-      for (const one of await Promise.all(wrong)) expect(401, one, 'a forged delivery');
+      for (const one of await Promise.all(wrong)) expect([401, 503], one, 'a forged delivery');
       if (changedAt === 0) genuine += 1;
-      if (changedAt === 0 || acceptedAt > 0) expect(200, status, 'a genuine delivery');
-      else if (status === 200) acceptedAt = performance.now();
+      const isDelayed = changedAt > 0 && acceptedAt === 0;
+      expect(isDelayed ? [200, 503] : [200], status, 'a genuine delivery');
+      if (isDelayed && status === 200) acceptedAt = performance.now();
       // Spread evenly, so that several windows pass.
       await pause(Math.max(began + ((forged + BATCH) / all) * seconds * 1_000 - performance.now(), 0));
     }
@@ -80,12 +81,12 @@ async function forge(manager: SecretManager, { forged: all, seconds, progress }:
     await endpoint.close();
   }
   const most = loadsWithin(manager.loadedAt, WINDOW_MS);
-  const refusedMs = acceptedAt - changedAt;
+  const delayedMs = acceptedAt - changedAt;
   const violations = [...new Set(wrongAnswers)];
   if (most > MOST_LOADS) violations.push(`${most} loads within ${WINDOW_MS} ms`);
-  if (refusedMs < 0 || refusedMs > WINDOW_MS + SLACK_MS)
+  if (delayedMs < 0 || delayedMs > WINDOW_MS + SLACK_MS)
     violations.push(`the new key was not accepted within ${WINDOW_MS} ms`);
-  const figures = { forged, genuine, refusedMs: Math.round(refusedMs), loads: manager.loadedAt.length, most };
+  const figures = { forged, genuine, delayedMs: Math.round(delayedMs), loads: manager.loadedAt.length, most };
   return { ...figures, seconds: Math.round((performance.now() - began) / 1_000), violations };
 }
 
@@ -113,7 +114,8 @@ async function rotate(manager: SecretManager, { receivers, progress }: KeysCampa
     manager.key = 'pri_third';
     for (const endpoint of endpoints) {
       if ((await endpoint.post(manager.key)) === 200) atOnce += 1;
-      if ((await endpoint.post('pri_second')) !== 401) violations.push('the old key was accepted');
+      // Its load has just begun, so a signature by the old key is to be retried.
+      if ((await endpoint.post('pri_second')) !== 503) violations.push('the old key was not answered 503');
     }
     const loads = manager.loadedAt.length - before;
     if (loads !== receivers) violations.push(`${receivers} receivers loaded the new key ${loads} times`);

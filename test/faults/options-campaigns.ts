@@ -65,7 +65,7 @@ export async function keysCampaign(progress: Progress): Promise<boolean> {
   return result.violations.length === 0;
 }
 
-function keysTable({ forged, seconds, loads, most, refusedMs, receivers, atOnce }: KeysCampaign): string {
+function keysTable({ forged, seconds, loads, most, delayedMs, receivers, atOnce }: KeysCampaign): string {
   return table(
     ['what', 'figure'],
     [
@@ -73,7 +73,7 @@ function keysTable({ forged, seconds, loads, most, refusedMs, receivers, atOnce 
       ['over how many seconds', String(seconds)],
       ['loads of the keys', String(loads)],
       ['most loads within 10 s', String(most)],
-      ['how long a new key was refused meanwhile, s', (refusedMs / 1_000).toFixed(1)],
+      ['how long a new key was answered 503 meanwhile, s', (delayedMs / 1_000).toFixed(1)],
       ['receivers that saw a new key while nobody forged', String(receivers)],
       ['of these, accepted its first delivery', String(atOnce)],
     ],

@@ -1,6 +1,7 @@
 // Keys that are loaded: when they are loaded again, what a rotation looks like, and what forged deliveries can cause.
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type CachedKeysOptions, ConfigurationError, cachedKeys, receiver } from 'payment-webhooks';
+import { VITALS, type Vitals } from '../../src/delivery/vitals.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
@@ -39,15 +40,17 @@ function start(options: CachedKeysOptions = {}) {
   };
   const hooks = receiver({
     privateKey: cachedKeys(load, { logger: log.logger, ...options }),
-    logger: false,
+    logger: log.logger,
     handlers: { 'transaction.paid': async () => {} },
   });
+  const retryAfter: (string | undefined)[] = [];
   const deliver = async (key: string) => {
     const { body, headers } = delivery(fixtures.transactionPaid(), key);
     const answer = await hooks.receive({ rawBody: body, headers });
+    retryAfter.push(answer.headers['Retry-After']);
     return answer.status;
   };
-  return { manager, deliver, log };
+  return { manager, deliver, log, hooks, retryAfter };
 }
 
 describe('cachedKeys()', () => {
@@ -112,17 +115,68 @@ describe('cachedKeys()', () => {
     await deliver(OLD);
     manager.answer = async () => NEW;
     pass(10_000);
-    expect([await deliver(NEW), await deliver(OLD)]).toEqual([200, 401]);
+    expect(await deliver(NEW)).toBe(200);
+    pass(1);
+    expect(await deliver(OLD)).toBe(503);
+    pass(10_000);
+    expect(await deliver(OLD)).toBe(401);
+  });
+
+  test('a forged delivery never makes it refuse a new key: 503 until it can load again', async () => {
+    const { manager, deliver, retryAfter } = start();
+    expect(await deliver(OLD)).toBe(200);
+    pass(10_000);
+    expect(await deliver('pri_forged')).toBe(401);
+    manager.answer = async () => NEW;
+    pass(2_500);
+    expect([await deliver(NEW), retryAfter.at(-1), manager.loads]).toEqual([503, '8', 2]);
+    pass(7_500);
+    expect([await deliver(NEW), manager.loads]).toEqual([200, 3]);
+  });
+
+  test('nor does a forged delivery whose load had begun before the key changed', async () => {
+    const { manager, deliver, retryAfter } = start();
+    await deliver(OLD);
+    let resolve: (key: string) => void = () => {};
+    manager.answer = () =>
+      new Promise((done) => {
+        resolve = done;
+      });
+    pass(10_000);
+    const forged = deliver('pri_forged');
+    await until(() => manager.loads === 2);
+    pass(500);
+    const genuine = deliver(NEW);
+    await new Promise(setImmediate);
+    resolve(OLD);
+    expect([await forged, await genuine, retryAfter.at(-1)]).toEqual([401, 503, '10']);
+  });
+
+  test('refuses a forged delivery for good when its own load shows that no key made it', async () => {
+    const { manager, deliver } = start();
+    expect([await deliver('pri_forged'), manager.loads]).toEqual([401, 1]);
+  });
+
+  test('counts and logs such a delivery like a refused one', async () => {
+    const { deliver, log, hooks } = start();
+    await deliver(OLD);
+    pass(1);
+    for (let count = 0; count < 3; count += 1) expect(await deliver('pri_forged')).toBe(503);
+    const lines = log.lines.filter(({ code }) => code === 'KEY_UNAVAILABLE');
+    expect(lines).toMatchObject([{ level: 40, hint: expect.stringContaining('None of the loaded keys') }]);
+    expect((hooks as unknown as Record<symbol, Vitals>)[VITALS]?.refused).toBe(3);
   });
 
   test('10,000 forged deliveries in 10 seconds load the keys at most twice', async () => {
-    const { manager, deliver } = start();
+    const { manager, deliver, log } = start();
     expect(await deliver(OLD)).toBe(200);
+    pass(1);
     for (let batch = 0; batch < 100; batch += 1) {
       const answers = await Promise.all(Array.from({ length: 100 }, () => deliver('pri_forged')));
-      expect(new Set(answers)).toEqual(new Set([401]));
+      for (const status of answers) expect([401, 503]).toContain(status);
       pass(100);
     }
+    expect(log.lines.filter(({ code }) => code === 'KEY_UNAVAILABLE')).toHaveLength(1);
     expect(manager.loads).toBeLessThanOrEqual(2);
     expect(await deliver(OLD)).toBe(200);
   });
@@ -133,7 +187,7 @@ describe('cachedKeys()', () => {
     manager.answer = down;
     pass(301_000);
     expect(await deliver(OLD)).toBe(200);
-    expect(log.lines).toMatchObject([
+    expect(log.lines.filter(({ level }) => level === 50)).toMatchObject([
       { level: 50, msg: 'the private keys could not be loaded', error: { code: 'ECONNREFUSED' } },
     ]);
     expect(JSON.stringify(log.lines)).not.toContain(OLD);
@@ -159,7 +213,8 @@ describe('cachedKeys()', () => {
     expect(await waiting).toBe(200);
     expect([await deliver(OLD), manager.loads]).toEqual([200, 2]);
     resolve(NEW);
-    expect([await deliver(NEW), await deliver(OLD), manager.loads]).toEqual([200, 401, 2]);
+    pass(1);
+    expect([await deliver(NEW), await deliver(OLD), manager.loads]).toEqual([200, 503, 2]);
   });
 
   test('gives up a load that hangs for half a minute', async () => {
