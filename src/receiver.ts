@@ -160,6 +160,7 @@ class Conductor {
     if (proof instanceof Rejection) return proof;
     this.vitals.proven(delivery.startedAt);
     delivery.keyIndex = proof.keyIndex;
+    delivery.keyId = proof.key.id;
     if (this.#letters) delivery.letter = new Letter(delivery, this.#letters);
     delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
     const processing = processEvent(delivery, proof.key, c);

@@ -1,6 +1,6 @@
 // Signs and verifies raw bytes: lower-case hex HMAC-SHA256, keyed with the private key (RFC 2104, RFC 4231).
 import { isUtf8 } from 'node:buffer';
-import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from './errors.js';
 
 /** A private key as text, or as bytes. Bytes that spell text are checked as that text. */
@@ -9,11 +9,14 @@ export type PrivateKey = string | Uint8Array;
 /** A private key, checked and turned into a key object once, so that no delivery pays for it. */
 export interface SigningKey {
   readonly secret: KeyObject;
+  /** Names the key in dead letters: the beginning of its SHA-256, from which nobody can make signatures. */
+  readonly id: string;
   /** It has the documented prefix of sandbox keys, so it must never vouch for a live event. */
   readonly sandbox: boolean;
 }
 
 const SIGNATURE = /^[0-9a-f]{64}$/;
+const KEY_ID_DIGITS = 12;
 const KEY_PREFIX = 'pri_';
 const SANDBOX_PREFIX = 'pri_sandbox_';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
@@ -66,8 +69,9 @@ function keyText(key: unknown): unknown {
 export function signingKey(key: PrivateKey, option = 'privateKey'): SigningKey {
   const fault = keyFault(key);
   if (fault) throw new ConfigurationError(`${option} ${fault}`);
-  const secret = createSecretKey(Buffer.from(key));
-  return { secret, sandbox: isSandboxKey(String(keyText(key))) };
+  const bytes = Buffer.from(key);
+  const id = hash('sha256', bytes, 'hex').slice(0, KEY_ID_DIGITS);
+  return { secret: createSecretKey(bytes), id, sandbox: isSandboxKey(String(keyText(key))) };
 }
 
 /** Whether a key has the documented prefix of sandbox keys. */

@@ -22,16 +22,18 @@ export function readPage(answer: unknown, after: string | undefined): DeadLetter
 
 export function readContent(answer: unknown): DeadLetterContent | StoreFailure {
   return reading('read', () => {
-    const { status, letter, rawBody, headers, keyIndex } = answer as Given;
+    const { status, letter, rawBody, headers, keyIndex, signaturePrefix } = answer as Given;
     if (status === 'gone' || status === 'unreadable') return { status };
     if (status !== 'found' || !isLetter(letter) || !(rawBody instanceof Uint8Array)) return undefined;
     if (typeof headers !== 'object' || headers === null || !Number.isSafeInteger(keyIndex)) return undefined;
+    if (!isOptionalText(signaturePrefix)) return undefined;
     return {
       status,
       letter,
       rawBody: Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength),
       headers: headers as Readonly<Record<string, string>>,
       keyIndex: keyIndex as number,
+      signaturePrefix,
     };
   });
 }
@@ -59,8 +61,13 @@ function isLetter(given: unknown): given is DeadLetter {
     letter.keptAt instanceof Date &&
     typeof letter.sandbox === 'boolean' &&
     Number.isSafeInteger(letter.attempts) &&
+    isOptionalText(letter.keyId) &&
     Array.isArray(letter.issues)
   );
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
 }
 
 function isGroup(given: unknown): given is DeadLetterGroup {

@@ -26,6 +26,11 @@ export interface DeadLetter {
   readonly code: ErrorCode | undefined;
   /** Where its payload does not fit; never a value of it. */
   readonly issues: readonly Issue[];
+  /**
+   * Which private key signed it: the first 12 hexadecimal digits of the SHA-256 of the key. Undefined for a tombstone, and
+   * for a letter of a version that did not keep it.
+   */
+  readonly keyId?: string | undefined;
   /** Who discarded it, why, and when: of such a letter only this is left, without bytes and headers. */
   readonly discarded?: Discarded;
 }
@@ -49,6 +54,8 @@ export interface NewDeadLetter extends Omit<DeadLetter, 'keptAt' | 'discarded'> 
   readonly headers: Readonly<Record<string, string>>;
   /** Which of the configured keys had signed it. */
   readonly keyIndex: number;
+  /** The first digits of its signature: they recognize a completed delivery of the same bytes, and cannot be sent again. */
+  readonly signaturePrefix?: string | undefined;
 }
 
 /** What an attempt changes of a letter. */
@@ -109,6 +116,7 @@ export type DeadLetterContent =
       readonly rawBody: Buffer;
       readonly headers: Readonly<Record<string, string>>;
       readonly keyIndex: number;
+      readonly signaturePrefix?: string | undefined;
     }
   | { readonly status: 'gone' }
   | { readonly status: 'unreadable' };
@@ -124,7 +132,7 @@ export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
 export interface DeadLetterStore {
   /**
    * Keeps a letter before it answers. If there is one of the same key and fingerprint, that one takes over `reason`,
-   * `code`, `issues`, headers and key index, and has one attempt more, or as many as given if that is more; it keeps
+   * `code`, `issues`, headers and all that is known of its key, and has one attempt more, or as many as given if that is more; it keeps
    * its id, its place and `keptAt`.
    *
    * @returns the id that the letter has

@@ -52,6 +52,7 @@ export class LetterReplayer {
     const delivery = new Delivery(content.headers, this.#calls.caller.log);
     delivery.rawBody = content.rawBody;
     delivery.keyIndex = content.keyIndex;
+    delivery.keyId = content.letter.keyId;
     return dryRun ? this.#look(delivery) : this.#run(delivery, content);
   }
 
@@ -66,10 +67,14 @@ export class LetterReplayer {
     };
   }
 
-  async #run(delivery: Delivery, { letter, headers, rawBody }: Found): Promise<ReplayedLetter> {
+  async #run(
+    delivery: Delivery,
+    { letter, headers, rawBody, signaturePrefix }: Found,
+  ): Promise<ReplayedLetter> {
     const own = new Letter(delivery, this.#rules, letter);
     delivery.letter = own;
-    const signature = headers[this.#c.signatureHeader] ?? '';
+    // Earlier versions kept the whole signature among the headers.
+    const signature = signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
     delivery.fingerprint = new KeptFingerprint(signature, rawBody, await this.#keysFor(delivery));
     const deduped = await processEvent(delivery, ALREADY_CHECKED, this.#c);
     delivery.deduped = deduped;

@@ -24,6 +24,8 @@ export interface LetterRow {
   readonly code: ErrorCode | null;
   readonly attempts: number;
   readonly issues: Buffer;
+  /** Null for a tombstone. */
+  readonly head: Buffer | null;
   readonly kept_ms: number;
   readonly discarded_ms: number | null;
   readonly discarded_by: string | null;
@@ -39,9 +41,8 @@ export function newRow(letter: NewDeadLetter, { issues, head, body }: SealedPart
   return [...identity, reason, code ?? null, attempts, issues, head, body];
 }
 
-/** With what only `read` gives out; a tombstone has neither. */
+/** With what only `read` gives out; null for a tombstone. */
 export interface FullRow extends LetterRow {
-  readonly head: Buffer | null;
   readonly body: Buffer | null;
 }
 
@@ -68,14 +69,15 @@ export function identityOf(row: LetterRow): LetterIdentity {
   return { id, key, fingerprint, namespace, eventName, eventId, sandbox };
 }
 
-export function letterOf(row: LetterRow, issues: DeadLetter['issues']): DeadLetter {
+export function letterOf(row: LetterRow, sealed: Pick<DeadLetter, 'issues' | 'keyId'>): DeadLetter {
   const { id, reason, namespace, sandbox, attempts, discarded_ms: discardedMs } = row;
   return {
     ...{ id, reason, namespace, eventName: row.event_name, eventId: row.event_id, sandbox, attempts },
     // A database that multiplies seconds does so in binary fractions, which hold few of them exactly.
     keptAt: new Date(Math.round(row.kept_ms)),
     code: row.code ?? undefined,
-    issues,
+    issues: sealed.issues,
+    keyId: sealed.keyId,
     ...(discardedMs !== null && {
       discarded: {
         by: row.discarded_by ?? '',

@@ -1,5 +1,5 @@
 // What is kept of one delivery while its event is not processed, and when it is deleted.
-import { digestOf } from '../delivery/fingerprint.js';
+import { digestOf, type Fingerprint } from '../delivery/fingerprint.js';
 import type { Rejection } from '../delivery/rejection.js';
 import type { Issue } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
@@ -27,6 +27,8 @@ interface Delivered {
   readonly rawBody: Buffer;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly keyIndex: number | undefined;
+  readonly keyId: string | undefined;
+  readonly fingerprint: Pick<Fingerprint, 'signaturePrefix'>;
 }
 
 /** The same for every letter of a receiver. */
@@ -90,7 +92,7 @@ export class Letter {
   }
 
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
-    const { event, rawBody, headers, keyIndex = 0 } = this.#delivered;
+    const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivered;
     const kept = await this.#calls.keep({
       id: newToken('hex'),
       ...this.#processed(),
@@ -104,6 +106,8 @@ export class Letter {
       rawBody: Buffer.from(new Uint8Array(rawBody).buffer),
       headers: keptHeaders(headers),
       keyIndex,
+      keyId,
+      signaturePrefix: fingerprint.signaturePrefix,
     });
     if (kept instanceof StoreFailure) return kept;
     this.#id = kept;

@@ -76,8 +76,8 @@ class MemoryDeadLetters implements DeadLetterStore {
     const known = this.#of(letter.key).find(({ fingerprint }) => fingerprint === letter.fingerprint);
     if (known) {
       const attempts = Math.max(known.attempts + 1, letter.attempts);
-      const { reason, code, issues, headers, keyIndex } = letter;
-      Object.assign(known, { reason, code, issues, headers, keyIndex, attempts });
+      const { reason, code, issues, headers, keyIndex, keyId, signaturePrefix } = letter;
+      Object.assign(known, { reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });
       return known.id;
     }
     if (this.#letters.size >= this.#max)
@@ -115,8 +115,8 @@ class MemoryDeadLetters implements DeadLetterStore {
     this.#forgetExpired();
     const letter = this.#letters.get(id);
     if (!letter) return { status: 'gone' };
-    const { rawBody, headers, keyIndex } = letter;
-    const content = { rawBody: Buffer.from(rawBody), headers: { ...headers }, keyIndex };
+    const { rawBody, headers, keyIndex, signaturePrefix } = letter;
+    const content = { rawBody: Buffer.from(rawBody), headers: { ...headers }, keyIndex, signaturePrefix };
     return { status: 'found', letter: withoutBytes(letter), ...content };
   }
 
@@ -136,7 +136,13 @@ class MemoryDeadLetters implements DeadLetterStore {
     if (!letter) return false;
     this.#delete(letter);
     const discarded = { by, because, at: new Date(this.#now()) };
-    this.#tombstones.set(id, { ...letter, rawBody: Buffer.alloc(0), headers: {}, discarded });
+    this.#tombstones.set(id, {
+      ...letter,
+      rawBody: Buffer.alloc(0),
+      headers: {},
+      keyId: undefined,
+      discarded,
+    });
     const [oldest = ''] = this.#tombstones.keys();
     if (this.#tombstones.size > this.#max) this.#tombstones.delete(oldest);
     return true;
@@ -190,9 +196,10 @@ function fits(entry: Entry, query: DeadLetterQuery): boolean {
 
 /** A copy, field by field: a store gives its bytes to nobody who lists. */
 function withoutBytes(entry: Entry): DeadLetter {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, discarded } = entry;
+  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId, discarded } =
+    entry;
   return {
-    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code },
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, keyId },
     keptAt: new Date(entry.keptAt),
     issues: issues.map((issue) => ({ ...issue })),
     ...(discarded && { discarded: { ...discarded, at: new Date(discarded.at) } }),

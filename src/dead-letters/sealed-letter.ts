@@ -12,13 +12,15 @@ export type LetterIdentity = Pick<
 export interface SealedParts {
   /** The bytes of the event. */
   readonly body: Uint8Array;
-  /** Headers and the index of the key that had signed, as JSON. */
+  /** Headers, and what is known of the key that signed, as JSON. */
   readonly head: Uint8Array;
   /** Paths in the payload can hold what a customer wrote, such as a name in `metadata`. */
   readonly issues: Uint8Array;
 }
 
-export type OpenedParts = Pick<NewDeadLetter, 'rawBody' | 'headers' | 'keyIndex' | 'issues'>;
+type Head = Pick<NewDeadLetter, 'headers' | 'keyIndex' | 'keyId' | 'signaturePrefix'>;
+
+export type OpenedParts = Head & Pick<NewDeadLetter, 'rawBody' | 'issues'>;
 
 /**
  * The bytes are tied to everything that identifies the letter. Headers and issues change with an attempt, when only the
@@ -34,7 +36,8 @@ export class LetterSeal {
   }
 
   close(letter: LetterIdentity & OpenedParts): SealedParts {
-    const head = JSON.stringify({ headers: letter.headers, keyIndex: letter.keyIndex });
+    const { headers, keyIndex, keyId, signaturePrefix } = letter;
+    const head = JSON.stringify({ headers, keyIndex, keyId, signaturePrefix });
     return {
       body: this.#seal.seal(letter.rawBody, ofLetter(letter)),
       head: this.#seal.seal(Buffer.from(head), ofEvent('head', letter)),
@@ -49,16 +52,20 @@ export class LetterSeal {
   /** Undefined when any part, or what it is tied to, is not as it was sealed. */
   open(letter: LetterIdentity, parts: SealedParts): OpenedParts | undefined {
     const rawBody = this.#seal.open(parts.body, ofLetter(letter));
-    const head = this.#seal.open(parts.head, ofEvent('head', letter));
+    const head = this.openHead(parts.head, letter);
     const issues = this.openIssues(parts.issues, letter);
-    if (!rawBody || !head || !issues) return undefined;
-    const { headers, keyIndex } = parse(head) ?? {};
+    return rawBody && head && issues ? { rawBody, ...head, issues } : undefined;
+  }
+
+  openHead(sealed: Uint8Array, event: ProcessedEvent): Head | undefined {
+    const bytes = this.#seal.open(sealed, ofEvent('head', event));
+    const { headers, keyIndex, keyId, signaturePrefix } = (bytes && parse(bytes)) ?? {};
     if (typeof headers !== 'object' || headers === null || !Number.isSafeInteger(keyIndex)) return undefined;
     return {
-      rawBody,
       headers: headers as Readonly<Record<string, string>>,
       keyIndex: keyIndex as number,
-      issues,
+      keyId: typeof keyId === 'string' ? keyId : undefined,
+      signaturePrefix: typeof signaturePrefix === 'string' ? signaturePrefix : undefined,
     };
   }
 

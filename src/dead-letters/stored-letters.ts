@@ -1,5 +1,6 @@
 // Dead letters in a table of a SQL database: sealed before they are written, and opened when they are read.
 import type {
+  DeadLetter,
   DeadLetterChange,
   DeadLetterContent,
   DeadLetterGroup,
@@ -79,7 +80,7 @@ export class StoredLetters implements DeadLetterStore {
     const rows = await this.#rows.list(query, { limit: limit + 1, after });
     const listed = rows.slice(0, limit);
     return {
-      letters: listed.map((row) => letterOf(row, this.#seal.openIssues(row.issues, row) ?? [])),
+      letters: listed.map((row) => this.#listed(row)),
       next: rows.length > limit ? listed.at(-1)?.place : undefined,
     };
   }
@@ -101,8 +102,13 @@ export class StoredLetters implements DeadLetterStore {
     const { head, body, issues } = row;
     const opened = head && body ? this.#seal.open(identityOf(row), { head, body, issues }) : undefined;
     if (!opened) return { status: 'unreadable' };
-    const { rawBody, headers, keyIndex } = opened;
-    return { status: 'found', letter: letterOf(row, opened.issues), rawBody, headers, keyIndex };
+    const { rawBody, headers, keyIndex, signaturePrefix } = opened;
+    return { status: 'found', letter: letterOf(row, opened), rawBody, headers, keyIndex, signaturePrefix };
+  }
+
+  #listed(row: LetterRow): DeadLetter {
+    const issues = this.#seal.openIssues(row.issues, row) ?? [];
+    return letterOf(row, { issues, keyId: row.head ? this.#seal.openHead(row.head, row)?.keyId : undefined });
   }
 
   remove(event: ProcessedEvent, { transaction }: { readonly transaction?: unknown }): Promise<number> {

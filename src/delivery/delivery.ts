@@ -47,6 +47,8 @@ export class Delivery {
   readonly startedAt = performance.now();
   rawBody: Buffer = NO_BYTES;
   keyIndex: number | undefined;
+  /** See {@link SigningKey}. */
+  keyId: string | undefined;
   /** Of the bytes, once they are proven. */
   fingerprint: Fingerprint = UNPROVEN;
   /** Of the event as it was signed, once it is decoded. */

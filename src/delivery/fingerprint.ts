@@ -5,6 +5,8 @@ import { type SigningKey, signWith } from '../signature.js';
 export interface Fingerprint {
   /** At most 64 characters, for the store to keep. */
   readonly text: string;
+  /** The first digits of the signature that the bytes came with; undefined where it is not known. */
+  readonly signaturePrefix?: string | undefined;
   /** Whether a fingerprint that the store kept stands for these bytes. */
   matches(stored: string): boolean;
 }
@@ -33,6 +35,10 @@ export class SignatureFingerprint implements Fingerprint {
     if (stored.length !== DIGITS) return stored === digestOf(this.#bytes);
     return this.#keys.some((key) => signWith(this.#bytes, key).startsWith(stored));
   }
+
+  get signaturePrefix(): string | undefined {
+    return this.text === '' ? undefined : this.text;
+  }
 }
 
 /** SHA-256, for bytes that come without their signature. */
@@ -53,10 +59,14 @@ export class KeptFingerprint implements Fingerprint {
   readonly text: string;
   readonly #signed: SignatureFingerprint;
 
-  /** @param signature that they came with, as far as it is known */
+  /** @param signature that they came with, or its first digits, as far as they are known */
   constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
     this.text = digestOf(bytes);
     this.#signed = new SignatureFingerprint(signature, bytes, keys);
+  }
+
+  get signaturePrefix(): string | undefined {
+    return this.#signed.signaturePrefix;
   }
 
   /** Of a run of the same bytes under any key that is known here, be it a delivery or a replay. */

@@ -23,7 +23,8 @@ interface BrokenStore {
 const SOURCE = readFileSync(join(__dirname, '../../src/dead-letters/memory.ts'), 'utf8');
 
 const SAME = '.find(({ fingerprint }) => fingerprint === letter.fingerprint)';
-const TAKES_OVER = 'Object.assign(known, { reason, code, issues, headers, keyIndex, attempts });';
+const TAKES_OVER =
+  'Object.assign(known, { reason, code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });';
 const ATTEMPTS = 'const attempts = Math.max(known.attempts + 1, letter.attempts);';
 const SET = 'this.#letters.set(kept.id, kept);';
 const UPDATE = 'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });';
@@ -32,7 +33,7 @@ const COUNT_GROUPS = 'new LetterGroups(names).add(this.#fitting(query)).list()';
 const REMOVED =
   "letter.fingerprint === fingerprint || letter.reason === 'failed' || letter.reason === 'unfinished',";
 const TOMBSTONE =
-  'this.#tombstones.set(id, { ...letter, rawBody: Buffer.alloc(0), headers: {}, discarded });';
+  'this.#tombstones.set(id, { ...letter, rawBody: Buffer.alloc(0), headers: {}, keyId: undefined, discarded });';
 const DISCARD = `this.#delete(letter);
     const discarded =`;
 
@@ -71,14 +72,14 @@ const BROKEN: readonly BrokenStore[] = [
     name: 'keeps the reason of the first attempt',
     by: 'a letter that is kept again takes over why',
     find: TAKES_OVER,
-    replace: 'Object.assign(known, { code, issues, headers, keyIndex, attempts });',
+    replace: 'Object.assign(known, { code, issues, headers, keyIndex, keyId, signaturePrefix, attempts });',
   },
   {
     name: 'keeps the issues of an attempt that had more of them',
     by: 'a letter that is kept again takes over why',
     find: TAKES_OVER,
     replace:
-      'Object.assign(known, { reason, code, headers, keyIndex, attempts }, issues.length > 0 && { issues });',
+      'Object.assign(known, { reason, code, headers, keyIndex, keyId, signaturePrefix, attempts }, issues.length > 0 && { issues });',
   },
   {
     name: 'counts no attempts',
@@ -128,6 +129,18 @@ const BROKEN: readonly BrokenStore[] = [
     replace: `kept.keyIndex = 0; ${SET}`,
   },
   {
+    name: 'forgets the id of the key',
+    by: 'a letter is listed as it was given',
+    find: SET,
+    replace: `kept.keyId = undefined; ${SET}`,
+  },
+  {
+    name: 'keeps the key of the first attempt',
+    by: 'the same bytes of one event',
+    find: TAKES_OVER,
+    replace: 'Object.assign(known, { reason, code, issues, headers, keyIndex, attempts });',
+  },
+  {
     name: 'forgets the mode',
     by: 'a letter is listed as it was given',
     find: SET,
@@ -142,8 +155,8 @@ const BROKEN: readonly BrokenStore[] = [
   {
     name: 'gives its own headers away',
     by: 'what is read and listed belongs to the caller',
-    find: 'headers: { ...headers }, keyIndex }',
-    replace: 'headers, keyIndex }',
+    find: 'headers: { ...headers }, keyIndex,',
+    replace: 'headers, keyIndex,',
   },
   {
     name: 'lists the bytes',

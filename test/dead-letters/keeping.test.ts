@@ -1,5 +1,6 @@
 // When an event is kept, what its delivery is answered, and what a letter holds.
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
@@ -38,6 +39,7 @@ describe.each(frameworks)('on %s', (framework) => {
       {
         id: expect.stringMatching(/^[0-9a-f]{32}$/),
         reason: 'unknown',
+        keyId: createHash('sha256').update(KEY).digest('hex').slice(0, 12),
         namespace: 'default',
         eventName: 'refund.succeeded',
         eventId: event.id,

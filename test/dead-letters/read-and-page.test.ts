@@ -33,6 +33,7 @@ describe('read()', () => {
       rawBody,
       headers: { ...headers },
       keyIndex: 0,
+      signaturePrefix: headers['x-service-signature']?.slice(0, 12),
     });
   });
 

@@ -54,7 +54,7 @@ ON CONFLICT (key, fingerprint) WHERE discarded_at IS NULL DO UPDATE SET
 RETURNING id`;
 
 const find = (table: string) =>
-  `SELECT ${LISTED}, head, body FROM ${table} l WHERE id = $2 AND ${alive(RETENTION)}`;
+  `SELECT ${LISTED}, body FROM ${table} l WHERE id = $2 AND ${alive(RETENTION)}`;
 
 const update = (table: string) => `
 UPDATE ${table} l SET reason = $3, code = $4, issues = $5::bytea, attempts = COALESCE($6::int, attempts)
@@ -76,7 +76,7 @@ DELETE FROM ${table} WHERE arrival IN (
 )`;
 
 const LISTED = `arrival::text AS place, id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts,
-  issues, discarded_by, discarded_because,
+  issues, head, discarded_by, discarded_because,
   date_part('epoch', kept_at) * 1000 AS kept_ms, date_part('epoch', discarded_at) * 1000 AS discarded_ms`;
 
 /** A text with its parameters, planned each time: what is asked for decides which index serves. */

@@ -134,12 +134,14 @@ class StoredLetters implements RedisDeadLetters {
     if (Array.isArray(reply) && reply.length === 0) return { status: 'gone' };
     const stored = readStored(reply);
     if (stored?.discarded) return { status: 'gone' };
-    const [body, head] = stored?.rest ?? [];
-    const parts = stored && { body: bytesOf(body), head: bytesOf(head), issues: stored.issues };
-    const opened = parts && this.#seal.open(stored.identity, parts);
+    const [body] = stored?.rest ?? [];
+    const { head = Buffer.alloc(0), issues } = stored ?? {};
+    const parts = issues && { body: bytesOf(body), head, issues };
+    const opened = parts && stored && this.#seal.open(stored.identity, parts);
     if (!opened) return { status: 'unreadable' };
-    const { rawBody, headers, keyIndex } = opened;
-    return { status: 'found', letter: letterOf(stored, this.#seal), rawBody, headers, keyIndex };
+    const { rawBody, headers, keyIndex, signaturePrefix } = opened;
+    const letter = letterOf(stored, this.#seal);
+    return { status: 'found', letter, rawBody, headers, keyIndex, signaturePrefix };
   }
 
   async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {

@@ -11,16 +11,18 @@ export interface StoredLetter {
   readonly code: ErrorCode | undefined;
   readonly attempts: number;
   readonly issues: Buffer;
+  /** Undefined for a tombstone. */
+  readonly head: Buffer | undefined;
   readonly keptAt: number;
   readonly discarded: { readonly by: string; readonly because: string; readonly at: number } | undefined;
-  /** Body and head when it was found by its id, its place when it was listed. */
+  /** Body when it was found by its id, its place when it was listed. */
   readonly rest: readonly (string | undefined)[];
 }
 
 /** Undefined for a letter of which Redis, or somebody, has lost a part that says what it is. */
 export function readStored(reply: unknown): StoredLetter | undefined {
   if (!Array.isArray(reply)) throw invalidReply();
-  const [id, identity, keptAt, reason, code, issues, attempts, why, age, ...rest] = reply.map(text);
+  const [id, identity, keptAt, reason, code, issues, attempts, why, age, head, ...rest] = reply.map(text);
   const { key, fingerprint, namespace, eventName, eventId, sandbox } = parse(identity);
   const texts = [id, key, fingerprint, namespace, eventName, eventId];
   if (!texts.every((value) => typeof value === 'string') || reason === undefined) return undefined;
@@ -31,6 +33,7 @@ export function readStored(reply: unknown): StoredLetter | undefined {
     code: code === '' ? undefined : (code as ErrorCode | undefined),
     attempts: Number(attempts),
     issues: bytesOf(issues),
+    head: head === undefined ? undefined : bytesOf(head),
     keptAt: Number(keptAt),
     discarded: why === undefined ? undefined : { by: String(by), because: String(because), at: Number(age) },
     rest,
@@ -53,12 +56,13 @@ export function bytesOf(base64: string | undefined): Buffer {
 
 export function letterOf(stored: StoredLetter, seal: LetterSeal): DeadLetter {
   const { id, namespace, eventName, eventId, sandbox } = stored.identity;
-  const { reason, code, attempts, discarded } = stored;
+  const { reason, code, attempts, head, discarded } = stored;
   return {
     ...{ id, reason, namespace, eventName, eventId, sandbox, attempts },
     keptAt: new Date(stored.keptAt),
     code,
     issues: seal.openIssues(stored.issues, stored.identity) ?? [],
+    keyId: head && seal.openHead(head, stored.identity)?.keyId,
     ...(discarded && { discarded: { ...discarded, at: new Date(discarded.at) } }),
   };
 }

@@ -41,8 +41,8 @@ local expired = redis.call('ZRANGEBYSCORE', ages, '-inf', over, 'LIMIT', 0, 100)
 for _, id in ipairs(expired) do forget(id) end
 
 local function row(id)
-  local r = redis.call('HMGET', letters, 'm:' .. id, 't:' .. id, 'r:' .. id, 'c:' .. id, 'i:' .. id, 'a:' .. id, 'd:' .. id)
-  return { id, r[1], r[2], r[3], r[4], r[5], r[6], r[7], redis.call('ZSCORE', ages, id) }
+  local r = redis.call('HMGET', letters, 'm:' .. id, 't:' .. id, 'r:' .. id, 'c:' .. id, 'i:' .. id, 'a:' .. id, 'd:' .. id, 'h:' .. id)
+  return { id, r[1], r[2], r[3], r[4], r[5], r[6], r[7], redis.call('ZSCORE', ages, id), r[8] }
 end
 `;
 
@@ -94,12 +94,12 @@ redis.call('HDEL', letters, 'k:' .. id, 'b:' .. id, 'h:' .. id)
 redis.call('ZADD', ages, now, id)
 return 1`);
 
-/** One letter or tombstone with its body and head; an empty list when it is gone. */
+/** One letter or tombstone with its body; an empty list when it is gone. */
 export const FIND = new Script(`${LETTERS}
 local id = ARGV[2]
 if not alive(id) then return {} end
 local found = row(id)
-found[10], found[11] = get('b:' .. id), get('h:' .. id)
+found[#found + 1] = get('b:' .. id)
 return found`);
 
 /** After how many arrivals the next page begins, or false; then rows, some of which may be of no interest. */

@@ -40,7 +40,7 @@ const forget = (table: string) => `
 DELETE FROM ${table} WHERE \`key\` = ${bytes(2)} AND fingerprint = ${bytes(3)} AND discarded_at IS NULL AND ${OVER}`;
 
 const find = (table: string) => `
-SELECT ${LISTED}, TO_BASE64(head) AS head, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE}`;
+SELECT ${LISTED}, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE}`;
 
 const update = (table: string) => `
 UPDATE ${table} SET reason = ${bytes(3)}, code = ${bytes(4)}, issues = ${bytes(5)},
@@ -65,7 +65,7 @@ const isDiscarded = (table: string) =>
 export const PRUNE_BATCH = 1_000;
 const DUE = `${OVER} ORDER BY retained_from, arrival LIMIT ${PRUNE_BATCH}`;
 
-const LISTED = `CAST(arrival AS CHAR) AS place, ${['id', '`key`', 'fingerprint', 'namespace', 'event_name', 'event_id', 'reason', 'code', 'issues'].map((column) => `TO_BASE64(${column}) AS ${column}`).join(', ')},
+const LISTED = `CAST(arrival AS CHAR) AS place, ${['id', '`key`', 'fingerprint', 'namespace', 'event_name', 'event_id', 'reason', 'code', 'issues', 'head'].map((column) => `TO_BASE64(${column}) AS ${column}`).join(', ')},
   sandbox, attempts, TO_BASE64(CAST(discarded_by AS BINARY)) AS discarded_by,
   TO_BASE64(CAST(discarded_because AS BINARY)) AS discarded_because,
   ${sinceEpoch('kept_at')} AS kept_ms, ${sinceEpoch('discarded_at')} AS discarded_ms`;

@@ -43,6 +43,8 @@ export class DeadLetterContext {
       issues: [],
       headers: { 'content-type': 'application/json' },
       keyIndex: 0,
+      keyId: '0123456789ab',
+      signaturePrefix: 'ba9876543210',
       ...given,
       ...{ eventId, sandbox, namespace },
       key: keyOf({ namespace, sandbox, eventId }),

@@ -32,6 +32,7 @@ export const KEEPING_CASES: DeadLetterCases = {
     assertSame(content.rawBody.toString('hex'), ALL_BYTES.toString('hex'), 'every byte is kept as it was');
     assertSame({ ...content.headers }, headers, 'headers are kept as they were');
     assertSame(content.keyIndex, 2, 'the index of the key is kept');
+    assertSame(content.signaturePrefix, letter.signaturePrefix, 'the first digits of the signature are kept');
     assertSame(
       metadataOf(content.letter),
       metadataOf({ ...letter, id }),
@@ -63,16 +64,17 @@ export const KEEPING_CASES: DeadLetterCases = {
     const first = await context.kept({ eventId: 'e-1' });
     const before = await context.only();
     const later = await context.kept({ eventId: 'e-2' });
-    const again = await context.kept({ eventId: 'e-1', headers: { 'x-again': '1' }, keyIndex: 1 });
+    const proof = { keyIndex: 1, keyId: 'aaaaaaaaaaaa', signaturePrefix: 'bbbbbbbbbbbb' };
+    const again = await context.kept({ eventId: 'e-1', headers: { 'x-again': '1' }, ...proof });
     assertSame(again.id, first.id, 'keep() returns the id that the letter has');
     await context.listed([first, later], 'a letter that is kept again keeps its place');
     const [after] = await context.list();
     assertSame(after?.keptAt, before.keptAt, 'keptAt is the time at which a letter was first kept');
-    const { headers, keyIndex } = await context.read(first.id);
+    const { headers, keyIndex, signaturePrefix } = await context.read(first.id);
     assertSame(
-      [{ ...headers }, keyIndex],
-      [{ 'x-again': '1' }, 1],
-      'headers and key index are those of the latest',
+      [{ ...headers }, { keyIndex, keyId: after?.keyId, signaturePrefix }],
+      [{ 'x-again': '1' }, proof],
+      'headers and key are those of the latest',
     );
   },
 
@@ -160,8 +162,9 @@ function metadataOf({
   attempts,
   code,
   issues,
+  keyId,
 }: Metadata) {
-  return { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues };
+  return { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId };
 }
 
 function whyOf({ reason, code, issues, attempts }: Metadata) {
