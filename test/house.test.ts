@@ -57,6 +57,7 @@ const FLOORS: readonly (readonly string[])[] = [
     'options/',
     'stores/call-store',
     'stores/claim-answer',
+    'stores/describe-thrown',
     'stores/ping-store',
     // What two stores share: SQL, and the guard of a connection.
     'stores/postgres/handler-client',

@@ -23,6 +23,7 @@ export const PAGE = 100;
 /** None of them rejects. */
 export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   readonly store: DeadLetterStore;
+  protected override readonly storeName = 'deadLetters';
   readonly #timeout: number;
 
   /** @param timeout milliseconds for one call */

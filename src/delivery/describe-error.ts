@@ -33,22 +33,28 @@ export function describeError(error: unknown): ErrorDescription {
 const LONGEST_MESSAGE = 1_000;
 const LONGEST_STACK = 4_000;
 
-/** While an app is developed or tested, its own words help more than they harm. */
-export function describeHandlerError(
-  error: unknown,
-): ErrorDescription & { message?: string; stack?: string } {
+const HIDDEN =
+  'Its message is not logged, because it may quote a customer. To see it, set NODE_ENV=development, or catch and log it in the handler.';
+
+/** The fields of a log line. While an app is developed or tested, its own words help more than they harm. */
+export function handlerErrorFields(error: unknown): {
+  error: ErrorDescription & { message?: string; stack?: string };
+  hint?: string;
+} {
   const description = describeError(error);
   const { NODE_ENV } = process.env;
-  if (NODE_ENV !== 'development' && NODE_ENV !== 'test') return description;
+  if (NODE_ENV !== 'development' && NODE_ENV !== 'test') return { error: description, hint: HIDDEN };
   try {
     const { message, stack } = error as Error;
     return {
-      ...description,
-      ...(typeof message === 'string' && { message: message.slice(0, LONGEST_MESSAGE) }),
-      ...(typeof stack === 'string' && { stack: stack.slice(0, LONGEST_STACK) }),
+      error: {
+        ...description,
+        ...(typeof message === 'string' && { message: message.slice(0, LONGEST_MESSAGE) }),
+        ...(typeof stack === 'string' && { stack: stack.slice(0, LONGEST_STACK) }),
+      },
     };
   } catch {
-    return description;
+    return { error: description };
   }
 }
 

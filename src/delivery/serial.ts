@@ -10,7 +10,7 @@ import type { GrantedClaim } from '../stores/claim-answer.js';
 import type { IdempotencyStore } from '../stores/store.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { Deduped, Result } from './delivery.js';
-import { describeHandlerError } from './describe-error.js';
+import { handlerErrorFields } from './describe-error.js';
 import { digestOf } from './fingerprint.js';
 import { Lease } from './lease.js';
 import { Rejection, storeUnavailable } from './rejection.js';
@@ -42,7 +42,7 @@ export function serialsOf(
     try {
       values.set(handler, serialValue(handler, subject));
     } catch (cause) {
-      const fields = { handler: handler.name, error: describeHandlerError(cause) };
+      const fields = { handler: handler.name, ...handlerErrorFields(cause) };
       writeLog(claimant.log, 'error', fields, 'the serial function of a handler failed');
       return new Rejection('HANDLER_FAILED', { cause: new HandlerError([cause]) });
     }

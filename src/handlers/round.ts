@@ -1,6 +1,6 @@
 // The handlers of one attempt under way: each call, and what has come of all of them so far.
 import type { Delivery, Dispatched } from '../delivery/delivery.js';
-import { describeHandlerError } from '../delivery/describe-error.js';
+import { handlerErrorFields } from '../delivery/describe-error.js';
 import type { HandlerLease } from '../delivery/lease.js';
 import type { Serials } from '../delivery/serial.js';
 import { isThenable } from '../delivery/thenable.js';
@@ -113,7 +113,7 @@ export class Call implements HandlerReport {
   };
 
   readonly #threw = (error: unknown): void => {
-    this.#fail(error, { error: describeHandlerError(error) }, 'a handler failed');
+    this.#fail(error, handlerErrorFields(error), 'a handler failed');
   };
 
   #fail(failure: unknown, fields: object, message: string): void {

@@ -2,6 +2,7 @@
 import { describeError } from '../delivery/describe-error.js';
 import { isThenable } from '../delivery/thenable.js';
 import { type Logger, writeLog } from '../logger.js';
+import { describeThrown } from './describe-thrown.js';
 
 /** At once, where the store answers at once: only an answer that has to be waited for gets a promise and a deadline. */
 export type Reply<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
@@ -21,6 +22,8 @@ export class StoreFailure {
 /** The calls of one caller, whose log says what went wrong. None of them rejects. */
 export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
+  /** What it is called in the docs. */
+  protected readonly storeName: 'store' | 'deadLetters' = 'store';
   /** Milliseconds that the caller has waited for the store; undefined before the first call. */
   ms: number | undefined;
   /** When the latest call began, by the monotonic clock. */
@@ -44,7 +47,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
       return answer;
     } catch (cause) {
       this.#waited(this.calledAt);
-      return new StoreFailure('It threw.', cause);
+      return this.#threw(cause);
     }
   }
 
@@ -69,7 +72,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
       // A promise of Node's own settles once, and with no thenable, whatever the one of a store does.
       Promise.resolve(answering).then(
         (value) => (late ? onLate?.(value) : settle(value)),
-        (cause) => late || settle(new StoreFailure('It threw.', cause)),
+        (cause) => late || settle(this.#threw(cause)),
       );
     });
   }
@@ -80,8 +83,13 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
     this.ms = (this.ms ?? 0) + (ms < 1 ? 0 : ms);
   }
 
+  #threw(cause: unknown): StoreFailure {
+    return new StoreFailure(describeThrown(cause, this.storeName).message, cause);
+  }
+
   protected complain(what: string, { message, cause }: StoreFailure): void {
-    const fields = cause === undefined ? {} : { error: describeError(cause) };
+    const { code } = describeThrown(cause, this.storeName);
+    const fields = cause === undefined ? {} : { error: { ...describeError(cause), ...(code && { code }) } };
     writeLog(this.caller.log, 'error', fields, `${what}: ${message}`);
   }
 }

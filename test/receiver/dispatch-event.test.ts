@@ -384,7 +384,13 @@ describe('while an app is developed or tested', () => {
     if (env === undefined) delete process.env.NODE_ENV;
     else process.env.NODE_ENV = env;
     expect(await endpoint.post()).toMatchObject(failed);
-    return lineWith(endpoint, 'a handler failed')?.error;
+    const line = lineWith(endpoint, 'a handler failed');
+    expect(line?.hint).toEqual(
+      env === 'development' || env === 'test'
+        ? undefined
+        : expect.stringContaining('set NODE_ENV=development'),
+    );
+    return line?.error;
   };
   const missing = new TypeError('orders.markPaid is not a function');
 

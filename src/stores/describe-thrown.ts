@@ -1,0 +1,60 @@
+// What a store threw, by its code alone, with what to do: its message may hold anything.
+import { StoreError } from '../errors.js';
+
+export interface Thrown {
+  readonly code: string | undefined;
+  readonly message: string;
+}
+
+/** Of Postgres, Prisma, MySQL and MariaDB, and the system. */
+const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|E[A-Z]{2,14})$/;
+/** Replies of Redis have their code in the message, behind more text where a script got it. */
+const REPLY =
+  /^(?:ERR .{0,200}@user_script: ?\d+: )?-?(WRONGTYPE|NOAUTH|WRONGPASS|NOPERM|READONLY|OOM|LOADING|CLUSTERDOWN)\b/;
+/** Clients and ORMs wrap the error of the driver. */
+const MAX_DEPTH = 4;
+
+const CURES: readonly (readonly [codes: string, cure: string])[] = [
+  ['42P01 ER_NO_SUCH_TABLE', 'The table does not exist: call {store}.migrate().'],
+  ['3D000 ER_BAD_DB_ERROR', 'The database does not exist: create it, or correct its name.'],
+  [
+    '28000 28P01 ER_ACCESS_DENIED_ERROR',
+    'The role does not exist, or its password is wrong: correct the user and password of the connection.',
+  ],
+  [
+    '42501 ER_TABLEACCESS_DENIED_ERROR ER_DBACCESS_DENIED_ERROR',
+    'The role may not use the table: grant it SELECT, INSERT, UPDATE and DELETE.',
+  ],
+  ['53300 ER_CON_COUNT_ERROR', 'The server has no connection left: use smaller pools, or raise its limit.'],
+  ['ECONNREFUSED', 'Nothing listens there: start the server, or correct host and port.'],
+  ['ENOTFOUND', 'Its host name does not resolve: correct it.'],
+  ['WRONGTYPE', 'Something else uses its keys: give redisStore() another prefix.'],
+  ['NOAUTH WRONGPASS', 'Redis refuses the user or password: correct those of the client.'],
+  ['NOPERM', 'The Redis user may not run scripts on these keys: change its ACL.'],
+  ['READONLY', 'This Redis is a replica: connect to the primary.'],
+  ['OOM', 'Redis has no memory left: raise maxmemory.'],
+];
+
+/** @param store what its variable is called in the docs */
+export function describeThrown(cause: unknown, store: 'store' | 'deadLetters'): Thrown {
+  try {
+    if (StoreError.is(cause)) return { code: undefined, message: cause.message };
+    const code = codeOf(cause, MAX_DEPTH);
+    const cure = CURES.find(([codes]) => code !== undefined && codes.split(' ').includes(code))?.[1];
+    const thrown = code === undefined ? 'It threw.' : `It threw ${code}.`;
+    return { code, message: cure ? `${thrown} ${cure.replace('{store}', store)}` : thrown };
+  } catch {
+    // A getter of the error threw.
+    return { code: undefined, message: 'It threw.' };
+  }
+}
+
+/** The innermost code: an outer one is that of the client, which says less. */
+function codeOf(error: unknown, depth: number): string | undefined {
+  if (typeof error !== 'object' || error === null || depth === 0) return undefined;
+  const { code, meta, cause, message } = error as Record<string, unknown>;
+  const inner = codeOf(meta, depth - 1) ?? codeOf(cause, depth - 1);
+  if (inner !== undefined) return inner;
+  const own = typeof code === 'string' ? CODE.exec(code)?.[0] : undefined;
+  return own ?? (typeof message === 'string' ? REPLY.exec(message)?.[1] : undefined);
+}

@@ -1,0 +1,204 @@
+// What the log says when a database refuses a store: the code, and what to do about it.
+import { randomBytes } from 'node:crypto';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { type IdempotencyStore, StoreError } from 'payment-webhooks';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { redisStore } from 'payment-webhooks/stores/redis';
+import { sqlStore } from 'payment-webhooks/stores/sql';
+import { Pool, type PoolConfig } from 'pg';
+import { describeThrown } from '../../src/stores/describe-thrown.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
+import { refusingPort } from '../setup/ports.js';
+import { leased, overMysql2 } from '../setup/sql-clients.js';
+
+const postgresUrl = process.env.TEST_POSTGRES_URL ?? '';
+const redisUrl = process.env.TEST_REDIS_URL ?? '';
+const name = `failures_${randomBytes(6).toString('hex')}`;
+const closing: (() => unknown)[] = [];
+afterAll(() => Promise.all(closing.map((close) => close())));
+
+/** The line of a failed claim, and that of its delivery. */
+async function linesOf(store: IdempotencyStore<object>) {
+  const endpoint = await startEndpoint({ store });
+  expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'STORE_UNAVAILABLE' } });
+  return endpoint.log.lines.filter(({ level }) => level === 50);
+}
+
+function poolOf(config: PoolConfig, url = postgresUrl): Pool {
+  const pool = new Pool({ connectionString: url, ...config });
+  closing.push(() => pool.end());
+  return pool;
+}
+
+function urlWith(change: (url: URL) => void): string {
+  const url = new URL(postgresUrl);
+  change(url);
+  return url.href;
+}
+
+const NO_TABLE = 'The table does not exist: call store.migrate().';
+
+(postgresUrl ? describe : describe.skip)('a Postgres', () => {
+  test.each<[string, () => Pool, string, string]>([
+    ['has no table', () => poolOf({}), '42P01', NO_TABLE],
+    [
+      'has no such database',
+      () =>
+        poolOf(
+          {},
+          urlWith((url) => {
+            url.pathname = `/${name}`;
+          }),
+        ),
+      '3D000',
+      'The database does not exist: create it, or correct its name.',
+    ],
+    [
+      'has no such role',
+      () =>
+        poolOf(
+          {},
+          urlWith((url) => {
+            url.username = name;
+          }),
+        ),
+      '28000',
+      'The role does not exist, or its password is wrong: correct the user and password of the connection.',
+    ],
+  ])('that %s', async (_, pool, code, cure) => {
+    const lines = await linesOf(postgresStore({ pool: pool(), table: `public.${name}` }));
+    expect(lines).toMatchObject([
+      { msg: `the store did not answer: It threw ${code}. ${cure}`, error: { code } },
+      { msg: 'delivery', hint: expect.stringContaining(cure) },
+    ]);
+  });
+
+  test('that is not there', async () => {
+    const port = await refusingPort();
+    const lines = await linesOf(
+      postgresStore({
+        pool: poolOf(
+          {},
+          urlWith((url) => {
+            url.port = String(port);
+          }),
+        ),
+      }),
+    );
+    expect(lines[0]).toMatchObject({
+      msg: 'the store did not answer: It threw ECONNREFUSED. Nothing listens there: start the server, or correct host and port.',
+    });
+  });
+
+  test('that has no table of dead letters names their own migrate()', async () => {
+    const deadLetters = postgresDeadLetters({ pool: poolOf({}), table: `public.${name}` });
+    const endpoint = await startEndpoint({
+      deadLetters,
+      handlers: { '*': () => Promise.reject(new Error('failed')) },
+    });
+    await endpoint.post();
+    expect(endpoint.log.lines.map(({ msg }) => msg)).toContain(
+      'the event was not kept as a dead letter: It threw 42P01. The table does not exist: call deadLetters.migrate().',
+    );
+  });
+});
+
+(redisUrl ? describe : describe.skip)('a Redis', () => {
+  test('whose key belongs to something else', async () => {
+    const redis = new Redis(redisUrl);
+    closing.push(() => redis.disconnect());
+    const store = redisStore({
+      // Whatever key is claimed, somebody has put a list there.
+      sendCommand: async (...args) => {
+        if (args[0].startsWith('EVAL')) await redis.call('LPUSH', args[3] as string, 'taken').catch(() => {});
+        return redis.call(...args);
+      },
+      prefix: `${name}:`,
+    });
+    const [line] = await linesOf(store);
+    expect(line).toMatchObject({
+      msg: 'the store did not answer: It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.',
+      error: { code: 'WRONGTYPE' },
+    });
+  });
+});
+
+withMariadb('a MariaDB', () => {
+  const mariadb = ownMariadb();
+
+  test.each<[string, object, string, string]>([
+    ['has no table', {}, 'ER_NO_SUCH_TABLE', NO_TABLE],
+    [
+      'has no such database',
+      { database: name },
+      'ER_BAD_DB_ERROR',
+      'The database does not exist: create it, or correct its name.',
+    ],
+    [
+      'has no such user',
+      { user: name },
+      'ER_ACCESS_DENIED_ERROR',
+      'The role does not exist, or its password is wrong: correct the user and password of the connection.',
+    ],
+  ])('that %s', async (_, change, code, cure) => {
+    const store = sqlStore({ ...leased(overMysql2(mariadb.pool(change))), table: 'no_such_table' });
+    const [line] = await linesOf(store);
+    expect(line).toMatchObject({
+      msg: `the store did not answer: It threw ${code}. ${cure}`,
+      error: { code },
+    });
+  });
+});
+
+describe('what a store threw', () => {
+  test.each<[string, unknown, string | undefined, string]>([
+    ['an error without a code', new Error('secret'), undefined, 'It threw.'],
+    ['nothing', undefined, undefined, 'It threw.'],
+    ['an unknown code', Object.assign(new Error('secret'), { code: '23514' }), '23514', 'It threw 23514.'],
+    [
+      'text in place of a code',
+      Object.assign(new Error(), { code: 'jane@example.com' }),
+      undefined,
+      'It threw.',
+    ],
+    [
+      'a missing table of MySQL',
+      Object.assign(new Error('secret'), { code: 'ER_NO_SUCH_TABLE' }),
+      'ER_NO_SUCH_TABLE',
+      `It threw ER_NO_SUCH_TABLE. ${NO_TABLE}`,
+    ],
+    [
+      'what an ORM wraps',
+      Object.assign(new Error('secret', { cause: Object.assign(new Error(), { code: '42P01' }) })),
+      '42P01',
+      `It threw 42P01. ${NO_TABLE}`,
+    ],
+    [
+      'what Prisma has in its meta',
+      Object.assign(new Error('secret'), { code: 'P2010', meta: { code: '42P01' } }),
+      '42P01',
+      `It threw 42P01. ${NO_TABLE}`,
+    ],
+    [
+      'a Redis before 7',
+      new Error('ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against secret'),
+      'WRONGTYPE',
+      'It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.',
+    ],
+    ['an error of this package', new StoreError('The store is full.'), undefined, 'The store is full.'],
+    ['a word that is no code', new Error('SECRET is out'), undefined, 'It threw.'],
+  ])('is told by its code alone: %s', (_, cause, code, message) => {
+    expect(describeThrown(cause, 'store')).toEqual({ code, message });
+  });
+
+  test('is told when its getters throw', () => {
+    const cause = Object.defineProperty(new Error(), 'code', {
+      get: () => {
+        throw new Error('getter');
+      },
+    });
+    expect(describeThrown(cause, 'store')).toEqual({ code: undefined, message: 'It threw.' });
+  });
+});
