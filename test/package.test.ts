@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBlocks } from './setup/markdown.js';
+import { needing } from './setup/platform.js';
 import { freePort } from './setup/ports.js';
 import { node, ROOT, type Running, shell, start } from './setup/shell.js';
 
@@ -541,7 +542,7 @@ test('holds off strangers and careless apps, once it is installed', async () => 
   expect(stdout.match(/^held off: /gm)).toHaveLength(9);
 }, 120_000);
 
-const withPostgres = process.env.TEST_POSTGRES_URL ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 
 withPostgres('60 events that the installed receiver cannot process, 20 of them', () => {
   test.each([
@@ -643,7 +644,7 @@ describe('the page of dead letters', () => {
   );
 });
 
-describe('the commands of the README', () => {
+needing('openssl', 'curl').describe('the commands of the README', () => {
   const readme = codeBlocks(join(ROOT, 'README.md'));
   const [, startIt = '', sendIt = ''] = textsOf('sh');
   const [shownAnswer, shownLog] = textsOf('text');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ConfigurationError } from '../src/errors.js';
 import {
@@ -15,7 +15,7 @@ import {
   verify,
   verifySignature,
 } from '../src/signature.js';
-import { describeOnUnix } from './setup/platform.js';
+import { needing } from './setup/platform.js';
 
 const text = (content: string) => Buffer.from(content, 'ascii');
 
@@ -83,12 +83,7 @@ describe('the vectors of RFC 4231', () => {
   });
 });
 
-describeOnUnix('signatures and the openssl program', () => {
-  beforeAll(() => {
-    const { error } = spawnSync('openssl', ['version']);
-    if (error) throw new Error(`These tests need the openssl program on the PATH: ${error.message}`);
-  });
-
+needing('openssl').describe('signatures and the openssl program', () => {
   function openssl(body: Uint8Array, keyOptions: string[]): string {
     const { status, stdout, stderr } = spawnSync('openssl', ['dgst', '-sha256', '-r', ...keyOptions], {
       input: body,

@@ -1,7 +1,8 @@
 // Opens the page of a running simulator in Chromium. In every test, no request may leave its origin.
-import { afterAll, beforeAll, describe, expect, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { afterwards } from '../simulator/world.js';
 import { buildPages, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
@@ -9,12 +10,8 @@ import { buildPages, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch
 // Longer than the timeout of a single step, so that the error names the step that hangs.
 jest.setTimeout(120_000);
 
-/** Like `describe`. Without Chromium the tests are skipped; in CI they fail instead. */
-export const describeInChromium = executablePath || process.env.CI === 'true' ? describe : describe.skip;
-
-if (!executablePath) {
-  console.warn('Chromium is missing, so the page is not tested. On Debian: apt-get install chromium');
-}
+/** Like `describe`. */
+export const describeInChromium = needing('chromium').describe;
 
 let browser: Browser | undefined;
 

@@ -1,13 +1,9 @@
 // Finds Chromium on this machine, and builds the pages for it.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { findProgram } from '../setup/programs.js';
 
 /** Undefined where there is no Chromium. */
-export const executablePath = (process.env.PATH ?? '')
-  .split(delimiter)
-  .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
-  .find(existsSync);
+export const executablePath = findProgram('chromium');
 
 export const CHROMIUM_IS_MISSING = 'Chromium is missing. On Debian: apt-get install chromium';
 

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type SpecServer, startSpecServer } from '../client/spec-server.js';
-import { testOnUnix } from '../setup/platform.js';
+import { needing, testOnUnix } from '../setup/platform.js';
 import { type Built, build } from './built.js';
 
 let built: Built;
@@ -20,7 +20,7 @@ afterAll(async () => {
 const run: Built['run'] = (...typed) => built.run(...typed);
 
 describe('the program', () => {
-  testOnUnix('signs what is piped in, as openssl does', async () => {
+  needing('openssl').test('signs what is piped in, as openssl does', async () => {
     const shell = `printf %s '{"a":1}' | SERVICE_PRIVATE_KEY=pri_x "$NODE" "$CLI" sign`;
     const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: built.cli };
     const signed = execFileSync('sh', ['-c', shell], { env }).toString();

@@ -1,17 +1,15 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { commands } from '../../src/cli/commands.js';
 import { builtInEventNames } from '../../src/events/event.js';
-import { onWindows } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 import { runCli } from './run-cli.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
-
-const has = (shell: Shell) => !onWindows && spawnSync(shell, ['-c', 'true']).status === 0;
 
 let folder: string;
 const scripts = new Map<Shell, string>();
@@ -63,11 +61,9 @@ function lines(output: Buffer): string[] {
 const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
 const groups = firstWords.filter((word) => commands.some(({ name }) => name.startsWith(`${word} `)));
 
-describe.each(SHELLS)('%s', (shell) => {
-  if (!has(shell)) {
-    test.skip(`is not installed here: apt-get install ${shell}`, () => {});
-    return;
-  }
+for (const shell of SHELLS) needing(shell).describe(shell, () => testsOf(shell));
+
+function testsOf(shell: Shell): void {
   const offered = (line: string) => ASK[shell](`payment-webhooks ${line}`);
 
   test('reads the script', () => {
@@ -98,4 +94,4 @@ describe.each(SHELLS)('%s', (shell) => {
     expect(offered('sign --key-file ')).toContain('event.json');
     expect(offered('webhooks list --url ')).toEqual([]);
   });
-});
+}

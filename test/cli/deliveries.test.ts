@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { testOnUnix } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 import { shell } from '../setup/shell.js';
 import { until } from '../setup/waiting.js';
 import { endpoint } from '../simulator/world.js';
@@ -61,7 +61,7 @@ describe('deliveries', () => {
     );
   });
 
-  testOnUnix('curl prints a command that sends the same bytes', async () => {
+  needing('curl').test('curl prints a command that sends the same bytes', async () => {
     const { ask, app, payment } = await withTwo();
     const { stdout } = await ask('deliveries', 'curl', payment.id);
     expect((await shell(stdout)).code).toBe(0);

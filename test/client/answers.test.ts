@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions, type ServiceError } from 'payment-webhooks/client';
-import { describeOnUnix } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
 
@@ -228,7 +228,7 @@ describe('redirects', () => {
   });
 });
 
-describeOnUnix('TLS', () => {
+needing('openssl').describe('TLS', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'tls-'));

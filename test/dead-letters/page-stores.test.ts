@@ -1,9 +1,10 @@
 // The page over a store of letters that others share: ids, filters and places that nobody made, and other namespaces.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { type DeadLetterStore, memoryDeadLetters } from 'payment-webhooks';
 import { Pool } from 'pg';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { needing } from '../setup/platform.js';
 import { type SharedStores, sharedStores } from '../setup/shared-stores.js';
 import { pageWorld } from './page-world.js';
 
@@ -11,8 +12,9 @@ const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const redisUrl = process.env.TEST_REDIS_URL ?? '';
 
 describe.each(['memory', 'postgres', 'redis'] as const)('over a store in %s', (name) => {
-  const isThere = { memory: true, postgres: connectionString !== '', redis: redisUrl !== '' }[name];
-  const when = isThere ? test : test.skip;
+  const needed = needing(...{ memory: [], postgres: ['postgres'], redis: ['redis-server'] }[name]);
+  const isThere = needed.missing.length === 0;
+  const when = needed.test;
   const schema = `page_stores_${randomBytes(6).toString('hex')}`;
   let pool: Pool;
   let shared: SharedStores | undefined;

@@ -15,9 +15,10 @@ import { countedPostgres } from '../setup/counted-postgres.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter } from '../setup/letters.js';
+import { needing } from '../setup/platform.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const schema = `letters_commit_${randomBytes(6).toString('hex')}`;
 const tables = { events: `${schema}.webhook_event`, letters: `${schema}.dead_letter` };
 const ledger = `${schema}.ledger`;

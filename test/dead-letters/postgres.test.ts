@@ -10,9 +10,10 @@ import { Pool } from 'pg';
 import { StoreError } from '../../src/errors.js';
 import { letterSqlFor } from '../../src/stores/postgres/letter-sql.js';
 import { aLetter, DAMAGES, queryOf } from '../setup/letters.js';
+import { needing } from '../setup/platform.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 /** Tables of this file alone, so that files can run at the same time. */
 const schema = `letters_${randomBytes(6).toString('hex')}`;
 const OLD_KEY = randomBytes(32);

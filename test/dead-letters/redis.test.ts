@@ -11,11 +11,12 @@ import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter, queryOf } from '../setup/letters.js';
 import { startMovingSlot } from '../setup/move-slot.js';
+import { needing } from '../setup/platform.js';
 import { startRedis, startRedisCluster } from '../setup/services.js';
 import { until } from '../setup/waiting.js';
 
 const url = process.env.TEST_REDIS_URL ?? '';
-const withRedis = url ? describe : describe.skip;
+const withRedis = needing('redis-server').describe;
 /** Every run has keys of its own, also on a server that others use. */
 const prefix = `letters:${randomBytes(6).toString('hex')}:`;
 const LETTERS = `${prefix}{dead-letters}`;

@@ -3,17 +3,18 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { type ReplayReport, receiver } from 'payment-webhooks';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { needing } from '../setup/platform.js';
 import { type SharedMode, sharedStores } from '../setup/shared-stores.js';
 import { until } from '../setup/waiting.js';
 
 const { TEST_POSTGRES_URL: connectionString = '', TEST_REDIS_URL: redisUrl = '' } = process.env;
-const withServers = connectionString && redisUrl ? describe : describe.skip;
+const withServers = needing('postgres', 'redis-server').describe;
 const PROCESSES = 4;
 /** Four programs are compiled and started for each test. */
 const TIMEOUT_MS = 90_000;

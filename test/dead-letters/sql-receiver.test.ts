@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { runCli } from '../cli/run-cli.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
-import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { describeEachClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { until } from '../setup/waiting.js';
 import { linesOf, pageWorld } from './page-world.js';
 
@@ -28,7 +28,7 @@ interface Ledger {
   query(sql: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-describe.each(clients)('a receiver with dead letters through %s', (client: SqlClient) => {
+describeEachClient('a receiver with dead letters through %s', (client) => {
   let letters: SqlLetters;
   const place = client === 'pg' ? '$1' : '?';
   const inSchema = (table: string) => `${letters.schema}.${table}`;

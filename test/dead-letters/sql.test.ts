@@ -10,7 +10,8 @@ import { deadLetterContract } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { mysqlLetterSqlFor } from '../../src/stores/sql/letter-mysql.js';
 import { aLetter, queryOf } from '../setup/letters.js';
-import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { needing } from '../setup/platform.js';
+import { describeEachClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 
 const postgres = process.env.TEST_POSTGRES_URL ?? '';
 const openLetters = sqlServers();
@@ -32,7 +33,7 @@ const POSTGRES_COUNTS = {
 // MySQL tells nothing of a write, so a keep, an update and a discard are read back.
 const MYSQL_COUNTS = { ...POSTGRES_COUNTS, keep: 2, again: 2, update: 3, discard: 2, remove: 2 };
 
-describe.each(clients)('dead letters through %s', (client: SqlClient) => {
+describeEachClient('dead letters through %s', (client) => {
   let letters: SqlLetters;
   beforeAll(async () => {
     letters = await openLetters(client);
@@ -244,8 +245,7 @@ describe.each(clients)('dead letters through %s', (client: SqlClient) => {
 });
 
 describe('dead letters in the table of postgresDeadLetters()', () => {
-  const withPostgres = postgres ? test : test.skip;
-  withPostgres('are read, changed and removed by both', async () => {
+  needing('postgres').test('are read, changed and removed by both', async () => {
     const letters = await openLetters('pg');
     const pool = new Pool({ connectionString: postgres });
     const ofPg = postgresDeadLetters({ pool, table: `${letters.schema}.dead_letter`, encryptionKeys });

@@ -2,16 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { commandsOf, installs, startExample } from '../setup/readme.js';
 import { ROOT, type Running, shell, tsx } from '../setup/shell.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = url ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const database = `example_${randomBytes(6).toString('hex')}`;
 const databaseUrl = url && Object.assign(new URL(url), { pathname: database }).href;
 const privateKey = 'pri_letters';
@@ -136,7 +137,7 @@ withPostgres('the example dead-letters', () => {
     60_000,
   );
 
-  describe('by its README', () => {
+  needing('curl').describe('by its README', () => {
     const commands = commandsOf(join(SOURCE, 'README.md')).filter((command) => !installs(command));
     let folder: string;
     let running: Running | undefined;

@@ -5,6 +5,7 @@ import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { hmac } from '../setup/delivery.js';
 import { codeBlocks } from '../setup/markdown.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT } from '../setup/shell.js';
 
@@ -33,7 +34,7 @@ describe.each(['above', 'keeping', 'sparing'])('the placement %s', (placement) =
 
 const blocks = codeBlocks(join(ROOT, 'examples/existing-app/README.md'));
 
-describe('its README', () => {
+needing('curl').describe('its README', () => {
   const shownHint = blocks
     .find(({ text }) => text.includes('read the body before the receiver'))
     ?.text.trim();

@@ -5,10 +5,11 @@ import { receiver } from 'payment-webhooks';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { gate, until } from '../setup/waiting.js';
 
-describe('the commands of its README', () => {
+needing('curl').describe('the commands of its README', () => {
   let session: Session;
 
   beforeAll(async () => {

@@ -3,6 +3,7 @@ import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
+import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
@@ -59,7 +60,7 @@ withRedis('the example idempotent-redis', () => {
     });
   });
 
-  describe('by its README', () => {
+  needing('curl').describe('by its README', () => {
     let session: Session;
     beforeAll(async () => {
       session = await followReadme('idempotent-redis');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
 process.env.SERVICE_PRIVATE_KEY = 'pri_new';
@@ -29,7 +30,7 @@ describe('while both keys are configured', () => {
   });
 });
 
-describe('the commands of its README', () => {
+needing('curl').describe('the commands of its README', () => {
   let session: Session;
 
   beforeAll(async () => {

@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT, shell, startUntil, tsx } from '../setup/shell.js';
 
@@ -23,7 +24,7 @@ describe('the app', () => {
   });
 });
 
-describe('the commands of its README', () => {
+needing('openssl', 'curl').describe('the commands of its README', () => {
   let session: Session;
 
   beforeAll(async () => {
@@ -47,64 +48,68 @@ describe('the commands of its README', () => {
 });
 
 describe('npm run demo', () => {
-  test('sends five deliveries, shows what became of each, and exits 0', async () => {
-    const { code, stdout, stderr } = await shell('npm run -s demo', {
-      env: { npm_config_loglevel: 'silent' },
-    });
-    const titles = [...stdout.matchAll(/^✓ \d\. (.*)$/gm)].map(([, title]) => title);
-    expect(titles).toEqual([
-      'A payment arrives',
-      'The service sends it again',
-      'Somebody changes the amount on the way',
-      'A payment arrives while the database is down',
-      'The database is back, and the service retries',
-    ]);
-    const answers = [...stdout.matchAll(/^ +answer +(\d+) (.*)$/gm)].map(([, status, body]) => [
-      status,
-      body,
-    ]);
-    expect(answers).toEqual([
-      ['200', '{"received":true,"outcome":"processed"}'],
-      ['200', '{"received":true,"outcome":"duplicate"}'],
-      ['401', '{"message":"Unauthenticated."}'],
-      [
-        '500',
-        '{"message":"The event could not be processed. Please deliver it again.","code":"HANDLER_FAILED"}',
-      ],
-      ['200', '{"received":true,"outcome":"processed"}'],
-    ]);
-    const handlers = [...stdout.matchAll(/^ +handler +(.*)$/gm)].map(([, story]) => story);
-    expect(handlers).toEqual([
-      'succeeded on attempt 1: order-1042 is paid',
-      'did not run',
-      'did not run',
-      expect.stringMatching(/^failed: Error at orders\.ts:\d+:\d+$/),
-      'succeeded on attempt 2: order-1043 is paid',
-    ]);
-    expect(stdout).toContain('All 5 went as they should.');
-    expect(stdout).toMatch(/^Signed by the openssl program \(\w+ \d/m);
-    const simulated = [...stdout.matchAll(/^✓ ([^\d].*)$/gm)].map(([, title]) => title);
-    expect(simulated).toEqual([
-      'A payment is delivered',
-      'Somebody changes one on the way',
-      'A payment arrives while the database is down',
-    ]);
-    const attempts = [...stdout.matchAll(/^ +attempt (\d) {2}(\d+) /gm)].map(([, number, status]) => [
-      number,
-      status,
-    ]);
-    expect(attempts).toEqual([
-      ['1', '200'],
-      ['1', '401'],
-      ['2', '200'],
-      ['1', '500'],
-      ['2', '200'],
-    ]);
-    expect(stdout).toContain('Each was delivered in the end.');
-    expect(stdout).not.toContain('"level":');
-    expect(stripVTControlCharacters(stdout)).toBe(stdout);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  }, 90_000);
+  needing('openssl').test(
+    'sends five deliveries, shows what became of each, and exits 0',
+    async () => {
+      const { code, stdout, stderr } = await shell('npm run -s demo', {
+        env: { npm_config_loglevel: 'silent' },
+      });
+      const titles = [...stdout.matchAll(/^✓ \d\. (.*)$/gm)].map(([, title]) => title);
+      expect(titles).toEqual([
+        'A payment arrives',
+        'The service sends it again',
+        'Somebody changes the amount on the way',
+        'A payment arrives while the database is down',
+        'The database is back, and the service retries',
+      ]);
+      const answers = [...stdout.matchAll(/^ +answer +(\d+) (.*)$/gm)].map(([, status, body]) => [
+        status,
+        body,
+      ]);
+      expect(answers).toEqual([
+        ['200', '{"received":true,"outcome":"processed"}'],
+        ['200', '{"received":true,"outcome":"duplicate"}'],
+        ['401', '{"message":"Unauthenticated."}'],
+        [
+          '500',
+          '{"message":"The event could not be processed. Please deliver it again.","code":"HANDLER_FAILED"}',
+        ],
+        ['200', '{"received":true,"outcome":"processed"}'],
+      ]);
+      const handlers = [...stdout.matchAll(/^ +handler +(.*)$/gm)].map(([, story]) => story);
+      expect(handlers).toEqual([
+        'succeeded on attempt 1: order-1042 is paid',
+        'did not run',
+        'did not run',
+        expect.stringMatching(/^failed: Error at orders\.ts:\d+:\d+$/),
+        'succeeded on attempt 2: order-1043 is paid',
+      ]);
+      expect(stdout).toContain('All 5 went as they should.');
+      expect(stdout).toMatch(/^Signed by the openssl program \(\w+ \d/m);
+      const simulated = [...stdout.matchAll(/^✓ ([^\d].*)$/gm)].map(([, title]) => title);
+      expect(simulated).toEqual([
+        'A payment is delivered',
+        'Somebody changes one on the way',
+        'A payment arrives while the database is down',
+      ]);
+      const attempts = [...stdout.matchAll(/^ +attempt (\d) {2}(\d+) /gm)].map(([, number, status]) => [
+        number,
+        status,
+      ]);
+      expect(attempts).toEqual([
+        ['1', '200'],
+        ['1', '401'],
+        ['2', '200'],
+        ['1', '500'],
+        ['2', '200'],
+      ]);
+      expect(stdout).toContain('Each was delivered in the end.');
+      expect(stdout).not.toContain('"level":');
+      expect(stripVTControlCharacters(stdout)).toBe(stdout);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    },
+    90_000,
+  );
 
   test('stays when asked to, says where the page is, and ends with 0', async () => {
     const demo = await startUntil('Ctrl-C ends both.', 'exec npm run -s demo -- --stay');

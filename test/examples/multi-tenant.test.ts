@@ -3,6 +3,7 @@ import { fixtures } from 'payment-webhooks/testing';
 import { accounts } from '../../examples/multi-tenant/accounts.js';
 import { app } from '../../examples/multi-tenant/app.js';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
 const acme = { privateKey: 'pri_of_acme', path: '/hooks/acme' };
@@ -35,7 +36,7 @@ describe('two accounts', () => {
   });
 });
 
-describe('the commands of its README', () => {
+needing('curl').describe('the commands of its README', () => {
   let session: Session;
 
   beforeAll(async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { REASONS } from '../../src/dead-letters/dead-letter-store.js';
 import { ANSWERS } from '../../src/errors.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT } from '../setup/shell.js';
 
@@ -64,7 +65,7 @@ function readScrape(text: string): Map<string, Set<string>> {
   return metrics;
 }
 
-describe('the example observability', () => {
+needing('curl').describe('the example observability', () => {
   let session: Session;
   let scraped: Map<string, Set<string>>;
 

@@ -13,6 +13,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBlocks } from '../setup/markdown.js';
+import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, shell } from '../setup/shell.js';
 
@@ -23,11 +24,11 @@ const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter(
 );
 const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;
 
-/** What the example needs before it listens, and does not find on this machine. */
-function missing(example: string): boolean {
+/** The server that the example needs before it listens. */
+function serversOf(example: string): string[] {
   const app = readFileSync(appOf(example), 'utf8');
-  if (app.includes("from 'pg'")) return !TEST_POSTGRES_URL;
-  return /from '(?:redis|ioredis|bullmq)'/.test(app) && !TEST_REDIS_URL;
+  if (app.includes("from 'pg'")) return ['postgres'];
+  return /from '(?:redis|ioredis|bullmq)'/.test(app) ? ['redis-server'] : [];
 }
 
 let server: Server;
@@ -67,8 +68,7 @@ const refused = () => ({
 
 describe('where its port is taken, it ends and names the port:', () => {
   for (const example of EXAMPLES) {
-    const run = missing(example) ? test.skip : test;
-    run(
+    needing(...serversOf(example)).test(
       `the example ${example}`,
       async () => {
         expect(await start(`examples/${example}/app.ts`, { PORT: taken })).toEqual(refused());

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { commandsOf, followReadme, type Session } from '../setup/readme.js';
 
@@ -39,7 +40,7 @@ withRedis('the example queue-bullmq', () => {
     await queue.close();
   }, 90_000);
 
-  describe('by its README', () => {
+  needing('curl').describe('by its README', () => {
     let session: Session;
     let worker: Running | undefined;
     beforeAll(async () => {

@@ -5,13 +5,14 @@ import { deliver, fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { runsHere } from '../consumers/node-version.js';
 import { liveJob } from '../setup/boss-trial.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
 import { until } from '../setup/waiting.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
 // The Node that pg-boss 12 needs. The door itself is tested with version 10 on older ones.
-const withPostgres = url && runsHere('22.12') ? describe : describe.skip;
+const withPostgres = runsHere('22.12') ? needing('postgres').describe : describe.skip;
 const database = `example_${randomBytes(6).toString('hex')}`;
 const privateKey = 'pri_example';
 
@@ -51,7 +52,7 @@ withPostgres('the example queue-pg-boss', () => {
     expect(await jobsOf(event.id)).toMatchObject([{ state: 'created' }]);
   });
 
-  describe('by its README', () => {
+  needing('curl').describe('by its README', () => {
     let session: Session;
     let worker: Running | undefined;
     beforeAll(async () => {

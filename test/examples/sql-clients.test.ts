@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = url ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const database = `example_${randomBytes(6).toString('hex')}`;
 const privateKey = 'pri_sql_clients';
 
@@ -56,7 +57,7 @@ withPostgres('the example sql-clients', () => {
     expect(await linesOf('txn-later')).toHaveLength(1);
   });
 
-  describe('by its README', () => {
+  needing('curl').describe('by its README', () => {
     let session: Session;
     beforeAll(async () => {
       session = await followReadme('sql-clients');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
+import { needing } from '../setup/platform.js';
 import { followReadme, type Session } from '../setup/readme.js';
 
 const privateKey = 'pri_bare';
@@ -46,7 +47,7 @@ describe('the fetch handler', () => {
   });
 });
 
-describe('the commands of its README', () => {
+needing('curl').describe('the commands of its README', () => {
   let session: Session;
 
   beforeAll(async () => {

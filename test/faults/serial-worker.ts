@@ -18,7 +18,8 @@ import {
 } from './serial-merchant.js';
 
 const { MODE, REDIS_URL, POSTGRES_URL, INDEX } = process.env as Record<string, string>;
-const redis = new Redis(REDIS_URL as string);
+if (!REDIS_URL || !POSTGRES_URL) throw new Error('REDIS_URL and POSTGRES_URL are not set.');
+const redis = new Redis(REDIS_URL);
 
 let share = { runs: 0, overlaps: 0, refused: 0 };
 let handlerMs = 0;

@@ -1,16 +1,17 @@
 // Queues of pg-boss in a schema of their own, and what Postgres has of their jobs.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe } from '@jest/globals';
+import { afterAll, beforeAll } from '@jest/globals';
 import { jobIdOf } from 'payment-webhooks/queues/pg-boss';
 import { Pool } from 'pg';
 import type { PgBoss } from 'pg-boss';
 import { BOSS_VERSION, newBoss } from './pg-boss.js';
+import { needing } from './platform.js';
 import { until } from './waiting.js';
 
 export const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 /** Skips where the run has no Postgres. */
-export const withPostgres = connectionString ? describe : describe.skip;
+export const withPostgres = needing('postgres').describe;
 
 export interface JobRow {
   readonly id: string;

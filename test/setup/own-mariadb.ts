@@ -1,10 +1,11 @@
 // A MariaDB for one file of tests, and connections to it.
-import { afterAll, beforeAll, describe } from '@jest/globals';
+import { afterAll, beforeAll } from '@jest/globals';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
+import { needing } from './platform.js';
 import { type Service, startMariadb } from './services.js';
 
 /** Skips where the run has no MariaDB. */
-export const withMariadb = process.env.TEST_MARIADB ? describe : describe.skip;
+export const withMariadb = needing('mariadbd').describe;
 
 export interface OwnMariadb {
   readonly server: Service;

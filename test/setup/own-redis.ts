@@ -1,10 +1,11 @@
 // A Redis for one file of tests, and what an example finds in its environment.
-import { afterAll, beforeAll, describe } from '@jest/globals';
+import { afterAll, beforeAll } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { needing } from './platform.js';
 import { type Service, startRedis } from './services.js';
 
 /** Skips where the run has no Redis. */
-export const withRedis = process.env.TEST_REDIS_URL ? describe : describe.skip;
+export const withRedis = needing('redis-server').describe;
 
 export interface OwnRedis {
   readonly server: Service;

@@ -11,6 +11,7 @@ import {
 } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
 import { ownMariadb } from './own-mariadb.js';
+import { needing } from './platform.js';
 import { overMysql2, overPg } from './sql-clients.js';
 
 type Given = Pick<SqlDeadLettersOptions, 'table' | 'encryptionKeys' | 'retention'>;
@@ -39,14 +40,19 @@ export interface SqlLetters {
 const CLIENTS = ['pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
 export type SqlClient = (typeof CLIENTS)[number];
 
+const serverOf = (client: SqlClient) => needing(client === 'pg' ? 'postgres' : 'mariadbd');
+
 /** Those whose server this run has. */
-export const clients = CLIENTS.filter((client) =>
-  client === 'pg' ? process.env.TEST_POSTGRES_URL : process.env.TEST_MARIADB,
-);
+export const clients = CLIENTS.filter((client) => serverOf(client).missing.length === 0);
+
+/** Like `describe` for each of them; `%s` in the name is the client. */
+export function describeEachClient(name: string, tests: (client: SqlClient) => void): void {
+  for (const client of CLIENTS) serverOf(client).describe(name.replace('%s', client), () => tests(client));
+}
 
 /** A function that opens letters through any of them; the server is there for the tests of this file. */
 export function sqlServers(): (client: SqlClient) => Promise<SqlLetters> {
-  const mariadb = process.env.TEST_MARIADB ? ownMariadb() : undefined;
+  const mariadb = serverOf('mysql2 query').missing.length === 0 ? ownMariadb() : undefined;
   return (client) =>
     sqlLetters(client, (client === 'pg' ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
 }

@@ -1,7 +1,7 @@
 // The control plane under /_sim, as docs/project/control-plane.md describes it.
 import { spawn } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
-import { testOnUnix } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { afterwards, call, endpoint, opensslHmac, simulator } from './world.js';
 
@@ -281,7 +281,7 @@ describe('deliveries', () => {
     expect(target.received).toHaveLength(2);
   });
 
-  testOnUnix('become a curl command that sends the same bytes', async () => {
+  needing('curl').test('become a curl command that sends the same bytes', async () => {
     const { sim, service, target, register } = await plane();
     await register();
     const text = `it's "quoted" $HOME \`id\` \\ @file\n東京 ${'😀'}`;

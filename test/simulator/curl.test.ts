@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
-import { describeOnUnix, testOnUnix } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 import { afterwards, call, hasAddress, simulator } from './world.js';
 
 interface Request {
@@ -78,7 +78,7 @@ function expectSame([first, second, ...more]: readonly Request[]): void {
 const HARD = `'"\\$HOME \`id\` $(id) !! !$ ; & | > < # * ? [1-3] {a,b} ~ %s %n \\\\ \\n é 支払い \u{1f600}`;
 
 describe('a URL with', () => {
-  testOnUnix.each([
+  needing('curl').test.each([
     ['a range in brackets', '/hooks/[1-3]?list=[a-c]'],
     ['alternatives in braces', '/hooks/{a,b}?list={c,d}'],
     ['quotes', `/it's/"x"?it's="y"`],
@@ -103,7 +103,7 @@ describe('a URL with', () => {
     await expect(service.webhooks.create({ url: 'http://127.0.0.1/a b' })).rejects.toThrow('white space');
   });
 
-  testOnUnix('a host outside ASCII is named in its ASCII form', async () => {
+  needing('curl').test('a host outside ASCII is named in its ASCII form', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
     const webhook = await service.webhooks.create({ url: `http://bücher.localhost:${port}/hooks` });
@@ -115,7 +115,7 @@ describe('a URL with', () => {
     expect(requests.at(-1)?.line).toBe('POST /hooks HTTP/1.1');
   });
 
-  (hasAddress('::1') ? testOnUnix : test.skip)('an IPv6 host reaches it', async () => {
+  (hasAddress('::1') ? needing('curl').test : test.skip)('an IPv6 host reaches it', async () => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness('::1');
     await service.webhooks.create({ url: `http://[0:0::1]:${port}/hooks/[1-3]` });
@@ -126,7 +126,7 @@ describe('a URL with', () => {
   });
 });
 
-describeOnUnix('a body', () => {
+needing('curl').describe('a body', () => {
   test.each(['sh', 'bash'])('of what %s would expand goes out byte for byte', async (shell) => {
     const service = await simulator({ retry: 'off' });
     const { port, requests } = await witness();
@@ -158,7 +158,7 @@ describeOnUnix('a body', () => {
   });
 });
 
-testOnUnix('the signature header is sent under the given name', async () => {
+needing('curl').test('the signature header is sent under the given name', async () => {
   const service = await simulator({ retry: 'off', signatureHeader: 'X-Pay-Signature', debugHeaders: true });
   const { port, requests } = await witness();
   await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Attempt } from 'payment-webhooks/simulator';
 import { DIAGNOSES, diagnose } from '../../src/simulator/delivery/diagnose.js';
-import { testOnUnix } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { type Answer, afterwards, endpoint, simulator } from './world.js';
 
@@ -95,7 +95,7 @@ describe('no answer', () => {
     expect((await attempt(url.replace('http:', 'https:')))?.diagnosis).toBe(DIAGNOSES.tls);
   });
 
-  testOnUnix('a certificate that is not trusted', async () => {
+  needing('openssl').test('a certificate that is not trusted', async () => {
     const { key, cert } = selfSigned();
     const server = https.createServer({ key, cert }, (_request, response) => response.end());
     await new Promise<void>((resolve) => {

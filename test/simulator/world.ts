@@ -7,7 +7,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach } from '@jest/globals';
 import { type Simulator, type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
-import { onWindows } from '../setup/platform.js';
+import { needing } from '../setup/platform.js';
 
 export interface Received {
   method: string;
@@ -81,9 +81,9 @@ export async function endpoint(...answers: Answer[]) {
   return { url: `http://127.0.0.1:${port}/hooks`, port, received, server, close };
 }
 
-/** The signature as the `openssl` program makes it: a witness that shares nothing with this package. Node's on Windows. */
+/** The signature as the `openssl` program makes it: a witness that shares nothing with this package. Node's without one. */
 export function opensslHmac(body: string | Buffer, key: string): string {
-  if (onWindows) return createHmac('sha256', key).update(body).digest('hex');
+  if (needing('openssl').missing.length > 0) return createHmac('sha256', key).update(body).digest('hex');
   const { stdout, status, stderr } = spawnSync('openssl', ['dgst', '-sha256', '-hmac', key, '-r'], {
     input: body,
   });

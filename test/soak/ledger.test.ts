@@ -1,12 +1,13 @@
 // The comparison of ledger and events, in a real Postgres.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { LEDGER } from '../faults/merchant.js';
+import { needing } from '../setup/platform.js';
 import { balance } from './ledger.js';
 
 const url = process.env.TEST_POSTGRES_URL;
 
-(url ? describe : describe.skip)('the ledger', () => {
+needing('postgres').describe('the ledger', () => {
   let pool: Pool;
 
   beforeAll(async () => {

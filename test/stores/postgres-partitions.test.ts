@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { postgresStore } from '../../src/stores/postgres.js';
+import { needing } from '../setup/platform.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const schema = `partitions_${randomBytes(6).toString('hex')}`;
 
-(connectionString ? describe : describe.skip)('the Postgres store, on a partitioned table', () => {
+needing('postgres').describe('the Postgres store, on a partitioned table', () => {
   const pool = new Pool({ connectionString, max: 20, options: `-c search_path=${schema}` });
 
   beforeAll(async () => {

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { StoreError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { sqlStore } from '../../src/stores/sql.js';
 import type { ClaimResult } from '../../src/stores/store.js';
+import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const schema = `replication_${randomBytes(6).toString('hex')}`;
 const table = `${schema}.webhook_event`;
 const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };

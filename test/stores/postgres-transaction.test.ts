@@ -9,10 +9,11 @@ import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { StoreError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import type { Claim, ClaimResult } from '../../src/stores/store.js';
+import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const schema = `transaction_${randomBytes(6).toString('hex')}`;
 const table = `${schema}.webhook_event`;
 const ledger = `${schema}.ledger`;

@@ -8,12 +8,13 @@ import { sqlFor } from '../../src/stores/postgres/sql.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import type { ClaimResult } from '../../src/stores/store.js';
 import { codeBlocks } from '../setup/markdown.js';
+import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 /** Tables of this file alone, so that files can run at the same time. */
 const schema = `lease_${randomBytes(6).toString('hex')}`;
 const bytes = { leaseMs: 60_000, fingerprint: 'a'.repeat(64) };

@@ -12,6 +12,7 @@ import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
+import { needing } from '../setup/platform.js';
 import { gate, until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -24,15 +25,11 @@ const pool = new Pool({ connectionString, max: 20 });
 const shared: [string, string, () => IdempotencyStore<object>][] = [
   [
     'Redis',
-    redisUrl,
+    'redis-server',
     () => redisStore({ sendCommand: (...args) => redis.call(...args), prefix: `${name}:` }),
   ],
-  ['Postgres', connectionString, () => postgresStore({ pool, table })],
-  [
-    'Postgres in one transaction',
-    connectionString,
-    () => postgresStore({ pool, table, transactional: true }),
-  ],
+  ['Postgres', 'postgres', () => postgresStore({ pool, table })],
+  ['Postgres in one transaction', 'postgres', () => postgresStore({ pool, table, transactional: true })],
 ];
 
 beforeAll(async () => {
@@ -79,8 +76,8 @@ afterEach(() => {
   }
 });
 
-describe.each(shared)('a receiver on %s', (_name, url, make) => {
-  const whenThere = url ? test : test.skip;
+describe.each(shared)('a receiver on %s', (_name, program, make) => {
+  const whenThere = needing(program).test;
   let work = gate();
 
   beforeEach(() => {
@@ -140,7 +137,7 @@ describe.each(shared)('a receiver on %s', (_name, url, make) => {
   });
 });
 
-(connectionString ? describe : describe.skip)('handlers in one transaction with the event', () => {
+needing('postgres').describe('handlers in one transaction with the event', () => {
   const make = () => postgresStore({ pool, table, transactional: true });
   const write = `INSERT INTO ${name}.ledger (event) VALUES ($1)`;
   const written = async (event: string) =>

@@ -5,11 +5,12 @@ import { createClient, createCluster, createSentinel } from 'redis';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { redisStore, type SendCommand } from '../../src/stores/redis.js';
 import { startMovingSlot } from '../setup/move-slot.js';
+import { needing } from '../setup/platform.js';
 import { type Service, startRedis, startRedisCluster, startSentinel } from '../setup/services.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 
 const url = process.env.TEST_REDIS_URL ?? '';
-const withRedis = url ? describe : describe.skip;
+const withRedis = needing('redis-server').describe;
 /** Every run has keys of its own, also on a server that others use. */
 const prefix = `test:${randomBytes(6).toString('hex')}:`;
 const bytes = { leaseMs: 60_000, fingerprint: 'a'.repeat(64) };

@@ -9,11 +9,12 @@ import { Pool } from 'pg';
 import { MysqlRows } from '../../../src/stores/sql/mysql-rows.js';
 import type { ClaimResult } from '../../../src/stores/store.js';
 import { ownMariadb, withMariadb } from '../../setup/own-mariadb.js';
+import { needing } from '../../setup/platform.js';
 import { leased, overMysql2, overPg } from '../../setup/sql-clients.js';
 import { keepsTheContract, walksAsPromised } from '../contract.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const schema = `sql_lease_${randomBytes(6).toString('hex')}`;
 const bytes = { leaseMs: 60_000, fingerprint: 'a'.repeat(64) };
 

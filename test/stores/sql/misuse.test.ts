@@ -6,11 +6,12 @@ import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
 import { captureLog } from '../../setup/captured-log.js';
 import { delivery, KEY } from '../../setup/delivery.js';
+import { needing } from '../../setup/platform.js';
 import { leased, overPg } from '../../setup/sql-clients.js';
 import { gate, until } from '../../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const schema = `sql_misuse_${randomBytes(6).toString('hex')}`;
 const table = `${schema}.webhook_event`;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };

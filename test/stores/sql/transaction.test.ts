@@ -9,12 +9,13 @@ import { sqlStore } from 'payment-webhooks/stores/sql';
 import { StoreError } from '../../../src/errors.js';
 import type { Claim, ClaimResult } from '../../../src/stores/store.js';
 import { ownMariadb, withMariadb } from '../../setup/own-mariadb.js';
+import { needing } from '../../setup/platform.js';
 import { overMysql2 } from '../../setup/sql-clients.js';
 import { until } from '../../setup/waiting.js';
 import { mariadbWorld, postgresWorld, type Send, type World } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
+const withPostgres = needing('postgres').describe;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
 
 type Given = { readonly transaction: object };
