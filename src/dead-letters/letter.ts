@@ -1,5 +1,6 @@
 // What is kept of one delivery while its event is not processed, and when it is deleted.
 import { digestOf, type Fingerprint } from '../delivery/fingerprint.js';
+import { keptHeaders } from '../delivery/headers.js';
 import type { Rejection } from '../delivery/rejection.js';
 import type { Issue } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
@@ -17,7 +18,6 @@ import type {
   DeadLetterStore,
   ProcessedEvent,
 } from './dead-letter-store.js';
-import { keptHeaders } from './kept-headers.js';
 
 /** The delivery that a letter is of. */
 interface Delivered {
@@ -32,14 +32,15 @@ interface Delivered {
 }
 
 /** The same for every letter of a receiver. */
-export interface LetterRules extends Pick<Configuration, 'journal' | 'namespace' | 'storeTimeout'> {
+export interface LetterRules
+  extends Pick<Configuration, 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
   readonly store: DeadLetterStore;
 }
 
 /** Undefined without the option. */
 export function letterRules(c: Configuration): LetterRules | undefined {
-  const { deadLetters: store, journal, namespace, storeTimeout } = c;
-  return store && { store, journal, namespace, storeTimeout };
+  const { deadLetters: store, journal, keepHeaders, namespace, storeTimeout } = c;
+  return store && { store, journal, keepHeaders, namespace, storeTimeout };
 }
 
 /** Why an attempt has not processed the event. */
@@ -58,6 +59,7 @@ export class Letter {
   readonly #delivered: Delivered;
   readonly #calls: DeadLetterCalls;
   readonly #namespace: string;
+  readonly #keepHeaders: readonly string[];
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
@@ -68,6 +70,7 @@ export class Letter {
     this.#delivered = delivered;
     this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
     this.#namespace = rules.namespace;
+    this.#keepHeaders = rules.keepHeaders;
     this.#replayed = replayed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
@@ -104,7 +107,7 @@ export class Letter {
       sandbox: event?.sandbox ?? false,
       // Its own memory: what the bytes came in may be used again, and a call that is given up may still be under way.
       rawBody: Buffer.from(new Uint8Array(rawBody).buffer),
-      headers: keptHeaders(headers),
+      headers: keptHeaders(headers, this.#keepHeaders),
       keyIndex,
       keyId,
       signaturePrefix: fingerprint.signaturePrefix,

@@ -50,6 +50,9 @@ interface Entry extends Writable<Omit<NewDeadLetter, 'rawBody' | 'headers'>> {
   discarded?: Discarded;
 }
 
+/** Of a tombstone. */
+const NO_CONTENT = { rawBody: Buffer.alloc(0), headers: {}, keyId: undefined, signaturePrefix: undefined };
+
 class MemoryDeadLetters implements DeadLetterStore {
   readonly scope = 'process';
   readonly retentionMs: number;
@@ -136,13 +139,7 @@ class MemoryDeadLetters implements DeadLetterStore {
     if (!letter) return false;
     this.#delete(letter);
     const discarded = { by, because, at: new Date(this.#now()) };
-    this.#tombstones.set(id, {
-      ...letter,
-      rawBody: Buffer.alloc(0),
-      headers: {},
-      keyId: undefined,
-      discarded,
-    });
+    this.#tombstones.set(id, { ...letter, ...NO_CONTENT, discarded });
     const [oldest = ''] = this.#tombstones.keys();
     if (this.#tombstones.size > this.#max) this.#tombstones.delete(oldest);
     return true;

@@ -1,4 +1,4 @@
-// Headers as Node gives them: names in lower case, values of the same name joined.
+// Headers as Node gives them, and which of them may leave the process.
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** A Node header object, an API gateway's (any case, lists), or the `Headers` of fetch. */
@@ -7,6 +7,7 @@ export type HeadersLike =
   | Readonly<Record<string, string | readonly string[] | undefined>>
   | Headers;
 
+/** Names in lower case, values of the same name joined. */
 export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHeaders {
   // No prototype: a header may be named like one of its members.
   const headers: IncomingHttpHeaders = Object.create(null);
@@ -25,4 +26,38 @@ export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHe
     // What cannot be read as headers has no signature in it, and is refused for that.
     return Object.create(null);
   }
+}
+
+const CREDENTIAL_NAME =
+  /authorization|authenti|(?:^|-)auth(?:-|$)|cookie|token|secret|passw|passphrase|credential|(?<!idempotency-)key|session|client-?cert|assertion|jwt|oidc|principal|signature|hmac|dpop/;
+/** A signature or another digest of 64 digits, a Bearer or Basic value, a JWT, or a secret in the query of a URL. */
+const CREDENTIAL_VALUE =
+  /(?<![0-9a-z])[0-9a-f]{64}(?![0-9a-z])|^(?:bearer|basic|digest)\s|\beyJ[\w-]+\.[\w-]+\.|[?&][\w.-]*(?:code|key|token|secret|sig|auth|passw)[\w.-]*=/i;
+
+/** Whether a header of this name carries credentials. The name is in lower case. */
+export function isCredential(name: string): boolean {
+  return CREDENTIAL_NAME.test(name);
+}
+
+/** The headers that may leave the process: all but those that carry credentials, by their name or their value. */
+export function withoutCredentials(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const safe = Object.entries(headers).filter(
+    ([name, value]) => !isCredential(name) && !CREDENTIAL_VALUE.test(String(value)),
+  );
+  return Object.fromEntries(safe);
+}
+
+/** What says how a delivery came, and how to find it in the logs of others. */
+const KEPT =
+  /^(?:content-type|user-agent|(?:[\w-]+-)?(?:request|correlation|trace)-?id|traceparent|tracestate|b3|x-b3-[\w-]+|x-cloud-trace-context|cf-ray|x-amz-cf-id|x-azure-ref|x-vercel-id)$/;
+
+/** The headers that a dead letter keeps. @param more names in lower case that are kept too */
+export function keptHeaders(headers: IncomingHttpHeaders, more: readonly string[]): Record<string, string> {
+  // No prototype: a header may be named like one of its members.
+  const kept: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(withoutCredentials(headers))) {
+    if (value === undefined || !(KEPT.test(name) || more.includes(name))) continue;
+    kept[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return kept;
 }

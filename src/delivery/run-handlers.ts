@@ -24,7 +24,14 @@ export interface Task {
 
 type Rules = Omit<
   Configuration,
-  'keys' | 'signatureHeader' | 'limit' | 'bodyTimeout' | 'maxInFlight' | 'deadLetters' | 'journal'
+  | 'keys'
+  | 'signatureHeader'
+  | 'limit'
+  | 'bodyTimeout'
+  | 'maxInFlight'
+  | 'deadLetters'
+  | 'journal'
+  | 'keepHeaders'
 >;
 
 /** Never rejects. */

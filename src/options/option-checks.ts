@@ -2,6 +2,7 @@
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
+import { isCredential } from '../delivery/headers.js';
 import { ConfigurationError } from '../errors.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
@@ -47,8 +48,10 @@ export function bodyLimit(value: unknown): number {
   );
 }
 
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
 export function headerName(value: unknown): string {
-  if (typeof value === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(value)) return value.toLowerCase();
+  if (typeof value === 'string' && HEADER_NAME.test(value)) return value.toLowerCase();
   throw new ConfigurationError(
     `signatureHeader is ${show(value)}. Give the name of a header, like "X-SERVICE-SIGNATURE".`,
   );
@@ -96,19 +99,29 @@ const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard']
 
 /** @param store where event ids are remembered: a replay would run without a claim if there were none */
 export function deadLetters(
-  { deadLetters, journal }: { readonly deadLetters: unknown; readonly journal: unknown },
+  {
+    deadLetters,
+    journal,
+    ...given
+  }: { readonly deadLetters: unknown; readonly journal: unknown; readonly keepHeaders: unknown },
   store: IdempotencyStore<object> | undefined,
-): { readonly deadLetters: DeadLetterStore | undefined; readonly journal: boolean } {
+): {
+  readonly deadLetters: DeadLetterStore | undefined;
+  readonly journal: boolean;
+  readonly keepHeaders: readonly string[];
+} {
   if (typeof journal !== 'boolean')
     throw new ConfigurationError(`journal is ${show(journal)}. Give true or false.`);
-  if (deadLetters === undefined && !journal) return { deadLetters, journal };
+  const keepHeaders = headersToKeep(given.keepHeaders);
   if (deadLetters === undefined) {
+    const needs = journal ? 'journal' : keepHeaders.length > 0 ? 'keepHeaders' : undefined;
+    if (needs === undefined) return { deadLetters, journal, keepHeaders };
     throw new ConfigurationError(
-      'journal needs the option deadLetters: a store such as memoryDeadLetters() that keeps the events.',
+      `${needs} needs the option deadLetters: a store such as memoryDeadLetters() that keeps the events.`,
     );
   }
-  const given = deadLetters as Partial<Record<string, unknown>> | null;
-  if (KEEPING.some((method) => typeof given?.[method] !== 'function')) {
+  const methods = deadLetters as Partial<Record<string, unknown>> | null;
+  if (KEEPING.some((method) => typeof methods?.[method] !== 'function')) {
     throw new ConfigurationError(
       `deadLetters is ${show(deadLetters)}. Give a store of dead letters such as memoryDeadLetters().`,
     );
@@ -118,7 +131,18 @@ export function deadLetters(
       'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or give one.',
     );
   }
-  return { deadLetters: deadLetters as DeadLetterStore, journal };
+  return { deadLetters: deadLetters as DeadLetterStore, journal, keepHeaders };
+}
+
+function headersToKeep(names: unknown = []): readonly string[] {
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && HEADER_NAME.test(name)))
+    throw new ConfigurationError(`keepHeaders is ${show(names)}. Give names of headers: ['x-tenant'].`);
+  const kept = names.map((name: string) => name.toLowerCase());
+  const credential = kept.find(isCredential);
+  if (credential === undefined) return kept;
+  throw new ConfigurationError(
+    `keepHeaders names ${credential}, and such a header carries credentials. Remove it: dead letters keep none.`,
+  );
 }
 
 export function logger(logger: unknown): Logger | undefined {

@@ -57,6 +57,12 @@ export interface ReceiverOptions<
   readonly deadLetters?: Letters;
   /** Whether every event is kept there from before its handlers run until it is processed. @default false */
   readonly journal?: boolean | undefined;
+  /**
+   * Headers that dead letters keep in addition to the content type, the user agent, and the ids of requests and traces.
+   * @default none
+   * @example ['x-tenant']
+   */
+  readonly keepHeaders?: readonly string[] | undefined;
   /** Separates receivers that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
   readonly namespace?: string | undefined;
   /** How long a claim outlives a crashed process: milliseconds, or text like `'30s'`. @default 30_000 */
@@ -93,6 +99,7 @@ export const DEFAULTS = {
   store: undefined,
   deadLetters: undefined,
   journal: false,
+  keepHeaders: undefined,
   namespace: 'default',
   lease: 30_000,
   limit: '256kb',
@@ -118,6 +125,8 @@ export interface Configuration {
   /** Never without a store. */
   readonly deadLetters: DeadLetterStore | undefined;
   readonly journal: boolean;
+  /** In lower case. */
+  readonly keepHeaders: readonly string[];
   readonly namespace: string;
   /** Bytes. */
   readonly limit: number;

@@ -21,7 +21,14 @@ export interface QueuedJob {
 /** The configuration of a receiver, without what applies before a delivery is queued. */
 export type JobConfiguration = Omit<
   Configuration,
-  'keys' | 'signatureHeader' | 'limit' | 'bodyTimeout' | 'maxInFlight' | 'deadLetters' | 'journal'
+  | 'keys'
+  | 'signatureHeader'
+  | 'limit'
+  | 'bodyTimeout'
+  | 'maxInFlight'
+  | 'deadLetters'
+  | 'journal'
+  | 'keepHeaders'
 >;
 
 export interface ProcessedDelivery {

@@ -1,7 +1,7 @@
 // The data of a job: the bytes that were signed, so that the worker decodes exactly those.
 import type { IncomingHttpHeaders } from 'node:http';
+import { withoutCredentials } from '../delivery/headers.js';
 import type { HandlerContext } from '../handlers/handler.js';
-import { isSignature } from '../signature.js';
 
 /** The data of a job. */
 export interface QueuedDelivery {
@@ -12,18 +12,12 @@ export interface QueuedDelivery {
   readonly keyIndex: number;
 }
 
-const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'proxy-authorization']);
-
 export function pack({
   rawBody,
   headers,
   keyIndex,
 }: Pick<HandlerContext, 'rawBody' | 'headers' | 'keyIndex'>): QueuedDelivery {
-  // The signature header can have any name, but its value is always recognizable.
-  const kept = Object.entries(headers).filter(
-    ([name, value]) => !CREDENTIALS.has(name) && !isSignature(value),
-  );
-  return { rawBody: rawBody.toString('utf8'), headers: Object.fromEntries(kept), keyIndex };
+  return { rawBody: rawBody.toString('utf8'), headers: withoutCredentials(headers), keyIndex };
 }
 
 /** Undefined for a job that enqueue() did not add. */

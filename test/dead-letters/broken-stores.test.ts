@@ -32,8 +32,7 @@ const PAGE = 'const page = letters.slice(0, limit);';
 const COUNT_GROUPS = 'new LetterGroups(names).add(this.#fitting(query)).list()';
 const REMOVED =
   "letter.fingerprint === fingerprint || letter.reason === 'failed' || letter.reason === 'unfinished',";
-const TOMBSTONE =
-  'this.#tombstones.set(id, { ...letter, rawBody: Buffer.alloc(0), headers: {}, keyId: undefined, discarded });';
+const TOMBSTONE = 'this.#tombstones.set(id, { ...letter, ...NO_CONTENT, discarded });';
 const DISCARD = `this.#delete(letter);
     const discarded =`;
 

@@ -230,7 +230,7 @@ describe('a letter that is discarded', () => {
     expect(await hooks.deadLetters.discard(id, { by: 'ada', because: 'test data' })).toBe(true);
     expect(await lettersOf(hooks)).toMatchObject([{ eventName: 'refund.failed' }]);
     expect(await lettersOf(hooks, { discarded: true })).toEqual([
-      { ...letter, discarded: { by: 'ada', because: 'test data', at: new Date(now) } },
+      { ...letter, keyId: undefined, discarded: { by: 'ada', because: 'test data', at: new Date(now) } },
     ]);
     expect(await deadLetters.read(id)).toEqual({ status: 'gone' });
     expect(await hooks.deadLetters.discard(id, { by: 'bob', because: 'again' })).toBe(false);
@@ -318,6 +318,21 @@ describe('the option', () => {
       'deadLetters comes without a store',
       { deadLetters: memoryDeadLetters(), store: false },
       /deadLetters needs a store: with store: false a replay could run an event that was processed\./,
+    ],
+    [
+      'headers are kept without deadLetters',
+      { keepHeaders: ['x-a'] },
+      /keepHeaders needs the option deadLetters/,
+    ],
+    [
+      'keepHeaders is no list',
+      { deadLetters: memoryDeadLetters(), keepHeaders: 'x-a' },
+      /keepHeaders is "x-a"\. Give names/,
+    ],
+    [
+      'keepHeaders names a credential',
+      { deadLetters: memoryDeadLetters(), keepHeaders: ['X-Api-Key'] },
+      /keepHeaders names x-api-key, and such a header carries credentials\./,
     ],
     ['journal comes without deadLetters', { journal: true }, /journal needs the option deadLetters/],
     [

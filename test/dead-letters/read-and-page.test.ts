@@ -31,7 +31,7 @@ describe('read()', () => {
       status: 'found',
       letter: expect.objectContaining({ id, reason: 'unknown' }),
       rawBody,
-      headers: { ...headers },
+      headers: { 'content-type': headers['content-type'] },
       keyIndex: 0,
       signaturePrefix: headers['x-service-signature']?.slice(0, 12),
     });

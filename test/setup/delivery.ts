@@ -27,3 +27,37 @@ function bytesOf(content: unknown): Buffer {
   if (Buffer.isBuffer(content)) return content;
   return Buffer.from(typeof content === 'string' ? content : JSON.stringify(content));
 }
+
+/** Headers that must not leave the process: each value has `s3cret` in it, or is a signature. */
+export const CREDENTIALS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      'authorization',
+      'proxy-authorization',
+      'x-forwarded-authorization',
+      'cookie',
+      'set-cookie',
+      'x-api-key',
+      'x-functions-key',
+      'ocp-apim-subscription-key',
+      'x-auth-token',
+      'x-auth',
+      'x-amz-security-token',
+      'x-shared-secret',
+      'x-db-password',
+      'x-session-id',
+      'x-forwarded-client-cert',
+      'cf-access-jwt-assertion',
+      'x-goog-iap-jwt-assertion',
+      'x-amzn-oidc-data',
+      'x-ms-client-principal',
+      'x-old-signature',
+    ].map((name) => [name, `s3cret of ${name}`]),
+  ),
+  'x-passed-on': 'Bearer s3cret',
+  'x-basic': 'Basic s3cret',
+  'x-who': 'eyJhbGciOiJub25lIn0.eyJzIjoiczNjcmV0In0.s3cret',
+  'x-original-url': '/hooks?code=s3cret',
+  'x-proof': hmac('{}'),
+  'x-proofs': `t=1, v1=${hmac('{}')}`,
+};
