@@ -1,4 +1,4 @@
-// The conductor: takes one delivery through the six stations, the middle three in delivery/process-event.ts. The rules are in the stations.
+// The receiver: the hooks that a user mounts, and the way of a delivery through its five stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
@@ -9,21 +9,20 @@ import { DeliveryLog } from './delivery/delivery-log.js';
 import { SignatureFingerprint } from './delivery/fingerprint.js';
 import { type HeadersLike, headersOf } from './delivery/headers.js';
 import { InFlightLimiter } from './delivery/in-flight-limiter.js';
-import { processEvent } from './delivery/process-event.js';
 import { broken, Rejection } from './delivery/rejection.js';
-import { isThenable } from './delivery/thenable.js';
 import { VITALS, Vitals } from './delivery/vitals.js';
 import { type FetchContext, keepRunning } from './delivery/worker-context.js';
 import type { EventError } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
-import type { Handlers } from './handlers/handlers.js';
 import { loggerOf } from './logger.js';
 import { observedDelivery, tell } from './observer.js';
 import { defaultLogger } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
+import { decodeEvent } from './receiver/decode-event.js';
+import { type AnswerEarly, processEvent } from './receiver/process-event.js';
 import { type Answer, respond, responseOf, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
 
@@ -91,20 +90,26 @@ export function receiver<
 ): Receiver<Events, Extra, Letters> {
   const c = resolveOptions(options, memoryStore);
   const conductor = new Conductor(c);
-  const registered = (_done: unknown): object => hooks;
-  const hooks = Object.assign((req: IncomingMessage, res: ServerResponse) => conductor.serve(req, res), {
-    on: (...given: Parameters<Handlers['on']>) => registered(c.handlers.on(...given)),
-    onUnknown: (...given: Parameters<Handlers['onUnknown']>) => registered(c.handlers.onUnknown(...given)),
-    onInvalid: (...given: Parameters<Handlers['onInvalid']>) => registered(c.handlers.onInvalid(...given)),
-    fetch: (request: Request, _env?: unknown, context?: FetchContext) => conductor.fetch(request, context),
-    receive: (given: { rawBody: unknown; headers: HeadersLike }) => conductor.receive(given),
-    close: () => conductor.limiter.close(),
-    eventNames: [...c.events.keys()],
-    deadLetters: openDeadLetters(c, conductor.limiter),
-    [VITALS]: conductor.vitals,
+  const { handlers } = c;
+  const hooks = ((req, res) => conductor.serve(req, res)) as Receiver<Events, Extra, Letters>;
+  const add = <Given extends unknown[]>(register: (...given: Given) => void) => {
+    return (...given: Given) => {
+      register.apply(handlers, given);
+      return hooks;
+    };
+  };
+  hooks.on = add(handlers.on);
+  hooks.onUnknown = add(handlers.onUnknown);
+  hooks.onInvalid = add(handlers.onInvalid);
+  hooks.fetch = (request, _env, context) => conductor.fetch(request, context);
+  hooks.receive = (given) => conductor.receive(given);
+  hooks.close = () => conductor.limiter.close();
+  return Object.defineProperties(hooks, {
+    deadLetters: { value: openDeadLetters(c, conductor.limiter), enumerable: true },
+    eventNames: { value: [...c.events.keys()], enumerable: true },
+    inFlight: { get: () => conductor.limiter.inFlight, enumerable: true },
+    [VITALS]: { value: conductor.vitals },
   });
-  Object.defineProperty(hooks, 'inFlight', { get: () => conductor.limiter.inFlight, enumerable: true });
-  return hooks as unknown as Receiver<Events, Extra, Letters>;
 }
 
 class Conductor {
@@ -131,7 +136,7 @@ class Conductor {
     checkRequest(request);
     const delivery = this.#deliveryOf(request.headers);
     const handling = this.#handle(delivery, { request }, () => (hasLeft(request) ? 'gone' : 'sent'));
-    keepRunning(() => handling.then(() => delivery.late), context, delivery.logger);
+    keepRunning(() => handling.then(() => delivery.finished), context, delivery.logger);
     return handling.then(responseOf);
   }
 
@@ -143,11 +148,12 @@ class Conductor {
     return new Delivery(headersOf(headers), this.#c.logger ?? defaultLogger());
   }
 
-  /** The first five stations, in the order of their files; the last one, `respond`, answers whatever comes of them. */
-  async #travel(delivery: Delivery, source: BodySource): Promise<Result> {
+  /** The five stations, in the order of their files. `respond` answers whatever comes of the first four. */
+  async #process(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
     const c = this.#c;
     const { headers } = delivery;
     c.handlers.seal();
+
     const unreadable = inspectHeaders(headers, c.limit);
     if (unreadable) return unreadable;
     const signature = findSignature(headers, c.signatureHeader);
@@ -155,45 +161,59 @@ class Conductor {
     const bytes = await captureBody(source, headers, c);
     if (bytes instanceof Rejection) return bytes;
     delivery.rawBody = bytes;
-    const checking = checkSignature({ bytes, headers }, signature, c);
-    const proof = isThenable(checking) ? await checking : checking;
+
+    const proof = await checkSignature({ bytes, headers }, signature, c);
     if (proof instanceof Rejection) return proof;
-    this.vitals.proven(delivery.startedAt);
     delivery.keyIndex = proof.keyIndex;
     delivery.keyId = proof.key.id;
-    if (this.#letters) delivery.letter = new Letter(delivery, this.#letters);
     delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
-    const processing = processEvent(delivery, proof.key, c);
-    delivery.deduped = isThenable(processing) ? await processing : processing;
-    return delivery.deduped.result;
+    this.vitals.proven(delivery.startedAt);
+    const letter = this.#letters && new Letter(delivery, this.#letters);
+    delivery.letter = letter;
+
+    const decoded = await decodeEvent(bytes, proof.key, c);
+    if (decoded instanceof Rejection) return decoded;
+    delivery.decoded = decoded;
+
+    return processEvent({ delivery, decoded, letter }, c, answerEarly);
   }
 
-  /** From the first look at a delivery to its record; never rejects. */
+  /** Resolves when the delivery is answered. Never rejects. */
   #handle(delivery: Delivery, source: BodySource, write: (answer: Answer) => Sent): Promise<Answer> {
-    const work = async () => {
-      const refused = this.limiter.enter();
-      let result: Result;
-      try {
-        result = refused ?? (await this.#travel(delivery, source));
-      } catch (cause) {
-        result = broken(cause);
-      }
-      const answer = respond(result, this.limiter.closing);
-      this.#settled(delivery, result, { answer, sent: write(answer) });
-      // With handlers that go on it stays in flight until they settle, or are given up.
-      if (!refused) this.limiter.leaveAfter(delivery.late, this.#c.maxHandlerTime);
-      return answer;
-    };
+    const work = () =>
+      new Promise<Answer>((resolve) => {
+        const answer = (result: Result) => resolve(this.#answer(delivery, result, write));
+        delivery.finished = this.#follow(delivery, source, answer);
+      });
     return observedDelivery(this.#c.observer, work, delivery);
   }
 
-  #settled(delivery: Delivery, result: Result, { answer, sent }: { answer: Answer; sent: Sent }): void {
+  /** Answers once, and resolves when the handlers have settled too. Until then the delivery is in flight. */
+  async #follow(delivery: Delivery, source: BodySource, answer: (result: Result) => void): Promise<void> {
+    const place = this.limiter.enter();
+    if (place instanceof Rejection) return answer(place);
+    let answeredEarly = false;
+    const answerEarly = (result: Result) => {
+      answeredEarly = true;
+      answer(result);
+      place.leaveWithin(this.#c.maxHandlerTime);
+    };
+    const result = await this.#process(delivery, source, answerEarly).catch(broken);
+    if (answeredEarly) this.#log.late(delivery, result);
+    else answer(result);
+    place.leave();
+  }
+
+  /** Writes the answer, the line of the log, and the record. */
+  #answer(delivery: Delivery, result: Result, write: (answer: Answer) => Sent): Answer {
+    const answer = respond(result, this.limiter.closing);
+    const sent = write(answer);
     const status = sent === 'sent' ? answer.status : 0;
     if (answer.status === 401 || (result instanceof Rejection && result.unproven)) this.vitals.refused += 1;
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
-    delivery.late?.then((late) => this.#log.late(delivery, late));
     tell(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
+    return answer;
   }
 }

@@ -3,13 +3,13 @@ import { withDeadline } from '../delivery/deadline.js';
 import { Delivery, type Result } from '../delivery/delivery.js';
 import { DeliveryLog } from '../delivery/delivery-log.js';
 import { KeptFingerprint } from '../delivery/fingerprint.js';
-import { processEvent } from '../delivery/process-event.js';
 import { Rejection } from '../delivery/rejection.js';
 import type { Issue } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
+import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
 import type { SigningKey } from '../signature.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
@@ -60,7 +60,7 @@ export class LetterReplayer {
   async #look(delivery: Delivery): Promise<ReplayedLetter> {
     const decoded = await decodeEvent(delivery.rawBody, ALREADY_CHECKED, this.#c);
     if (decoded instanceof Rejection) return ended('unreadable');
-    const { handlers } = this.#c.handlers.recipients(decoded);
+    const { handlers } = this.#c.handlers.match(decoded);
     return {
       end: handlers.length > 0 ? 'processed' : UNHANDLED[decoded.status],
       issues: decoded.issues ?? [],
@@ -76,16 +76,28 @@ export class LetterReplayer {
     // Earlier versions kept the whole signature among the headers.
     const signature = signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
     delivery.fingerprint = new KeptFingerprint(signature, rawBody, await this.#keysFor(delivery));
-    const deduped = await processEvent(delivery, ALREADY_CHECKED, this.#c);
-    delivery.deduped = deduped;
-    const { late, conflict } = deduped;
-    // Nobody waits for an answer, so handlers that go on after it are waited for, as long as their claim is renewed.
-    const result = late
-      ? await withDeadline(late, this.#c.maxHandlerTime, () => deduped.result)
-      : deduped.result;
-    if (result === 'duplicate' && !conflict) await own.removeNow();
+    const decoded = await decodeEvent(rawBody, ALREADY_CHECKED, this.#c);
+    const result =
+      decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: own });
+    if (result === 'duplicate' && !delivery.conflict) await own.removeNow();
     this.#log.replayed(delivery, result);
     return { end: endOf(delivery, result), issues: delivery.issues ?? [] };
+  }
+
+  /** Nobody waits for an answer, so handlers that outlast `timeout` are waited for while their claim is renewed. */
+  async #process(given: DecodedDelivery): Promise<Result> {
+    given.delivery.decoded = given.decoded;
+    let giveUp: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<Result>((resolve, reject) => {
+        const waitFor = (early: Result) => {
+          giveUp = setTimeout(() => resolve(early), this.#c.maxHandlerTime);
+        };
+        processEvent(given, this.#c, waitFor).then(resolve, reject);
+      });
+    } finally {
+      clearTimeout(giveUp);
+    }
   }
 
   /** For the comparison with a run of the same bytes, which may have been signed with another key since. */
@@ -114,16 +126,16 @@ const UNHANDLED = {
   ignored: 'ignored',
 } as const satisfies Record<Decoded['status'], ReplayEnd>;
 
-function endOf({ decoded, deduped }: Delivery, result: Result): ReplayEnd {
+function endOf({ attempt, conflict, decoded }: Delivery, result: Result): ReplayEnd {
   if (!decoded) return 'unreadable';
   switch (result) {
     case 'processed':
       return 'processed';
     case 'duplicate':
-      return deduped?.conflict ? 'conflicts' : 'duplicates';
+      return conflict ? 'conflicts' : 'duplicates';
     case 'ignored':
       // With a claim an `onInvalid` handler has dealt with it.
-      return deduped?.attempt === undefined ? 'ignored' : 'processed';
+      return attempt === undefined ? 'ignored' : 'processed';
     case 'kept':
       return UNHANDLED[decoded.status];
     default:

@@ -1,6 +1,7 @@
 // Replays dead letters in the order of their arrival: a few at a time, each like a delivery, until none is left.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { InFlightLimiter } from '../delivery/in-flight-limiter.js';
+import type { InFlightLimiter, Place } from '../delivery/in-flight-limiter.js';
+import { Rejection } from '../delivery/rejection.js';
 import { writeLog } from '../logger.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
@@ -51,13 +52,15 @@ export class Replay {
   /** Never rejects: when one of several cannot go on, the others end what they are at. */
   async #work(letters: AsyncGenerator<DeadLetter, void>): Promise<void> {
     try {
-      while (this.#failure === undefined && this.#take() && (await this.#enter())) {
+      while (this.#failure === undefined && this.#take()) {
+        const place = await this.#enter();
+        if (!place) return;
         try {
           const { value: letter, done } = await letters.next();
           if (done) return;
           await this.#replay(letter);
         } finally {
-          this.#means.limiter.leaveReplay();
+          place.leave();
         }
       }
     } catch (error) {
@@ -71,14 +74,15 @@ export class Replay {
     return this.#taken <= this.#total;
   }
 
-  /** Whether there is room for one more; then it must leave. */
-  async #enter(): Promise<boolean> {
+  /** Waits for a place. Undefined once the replay is stopped. */
+  async #enter(): Promise<Place | undefined> {
     for (;;) {
       if (this.#settings.signal?.aborted) this.#stopped ??= 'aborted';
-      const refused = this.#stopped ? undefined : this.#means.limiter.enterReplay();
-      if (refused?.code === 'CLOSING') this.#stopped ??= 'closing';
-      if (!refused || this.#stopped) return !this.#stopped;
-      await pause(BUSY_MS);
+      if (this.#stopped) return undefined;
+      const place = this.#means.limiter.enterReplay();
+      if (!(place instanceof Rejection)) return place;
+      if (place.code === 'CLOSING') this.#stopped ??= 'closing';
+      else await pause(BUSY_MS);
     }
   }
 

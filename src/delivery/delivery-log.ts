@@ -52,7 +52,7 @@ export class DeliveryLog {
     const fields = lineOf(delivery, result, status);
     if (suppressed > 0) fields.suppressed = suppressed;
     writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
-    if (delivery.deduped?.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
+    if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
     if (delivery.decoded?.keysDropped) this.#keysDropped(delivery);
     if (delivery.decoded?.status === 'unknown' && (result === 'ignored' || result === 'kept'))
       this.#undeclared(delivery, result);
@@ -62,7 +62,7 @@ export class DeliveryLog {
   replayed(delivery: Delivery, result: Result): void {
     if (delivery.logger === silentLogger) return;
     writeLog(delivery.logger, levelOf(delivery, result), lineOf(delivery, result), 'replay');
-    if (delivery.deduped?.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
+    if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
   }
 
   #keysDropped(delivery: Delivery): void {
@@ -159,8 +159,7 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
     line.eventName = shorten(event.event_name);
     line.sandbox = event.sandbox;
   }
-  const attempt = delivery.deduped?.attempt ?? delivery.attempt;
-  if (attempt !== undefined) line.attempt = attempt;
+  if (delivery.attempt !== undefined) line.attempt = delivery.attempt;
   if (delivery.letter?.reason) line.deadLetter = delivery.letter.reason;
   if (delivery.keyIndex !== undefined) line.keyIndex = delivery.keyIndex;
   line.bytes = delivery.rawBody.length;

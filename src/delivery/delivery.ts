@@ -1,41 +1,16 @@
 // One delivery on its way through the stations: what is known of it so far. Only the conductor writes on it.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Letter } from '../dead-letters/letter.js';
+import type { DeadLetterReason } from '../dead-letters/dead-letter-store.js';
 import { type ErrorCode, type Issue, WebhookError } from '../errors.js';
 import type { Decoded, EventNames } from '../events/envelope.js';
 import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
 import { describeError } from './describe-error.js';
 import type { Fingerprint } from './fingerprint.js';
-import { broken, Rejection } from './rejection.js';
+import { Rejection } from './rejection.js';
 
 /** How a delivery ends: with a 2xx outcome, or with a rejection. */
 export type Result = Outcome | Rejection;
-
-/** What came of the handlers of one attempt. */
-export interface Dispatched {
-  /** What those that failed threw. */
-  readonly failures: readonly unknown[];
-  /** Named handlers that have succeeded, on this attempt or an earlier one. */
-  readonly finished: readonly string[];
-  /** Empty without an observer. They change while handlers go on. */
-  readonly reports: readonly HandlerReport[];
-  /** With the answer that does not wait for them, the handlers that go on. */
-  readonly unsettled?: { readonly rejection: Rejection; readonly rest: Promise<Dispatched> };
-}
-
-/** What came of an event that may have been delivered before. */
-export interface Deduped {
-  readonly result: Result;
-  readonly attempt?: number | undefined;
-  readonly dispatched?: Dispatched;
-  /** Undefined where nothing is remembered. */
-  readonly store?: { readonly ms: number | undefined } | undefined;
-  /** It had been completed before, with other bytes. */
-  readonly conflict?: boolean;
-  /** What comes of handlers that go on after the answer. */
-  readonly late?: Promise<Result>;
-}
 
 const NO_BYTES = Buffer.alloc(0);
 const UNPROVEN: Fingerprint = { text: '', matches: () => false };
@@ -53,11 +28,18 @@ export class Delivery {
   fingerprint: Fingerprint = UNPROVEN;
   /** Of the event as it was signed, once it is decoded. */
   event: EventNames | undefined;
-  deduped: Deduped | undefined;
   /** Undefined without dead letters. */
-  letter: Letter | undefined;
-  /** Of a job: how often a worker has taken it up. */
+  letter: { readonly reason: DeadLetterReason | undefined } | undefined;
+  /** Of the claim; of a job without a store, how often a worker has started it. */
   attempt: number | undefined;
+  /** The calls of the store, once there are any. */
+  store: { readonly ms: number | undefined } | undefined;
+  /** The calls of the handlers, once they run. They change while handlers go on after the answer. */
+  calls: readonly HandlerReport[] | undefined;
+  /** The event was completed before, with other bytes. */
+  conflict = false;
+  /** Resolves when the delivery is answered and its handlers have settled. Never rejects. */
+  finished: Promise<void> | undefined;
   #copy: Buffer | undefined;
   #decoded: Decoded | undefined;
   #log: Logger | undefined;
@@ -110,11 +92,6 @@ export class Delivery {
     return this.#controller.signal;
   }
 
-  /** What comes of handlers that go on after the answer. Never rejects. */
-  get late(): Promise<Result> | undefined {
-    return this.deduped?.late?.catch(broken);
-  }
-
   get aborted(): boolean {
     return this.#aborted !== undefined;
   }
@@ -138,10 +115,9 @@ export class Delivery {
 
   /** What telemetry is told: numbers and names only. */
   record(result: Result, status: number, declared: ReadonlyMap<string, unknown>): DeliveryRecord {
-    const { event, keyIndex, deduped } = this;
-    const storeMs = deduped?.store?.ms;
+    const { attempt, event, keyIndex } = this;
+    const storeMs = this.store?.ms;
     const issues = this.issuesFor(result);
-    const attempt = deduped?.attempt ?? this.attempt;
     return {
       status,
       ...(result instanceof Rejection ? { code: result.code } : { outcome: result }),
@@ -153,13 +129,14 @@ export class Delivery {
       }),
       ...(attempt !== undefined && { attempt }),
       ...(keyIndex !== undefined && { keyIndex }),
-      ...(deduped?.conflict && { conflict: true }),
+      ...(this.conflict && { conflict: true }),
       ...(issues && { issues }),
       ...(this.letter?.reason && { deadLetter: this.letter.reason }),
       ...(storeMs !== undefined && { storeMs }),
       bytes: this.rawBody.length,
       durationMs: performance.now() - this.startedAt,
-      handlers: deduped?.dispatched?.reports.map((report) => ({ ...report })) ?? [],
+      // Field by field: a call of a handler has more properties than its report.
+      handlers: (this.calls ?? []).map(({ name, status, durationMs }) => ({ name, status, durationMs })),
     };
   }
 }

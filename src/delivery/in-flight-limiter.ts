@@ -1,24 +1,17 @@
-// How many deliveries are in flight, whether one more may enter, and when the last one has left.
-import { withDeadline } from './deadline.js';
+// How many deliveries are in flight: whether one more may enter, and when the last one has left.
 import { Rejection } from './rejection.js';
 
-/** Of one delivery. Until then, by the monotonic clock, it counts. */
-interface Place {
-  readonly until: number;
-}
-
 export class InFlightLimiter {
-  readonly #most: number;
-  /** Of deliveries that go on after their answer. */
+  readonly #max: number;
+  /** Places of deliveries that go on after their answer. */
   readonly #late = new Set<Place>();
   #inFlight = 0;
-  /** How many of them are replays. */
   #replays = 0;
   #closing = false;
   #empty: { promise: Promise<void>; resolve: () => void } | undefined;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get closing(): boolean {
@@ -29,55 +22,38 @@ export class InFlightLimiter {
     return this.#inFlight;
   }
 
-  /** Undefined when the delivery is in; it must {@link leave} then. Otherwise why it is not. */
-  enter(): Rejection | undefined {
+  /** A place, which must be left, or why there is none. */
+  enter(): Place | Rejection {
     if (this.#closing) return new Rejection('CLOSING', { retryAfterMs: 5_000 });
-    if (this.#inFlight >= this.#most) this.#freeOverdue();
+    if (this.#inFlight >= this.#max) this.#freeExpired();
     // Jitter, so that those turned away do not all come back at once.
-    if (this.#inFlight >= this.#most)
+    if (this.#inFlight >= this.#max)
       return new Rejection('OVERLOADED', { retryAfterMs: 1_000 + Math.random() * 4_000 });
     this.#inFlight += 1;
-    return undefined;
+    return new Place(this.#late, () => this.#leave());
   }
 
   /** As {@link enter}; all replays together leave half of the room to deliveries. */
-  enterReplay(): Rejection | undefined {
-    const most = Math.max(Math.floor(this.#most / 2), 1);
-    if (!this.#closing && this.#replays >= most) return new Rejection('OVERLOADED');
-    const refused = this.enter();
-    if (!refused) this.#replays += 1;
-    return refused;
+  enterReplay(): Place | Rejection {
+    const max = Math.max(Math.floor(this.#max / 2), 1);
+    if (!this.#closing && this.#replays >= max) return new Rejection('OVERLOADED');
+    const entered = this.enter();
+    if (entered instanceof Rejection) return entered;
+    this.#replays += 1;
+    return new Place(this.#late, () => {
+      this.#replays -= 1;
+      entered.leave();
+    });
   }
 
-  leaveReplay(): void {
-    this.#replays -= 1;
-    this.leave();
-  }
-
-  leave(): void {
+  #leave(): void {
     this.#inFlight -= 1;
     if (this.#inFlight === 0) this.#empty?.resolve();
   }
 
-  /** @param late what goes on after the answer, for at most so many milliseconds */
-  leaveAfter(late: Promise<unknown> | undefined, ms: number): void {
-    if (!late) {
-      this.leave();
-      return;
-    }
-    const place = { until: performance.now() + ms };
-    this.#late.add(place);
-    withDeadline<unknown>(late, ms, () => {}).then(() => this.#free(place));
-  }
-
-  #free(place: Place): void {
-    if (this.#late.delete(place)) this.leave();
-  }
-
   /** On Workers a timer ends with the request that set it, so a place may never have been freed. */
-  #freeOverdue(): void {
-    const now = performance.now();
-    for (const place of this.#late) if (place.until < now) this.#free(place);
+  #freeExpired(): void {
+    for (const place of this.#late) if (place.expired) place.leave();
   }
 
   /** Refuses every delivery from now on, and resolves when the last one has left. */
@@ -92,5 +68,37 @@ export class InFlightLimiter {
       if (this.#inFlight === 0) resolve();
     }
     return this.#empty.promise;
+  }
+}
+
+/** The place of one delivery. */
+export class Place {
+  readonly #late: Set<Place>;
+  #onLeave: (() => void) | undefined;
+  #endsAt = Number.POSITIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(late: Set<Place>, onLeave: () => void) {
+    this.#late = late;
+    this.#onLeave = onLeave;
+  }
+
+  get expired(): boolean {
+    return performance.now() > this.#endsAt;
+  }
+
+  /** A second call changes nothing. */
+  leave(): void {
+    clearTimeout(this.#timer);
+    this.#late.delete(this);
+    this.#onLeave?.();
+    this.#onLeave = undefined;
+  }
+
+  /** For a delivery that goes on after its answer: its handlers may never settle. */
+  leaveWithin(ms: number): void {
+    this.#endsAt = performance.now() + ms;
+    this.#late.add(this);
+    this.#timer = setTimeout(() => this.leave(), ms);
   }
 }

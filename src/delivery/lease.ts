@@ -3,9 +3,6 @@ import { writeLog } from '../logger.js';
 import type { StoreCalls } from '../stores/call-store.js';
 import type { GrantedClaim } from '../stores/claim-answer.js';
 
-/** What handlers need of it. */
-export type HandlerLease = Pick<Lease, 'start' | 'lapsed'>;
-
 export class Lease {
   /** Another delivery has the claim now. */
   lost = false;
@@ -29,7 +26,7 @@ export class Lease {
   }
 
   /** By our own clock; the store may still keep the claim for us if no other delivery wanted it. */
-  get lapsed(): boolean {
+  get expired(): boolean {
     return performance.now() >= this.#endsAt;
   }
 
@@ -59,7 +56,7 @@ export class Lease {
     this.#noteBlocking();
     // Before the answer: a store may keep us waiting beyond the end. After a blocked event loop, only its answer
     // tells whether anything is lost.
-    if (!this.lapsed) this.#abortOnLapse();
+    if (!this.expired) this.#abortOnLapse();
     const answer = await this.#store.renew(this.#claim);
     if (this.#stopped) return;
     if (answer === false) return this.#lose();
@@ -98,7 +95,7 @@ export class Lease {
 
   /** A lease that ended before its renewal was due was not ended by the store. */
   #noteBlocking(): void {
-    if (!this.lapsed || this.#lapse) return;
+    if (!this.expired || this.#lapse) return;
     const overdueMs = Math.round(performance.now() - this.#endsAt);
     const message = 'the event loop was blocked for longer than the lease';
     writeLog(this.#store.caller.log, 'warn', { overdueMs }, message);

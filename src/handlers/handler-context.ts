@@ -7,7 +7,7 @@ import type { Logger } from '../logger.js';
 import type { Claim } from '../stores/store.js';
 import type { HandlerContext } from './handler.js';
 
-/** The part of a claim that handlers come to see. */
+/** The part of a claim that handlers see. */
 export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
   readonly context?: object | undefined;
 }
@@ -15,49 +15,17 @@ export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
 // Registered: a queue may be of the other module system than the receiver.
 const RUN = Symbol.for('payment-webhooks.run');
 
-/** One call of a handler, as seen from its context. */
-export class HandlerRun {
-  readonly #delivery: Delivery;
-  #tookSignal = false;
-
-  constructor(delivery: Delivery) {
-    this.#delivery = delivery;
-  }
-
-  get event(): EventNames | undefined {
-    return this.#delivery.event;
-  }
-
-  get signal(): AbortSignal {
-    this.#tookSignal = true;
-    return this.#delivery.signal;
-  }
-
-  get log(): Logger {
-    return this.#delivery.log;
-  }
-
-  get rawBody(): Buffer {
-    return this.#delivery.bytesForHandlers;
-  }
-
-  /**
-   * Whether the handler may have given up: it could see that its delivery was aborted. When it returns after that,
-   * nothing tells whether the work is done, so it must run again.
-   */
-  get mayHaveGivenUp(): boolean {
-    return this.#tookSignal && this.#delivery.aborted;
-  }
-
-  /** @throws what a getter of the store's context throws */
-  context(attempt: Attempt): HandlerContext {
-    return new DeliveryContext(this, this.#delivery, attempt);
-  }
+/** What a context reads from the call it is made for. */
+interface ContextSource {
+  readonly event: EventNames | undefined;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly rawBody: Buffer;
 }
 
 /** What the delivery of a context was signed as; undefined for a context that is not the receiver's. */
 export function signedAs(context: object): EventNames | undefined {
-  return (context as { readonly [RUN]?: HandlerRun })[RUN]?.event;
+  return (context as { readonly [RUN]?: ContextSource })[RUN]?.event;
 }
 
 /**
@@ -66,7 +34,7 @@ export function signedAs(context: object): EventNames | undefined {
  * they work on an object derived from it. All contexts share their functions: an object literal with accessors
  * takes 640 bytes for every delivery that waits, and this 70.
  */
-class DeliveryContext implements HandlerContext {
+export class DeliveryContext implements HandlerContext {
   static readonly #signal = {
     enumerable: true,
     get(this: DeliveryContext) {
@@ -86,7 +54,7 @@ class DeliveryContext implements HandlerContext {
     },
   };
 
-  readonly [RUN]: HandlerRun;
+  readonly [RUN]: ContextSource;
   declare readonly signal: AbortSignal;
   declare readonly log: Logger;
   declare rawBody: Buffer;
@@ -96,7 +64,7 @@ class DeliveryContext implements HandlerContext {
   /** Only on the context of an event that does not fit: all others do without the property. */
   declare readonly issues?: readonly Issue[] | undefined;
 
-  constructor(run: HandlerRun, delivery: Delivery, { attempt, context }: Attempt) {
+  constructor(run: ContextSource, delivery: Delivery, { attempt, context }: Attempt) {
     // First: a store adds to what handlers are given, and replaces nothing of it.
     if (context) Object.assign(this, context);
     this[RUN] = run;

@@ -11,14 +11,14 @@ export interface Registration {
   /** As given, else the function's own name, else the pattern. */
   readonly name: string;
   /** What its success is remembered as across attempts; undefined for a handler that was given no name. */
-  readonly rememberedAs: string | undefined;
+  readonly completionKey: string | undefined;
   readonly run: (subject: never, context: never) => unknown;
   /** Handlers with the same value never run at the same time. */
   readonly serial: ((subject: never) => unknown) | undefined;
 }
 
 /** The handlers of one event, what they are given, and the outcome when all of them resolve. */
-export interface Recipients {
+export interface MatchedHandlers {
   readonly handlers: readonly Registration[];
   readonly subject: unknown;
   readonly outcome: Outcome;
@@ -53,7 +53,7 @@ export class Handlers {
   }
 
   /** Who is to work on it, in the order of registration; on what; and what it comes to when all succeed. */
-  recipients({ status, event, rejection }: Decoded): Recipients {
+  match({ status, event, rejection }: Decoded): MatchedHandlers {
     switch (status) {
       case 'declared':
         return { handlers: this.#declared.get(event.event_name) ?? [], subject: event, outcome: 'processed' };
@@ -78,7 +78,7 @@ export class Handlers {
 
   on(pattern: string, handler: unknown, options?: HandlerOptions): void {
     const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler, options);
-    const lists = this.#match(pattern);
+    const lists = this.#matchingLists(pattern);
     for (const list of lists) refuseSameName(list, registration);
     for (const list of lists) list.push(registration);
   }
@@ -97,7 +97,7 @@ export class Handlers {
     this.#invalid.push(registration);
   }
 
-  #match(pattern: string): Registration[][] {
+  #matchingLists(pattern: string): Registration[][] {
     if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
       throw new ConfigurationError(
         `${show(pattern)} is no event name or pattern. Give <resource>.<action>, <resource>.* or *.`,
@@ -131,8 +131,8 @@ export class Handlers {
     if (serial && !this.#withStore)
       throw new ConfigurationError(`${call} has serial, which needs a store. Remove store: false.`);
     const run = handler as Registration['run'];
-    const rememberedAs = name === undefined ? undefined : `${kind ?? ''}${name}`;
-    return { name: name ?? (handler.name || pattern), rememberedAs, run, serial };
+    const completionKey = name === undefined ? undefined : `${kind ?? ''}${name}`;
+    return { name: name ?? (handler.name || pattern), completionKey, run, serial };
   }
 }
 
@@ -166,8 +166,8 @@ function optionsOf(
   return options;
 }
 
-function refuseSameName(list: readonly Registration[], { name, rememberedAs }: Registration): void {
-  if (rememberedAs === undefined || !list.some((other) => other.rememberedAs === rememberedAs)) return;
+function refuseSameName(list: readonly Registration[], { name, completionKey }: Registration): void {
+  if (completionKey === undefined || !list.some((other) => other.completionKey === completionKey)) return;
   throw new ConfigurationError(
     `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each a name of its own.`,
   );

@@ -38,9 +38,13 @@ function kindOf({ code, issues, cause }: Rejection): WebhookError {
   }
 }
 
-function reasonOf({ code, hint, issues }: Rejection, { deduped }: Delivery, { cause }: WebhookError): string {
+function reasonOf(
+  { code, hint, issues }: Rejection,
+  { calls = [] }: Delivery,
+  { cause }: WebhookError,
+): string {
   if (issues) return issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
-  const failed = deduped?.dispatched?.reports.filter(({ status }) => status === 'rejected') ?? [];
+  const failed = calls.filter(({ status }) => status === 'rejected');
   if (code !== 'HANDLER_FAILED' || failed.length === 0) return hint ?? ANSWERS[code].message;
   const { type, code: systemCode } = describeError(cause);
   return `${failed.map(({ name }) => name).join(', ')} failed with ${[type, systemCode].filter(Boolean).join(' ')}`;

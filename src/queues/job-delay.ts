@@ -4,8 +4,8 @@ import type { Rejection } from '../delivery/rejection.js';
 import { LONGEST_TIMER } from '../options/duration.js';
 
 /** Milliseconds. Undefined for a job that has used up an attempt: neither in progress elsewhere, nor stopped by its store. */
-export function delayOf({ code, retryAfterMs }: Rejection, { deduped }: Delivery): number | undefined {
-  if (code !== 'IN_PROGRESS' && (code !== 'STORE_UNAVAILABLE' || deduped?.dispatched)) return undefined;
+export function delayOf({ code, retryAfterMs }: Rejection, { calls }: Delivery): number | undefined {
+  if (code !== 'IN_PROGRESS' && (code !== 'STORE_UNAVAILABLE' || calls)) return undefined;
   // A store may return any number, or none.
   return Math.min(Math.max(Math.ceil(Number(retryAfterMs)) || 1_000, 1), LONGEST_TIMER);
 }

@@ -4,10 +4,10 @@ import { Delivery, type Result } from '../delivery/delivery.js';
 import { DeliveryLog } from '../delivery/delivery-log.js';
 import { DigestFingerprint } from '../delivery/fingerprint.js';
 import { Rejection } from '../delivery/rejection.js';
-import { runHandlers } from '../delivery/run-handlers.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
+import { type AnswerEarly, processEvent } from '../receiver/process-event.js';
 import { unpack } from './queued-delivery.js';
 
 /** A job as every queue has it. */
@@ -48,7 +48,7 @@ export class JobProcessor {
   }
 
   /** Never rejects. @param signal aborts when the worker cancels the job */
-  async process(job: QueuedJob, signal: AbortSignal | undefined): Promise<ProcessedDelivery> {
+  process(job: QueuedJob, signal: AbortSignal | undefined): Promise<ProcessedDelivery> {
     const packed = unpack(job.data);
     const delivery = new Delivery(packed?.headers ?? {}, this.#c.logger ?? defaultLogger());
     delivery.keyIndex = packed?.keyIndex ?? 0;
@@ -57,16 +57,41 @@ export class JobProcessor {
     const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
     if (signal?.aborted) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
-    const result = await this.#run(delivery, packed?.rawBody, job).catch(broken);
-    this.#log.settled(delivery, result);
-    const late = delivery.deduped?.late;
-    if (late) void late.then((reports) => this.#log.late(delivery, reports));
-    // The same signal may stand for another try.
-    else signal?.removeEventListener('abort', cancel);
-    return { result, delivery };
+    return new Promise((resolve) => {
+      const end = (result: Result) => {
+        this.#log.settled(delivery, result);
+        resolve({ result, delivery });
+      };
+      void this.#follow(delivery, packed?.rawBody, job, end).finally(() =>
+        // The same signal may stand for another try.
+        signal?.removeEventListener('abort', cancel),
+      );
+    });
   }
 
-  async #run(delivery: Delivery, bytes: Buffer | undefined, job: QueuedJob): Promise<Result> {
+  /** Ends the job once, perhaps before its handlers have settled, and resolves when they have. */
+  async #follow(
+    delivery: Delivery,
+    bytes: Buffer | undefined,
+    job: QueuedJob,
+    end: (result: Result) => void,
+  ): Promise<void> {
+    let endedEarly = false;
+    const endEarly = (result: Result) => {
+      endedEarly = true;
+      end(result);
+    };
+    const result = await this.#run(delivery, bytes, job, endEarly).catch(broken);
+    if (endedEarly) this.#log.late(delivery, result);
+    else end(result);
+  }
+
+  async #run(
+    delivery: Delivery,
+    bytes: Buffer | undefined,
+    job: QueuedJob,
+    answerEarly: AnswerEarly,
+  ): Promise<Result> {
     if (!bytes) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
     delivery.rawBody = bytes;
     const decoded = await decodeEvent(bytes, ALREADY_CHECKED, this.#c);
@@ -75,12 +100,8 @@ export class JobProcessor {
     if (decoded.rejection) return decoded.rejection;
     // The receiver was told to queue this event, and another worker may declare it.
     if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
-    const recipients = this.#c.handlers.recipients(decoded);
-    if (recipients.handlers.length === 0) return 'ignored';
-    const attempt = this.#c.store ? undefined : { attempt: job.attempt, finished: [] };
-    const task = { delivery, recipients, fingerprint: new DigestFingerprint(bytes), attempt };
-    delivery.deduped = await runHandlers(task, this.#rulesOf(job));
-    return delivery.deduped.result;
+    delivery.fingerprint = new DigestFingerprint(bytes);
+    return processEvent({ delivery, decoded, letter: undefined }, this.#rulesOf(job), answerEarly);
   }
 
   /**

@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { withDeadline } from '../delivery/deadline.js';
 import { Rejection } from '../delivery/rejection.js';
-import { andThen } from '../delivery/thenable.js';
 import { ConfigurationError } from '../errors.js';
 import type { FreshKeys } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
@@ -46,48 +45,40 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
 }
 
 /** Tries every key, in constant time. When none fits, tries those that were loaded again for this, if there are any. */
-export function checkSignature(
+export async function checkSignature(
   body: SignedBody,
   signature: string,
   c: Pick<Configuration, 'keys' | 'storeTimeout'>,
-): Proof | Rejection | Promise<Proof | Rejection> {
+): Promise<Proof | Rejection> {
   const { keys, storeTimeout } = c;
   const { refresh } = keys;
-  if (!refresh) return proveWith(() => keys(body.headers), body, signature, storeTimeout);
   const askedAt = performance.now();
-  const checking = proveWith(() => keys(body.headers), body, signature, storeTimeout);
-  return andThen(checking, (result) => {
-    const isMismatch = result instanceof Rejection && result.code === 'SIGNATURE_MISMATCH';
-    return isMismatch ? proveWith(() => refresh(askedAt), body, signature, storeTimeout) : result;
-  });
+  const result = await proveWith(() => keys(body.headers), body, signature, storeTimeout);
+  const isMismatch = result instanceof Rejection && result.code === 'SIGNATURE_MISMATCH';
+  return refresh && isMismatch ? proveWith(() => refresh(askedAt), body, signature, storeTimeout) : result;
 }
 
 type Loaded = readonly SigningKey[] | FreshKeys;
 const LATE = Symbol('late');
-// Out here, because a function inside of another holds what that one was given.
-const late = (): typeof LATE => LATE;
 
 interface SignedBody {
   readonly bytes: Buffer;
   readonly headers: IncomingHttpHeaders;
 }
 
-function proveWith(
+async function proveWith(
   load: () => Loaded | Promise<Loaded>,
   { bytes }: SignedBody,
   signature: string,
   timeout: number,
-): Proof | Rejection | Promise<Proof | Rejection> {
+): Promise<Proof | Rejection> {
   try {
     const loading = load();
-    if (!(loading instanceof Promise)) return prove(bytes, signature, loading);
-    // Before the proof: a key function that hangs would hold the bytes of every delivery that had asked it.
-    const inTime = withDeadline<Loaded | typeof LATE>(loading, timeout, late);
-    return inTime.then(
-      (loaded) =>
-        loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded),
-      failed,
-    );
+    const loaded =
+      loading instanceof Promise
+        ? await withDeadline<Loaded | typeof LATE>(loading, timeout, () => LATE)
+        : loading;
+    return loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded);
   } catch (error) {
     return failed(error);
   }

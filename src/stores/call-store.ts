@@ -5,7 +5,7 @@ import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { type ClaimAnswer, type GrantedClaim, readClaimAnswer } from './claim-answer.js';
 import type { IdempotencyStore } from './store.js';
-import { type Reply, StoreFailure, TimedCalls } from './timed-calls.js';
+import { StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
 const TRIES = 3;
@@ -32,19 +32,16 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /** @param turn see {@link ClaimRequest.turn} */
-  claim(key: string, fingerprint: string, turn?: true): Reply<ClaimAnswer> {
+  async claim(key: string, fingerprint: string, turn?: true): Promise<ClaimAnswer | StoreFailure> {
     const { lease: leaseMs, storeTimeout } = this.rules;
-    const reply = this.call<unknown>(
+    const answer = await this.call<unknown>(
       () => this.#store.claim(key, turn ? { leaseMs, fingerprint, turn } : { leaseMs, fingerprint }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );
-    const check = (answer: unknown) => {
-      const checked = this.#withinLease(readClaimAnswer(answer));
-      if (checked instanceof StoreFailure) this.complain('the store did not answer', checked);
-      return checked;
-    };
-    return reply instanceof Promise ? reply.then(check) : check(reply);
+    const checked = this.#withinLease(readClaimAnswer(answer));
+    if (checked instanceof StoreFailure) this.complain('the store did not answer', checked);
+    return checked;
   }
 
   async renew({ claim }: GrantedClaim): Promise<boolean | StoreFailure> {
@@ -60,30 +57,21 @@ export class StoreCalls extends TimedCalls<Claimant> {
    * True once the event is remembered, false when the claim is lost. In lease mode it is tried three times while the
    * lease runs; a commit is tried once, since its outcome does not change.
    */
-  complete(granted: GrantedClaim, lease: { readonly lapsed: boolean }): Reply<boolean> {
-    const { storeTimeout } = this.rules;
-    const timeout = granted.transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
-    const tryOnce = () => this.call(() => granted.claim.complete(), timeout);
-    const first = tryOnce();
-    return typeof first === 'boolean' ? first : this.#retry(first, tryOnce, { granted, lease });
-  }
-
-  async #retry(
-    first: Reply<boolean>,
-    tryOnce: () => Reply<boolean>,
-    { granted, lease }: { readonly granted: GrantedClaim; readonly lease: { readonly lapsed: boolean } },
+  async complete(
+    { claim, transactional }: GrantedClaim,
+    lease: { readonly expired: boolean },
   ): Promise<boolean | StoreFailure> {
-    const most = granted.transactional ? 1 : TRIES;
-    let answer = checkBoolean('complete', await first);
-    for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.lapsed; tried += 1) {
+    const { storeTimeout } = this.rules;
+    const timeout = transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
+    const tryOnce = () => this.call(() => claim.complete(), timeout);
+    const most = transactional ? 1 : TRIES;
+    let answer = checkBoolean('complete', await tryOnce());
+    for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.expired; tried += 1) {
       await pause(this.calledAt + EVERY_MS - performance.now());
       answer = checkBoolean('complete', await tryOnce());
     }
     if (answer instanceof StoreFailure)
-      this.complain(
-        granted.transactional ? 'the store did not answer' : 'processed, but not remembered',
-        answer,
-      );
+      this.complain(transactional ? 'the store did not answer' : 'processed, but not remembered', answer);
     return answer;
   }
 

@@ -4,9 +4,6 @@ import { isThenable } from '../delivery/thenable.js';
 import { type Logger, writeLog } from '../logger.js';
 import { describeThrown } from './describe-thrown.js';
 
-/** At once, where the store answers at once: only an answer that has to be waited for gets a promise and a deadline. */
-export type Reply<Value> = Value | StoreFailure | Promise<Value | StoreFailure>;
-
 /** The store threw, rejected, did not answer in time, or answered what its contract does not know. */
 export class StoreFailure {
   readonly message: string;
@@ -34,15 +31,16 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   }
 
   /** @param onLate given an answer that came after the deadline */
-  protected call<Value>(
+  protected async call<Value>(
     call: () => Value | Promise<Value>,
     ms: number,
     onLate?: (value: Value) => void,
-  ): Reply<Value> {
+  ): Promise<Value | StoreFailure> {
     this.calledAt = performance.now();
     try {
       const answer = call();
-      if (isThenable(answer)) return this.#inTime(answer, ms, onLate);
+      // A store that answers at once needs no deadline, and so no timer.
+      if (isThenable(answer)) return await this.#inTime(answer, ms, onLate);
       this.#waited(this.calledAt);
       return answer;
     } catch (cause) {

@@ -307,8 +307,8 @@ describe('by the clock', () => {
     const store = { calledAt: 1_000, rules: { lease: 500 } } as StoreCalls;
     const lease = new Lease(store, {} as GrantedClaim);
     const clock = jest.spyOn(performance, 'now').mockReturnValue(1_499.9);
-    expect(lease.lapsed).toBe(false);
+    expect(lease.expired).toBe(false);
     clock.mockReturnValue(1_500);
-    expect(lease.lapsed).toBe(true);
+    expect(lease.expired).toBe(true);
   });
 });

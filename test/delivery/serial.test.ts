@@ -130,6 +130,60 @@ afterAll(async () => {
   await admin.end();
 });
 
+/** A memory store that takes its time with events, and the order in which claims of events and locks ended. */
+function slowWithEvents(): { store: IdempotencyStore; ends: string[] } {
+  const ends: string[] = [];
+  const memory = memoryStore();
+  const store: IdempotencyStore = {
+    async claim(key, request) {
+      const what = key.includes(':serial:') ? 'lock' : 'event';
+      if (what === 'event') await pause(600);
+      const result = await memory.claim(key, request);
+      if (result.status !== 'claimed') return result;
+      const { claim } = result;
+      const end = async (verb: string, call: () => boolean | Promise<boolean>) => {
+        if (what === 'event') await pause(5);
+        const done = await call();
+        ends.push(`${verb} ${what}`);
+        return done;
+      };
+      return {
+        status: 'claimed',
+        claim: {
+          ...claim,
+          renew: (leaseMs) => claim.renew(leaseMs),
+          complete: () => end('complete', () => claim.complete()),
+          release: (finished) => end('release', () => claim.release(finished)),
+        },
+      };
+    },
+  };
+  return { store, ends };
+}
+
+describe('the lock of a serial value', () => {
+  test.each([
+    ['completed', () => {}, 'complete event'],
+    ['released', () => Promise.reject(new Error('no such order')), 'release event'],
+  ])('is released when the claim of the event has been %s', async (_, work, end) => {
+    const { store, ends } = slowWithEvents();
+    const { deliver } = start({ store }, work);
+    await deliver(paid('order-1'));
+    expect(ends).toEqual([end, 'release lock']);
+  });
+
+  test('leaves handlers all of the time that waiting for it has not used, however long the claim takes', async () => {
+    const { store } = slowWithEvents();
+    const work = gate();
+    const { hooks, deliver, log } = start({ store, timeout: 1_000 }, () => work.opened);
+    expect(await deliver(paid('order-1'))).toMatchObject({ status: 503, code: 'HANDLER_TIMEOUT' });
+    work.open();
+    await hooks.close();
+    const { hint } = log.lines.find(({ msg }) => msg === 'delivery') as { hint: string };
+    expect(Number(/Not finished after (\d+) ms/.exec(hint)?.[1])).toBeGreaterThan(450);
+  });
+});
+
 describe('with one value, handlers never run at the same time', () => {
   test('in one process, where they run in the order of arrival', async () => {
     const handled: string[] = [];

@@ -4,7 +4,7 @@ import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { DeliveryRecord, ReceiverOptions } from 'payment-webhooks';
 import { receiver } from 'payment-webhooks';
-import { InFlightLimiter } from '../../src/delivery/in-flight-limiter.js';
+import { InFlightLimiter, Place } from '../../src/delivery/in-flight-limiter.js';
 import type { FetchContext } from '../../src/delivery/worker-context.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
@@ -440,15 +440,14 @@ describe('the context of a Worker', () => {
     const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000);
     try {
       const limiter = new InFlightLimiter(1);
-      expect(limiter.enter()).toBeUndefined();
-      const late = gate();
-      limiter.leaveAfter(late.opened, 500);
+      const place = limiter.enter() as Place;
+      place.leaveWithin(500);
       clock.mockReturnValue(1_400);
       expect(limiter.enter()).toMatchObject({ code: 'OVERLOADED' });
       clock.mockReturnValue(1_501);
-      expect(limiter.enter()).toBeUndefined();
+      expect(limiter.enter()).toBeInstanceOf(Place);
       // The timer fires after all, which must not free the place of the other delivery.
-      late.open();
+      place.leave();
       await jest.runAllTimersAsync();
       expect(limiter.inFlight).toBe(1);
     } finally {

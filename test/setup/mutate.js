@@ -5,10 +5,10 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
-  'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'dead-letters/replay', 'receiver/dedupe-delivery'],
-  'src/handlers/handler-context.ts': ['receiver/dispatch-event', 'handlers/calls', 'events/drift-handle'],
-  'src/handlers/round.ts': ['receiver/dispatch-event', 'handlers/calls', 'observer', 'delivery/serial'],
-  'src/delivery/lease.ts': ['delivery/lease', 'receiver/dedupe-delivery'],
+  'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
+  'src/handlers/handler-context.ts': ['handlers/handler-run', 'handlers/calls', 'events/drift-handle'],
+  'src/handlers/handler-run.ts': ['handlers/handler-run', 'handlers/calls', 'observer', 'delivery/serial'],
+  'src/delivery/lease.ts': ['delivery/lease', 'receiver/process-event'],
   'src/delivery/collect-body.ts': ['delivery/collect-body', 'receiver/fetch', 'receiver/capture-body'],
   'src/delivery/read-body.ts': ['receiver/capture-body', 'receiver/memory', 'hints'],
   'src/delivery/read-web-body.ts': ['receiver/fetch', 'receiver/capture-body'],
@@ -16,7 +16,7 @@ export const MUTATED = {
   'src/stores/call-store.ts': [
     'stores/call-store',
     'delivery/lease',
-    'receiver/dedupe-delivery',
+    'receiver/process-event',
     'delivery/serial',
   ],
   'src/stores/memory.ts': ['stores/memory'],
@@ -32,43 +32,30 @@ export const MUTATED = {
     'events/drift-handle',
   ],
   'src/delivery/rejection.ts': [
-    'receiver/dedupe-delivery',
-    'receiver/dedupe-delivery-causes',
+    'receiver/process-event',
+    'receiver/process-event-causes',
     'receiver/respond',
     'receiver/capture-body',
     'delivery/serial',
   ],
-  'src/delivery/end-attempt.ts': [
-    'receiver/dedupe-delivery',
-    'receiver/dedupe-delivery-causes',
+  'src/receiver/process-event.ts': [
+    'receiver/process-event',
+    'receiver/process-event-causes',
     'delivery/lease',
-    'dead-letters/keeping',
-    'dead-letters/journal',
-    'dead-letters/retries',
-  ],
-  'src/receiver/dedupe-delivery.ts': [
-    'receiver/dedupe-delivery',
-    'receiver/dedupe-delivery-causes',
-    'delivery/lease',
-    'dead-letters/keeping',
-    'dead-letters/journal',
-    'dead-letters/retries',
-  ],
-  'src/receiver/dispatch-event.ts': [
-    'receiver/dispatch-event',
-    'receiver/dispatch-event-waits',
-    'handlers/handlers',
-    'observer',
     'delivery/serial',
+    'dead-letters/keeping',
+    'dead-letters/journal',
+    'dead-letters/retries',
     'hints',
   ],
+  'src/handlers/serial-locks.ts': ['delivery/serial'],
   'src/receiver/respond.ts': [
     'receiver/respond',
     'receiver/fetch',
     'receiver',
     'dead-letters/keeping',
     'receiver/capture-body',
-    'receiver/dispatch-event',
+    'handlers/handler-run',
   ],
 };
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import {
   type Claim,
   type ClaimRequest,
@@ -252,12 +252,15 @@ test('a claim that fails when its own lease would have ended is one that failed,
   expect(endpoint.log.lines[0]).toMatchObject({ level: 50, msg: 'the store did not answer: It threw.' });
 });
 
-test('a store that answers at once is answered for at once: no delivery waits for a promise', () => {
+test('a store that answers at once arms no timer', async () => {
+  const timers = jest.spyOn(globalThis, 'setTimeout');
   const claimant = { log: captureLog().logger, abort: () => {} };
   const rules = { lease: 1_000, maxHandlerTime: 60_000, storeTimeout: 1_000 };
   const calls = new StoreCalls(memoryStore(), claimant, rules);
-  const granted = calls.claim('evt_1', 'f');
+  const granted = await calls.claim('evt_1', 'f');
   expect(granted).toMatchObject({ status: 'claimed' });
-  expect(calls.complete(granted as GrantedClaim, { lapsed: false })).toBe(true);
-  expect(calls.claim('evt_1', 'f')).toEqual({ status: 'completed', fingerprint: 'f' });
+  expect(await calls.complete(granted as GrantedClaim, { expired: false })).toBe(true);
+  expect(await calls.claim('evt_1', 'f')).toEqual({ status: 'completed', fingerprint: 'f' });
+  expect(timers).not.toHaveBeenCalled();
+  timers.mockRestore();
 });

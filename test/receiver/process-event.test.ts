@@ -786,6 +786,24 @@ describe('what a store is asked', () => {
   );
 });
 
+describe('an error of the receiver itself while handlers run', () => {
+  test('does not release the claim, because a handler may have succeeded', async () => {
+    const finished = Object.assign([], {
+      includes: () => {
+        throw new Error('a list of a store that is no list');
+      },
+    });
+    const store = faultyStore({}, { more: { finished } });
+    const shipped: string[] = [];
+    const endpoint = await startEndpoint({ store });
+    endpoint.hooks.on('*', (event) => void shipped.push(event.id));
+    endpoint.hooks.on('transaction.paid', () => {}, { name: 'receipt' });
+    expect(await endpoint.post()).toMatchObject(failed);
+    expect(shipped).toHaveLength(1);
+    expect(store.calls).toEqual(['claim']);
+  });
+});
+
 describe('a receiver without a store', () => {
   test('runs every handler of every delivery, each time as the first attempt', async () => {
     const ran: unknown[] = [];

@@ -401,7 +401,7 @@ describe('while an app is developed or tested', () => {
         type: 'TypeError',
         message: 'orders.markPaid is not a function',
         stack: expect.stringMatching(
-          /^TypeError: orders\.markPaid is not a function\n {4}at .*dispatch-event\.test/,
+          /^TypeError: orders\.markPaid is not a function\n {4}at .*handler-run\.test/,
         ),
       });
     },

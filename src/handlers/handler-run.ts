@@ -1,0 +1,161 @@
+// One run of the handlers of an event: it starts their calls, and knows what came of them so far.
+import { withDeadline } from '../delivery/deadline.js';
+import type { Delivery } from '../delivery/delivery.js';
+import { handlerErrorFields } from '../delivery/describe-error.js';
+import { WebhookError } from '../errors.js';
+import type { EventNames } from '../events/envelope.js';
+import { type Logger, writeLog } from '../logger.js';
+import { type HandlerReport, type Observer, observed } from '../observer.js';
+import { type Attempt, DeliveryContext } from './handler-context.js';
+import type { MatchedHandlers, Registration } from './handlers.js';
+import type { SerialValues } from './serial-locks.js';
+
+/** What every call of a run is made with. */
+export interface RunInput {
+  readonly delivery: Delivery;
+  readonly attempt: Attempt;
+  /** Of the claim, if there is one. */
+  readonly lease?: { readonly expired: boolean } | undefined;
+  readonly serialValues?: SerialValues | undefined;
+  readonly observer: Observer | undefined;
+}
+
+const MAY_HAVE_GIVEN_UP =
+  'a handler took its signal and returned after it had aborted, so it counts as failed: it may have given up';
+
+const NOT_STARTED = 'the claim was lost before a handler had its turn, so the handler was not run';
+
+export class HandlerRun {
+  readonly calls: readonly HandlerCall[];
+  /** What the handlers that failed threw. */
+  readonly failures: unknown[] = [];
+  /** Completion keys of named handlers that have succeeded, on this attempt or an earlier one. */
+  finished: readonly string[];
+  /** Resolves when every handler has settled. Never rejects. */
+  settled: Promise<unknown> = Promise.resolve();
+  readonly input: RunInput;
+
+  constructor({ handlers, subject }: MatchedHandlers, input: RunInput) {
+    this.input = input;
+    this.finished = input.attempt.finished;
+    this.calls = handlers.map((handler) => new HandlerCall(handler, subject, this));
+  }
+
+  /** Starts all handlers at once, except that those with one serial value follow each other. */
+  start(): void {
+    const lastOf = new Map<string, Promise<void>>();
+    const calls = this.calls.map((call) => {
+      const value = this.input.serialValues?.get(call.handler);
+      if (value === undefined) return call.run();
+      const before = lastOf.get(value);
+      const done = before ? before.then(() => call.run()) : call.run();
+      lastOf.set(value, done);
+      return done;
+    });
+    this.settled = Promise.all(calls);
+  }
+
+  /** Names of the handlers that have not settled. */
+  get unsettled(): readonly string[] {
+    return this.calls.filter(({ status }) => status === 'running').map(({ name }) => name);
+  }
+
+  /** Whether all handlers settle within so many milliseconds. */
+  settlesWithin(ms: number): Promise<boolean> {
+    return withDeadline(
+      this.settled.then(() => true),
+      ms,
+      () => false,
+    );
+  }
+}
+
+/** The call of one handler. Others read it as its report; its context reads `event`, `signal`, `log` and `rawBody`. */
+export class HandlerCall implements HandlerReport {
+  readonly name: string;
+  status: HandlerReport['status'] = 'running';
+  durationMs = 0;
+  readonly handler: Registration;
+  readonly #subject: unknown;
+  readonly #run: HandlerRun;
+  #tookSignal = false;
+
+  constructor(handler: Registration, subject: unknown, run: HandlerRun) {
+    this.name = handler.name;
+    this.handler = handler;
+    this.#subject = subject;
+    this.#run = run;
+  }
+
+  get event(): EventNames | undefined {
+    return this.#run.input.delivery.event;
+  }
+
+  get signal(): AbortSignal {
+    this.#tookSignal = true;
+    return this.#run.input.delivery.signal;
+  }
+
+  get log(): Logger {
+    return this.#run.input.delivery.log;
+  }
+
+  get rawBody(): Buffer {
+    return this.#run.input.delivery.bytesForHandlers;
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const { attempt, delivery, lease, serialValues } = this.#run.input;
+    const { completionKey } = this.handler;
+    if (completionKey !== undefined && attempt.finished.includes(completionKey)) {
+      this.status = 'skipped';
+      return;
+    }
+    // A handler that waited for another one may start long after the claim.
+    if (serialValues && (delivery.claimLost || lease?.expired)) {
+      this.#fail(new WebhookError('CLAIM_LOST'), {}, NOT_STARTED);
+      return;
+    }
+    const startedAt = performance.now();
+    try {
+      await this.#callHandler();
+    } catch (error) {
+      this.#fail(error, handlerErrorFields(error), 'a handler failed');
+      return;
+    } finally {
+      this.durationMs = performance.now() - startedAt;
+    }
+    // The handler could see that its delivery was aborted. When it returns after that, nothing tells whether the work
+    // is done, so it must run again.
+    if (this.#tookSignal && delivery.aborted) {
+      this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, MAY_HAVE_GIVEN_UP);
+      return;
+    }
+    if (completionKey !== undefined) this.#run.finished = [...this.#run.finished, completionKey];
+    this.status = 'fulfilled';
+  }
+
+  /** @throws what the handler throws, now or by a promise */
+  #callHandler(): unknown {
+    const { attempt, delivery, observer } = this.#run.input;
+    const context = new DeliveryContext(this, delivery, attempt);
+    const call = () => this.handler.run(this.#subject as never, context as never);
+    const wrap = observer?.handler?.bind(observer);
+    if (!wrap || !delivery.event) return call();
+    const described = { event: delivery.event, name: this.name, attempt: attempt.attempt };
+    return observed(
+      (inner) => wrap(described, inner),
+      async () => {
+        await call();
+      },
+      delivery,
+    );
+  }
+
+  #fail(failure: unknown, fields: object, message: string): void {
+    this.#run.failures.push(failure);
+    writeLog(this.log, 'error', { handler: this.name, ...fields }, message);
+    this.status = 'rejected';
+  }
+}

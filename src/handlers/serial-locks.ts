@@ -1,0 +1,167 @@
+// Locks for handlers with `serial`: one delivery at a time has a value, in this process and among all that share the store.
+import { setTimeout as pause } from 'node:timers/promises';
+import { withDeadline } from '../delivery/deadline.js';
+import { handlerErrorFields } from '../delivery/describe-error.js';
+import { digestOf } from '../delivery/fingerprint.js';
+import { Lease } from '../delivery/lease.js';
+import { Rejection, storeUnavailable } from '../delivery/rejection.js';
+import { ConfigurationError, HandlerError } from '../errors.js';
+import { writeLog } from '../logger.js';
+import { show } from '../options/option-checks.js';
+import { type Claimant, StoreCalls, type StoreRules } from '../stores/call-store.js';
+import type { GrantedClaim } from '../stores/claim-answer.js';
+import type { IdempotencyStore } from '../stores/store.js';
+import { StoreFailure } from '../stores/timed-calls.js';
+import type { MatchedHandlers, Registration } from './handlers.js';
+
+/** The serial values of handlers that have one. */
+export type SerialValues = ReadonlyMap<Registration, string>;
+
+type Rules = StoreRules & { readonly namespace: string };
+
+/** The store is asked again after a pause that grows from the first to the longest. */
+const FIRST_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 100;
+const RETRY_AFTER_MS = 1_000;
+const COMPLETED = 'It has completed the key of a serial value, which nobody completes.';
+const WAITED = 'Another event with the same serial value was being handled for all of timeout.';
+
+/** @returns a rejection if a serial function fails; undefined if no handler has one */
+export function serialValuesOf(
+  { handlers, subject }: MatchedHandlers,
+  claimant: Claimant,
+): SerialValues | Rejection | undefined {
+  const serial = handlers.filter((handler) => handler.serial !== undefined);
+  if (serial.length === 0) return undefined;
+  const values = new Map<Registration, string>();
+  for (const handler of serial) {
+    try {
+      values.set(handler, serialValue(handler, subject));
+    } catch (cause) {
+      const fields = { handler: handler.name, ...handlerErrorFields(cause) };
+      writeLog(claimant.log, 'error', fields, 'the serial function of a handler failed');
+      return new Rejection('HANDLER_FAILED', { cause: new HandlerError([cause]) });
+    }
+  }
+  return values;
+}
+
+function serialValue(handler: Registration, subject: unknown): string {
+  const value = handler.serial?.(subject as never);
+  if (typeof value === 'string' && value !== '') return value;
+  throw new ConfigurationError(
+    `serial of the handler ${handler.name} returned ${show(value)}. Return text that is not empty.`,
+  );
+}
+
+/** The locks that one delivery holds. */
+export class SerialLocks {
+  readonly #store: IdempotencyStore<object>;
+  readonly #claimant: Claimant;
+  readonly #rules: Rules;
+  readonly #releases: (() => Promise<void> | void)[] = [];
+  /** Those of the queues in this process. */
+  readonly #leaves: (() => void)[] = [];
+  #leaving: NodeJS.Timeout | undefined;
+
+  constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: Rules) {
+    this.#store = store;
+    this.#claimant = claimant;
+    this.#rules = rules;
+  }
+
+  /** @returns the values, or why a lock was not granted; the caller must {@link release} in any case */
+  async acquire(values: SerialValues, deadline: number): Promise<SerialValues | Rejection> {
+    const queue = queueOf(this.#store);
+    // In one order for all, so that no two deliveries wait for each other.
+    for (const value of [...new Set(values.values())].sort()) {
+      // UTF-16: in UTF-8 all values with half a surrogate pair would have one key, and a delivery would wait for itself.
+      const key = `${this.#rules.namespace}:serial:${digestOf(Buffer.from(value, 'utf16le'))}`;
+      const leave = await queue.turn(key, deadline - performance.now());
+      if (!leave) return stillLocked();
+      this.#leaves.push(leave);
+      this.#releases.push(leave);
+      const refused = await this.#claim(key, deadline);
+      if (refused) return refused;
+    }
+    return values;
+  }
+
+  /**
+   * For handlers that may never settle: lets the next delivery of this process ask the store after so many milliseconds.
+   * The claim is no longer renewed by then, so that delivery waits for the end of its lease.
+   */
+  leaveQueuesAfter(ms: number): void {
+    this.#leaving = setTimeout(() => {
+      for (const leave of this.#leaves) leave();
+    }, ms);
+  }
+
+  /** In the opposite order: the next delivery of this process asks the store only when the lock there is free. */
+  async release(): Promise<void> {
+    clearTimeout(this.#leaving);
+    for (const release of this.#releases.reverse()) await release();
+  }
+
+  async #claim(key: string, deadline: number): Promise<Rejection | undefined> {
+    for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {
+      const calls = new StoreCalls(this.#store, this.#claimant, this.#rules);
+      const answer = await calls.claim(key, 'serial', true);
+      if (answer instanceof StoreFailure) return storeUnavailable(answer);
+      if (answer.status === 'completed') return storeUnavailable(new StoreFailure(COMPLETED));
+      if (answer.status === 'claimed') {
+        this.#hold(calls, answer);
+        return undefined;
+      }
+      const pauseMs = wait * (0.5 + Math.random() / 2);
+      if (performance.now() + pauseMs >= deadline) return stillLocked();
+      await pause(pauseMs);
+    }
+  }
+
+  #hold(calls: StoreCalls, claim: GrantedClaim): void {
+    const lease = new Lease(calls, claim);
+    lease.start();
+    this.#releases.push(() => {
+      lease.stop();
+      return calls.release(claim, claim.finished);
+    });
+  }
+}
+
+function stillLocked(): Rejection {
+  return new Rejection('IN_PROGRESS', { hint: WAITED, retryAfterMs: RETRY_AFTER_MS });
+}
+
+/** The deliveries of this process that wait for a value, in the order of arrival: only the first asks the store. */
+class TurnQueue {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  /** @returns how to end the turn; undefined if it did not come in time */
+  async turn(key: string, ms: number): Promise<(() => void) | undefined> {
+    const before = this.#tails.get(key);
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const tail = before ? before.then(() => ended) : ended;
+    this.#tails.set(key, tail);
+    void tail.then(() => {
+      if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    });
+    if (!before) return end;
+    const came = before.then(() => true);
+    if (await withDeadline(came, Math.max(ms, 0), () => false)) return end;
+    end();
+    return undefined;
+  }
+}
+
+/** One for each store, which receivers may share. */
+const queues = new WeakMap<IdempotencyStore<object>, TurnQueue>();
+
+function queueOf(store: IdempotencyStore<object>): TurnQueue {
+  const queue = queues.get(store) ?? new TurnQueue();
+  queues.set(store, queue);
+  return queue;
+}

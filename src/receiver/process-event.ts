@@ -1,0 +1,226 @@
+// Station 4: event -> claimed, handled and completed; or kept as a dead letter, and its claim released.
+import type { Letter, Unprocessed } from '../dead-letters/letter.js';
+import type { Delivery, Result } from '../delivery/delivery.js';
+import { Lease } from '../delivery/lease.js';
+import { claimLost, handlersFailed, Rejection, storeUnavailable } from '../delivery/rejection.js';
+import type { Decoded } from '../events/envelope.js';
+import { HandlerRun } from '../handlers/handler-run.js';
+import type { MatchedHandlers } from '../handlers/handlers.js';
+import { SerialLocks, type SerialValues, serialValuesOf } from '../handlers/serial-locks.js';
+import type { Configuration } from '../options/options.js';
+import { StoreCalls } from '../stores/call-store.js';
+import type { GrantedClaim } from '../stores/claim-answer.js';
+import { type IdempotencyStore, keyOf } from '../stores/store.js';
+import { StoreFailure } from '../stores/timed-calls.js';
+
+type Rules = Pick<
+  Configuration,
+  'handlers' | 'store' | 'namespace' | 'observer' | 'timeout' | 'lease' | 'maxHandlerTime' | 'storeTimeout'
+>;
+
+/** An event as it was decoded, and what it came with. */
+export interface DecodedDelivery {
+  readonly delivery: Delivery;
+  readonly decoded: Decoded;
+  /** Undefined without dead letters. */
+  readonly letter: Letter | undefined;
+}
+
+/** Answers the sender while the handlers go on. */
+export type AnswerEarly = (result: Result) => void;
+
+/** What the claim is for. */
+interface ClaimedWork extends DecodedDelivery {
+  readonly store: IdempotencyStore<object>;
+  readonly matched: MatchedHandlers;
+  readonly serialValues?: SerialValues | undefined;
+  /** Milliseconds that the handlers may take before the sender is answered. */
+  readonly timeout: number;
+  /** Set if no handler can run: the event is kept under its claim. */
+  readonly unhandled?: Ending | undefined;
+}
+
+/** How an attempt ends that has not processed the event. */
+interface Ending extends Unprocessed {
+  /** Once the event is kept. */
+  readonly result: Result;
+}
+
+const RETRY_AFTER_MS = 5_000;
+
+/**
+ * Runs the handlers of an event, if this delivery is the one to do it.
+ *
+ * @param answerEarly called at most once, if the handlers outlast `timeout`
+ * @returns the result when the claim has ended, however long the handlers took
+ */
+export async function processEvent(
+  given: DecodedDelivery,
+  c: Rules,
+  answerEarly: AnswerEarly,
+): Promise<Result> {
+  const { delivery, decoded, letter } = given;
+  const { store, timeout } = c;
+  const matched = c.handlers.match(decoded);
+  const unhandled = matched.handlers.length === 0 ? withoutHandler(decoded) : undefined;
+  if (matched.handlers.length === 0 && !(letter && unhandled)) return decoded.rejection ?? 'ignored';
+  if (!store) return runUnclaimed(given, matched, c, answerEarly);
+
+  const work = { ...given, store, matched, timeout };
+  if (unhandled) return runClaimed({ ...work, unhandled }, c, answerEarly);
+  const values = serialValuesOf(matched, delivery);
+  if (!values) return runClaimed(work, c, answerEarly);
+
+  const deadline = performance.now() + timeout;
+  const locks = new SerialLocks(store, delivery, c);
+  try {
+    const serialValues = values instanceof Rejection ? values : await locks.acquire(values, deadline);
+    if (serialValues instanceof Rejection) {
+      // Only the sender has the event then, unless it is kept.
+      return letter
+        ? await runClaimed({ ...work, unhandled: failed(serialValues) }, c, answerEarly)
+        : serialValues;
+    }
+    // Handlers get what waiting for the locks has left. It is read before the claim, which may wait for the store.
+    const timeLeft = Math.max(Math.ceil(deadline - performance.now()), 1);
+    return await runClaimed({ ...work, serialValues, timeout: timeLeft }, c, (early) => {
+      locks.leaveQueuesAfter(c.maxHandlerTime);
+      answerEarly(early);
+    });
+  } finally {
+    // After the claim has ended, so every return above needs its await.
+    await locks.release();
+  }
+}
+
+/** From the claim to its end: completed if every handler succeeded, else kept and released. */
+async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly): Promise<Result> {
+  const { delivery, letter, matched, serialValues, timeout, unhandled } = work;
+  const { fingerprint } = delivery;
+  const store = new StoreCalls(work.store, delivery, c);
+  delivery.store = store;
+
+  const claim = await store.claim(keyOf(c.namespace, delivery.event), fingerprint.text);
+  if (claim instanceof StoreFailure) return storeUnavailable(claim);
+  if (claim.status === 'in_progress') {
+    return new Rejection('IN_PROGRESS', { retryAfterMs: claim.retryAfterMs });
+  }
+  if (claim.status === 'completed') {
+    delivery.conflict = !fingerprint.matches(claim.fingerprint);
+    return delivery.conflict ? keep(letter, { reason: 'conflict', result: 'duplicate' }) : 'duplicate';
+  }
+
+  delivery.attempt = claim.attempt;
+  const lease = new Lease(store, claim);
+  if (unhandled) return keepAndRelease(claim, unhandled, store, letter);
+  if (letter?.journal) {
+    const unkept = await letter.keep({ reason: 'unfinished', attempt: claim.attempt });
+    if (unkept || lease.expired) {
+      await store.release(claim, claim.finished);
+      return unkept ? storeUnavailable(unkept) : claimLost();
+    }
+  }
+
+  const run = new HandlerRun(matched, {
+    delivery,
+    attempt: claim,
+    lease,
+    serialValues,
+    observer: c.observer,
+  });
+  try {
+    await runHandlers(run, timeout, lease, async (timedOut) =>
+      answerEarly(await keep(letter, failed(timedOut), claim.attempt)),
+    );
+  } finally {
+    // No more than that after an unexpected error: handlers may have succeeded, so the claim is not released.
+    lease.stop();
+  }
+  if (lease.lost || run.failures.length > 0) {
+    const rejection = lease.lost ? claimLost() : handlersFailed(run.failures);
+    return keepAndRelease({ ...claim, finished: run.finished }, failed(rejection), store, letter);
+  }
+
+  const unremoved = await letter?.removeInCommit(claim);
+  if (unremoved) return keepAndRelease(claim, failed(storeUnavailable(unremoved)), store, letter);
+  const completed = await store.complete(claim, lease);
+  if (completed === false) return keep(letter, failed(claimLost()), claim.attempt);
+  // In lease mode 503 would guarantee a second run, and 200 only risks one. A transaction that may not have been
+  // committed holds the handlers' own writes.
+  if (claim.transactional && completed instanceof StoreFailure)
+    return keep(letter, failed(storeUnavailable(completed)), claim.attempt);
+  await letter?.removeAfter(claim);
+  return matched.outcome;
+}
+
+/** With `store: false` nothing is claimed or remembered. */
+async function runUnclaimed(
+  { delivery }: DecodedDelivery,
+  matched: MatchedHandlers,
+  c: Rules,
+  answerEarly: AnswerEarly,
+): Promise<Result> {
+  const attempt = { attempt: delivery.attempt ?? 1, finished: [] };
+  const run = new HandlerRun(matched, { delivery, attempt, observer: c.observer });
+  await runHandlers(run, c.timeout, undefined, async (timedOut) => answerEarly(timedOut));
+  return run.failures.length > 0 ? handlersFailed(run.failures) : matched.outcome;
+}
+
+/** Resolves when every handler has settled. */
+async function runHandlers(
+  run: HandlerRun,
+  timeout: number,
+  lease: Lease | undefined,
+  onTimeout: (rejection: Rejection) => Promise<void>,
+): Promise<void> {
+  const { delivery } = run.input;
+  delivery.calls = run.calls;
+  run.start();
+  // Handlers that wait for nothing have settled one microtask later. They need neither a timer nor a renewal.
+  await undefined;
+  if (run.unsettled.length === 0) return;
+  lease?.start();
+  if (await run.settlesWithin(timeout)) return;
+  delivery.abort('HANDLER_TIMEOUT');
+  const hint = `Not finished after ${timeout} ms: ${run.unsettled.join(', ')}.`;
+  await onTimeout(new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS }));
+  await run.settled;
+}
+
+/** Ends an attempt that has not processed the event. */
+async function keepAndRelease(
+  claim: GrantedClaim,
+  ending: Ending,
+  store: StoreCalls,
+  letter: Letter | undefined,
+): Promise<Result> {
+  // A transaction holds a connection, and the letter may need one of the same pool.
+  if (claim.transactional) await store.release(claim, claim.finished);
+  const result = await keep(letter, ending, claim.attempt);
+  if (!claim.transactional) await store.release(claim, claim.finished);
+  return result;
+}
+
+/** Keeps the event before its delivery is answered: if that fails, only the sender has it. */
+async function keep(letter: Letter | undefined, ending: Ending, attempt?: number): Promise<Result> {
+  const unkept = await letter?.keep({ ...ending, attempt });
+  return unkept ? storeUnavailable(unkept) : ending.result;
+}
+
+function failed(rejection: Rejection): Ending {
+  return { reason: 'failed', rejection, result: rejection };
+}
+
+/** How an event without a handler ends once it is kept; undefined if it is not kept. */
+function withoutHandler({ status, rejection }: Decoded): Ending | undefined {
+  switch (status) {
+    case 'unknown':
+      return { reason: 'unknown', result: 'kept' };
+    case 'invalid':
+      return { reason: 'invalid', rejection, result: 'kept' };
+    case 'undecided':
+      return rejection && { reason: 'failed', rejection, result: rejection };
+    default:
+      return undefined;
+  }
+}
