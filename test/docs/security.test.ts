@@ -52,7 +52,7 @@ describe('the log of pino-http', () => {
     expect(redacted).not.toContain(signature);
     expect(redacted).toContain('"msg":"paid"');
 
-    const bare = program.replace(/\{ redact: \[.*?\] \}/, '');
+    const bare = program.replace('{ redact }', '');
     expect(bare).not.toBe(program);
     const lines = (await logOf('bare.ts', bare, sent)).split('\n').filter((line) => line.startsWith('{'));
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['paid', 'delivery', 'request completed']);
