@@ -10,6 +10,7 @@ import { Pool, type PoolConfig } from 'pg';
 import { describeThrown } from '../../src/stores/describe-thrown.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
+import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { leased, overMysql2 } from '../setup/sql-clients.js';
 
@@ -40,7 +41,7 @@ function urlWith(change: (url: URL) => void): string {
 
 const NO_TABLE = 'The table does not exist: call store.migrate().';
 
-(postgresUrl ? describe : describe.skip)('a Postgres', () => {
+needing('postgres').describe('a Postgres', () => {
   test.each<[string, () => Pool, string, string]>([
     ['has no table', () => poolOf({}), '42P01', NO_TABLE],
     [
@@ -105,7 +106,7 @@ const NO_TABLE = 'The table does not exist: call store.migrate().';
   });
 });
 
-(redisUrl ? describe : describe.skip)('a Redis', () => {
+needing('redis-server').describe('a Redis', () => {
   test('whose key belongs to something else', async () => {
     const redis = new Redis(redisUrl);
     closing.push(() => redis.disconnect());
