@@ -17,6 +17,7 @@ export interface SigningKey {
 
 const SIGNATURE = /^[0-9a-f]{64}$/;
 const KEY_ID_DIGITS = 12;
+const KEY_ID = /^[0-9a-f]{12}$/;
 const KEY_PREFIX = 'pri_';
 const SANDBOX_PREFIX = 'pri_sandbox_';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
@@ -29,6 +30,11 @@ const QUOTED = /^(["'`])pri_.*\1$/;
  */
 export function isSignature(text: unknown): text is string {
   return typeof text === 'string' && SIGNATURE.test(text);
+}
+
+/** Whether it is the id of a key, as {@link SigningKey} has it. */
+export function isKeyId(value: unknown): value is string {
+  return typeof value === 'string' && KEY_ID.test(value);
 }
 
 const COPY = 'Copy the private key from the dashboard.';

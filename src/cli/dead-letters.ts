@@ -1,6 +1,6 @@
 // `dead-letters …`: lists, shows, replays and discards the events that an app kept, through its dead-letter page.
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { wholeNumber } from './flag-values.js';
+import { oneOf, wholeNumber } from './flag-values.js';
 import { filterOf, filterOptions, type LetterFilter } from './letter-filter.js';
 import { LetterPage } from './letter-page.js';
 import { allLetters, type JsonLetter } from './letter-pages.js';
@@ -77,6 +77,9 @@ export const replay = command({
   options: {
     ...filterOptions,
     'dry-run': flag('Only say what would happen: no handler runs, and nothing changes.'),
+    keys: text({ KEYS: 'any' }, 'any: also letters whose private key is not configured. Not after a leak.', {
+      offer: ['any'],
+    }),
     concurrency: text({ N: '4' }, 'How many letters at once. Default: 1, in the order of their arrival.'),
     ...pageOptions,
   },
@@ -90,7 +93,9 @@ export const replay = command({
         ? {}
         : { concurrency: wholeNumber('--concurrency', values.concurrency, [1, 100]) };
     const dryRun = values['dry-run'] ? { dryRun: true } : {};
-    const request = { ...filterOf(values), ...dryRun, ...concurrency };
+    if (values.keys !== undefined) oneOf('--keys', values.keys, ['configured', 'any']);
+    const keys = values.keys === undefined ? {} : { keys: values.keys };
+    const request = { ...filterOf(values), ...dryRun, ...keys, ...concurrency };
     const page = await LetterPage.open(values);
     const report = await replayLetters(page, request, new ProgressBar(terminal));
     const { text: told, left } = replayText(report);

@@ -1,5 +1,6 @@
 // Which dead letters a command means: the options, and what the page is asked with.
 import { REASONS } from '../dead-letters/dead-letter-store.js';
+import { isKeyId } from '../signature.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import { text, UsageError } from './command.js';
 import { duration, oneOf } from './flag-values.js';
@@ -15,6 +16,7 @@ export const filterOptions = {
   }),
   event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.'),
   'event-id': text({ ID: '"$EVENT_ID"' }, 'Only letters of the event with this id.'),
+  'key-id': text({ ID: '"$KEY_ID"' }, 'Only letters that the private key with this id signed.'),
   since: sinceOption,
   id: text({ ID: '"$LETTER_ID"' }, 'Only the letter with this id, as `dead-letters list` shows it.'),
 } as const;
@@ -26,19 +28,22 @@ export interface LetterFilter {
   readonly reason?: string;
   readonly event?: string;
   readonly eventId?: string;
+  readonly keyId?: string;
   readonly since?: string;
   readonly id?: string;
 }
 
 /** @throws {UsageError} naming the flag */
 export function filterOf(values: FilterValues): LetterFilter {
-  const { reason, event, 'event-id': eventId, since, id } = values;
+  const { reason, event, 'event-id': eventId, 'key-id': keyId, since, id } = values;
   if (reason !== undefined) oneOf('--reason', reason, reasons);
   if (event !== undefined) checkPattern('--event', event);
   if (since !== undefined) duration('--since', since);
   for (const [flag, value] of Object.entries({ '--event-id': eventId, '--id': id }))
     if (value === '') throw new UsageError(`${flag} is empty.`);
-  const given = Object.entries({ reason, event, eventId, since, id }).filter(
+  if (keyId !== undefined && !isKeyId(keyId))
+    throw new UsageError('--key-id is not the id of a key: 12 hexadecimal digits, and never the key itself.');
+  const given = Object.entries({ reason, event, eventId, keyId, since, id }).filter(
     ([, value]) => value !== undefined,
   );
   return Object.fromEntries(given);

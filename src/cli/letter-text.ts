@@ -43,6 +43,7 @@ export function letterText(shown: ShownLetter): string {
     ['letter', letter.id],
     ['reason', letter.reason + (letter.code ? ` (${letter.code})` : '')],
     ['event', `${letter.eventName}  ${letter.eventId}${letter.sandbox ? '  sandbox' : ''}`],
+    ...(letter.keyId === undefined ? [] : [['key', letter.keyId]]),
     ['attempts', `${letter.attempts}`],
     ['kept', localTime(letter.keptAt)],
     ...(size === undefined ? [] : [['size', `${size} bytes`]]),

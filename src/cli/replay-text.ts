@@ -33,6 +33,11 @@ const ENDS: Readonly<Record<ReplayEnd, Row>> = {
     label: 'unreadable',
     advice: 'Some letters are not what was kept: see who can write to the store, and its encryptionKeys.',
   },
+  keyNotConfigured: {
+    label: 'without a configured key',
+    advice:
+      'The private key of some letters is not configured: after a rotation replay them with --keys any, after a leak discard them with --key-id.',
+  },
 };
 
 export function replayText(report: ReplayReport): { readonly text: string; readonly left: number } {

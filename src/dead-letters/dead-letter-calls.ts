@@ -2,6 +2,7 @@
 import type { Logger } from '../logger.js';
 import { StoreFailure, TimedCalls } from '../stores/timed-calls.js';
 import { readContent, readGroups, readPage } from './dead-letter-answers.js';
+import type { LetterQuery } from './dead-letter-filter.js';
 import type {
   DeadLetterChange,
   DeadLetterContent,
@@ -59,7 +60,23 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return this.#ask('the dead letter was not discarded', call, (answer) => boolean('discard', answer));
   }
 
-  list(query: DeadLetterQuery, after: string | undefined, limit = PAGE): Answer<DeadLetterPage> {
+  /** With `keyId` it may list fewer than `limit`, and at least one where there is one. */
+  async list(
+    { keyId, ...query }: LetterQuery,
+    after: string | undefined,
+    limit = PAGE,
+  ): Answer<DeadLetterPage> {
+    for (let from = after; ; ) {
+      const page = await this.#page(query, from, limit);
+      if (keyId === undefined || page instanceof StoreFailure) return page;
+      // Only the sealed part of a letter names its key, so no store can look for it.
+      const letters = page.letters.filter((letter) => letter.keyId === keyId);
+      if (letters.length > 0 || page.next === undefined) return { letters, next: page.next };
+      from = page.next;
+    }
+  }
+
+  #page(query: DeadLetterQuery, after: string | undefined, limit: number): Answer<DeadLetterPage> {
     return this.#ask(
       'the dead letters were not listed',
       () => this.store.list(query, { limit, after }),
@@ -67,23 +84,35 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  count(query: DeadLetterQuery): Answer<number> {
+  async count({ keyId, ...query }: LetterQuery): Answer<number> {
+    if (keyId !== undefined) return this.#fold({ keyId, ...query }, 0, (sum, { length }) => sum + length);
     const call = () => this.store.count(query);
     return this.#ask('the dead letters were not counted', call, (answer) => count('count', answer));
   }
 
   /** @param names for each reason at most so many; the letters of further ones are counted together */
-  async countGroups(query: DeadLetterQuery, names: number): Answer<readonly DeadLetterGroup[]> {
-    if (this.store.countGroups) {
+  async countGroups({ keyId, ...query }: LetterQuery, names: number): Answer<readonly DeadLetterGroup[]> {
+    if (this.store.countGroups && keyId === undefined) {
       const call = () => this.store.countGroups?.(query, { names });
       return this.#ask('the dead letters were not counted', call, readGroups);
     }
-    const groups = new LetterGroups(names);
+    const groups = await this.#fold({ keyId, ...query }, new LetterGroups(names), (sum, letters) =>
+      sum.add(letters),
+    );
+    return groups instanceof StoreFailure ? groups : groups.list();
+  }
+
+  async #fold<Sum>(
+    query: LetterQuery,
+    none: Sum,
+    add: (sum: Sum, letters: DeadLetterPage['letters']) => Sum,
+  ): Answer<Sum> {
+    let sum = none;
     for (let after: string | undefined; ; ) {
       const page = await this.list(query, after);
       if (page instanceof StoreFailure) return page;
-      groups.add(page.letters);
-      if (page.next === undefined) return groups.list();
+      sum = add(sum, page.letters);
+      if (page.next === undefined) return sum;
       after = page.next;
     }
   }

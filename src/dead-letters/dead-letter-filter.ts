@@ -4,6 +4,7 @@ import { isEventName } from '../events/envelope.js';
 import { parseDuration } from '../options/duration.js';
 import { show } from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { isKeyId } from '../signature.js';
 import { type DeadLetterQuery, type DeadLetterReason, REASONS } from './dead-letter-store.js';
 
 /** Letters that fit everything that is given; all of them when nothing is. */
@@ -13,6 +14,8 @@ export interface ReplayFilter {
   /** A name, `refund.*`, or `*`. The name need not be declared. */
   readonly event?: string | undefined;
   readonly eventId?: string | undefined;
+  /** Letters that this private key signed: see {@link DeadLetter.keyId}. */
+  readonly keyId?: string | undefined;
   /** Kept within this time, such as `'7d'`, or since this date. */
   readonly since?: string | Date | undefined;
 }
@@ -22,10 +25,15 @@ export interface DeadLetterFilter extends ReplayFilter {
   readonly discarded?: boolean | undefined;
 }
 
-export const FILTERS: readonly string[] = ['id', 'reason', 'event', 'eventId', 'since'];
+/** What a store is asked, and the id of the key, by which {@link DeadLetterCalls} picks from the answers. */
+export interface LetterQuery extends DeadLetterQuery {
+  readonly keyId?: string | undefined;
+}
+
+export const FILTERS: readonly string[] = ['id', 'reason', 'event', 'eventId', 'keyId', 'since'];
 
 /** @throws {ConfigurationError} for a filter that does not exist: without it more letters would be meant */
-export function queryOf(namespace: string, filter: DeadLetterFilter = {}): DeadLetterQuery {
+export function queryOf(namespace: string, filter: DeadLetterFilter = {}): LetterQuery {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
     throw new ConfigurationError(
       `The filter is ${show(filter)}. Give an object such as { event: 'refund.*' }.`,
@@ -44,6 +52,7 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): DeadL
     reason,
     id: text('id', filter.id),
     eventId: text('eventId', filter.eventId),
+    keyId: keyIdOf(filter.keyId),
     since: sinceOf(filter.since),
     ...namesOf(filter.event),
   };
@@ -54,6 +63,14 @@ function text(name: string, value: unknown): string | undefined {
   // Postgres takes no NUL, and no id has one.
   if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value;
   throw new ConfigurationError(`${name} is ${show(value)}. Give text that is not empty, without a NUL.`);
+}
+
+function keyIdOf(value: unknown): string | undefined {
+  if (value === undefined || isKeyId(value)) return value;
+  // It may be the key itself.
+  throw new ConfigurationError(
+    'keyId is not the id of a key. Give the 12 hexadecimal digits that keyId of a letter has.',
+  );
 }
 
 function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventNamePrefix'> {

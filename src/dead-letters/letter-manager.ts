@@ -6,13 +6,12 @@ import type { Configuration } from '../options/options.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import { type DeadLetterCalls, PAGE } from './dead-letter-calls.js';
-import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
+import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
 import type {
   DeadLetterContent,
   DeadLetterGroup,
   DeadLetterPage,
   DeadLetterPageRequest,
-  DeadLetterQuery,
   Discarded,
 } from './dead-letter-store.js';
 import type { DeadLetterCount, DeadLetters } from './dead-letters.js';
@@ -65,7 +64,7 @@ export class LetterManager implements Omit<DeadLetters, 'list'> {
     const { namespace, handlers } = this.#c;
     const settings = replaySettings(namespace, options);
     handlers.seal();
-    const replayer = new LetterReplayer(this.#c, this.#calls);
+    const replayer = new LetterReplayer(this.#c, this.#calls, settings);
     return new Replay({ calls: this.#calls, limiter: this.#limiter, replayer }, settings).run();
   }
 
@@ -91,7 +90,7 @@ function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
 }
 
 /** A store may hold the letters of other receivers too. */
-async function isThere(calls: DeadLetterCalls, query: DeadLetterQuery): Promise<boolean> {
+async function isThere(calls: DeadLetterCalls, query: LetterQuery): Promise<boolean> {
   const { done } = await listLetters(calls, query).next();
   return done !== true;
 }

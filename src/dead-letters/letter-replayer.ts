@@ -6,16 +6,17 @@ import { KeptFingerprint } from '../delivery/fingerprint.js';
 import { Rejection } from '../delivery/rejection.js';
 import type { Issue } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
-import { shorten, writeLog } from '../logger.js';
+import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
-import type { SigningKey } from '../signature.js';
+import { isSignature, type SigningKey, verify } from '../signature.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import type { DeadLetter, DeadLetterContent } from './dead-letter-store.js';
 import { Letter, type LetterRules } from './letter.js';
 import { storeError } from './list-letters.js';
+import type { ReplaySettings } from './replay-options.js';
 import type { ReplayEnd } from './replay-report.js';
 
 type Found = Extract<DeadLetterContent, { status: 'found' }>;
@@ -34,26 +35,51 @@ export class LetterReplayer {
   readonly #c: Configuration;
   readonly #rules: LetterRules;
   readonly #calls: DeadLetterCalls;
+  readonly #anyKey: boolean;
+  readonly #dryRun: boolean;
   readonly #log = new DeliveryLog();
 
-  constructor(c: Configuration, calls: DeadLetterCalls) {
+  constructor(
+    c: Configuration,
+    calls: DeadLetterCalls,
+    { keys, dryRun }: Pick<ReplaySettings, 'keys' | 'dryRun'>,
+  ) {
     this.#c = c;
     this.#rules = { ...c, store: calls.store };
     this.#calls = calls;
+    this.#anyKey = keys === 'any';
+    this.#dryRun = dryRun;
   }
 
   /** @throws {StoreError} when the store of letters is down */
-  async replay(letter: DeadLetter, dryRun: boolean): Promise<ReplayedLetter> {
+  async replay(letter: DeadLetter): Promise<ReplayedLetter> {
     if (letter.reason === 'conflict') return ended('conflicts');
     const content = await this.#calls.read(letter.id);
     if (content instanceof StoreFailure) throw storeError(content);
-    if (content.status === 'unreadable') this.#noteUnreadable(letter);
+    if (content.status === 'unreadable') this.#note('error', letter, UNREADABLE);
     if (content.status !== 'found') return ended(content.status);
     const delivery = new Delivery(content.headers, this.#calls.caller.log);
     delivery.rawBody = content.rawBody;
     delivery.keyIndex = content.keyIndex;
     delivery.keyId = content.letter.keyId;
-    return dryRun ? this.#look(delivery) : this.#run(delivery, content);
+    const keys = await this.#keysFor(delivery);
+    if (!this.#anyKey) {
+      if (keys instanceof Rejection) {
+        this.#log.replayed(delivery, keys);
+        return ended('failed');
+      }
+      if (!isSignedBy(keys, content, this.#signatureOf(content))) {
+        if (!this.#dryRun) this.#note('warn', letter, KEY_NOT_CONFIGURED);
+        return ended('keyNotConfigured');
+      }
+    }
+    if (this.#dryRun) return this.#look(delivery);
+    return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
+  }
+
+  /** Earlier versions kept the whole signature among the headers. */
+  #signatureOf({ headers, signaturePrefix }: Found): string {
+    return signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
   }
 
   /** What would happen, as far as the event itself tells. */
@@ -67,15 +93,12 @@ export class LetterReplayer {
     };
   }
 
-  async #run(
-    delivery: Delivery,
-    { letter, headers, rawBody, signaturePrefix }: Found,
-  ): Promise<ReplayedLetter> {
+  async #run(delivery: Delivery, found: Found, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
+    const { letter, rawBody } = found;
     const own = new Letter(delivery, this.#rules, letter);
     delivery.letter = own;
-    // Earlier versions kept the whole signature among the headers.
-    const signature = signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
-    delivery.fingerprint = new KeptFingerprint(signature, rawBody, await this.#keysFor(delivery));
+    // The same bytes may have been signed with another key since.
+    delivery.fingerprint = new KeptFingerprint(this.#signatureOf(found), rawBody, keys);
     const decoded = await decodeEvent(rawBody, ALREADY_CHECKED, this.#c);
     const result =
       decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: own });
@@ -100,21 +123,44 @@ export class LetterReplayer {
     }
   }
 
-  /** For the comparison with a run of the same bytes, which may have been signed with another key since. */
-  async #keysFor({ headers }: Delivery): Promise<readonly SigningKey[]> {
+  /** A key function gets the headers that were kept. */
+  async #keysFor({ headers }: Delivery): Promise<readonly SigningKey[] | Rejection> {
+    const late = () => new Rejection('KEY_UNAVAILABLE', { hint: 'The key function took too long.' });
     try {
-      return await withDeadline(Promise.resolve(this.#c.keys(headers)), this.#c.storeTimeout, () => []);
-    } catch {
-      return [];
+      return await withDeadline<readonly SigningKey[] | Rejection>(
+        this.#loadKeys(headers),
+        this.#c.storeTimeout,
+        late,
+      );
+    } catch (cause) {
+      return new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause });
     }
   }
 
-  #noteUnreadable({ id, eventName }: DeadLetter): void {
-    const fields = { deadLetterId: shorten(id), eventName: shorten(eventName) };
-    const message =
-      'a dead letter is not what was kept, so it was not replayed: look at who can write to its store';
-    writeLog(this.#calls.caller.log, 'error', fields, message);
+  /** Cached keys are loaded again first: one of them may have been revoked. */
+  async #loadKeys(headers: Delivery['headers']): Promise<readonly SigningKey[]> {
+    const { keys } = this.#c;
+    const fresh = await keys.refresh?.(Number.NEGATIVE_INFINITY);
+    return fresh && fresh.keys.length > 0 ? fresh.keys : keys(headers);
   }
+
+  #note(level: LogLevel, { id, eventName }: DeadLetter, message: string): void {
+    const fields = { deadLetterId: shorten(id), eventName: shorten(eventName) };
+    writeLog(this.#calls.caller.log, level, fields, message);
+  }
+}
+
+const UNREADABLE =
+  'a dead letter is not what was kept, so it was not replayed: look at who can write to its store';
+const KEY_NOT_CONFIGURED =
+  "a dead letter was not replayed, because its private key is not configured: after a rotation replay it with keys: 'any', after a leak discard it";
+const KEYS_FAILED =
+  'The key function failed. A replay gives it the headers that were kept: name those it reads in the option keepHeaders.';
+
+/** Whether one of the keys signed the letter. One that was kept without the id of its key has its whole signature. */
+function isSignedBy(keys: readonly SigningKey[], { letter, rawBody }: Found, signature: string): boolean {
+  if (letter.keyId !== undefined) return keys.some(({ id }) => id === letter.keyId);
+  return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
 }
 
 /** Of an event that no handler wants. */

@@ -2,12 +2,13 @@
 import { StoreError } from '../errors.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
-import type { DeadLetter, DeadLetterQuery } from './dead-letter-store.js';
+import type { LetterQuery } from './dead-letter-filter.js';
+import type { DeadLetter } from './dead-letter-store.js';
 
 /** Letters in the order of their arrival. @throws {StoreError} when the store cannot list them */
 export async function* listLetters(
   calls: DeadLetterCalls,
-  query: DeadLetterQuery,
+  query: LetterQuery,
 ): AsyncGenerator<DeadLetter, void> {
   for (let after: string | undefined; ; ) {
     const page = await calls.list(query, after);

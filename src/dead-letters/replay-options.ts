@@ -2,8 +2,7 @@
 import { ConfigurationError } from '../errors.js';
 import * as check from '../options/option-checks.js';
 import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { FILTERS, queryOf, type ReplayFilter } from './dead-letter-filter.js';
-import type { DeadLetterQuery } from './dead-letter-store.js';
+import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 
 export interface ReplayProgress {
   /** Letters that were looked at, of the `total` there were at the start. */
@@ -16,6 +15,11 @@ export interface ReplayProgress {
 export interface ReplayOptions extends ReplayFilter {
   /** Only decode, and report what would happen: no claim, no handler, no change. @default false */
   readonly dryRun?: boolean | undefined;
+  /**
+   * `'any'` also runs letters whose private key is not configured any more, such as after a rotation. Never say it after a
+   * key has leaked before its letters are discarded: some may be forged. @default 'configured'
+   */
+  readonly keys?: 'configured' | 'any' | undefined;
   /** Letters at once. With 1 each begins when the one before it has ended. @default 1 */
   readonly concurrency?: number | undefined;
   /** Called after each letter. */
@@ -25,8 +29,9 @@ export interface ReplayOptions extends ReplayFilter {
 }
 
 export interface ReplaySettings {
-  readonly query: DeadLetterQuery;
+  readonly query: LetterQuery;
   readonly dryRun: boolean;
+  readonly keys: 'configured' | 'any';
   readonly concurrency: number;
   readonly onProgress: ReplayOptions['onProgress'];
   readonly signal: AbortSignal | undefined;
@@ -35,10 +40,12 @@ export interface ReplaySettings {
 /** @throws {ConfigurationError} naming the option, what it got and what it takes */
 export function replaySettings(namespace: string, options: ReplayOptions = {}): ReplaySettings {
   const given: ReplayOptions = check.byName('The argument of replay()', options, 'filters and options');
-  const { dryRun = false, concurrency = 1, onProgress, signal, ...filter } = given;
-  refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'concurrency', 'onProgress', 'signal']);
+  const { dryRun = false, keys = 'configured', concurrency = 1, onProgress, signal, ...filter } = given;
+  refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'keys', 'concurrency', 'onProgress', 'signal']);
   if (typeof dryRun !== 'boolean')
     throw new ConfigurationError(`dryRun is ${check.show(dryRun)}. Give true or false.`);
+  if (keys !== 'configured' && keys !== 'any')
+    throw new ConfigurationError(`keys is ${check.show(keys)}. Give "configured" or "any".`);
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw new ConfigurationError(`onProgress is ${check.show(onProgress)}. Give a function.`);
   if (signal !== undefined && typeof signal?.aborted !== 'boolean')
@@ -46,6 +53,7 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
   return {
     query: queryOf(namespace, filter),
     dryRun,
+    keys,
     concurrency: check.wholeNumber('concurrency', concurrency, 1),
     onProgress,
     signal,

@@ -21,6 +21,8 @@ export interface ReplayCounts {
   readonly ignored: number;
   /** What the store has is not what was kept; the letter stays. */
   readonly unreadable: number;
+  /** Its private key is not configured; the letter stays: replay with `keys: 'any'`, or discard it if the key has leaked. */
+  readonly keyNotConfigured: number;
   /** It was processed or discarded while the replay was on its way. */
   readonly gone: number;
 }
@@ -54,6 +56,7 @@ const NONE: Readonly<Counts> = {
   conflicts: 0,
   ignored: 0,
   unreadable: 0,
+  keyNotConfigured: 0,
   gone: 0,
 };
 

@@ -88,7 +88,7 @@ export class Replay {
 
   async #replay(letter: DeadLetter): Promise<void> {
     const { replayer } = this.#means;
-    const { end, issues } = await replayer.replay(letter, this.#settings.dryRun);
+    const { end, issues } = await replayer.replay(letter);
     this.#tally.add(letter.eventName, end, issues);
     this.#progress();
   }

@@ -67,7 +67,7 @@ const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
     `A replay would leave it here now: it still does not fit${at(issues)}.`,
   ],
   failed: ({ eventName }) => [
-    `Fix the schema of ${eventName}: it throws or takes too long.`,
+    `Fix the schema of ${eventName} or the key function: one of them throws or takes too long.`,
     'A replay would leave it here now.',
   ],
   conflicts: () => [
@@ -79,6 +79,10 @@ const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
   ],
   unreadable: () => [
     'What is stored is not what was kept, so it is never replayed. Look at the option encryptionKeys, and at who can write to the store.',
+  ],
+  keyNotConfigured: ({ keyId = 'unknown' }) => [
+    `The private key that signed it is not configured (key ID ${keyId}).`,
+    'If that key has leaked, the event may be forged: discard it. After a rotation, replay it on the command line with --keys any.',
   ],
   duplicates: GONE,
   inProgress: () => ['A delivery or another replay works on it now.'],

@@ -6,9 +6,10 @@ type Found = Extract<DeadLetterContent, { status: 'found' }>;
 
 /** Field by field: a store of somebody else may list more than the contract says. */
 export function letterJson(letter: DeadLetter): object {
-  const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, discarded } = letter;
+  const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId, discarded } =
+    letter;
   return {
-    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code },
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId },
     issues: letter.issues.map(({ path, message }) => ({ path, message })),
     ...(discarded && { discarded: { by: discarded.by, because: discarded.because, at: discarded.at } }),
   };

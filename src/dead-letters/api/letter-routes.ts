@@ -93,7 +93,7 @@ class LetterRoutes {
   async replay(request: Request, response: Response): Promise<undefined> {
     const fields = await requestBody(request);
     refusePerhapsEmpty(request, fields);
-    const { filter, rest } = asked(fields, ['dryRun', 'concurrency']);
+    const { filter, rest } = asked(fields, ['dryRun', 'keys', 'concurrency']);
     const report = await streamReplay(this.#settings.letters, { ...filter, ...rest }, response);
     if (report?.dryRun) return;
     const { events: _events, dryRun: _dryRun, ...counts } = report ?? {};

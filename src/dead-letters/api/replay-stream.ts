@@ -48,10 +48,13 @@ export async function streamReplay(
 }
 
 /** As replay() will, which would be too late for another status. */
-function checkOptions(letters: DeadLetters, { dryRun, concurrency = 1, ...filter }: ReplayOptions): void {
+function checkOptions(letters: DeadLetters, options: ReplayOptions): void {
+  const { dryRun, keys = 'configured', concurrency = 1, ...filter } = options;
   letters.list(filter);
   if (dryRun !== undefined && typeof dryRun !== 'boolean')
     throw new ConfigurationError(`dryRun is ${show(dryRun)}. Give true or false.`);
+  if (keys !== 'configured' && keys !== 'any')
+    throw new ConfigurationError(`keys is ${show(keys)}. Give "configured" or "any".`);
   if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MOST_AT_ONCE)
     throw new ConfigurationError(
       `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MOST_AT_ONCE}.`,

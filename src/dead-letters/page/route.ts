@@ -8,6 +8,8 @@ export interface Filter {
   /** A name, or a pattern such as `refund.*`. */
   readonly event: string | undefined;
   readonly eventId: string | undefined;
+  /** Which private key signed it. */
+  readonly keyId: string | undefined;
   /** A duration such as `7d`. */
   readonly since: string | undefined;
 }
@@ -34,11 +36,12 @@ export const NO_FILTER: Filter = {
   reason: undefined,
   event: undefined,
   eventId: undefined,
+  keyId: undefined,
   since: undefined,
 };
 
-export function filterOf({ reason, event, eventId, since }: Filter): Filter {
-  return { reason, event, eventId, since };
+export function filterOf({ reason, event, eventId, keyId, since }: Filter): Filter {
+  return { reason, event, eventId, keyId, since };
 }
 
 export function isFiltered(filter: Filter): boolean {
@@ -52,6 +55,7 @@ export function parseRoute(search: string): Route {
     reason: text('reason'),
     event: text('event'),
     eventId: text('eventId'),
+    keyId: text('keyId'),
     since: text('since'),
     discarded: parameters.get('discarded') === 'true',
     letter: text('letter'),

@@ -18,10 +18,11 @@ const NOWHERE: Route = { ...NO_FILTER, discarded: false, letter: undefined };
 describe('the URL', () => {
   test('holds the filter and the open letter', () => {
     const route = {
-      ...{ reason: 'failed', event: 'refund.*', eventId: 'a&b=c', since: '7d' },
+      ...{ reason: 'failed', event: 'refund.*', eventId: 'a&b=c', keyId: '0123456789ab', since: '7d' },
       ...{ discarded: true, letter: 'l-1' },
     };
-    const text = '?reason=failed&event=refund.*&eventId=a%26b%3Dc&since=7d&discarded=true&letter=l-1';
+    const text =
+      '?reason=failed&event=refund.*&eventId=a%26b%3Dc&keyId=0123456789ab&since=7d&discarded=true&letter=l-1';
     expect(formatRoute(route)).toBe(text);
     expect(parseRoute(text)).toEqual(route);
   });

@@ -25,7 +25,7 @@ export interface Letters {
 
 type Wanted = Pick<Route, keyof Filter | 'discarded'>;
 
-export function useLetters({ reason, event, eventId, since, discarded }: Wanted): Letters {
+export function useLetters({ reason, event, eventId, keyId, since, discarded }: Wanted): Letters {
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
   // An answer to an older request must not replace that to a newer one.
@@ -46,12 +46,12 @@ export function useLetters({ reason, event, eventId, since, discarded }: Wanted)
       return undefined;
     }
   }, []);
-  const wanted = { reason, event, eventId, since, discarded };
+  const wanted = { reason, event, eventId, keyId, since, discarded };
   const asked = useRef(wanted);
   asked.current = wanted;
   useEffect(() => {
-    load({ reason, event, eventId, since, discarded }, 1);
-  }, [load, reason, event, eventId, since, discarded]);
+    load({ reason, event, eventId, keyId, since, discarded }, 1);
+  }, [load, reason, event, eventId, keyId, since, discarded]);
   const reload = useCallback(() => load(asked.current, shown.current?.letters.length ?? 1), [load]);
   const more = useCallback(async () => {
     const before = shown.current;
@@ -68,9 +68,9 @@ export function useLetters({ reason, event, eventId, since, discarded }: Wanted)
 async function loadAll(wanted: Wanted, least: number): Promise<Loaded> {
   const filter = filterOf(wanted);
   const { discarded } = wanted;
-  const { eventId, since } = filter;
+  const { eventId, keyId, since } = filter;
   // Of every reason and name, so that the page shows what else there is.
-  const counting = api.summary({ ...NO_FILTER, eventId, since }, discarded);
+  const counting = api.summary({ ...NO_FILTER, eventId, keyId, since }, discarded);
   const narrower = filter.reason !== undefined || filter.event !== undefined;
   const [summary, { total }, first] = await Promise.all([
     counting,

@@ -34,6 +34,13 @@ export function DetailHeader({ id, letter, close }: DetailHeaderProps) {
             <span class="mono wrap">{showInvisible(letter.eventId)}</span>
             <CopyButton label="Copy" name="Copy event ID" text={letter.eventId} look="quiet small" />
           </p>
+          {letter.keyId !== undefined && (
+            <p class="cluster">
+              <span class="muted">Key ID</span>
+              <span class="mono wrap">{letter.keyId}</span>
+              <CopyButton label="Copy" name="Copy key ID" text={letter.keyId} look="quiet small" />
+            </p>
+          )}
           <LetterActions id={id} what={nameOf(letter)} />
         </>
       )}

@@ -47,6 +47,11 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
     would: 'unreadable',
     hint: 'It was changed in the store, or its encryption key is missing.',
   },
+  keyNotConfigured: {
+    label: 'without a configured key',
+    would: 'without a configured key',
+    hint: 'If the private key that signed it has leaked, discard it. After a rotation, replay it on the command line with --keys any.',
+  },
   gone: { label: 'gone meanwhile', would: 'gone meanwhile' },
 };
 

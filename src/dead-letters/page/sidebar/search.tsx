@@ -16,6 +16,8 @@ const TIMES = [
   ['30d', 'Last 30 days'],
 ] as const;
 
+const KEY_ID_HINT = 'Which private key signed. Each dead letter shows it.';
+
 interface SearchProps {
   readonly route: Route;
   readonly navigate: Navigate;
@@ -23,13 +25,14 @@ interface SearchProps {
 }
 
 export function Search({ route, navigate, letters }: SearchProps) {
-  const { event = '', eventId = '', since = '' } = route;
+  const { event = '', eventId = '', keyId = '', since = '' } = route;
   const { loaded, reload } = letters;
   useShortcuts({ '/': focusSearch });
   const showResults = useResultFocus(letters);
   const find = async (values: FormData) => {
     const text = (name: string) => String(values.get(name)).trim() || undefined;
-    const wanted = { event: text('event'), eventId: text('eventId'), since: text('since') };
+    const given = { event: text('event'), eventId: text('eventId'), keyId: text('keyId') };
+    const wanted = { ...given, since: text('since') };
     showResults();
     if (formatFilter({ ...filterOf(route), ...wanted }) === formatFilter(route)) await reload();
     else navigate({ ...wanted, letter: undefined });
@@ -37,7 +40,7 @@ export function Search({ route, navigate, letters }: SearchProps) {
   return (
     <Panel title="Find" id="find">
       {/* A new form when the URL says something else. */}
-      <Form key={`${event} ${eventId} ${since}`} verb="Find" submit={find}>
+      <Form key={`${event} ${eventId} ${keyId} ${since}`} verb="Find" submit={find}>
         <Field
           label="Event ID"
           name="eventId"
@@ -47,6 +50,7 @@ export function Search({ route, navigate, letters }: SearchProps) {
         />
         <EventField event={event} loaded={loaded} />
         <SinceField since={since} />
+        <Field label="Key ID" name="keyId" class="mono" hint={KEY_ID_HINT} defaultValue={keyId} />
       </Form>
     </Panel>
   );
