@@ -28,7 +28,7 @@ interface Delivered {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly keyIndex: number | undefined;
   readonly keyId: string | undefined;
-  readonly fingerprint: Pick<Fingerprint, 'signaturePrefix'>;
+  readonly fingerprint: Fingerprint;
 }
 
 /** The same for every letter of a receiver. */
@@ -133,7 +133,8 @@ export class Letter {
 
   /** Called when the event is processed. @returns undefined at once where nothing is to be removed, or already is */
   removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
-    const left = this.#mayExist(claim) && !this.#joined;
+    // After the commit the claim may know of a letter that was kept while the event was worked on.
+    const left = this.#joined ? this.#told(claim) === true : this.#mayExist(claim);
     if (this.#joined) this.reason = undefined;
     return left ? this.removeNow() : undefined;
   }
@@ -145,18 +146,32 @@ export class Letter {
     return failure;
   }
 
+  /**
+   * Called when another delivery has processed the event. A letter that did not wait for a retry stays if the bytes differ.
+   *
+   * @param completed the fingerprint of what was processed
+   */
+  async removeCompleted(completed: string): Promise<void> {
+    const waited = this.reason === 'failed' || this.reason === 'unfinished';
+    if (waited || this.#delivered.fingerprint.matches(completed)) await this.removeNow();
+  }
+
   async #remove(transaction?: unknown): Promise<StoreFailure | undefined> {
     const removed = await this.#calls.remove(this.#processed(), transaction);
     return removed instanceof StoreFailure ? removed : undefined;
   }
 
   /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */
-  #mayExist({ claim, attempt, transactional }: GrantedClaim): boolean {
+  #mayExist(granted: GrantedClaim): boolean {
     if (this.reason !== undefined) return true;
+    return this.#told(granted) ?? (granted.transactional === true || granted.attempt > 1);
+  }
+
+  /** What a database knows of its own letters says nothing of those that are kept elsewhere. */
+  #told({ claim }: GrantedClaim): boolean | undefined {
     const database = tell(claim, 'database');
-    // What a database knows of its own letters says nothing of those that are kept elsewhere.
     const known = database === undefined || database === this.#calls.store.database;
-    return (known ? tell(claim, 'kept') : undefined) ?? (transactional === true || attempt > 1);
+    return known ? tell(claim, 'kept') : undefined;
   }
 
   #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {

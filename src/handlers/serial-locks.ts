@@ -122,9 +122,9 @@ export class SerialLocks {
   #hold(calls: StoreCalls, claim: GrantedClaim): void {
     const lease = new Lease(calls, claim);
     lease.start();
-    this.#releases.push(() => {
+    this.#releases.push(async () => {
       lease.stop();
-      return calls.release(claim, claim.finished);
+      await calls.release(claim, claim.finished);
     });
   }
 }

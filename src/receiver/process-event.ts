@@ -116,7 +116,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   if (letter?.journal) {
     const unkept = await letter.keep({ reason: 'unfinished', attempt: claim.attempt });
     if (unkept || lease.expired) {
-      await store.release(claim, claim.finished);
+      if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
       return unkept ? storeUnavailable(unkept) : claimLost();
     }
   }
@@ -144,11 +144,11 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   const unremoved = await letter?.removeInCommit(claim);
   if (unremoved) return keepAndRelease(claim, failed(storeUnavailable(unremoved)), store, letter);
   const completed = await store.complete(claim, lease);
-  if (completed === false) return keep(letter, failed(claimLost()), claim.attempt);
+  if (completed === false) return keepUnclaimed(claim, failed(claimLost()), store, letter);
   // In lease mode 503 would guarantee a second run, and 200 only risks one. A transaction that may not have been
   // committed holds the handlers' own writes.
   if (claim.transactional && completed instanceof StoreFailure)
-    return keep(letter, failed(storeUnavailable(completed)), claim.attempt);
+    return keepUnclaimed(claim, failed(storeUnavailable(completed)), store, letter);
   await letter?.removeAfter(claim);
   return matched.outcome;
 }
@@ -194,11 +194,36 @@ async function keepAndRelease(
   store: StoreCalls,
   letter: Letter | undefined,
 ): Promise<Result> {
-  // A transaction holds a connection, and the letter may need one of the same pool.
-  if (claim.transactional) await store.release(claim, claim.finished);
+  if (claim.transactional) {
+    // It holds a connection, and the letter may need one of the same pool.
+    await store.release(claim, claim.finished);
+    return keepUnclaimed(claim, ending, store, letter);
+  }
   const result = await keep(letter, ending, claim.attempt);
-  if (!claim.transactional) await store.release(claim, claim.finished);
+  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
   return result;
+}
+
+/** Keeps an event whose claim is ours no more. */
+async function keepUnclaimed(
+  claim: GrantedClaim,
+  ending: Ending,
+  store: StoreCalls,
+  letter: Letter | undefined,
+): Promise<Result> {
+  const result = await keep(letter, ending, claim.attempt);
+  await removeIfCompleted(store, letter);
+  return result;
+}
+
+/**
+ * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
+ * now on finds the letter.
+ */
+async function removeIfCompleted(store: StoreCalls, letter: Letter | undefined): Promise<void> {
+  if (letter?.reason === undefined) return;
+  const completed = await store.completedWith();
+  if (completed !== undefined) await letter.removeCompleted(completed);
 }
 
 /** Keeps the event before its delivery is answered: if that fails, only the sender has it. */

@@ -24,6 +24,7 @@ export type StoreRules = Pick<Configuration, 'lease' | 'maxHandlerTime' | 'store
 export class StoreCalls extends TimedCalls<Claimant> {
   readonly rules: StoreRules;
   readonly #store: IdempotencyStore<object>;
+  #claimed: readonly [key: string, fingerprint: string] | undefined;
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: StoreRules) {
     super(claimant);
@@ -34,6 +35,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
   /** @param turn see {@link ClaimRequest.turn} */
   async claim(key: string, fingerprint: string, turn?: true): Promise<ClaimAnswer | StoreFailure> {
     const { lease: leaseMs, storeTimeout } = this.rules;
+    this.#claimed = [key, fingerprint];
     const answer = await this.call<unknown>(
       () => this.#store.claim(key, turn ? { leaseMs, fingerprint, turn } : { leaseMs, fingerprint }),
       storeTimeout,
@@ -75,10 +77,27 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return answer;
   }
 
-  /** Where the store cannot be told, the lease lapses by itself. */
-  async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<void> {
+  /**
+   * Where the store cannot be told, the lease lapses by itself.
+   *
+   * @returns false when another caller has claimed the event since
+   */
+  async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<boolean> {
     const answer = await this.call(() => claim.release(finished), this.rules.storeTimeout);
     if (answer instanceof StoreFailure) this.complain('claim not released, so its lease will lapse', answer);
+    return answer !== false;
+  }
+
+  /**
+   * Asks for the claim once more, which waits for a transaction that is about to be committed.
+   *
+   * @returns the fingerprint with which the event is completed, if it is
+   */
+  async completedWith(): Promise<string | undefined> {
+    const answer = this.#claimed && (await this.claim(...this.#claimed));
+    if (!answer || answer instanceof StoreFailure) return undefined;
+    if (answer.status === 'claimed') await this.release(answer, answer.finished);
+    return answer.status === 'completed' ? answer.fingerprint : undefined;
   }
 
   /** A claim that comes when its own lease has ended is given back: another delivery may have the event by now. */

@@ -69,7 +69,10 @@ export interface Claim<Extra extends object = {}> {
   readonly database?: object | undefined;
   /** Whether that transaction still takes writes. Unlike `database` it changes. @default true */
   readonly open?: boolean | undefined;
-  /** Whether there may be a dead letter of the event. @default from the second attempt on, and with `transactional` always */
+  /**
+   * Whether there may be a dead letter of the event. It is read before and after `complete()`, since one may be kept meanwhile.
+   * @default from the second attempt on, and with `transactional` always
+   */
   readonly kept?: boolean | undefined;
   /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */
   renew(leaseMs: number): boolean | Promise<boolean>;

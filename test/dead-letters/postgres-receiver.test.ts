@@ -155,29 +155,6 @@ withPostgres('a receiver with dead letters in Postgres', () => {
       expect(report).toMatchObject({ processed: 0, failed: 1 });
       expect(await letterRows(event.id)).toHaveLength(1);
     });
-
-    test('says of a claim that waited for another that there may be a letter', async () => {
-      const key = `default:live:${randomBytes(6).toString('hex')}`;
-      lettersOn(pool);
-      const first = await transactional().claim(key, request);
-      if (first.status !== 'claimed') throw new Error(first.status);
-      expect(first.claim.kept).toBe(false);
-      const second = transactional().claim(key, request);
-      await waitsForLock();
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      await first.claim.release([]);
-      const waited = await second;
-      if (waited.status !== 'claimed') throw new Error(waited.status);
-      expect(waited.claim.kept).toBe(true);
-      await waited.claim.release([]);
-    });
-
-    async function waitsForLock() {
-      const waiting = `SELECT 1 AS row FROM pg_stat_activity
-        WHERE application_name = $1 AND wait_event_type = 'Lock'`;
-      while ((await rows(waiting, [schema])).length === 0)
-        await new Promise((resolve) => setTimeout(resolve, 5));
-    }
   });
 
   test('on another pool removes the letter once the event is processed', async () => {

@@ -88,21 +88,17 @@ export const setTimeouts = (idleMs: string) => `
 SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout'), true),
   set_config('lock_timeout', '1s', true), set_config('idle_in_transaction_session_timeout', ${idleMs}, true)`;
 
-// Whether there may be a dead letter is asked in passing, so that an event without one costs no statement. A claim that
-// waited for another transaction cannot see the letter which that one may be about to keep.
+// Whether there is a dead letter is asked in passing, so that an event without one costs no statement.
 const claimInTransaction = (table: string, letterTables: readonly string[]) =>
-  `${claim(table)}, ${RESTORED}${letterTables.length === 0 ? '' : `,\n  ${mayHaveLetter(letterTables)} AS kept`}`;
+  `${claim(table)}, ${RESTORED}${letterTables.length === 0 ? '' : `,\n  ${hasLetter(letterTables)} AS kept`}`;
 
 export const RESTORED = `
   set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout`;
 
-export const mayHaveLetter = (letterTables: readonly string[]) =>
-  `${letterTables.map(hasLetter).join(' OR ')} OR ${WAITED}`;
-
-const WAITED = `clock_timestamp() - ${NOW} > interval '20 milliseconds'`;
-
-const hasLetter = (table: string) =>
-  `EXISTS (SELECT FROM ${table} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
+export const hasLetter = (letterTables: readonly string[]) =>
+  letterTables
+    .map((table) => `EXISTS (SELECT FROM ${table} l WHERE l.key = $1 AND l.discarded_at IS NULL)`)
+    .join(' OR ');
 
 export const renewTransaction = `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`;
 
@@ -142,7 +138,10 @@ export function sqlFor(name: unknown) {
       claimInTransaction(table, letterTables),
     ),
     renewTransaction,
-    completeInTransaction: new Statement(completeInTransaction(table)),
+    completeInTransaction: eachOnce(
+      (letterTables: readonly string[]) =>
+        `${completeInTransaction(table)}${letterTables.length === 0 ? '' : ` RETURNING ${hasLetter(letterTables)} AS kept`}`,
+    ),
   };
 }
 

@@ -6,7 +6,7 @@ import { CheckedOutClient } from './checked-out-client.js';
 import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';
 import { clientOfHandlers } from './handler-client.js';
-import { letterTablesOn } from './letter-tables.js';
+import { keptAfterCommit, letterTablesOn } from './letter-tables.js';
 import type { PostgresClient } from './pool.js';
 
 /** What handlers get in their context. */
@@ -60,7 +60,7 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly finished: readonly string[];
   readonly context: InTransaction;
   readonly database: object;
-  readonly kept: boolean | undefined;
+  kept: boolean | undefined;
   readonly #table: EventTable;
   readonly #checkedOut: CheckedOutClient;
   readonly #owner: Owner;
@@ -138,15 +138,19 @@ class TransactionClaim implements Claim<InTransaction> {
 
   async #markAndCommit(): Promise<void> {
     const { client } = this.#checkedOut;
-    const { sql, retentionMs } = this.#table;
+    const { sql, retentionMs, pool } = this.#table;
     const { key, token } = this.#owner;
-    const marked = await this.#table.query(client, sql.completeInTransaction, [key, token, retentionMs]);
+    const statement = sql.completeInTransaction(letterTablesOn(pool));
+    const began = performance.now();
+    const marked = await this.#table.query(client, statement, [key, token, retentionMs]);
     if (marked.rowCount !== 1) {
       throw new StoreError(
         'A handler has ended the transaction of its delivery. Leave COMMIT and ROLLBACK to the store.',
       );
     }
     await this.#checkedOut.commit();
+    const [row] = marked.rows as readonly { readonly kept?: boolean }[];
+    this.kept = keptAfterCommit(row?.kept, began);
   }
 
   /** A rollback forgets everything, also the finished handlers: their writes are undone with the rest. */

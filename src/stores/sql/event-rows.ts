@@ -46,8 +46,13 @@ export interface EventRows {
   claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer>;
   /** Keeps the transaction alive on the server, and rejects when its connection is gone. */
   renewTransaction(run: RunStatement, leaseMs: number): Promise<void>;
-  /** False if a handler has ended the transaction of the claim. */
-  completeInTransaction(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean>;
+  /** @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim */
+  completeInTransaction(
+    run: RunStatement,
+    owner: Owner,
+    keepMs: number,
+    client: object,
+  ): Promise<Pick<Claim, 'kept'> | undefined>;
   /** Whether the row that says so is committed. */
   isCompleted(run: RunStatement, owner: Owner): Promise<boolean>;
 }
@@ -66,7 +71,7 @@ export function readAnswer(row: Row | undefined): Answer {
         status,
         attempt: number,
         finished: JSON.parse(String(finished)),
-        ...(kept !== undefined && { kept: kept !== 'false' }),
+        ...readKept(kept),
       };
   }
   if (status === 'completed') return { status, fingerprint: String(fingerprint) };
@@ -74,4 +79,9 @@ export function readAnswer(row: Row | undefined): Answer {
   throw new StoreError(
     'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
   );
+}
+
+/** Undefined where no table of letters was asked. */
+export function readKept(kept: unknown): Pick<Claim, 'kept'> {
+  return kept === undefined ? {} : { kept: kept !== 'false' };
 }

@@ -2,18 +2,24 @@
 import { StoreError } from '../../errors.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
 import { parseTable } from '../postgres/sql.js';
+import type { Claim } from '../store.js';
 import { newToken } from '../token.js';
 import { hasCode } from './conflicts.js';
 import type { Row, RunStatement } from './database.js';
-import { type Answer, type ClaimParameters, type EventRows, type Owner, readAnswer } from './event-rows.js';
+import {
+  type Answer,
+  type ClaimParameters,
+  type EventRows,
+  type Owner,
+  readAnswer,
+  readKept,
+} from './event-rows.js';
 import { type MysqlSql, mysqlSqlFor, PRUNE_BATCH, quoted, savepoint } from './mysql-sql.js';
 
 const LONGEST_KEY = 1_024;
 const LONGEST_FINGERPRINT = 256;
 /** MySQL counts dates to the year 9999. */
 const MOST_MICROSECONDS = 4e15;
-/** A claim that took as long may have waited for a delivery that is about to keep its event as a dead letter. */
-const WAITED_MS = 20;
 
 /** The savepoint is not known: another transaction has begun since, or none has. */
 export const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
@@ -79,9 +85,14 @@ export class MysqlRows implements EventRows {
   }
 
   async complete(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean> {
+    return (await this.#complete(run, owner, keepMs)) !== undefined;
+  }
+
+  /** @returns the row, if it is the owner's and completed */
+  async #complete(run: RunStatement, owner: Owner, keepMs: number, read = this.#sql.read) {
     await run(this.#sql.complete, [...idOf(owner), microseconds(keepMs)]);
-    const row = await this.#read(run, owner);
-    return row?.mine === 'yes' && row.completed === 'yes';
+    const row = await this.#read(run, owner, read);
+    return row?.mine === 'yes' && row.completed === 'yes' ? row : undefined;
   }
 
   async release(run: RunStatement, owner: Owner, keepMs: number, finished: readonly string[]) {
@@ -107,15 +118,18 @@ export class MysqlRows implements EventRows {
   }
 
   async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
-    const began = performance.now();
     await run(this.#sql.waitASecond, []);
     let row: Row | undefined;
     try {
-      row = await this.#claim(run, parameters, this.#sql.readWithLetters(letterTablesOn(client)));
+      row = await this.#claim(
+        run,
+        parameters,
+        this.#sql.readWithLetters(letterTablesOn(client), 'as they were'),
+      );
     } finally {
       await run(this.#sql.waitAsBefore, []);
     }
-    const answer = answerOf(row, performance.now() - began > WAITED_MS);
+    const answer = answerOf(row);
     if (answer.status === 'claimed') await this.#setSavepoint(run, parameters);
     return answer;
   }
@@ -133,14 +147,21 @@ export class MysqlRows implements EventRows {
     await run(this.#sql.alive, []);
   }
 
-  async completeInTransaction(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean> {
+  async completeInTransaction(
+    run: RunStatement,
+    owner: Owner,
+    keepMs: number,
+    client: object,
+  ): Promise<Pick<Claim, 'kept'> | undefined> {
     try {
       if (!this.#withoutSavepoint.has(run)) await run(savepoint('RELEASE SAVEPOINT', owner.token), []);
     } catch (error) {
-      if (hasCode(error, NO_SAVEPOINT)) return false;
+      if (hasCode(error, NO_SAVEPOINT)) return undefined;
       throw error;
     }
-    return this.complete(run, owner, keepMs);
+    const read = this.#sql.readWithLetters(letterTablesOn(client), 'as they are');
+    const row = await this.#complete(run, owner, keepMs, read);
+    return row && readKept(row.kept);
   }
 
   async isCompleted(run: RunStatement, owner: Owner): Promise<boolean> {
@@ -153,14 +174,14 @@ export class MysqlRows implements EventRows {
   }
 }
 
-function answerOf(row: Row | undefined, waited = false): Answer {
+function answerOf(row: Row | undefined): Answer {
   if (!row) return readAnswer(undefined);
   const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
   const { attempt, finished, fingerprint, lease_left, kept } = row;
   return readAnswer({
     ...{ status, attempt, finished: unhex(finished), fingerprint: unhex(fingerprint) },
     lease_left: Number(lease_left) / 1_000,
-    ...(kept !== undefined && { kept: waited ? 'true' : kept }),
+    kept,
   });
 }
 

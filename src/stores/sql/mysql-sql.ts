@@ -40,7 +40,7 @@ UPDATE ${table} SET
 WHERE \`key\` = UNHEX($1) AND ${FREE}`;
 
 // A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
-const read = (table: string, letterTables: readonly string[] = []) => `
+const read = (table: string, letterTables: readonly string[] = [], seen: Seen = 'as they were') => `
 SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
@@ -49,13 +49,18 @@ SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CAST(@@SESSION.autocommit AS CHAR) AS autocommit${
     letterTables.length === 0
       ? ''
-      : `,\n  CASE WHEN ${letterTables.map(hasLetter).join(' OR ')} THEN 'true' ELSE 'false' END AS kept`
+      : `,\n  CASE WHEN ${letterTables.map((letters) => hasLetter(letters, seen)).join(' OR ')} THEN 'true' ELSE 'false' END AS kept`
   }
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
 
-// It locks no letter: the journal may keep one while this transaction is open.
-const hasLetter = (table: string) =>
-  `EXISTS (SELECT 1 FROM ${table} l WHERE l.\`key\` = UNHEX($1) AND l.discarded_at IS NULL)`;
+/**
+ * A transaction sees letters as they were when it first looked. To see what was kept since, it has to lock them. So it does
+ * right before the commit alone: until then the journal may keep one.
+ */
+type Seen = 'as they were' | 'as they are';
+
+const hasLetter = (table: string, seen: Seen) =>
+  `EXISTS (SELECT 1 FROM ${table} l WHERE l.\`key\` = UNHEX($1) AND l.discarded_at IS NULL${seen === 'as they are' ? ' LOCK IN SHARE MODE' : ''})`;
 
 const renew = (table: string) => `
 UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
@@ -120,9 +125,10 @@ export function mysqlSqlFor(table: string) {
     takeOver: statement(takeOver(table)),
     read: statement(read(table)),
     /** Asks in passing whether there is a dead letter, so that an event without one costs no statement. */
-    readWithLetters: (letterTables: readonly string[]) => {
-      const known = reads.get(letterTables.join()) ?? statement(read(table, letterTables));
-      reads.set(letterTables.join(), known);
+    readWithLetters: (letterTables: readonly string[], seen: Seen) => {
+      const text = read(table, letterTables, seen);
+      const known = reads.get(text) ?? statement(text);
+      reads.set(text, known);
       return known;
     },
     renew: statement(renew(table)),

@@ -3,8 +3,16 @@ import { StoreError } from '../../errors.js';
 import { LONGEST_TIMER } from '../../options/duration.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
 import * as sql from '../postgres/sql.js';
+import type { Claim } from '../store.js';
 import type { RunStatement } from './database.js';
-import { type Answer, type ClaimParameters, type EventRows, type Owner, readAnswer } from './event-rows.js';
+import {
+  type Answer,
+  type ClaimParameters,
+  type EventRows,
+  type Owner,
+  readAnswer,
+  readKept,
+} from './event-rows.js';
 import { SqlStatement } from './placeholders.js';
 
 const PRUNE_BATCH = 1_000;
@@ -25,8 +33,8 @@ const countPruned = (table: string) =>
 export class PostgresRows implements EventRows {
   readonly #table: string;
   readonly #migrate: string;
-  /** Those in a transaction, by the tables of letters that they ask. */
-  readonly #claims = new Map<string, SqlStatement>();
+  /** Those in a transaction, by what they do and the tables of letters that they ask. */
+  readonly #asking = new Map<string, SqlStatement>();
   readonly #statements: ReturnType<typeof statementsFor>;
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
@@ -79,19 +87,16 @@ export class PostgresRows implements EventRows {
 
   async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
     await run(this.#statements.setTimeouts, [idleMs(parameters.leaseMs)]);
-    const statement = this.#claimWith(letterTablesOn(client));
+    const statement = this.#withLetters(`${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}`, client);
     return readAnswer((await run(statement, valuesOf(parameters)))[0]);
   }
 
-  /** @param letters tables in which the event may have a letter */
-  #claimWith(letters: readonly string[]): SqlStatement {
-    let statement = this.#claims.get(letters.join());
-    if (!statement) {
-      const kept = letters.length === 0 ? '' : `,\n  (${sql.mayHaveLetter(letters)})::text AS kept`;
-      const text = `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}${kept}`;
-      statement = new SqlStatement('postgres', text);
-      this.#claims.set(letters.join(), statement);
-    }
+  /** Asks too whether the event has a letter, where its client has tables of them. */
+  #withLetters(text: string, client: object): SqlStatement {
+    const letters = letterTablesOn(client);
+    const asking = letters.length === 0 ? text : `${text},\n  (${sql.hasLetter(letters)})::text AS kept`;
+    const statement = this.#asking.get(asking) ?? new SqlStatement('postgres', asking);
+    this.#asking.set(asking, statement);
     return statement;
   }
 
@@ -99,8 +104,15 @@ export class PostgresRows implements EventRows {
     await run(this.#statements.renewTransaction, [idleMs(leaseMs)]);
   }
 
-  async completeInTransaction(run: RunStatement, { key, token }: Owner, keepMs: number): Promise<boolean> {
-    return wrote(await run(this.#statements.completeInTransaction, [key, token, keepMs]));
+  async completeInTransaction(
+    run: RunStatement,
+    { key, token }: Owner,
+    keepMs: number,
+    client: object,
+  ): Promise<Pick<Claim, 'kept'> | undefined> {
+    const statement = this.#withLetters(`${sql.completeInTransaction(this.#table)} ${WRITTEN}`, client);
+    const [row] = await run(statement, [key, token, keepMs]);
+    return row && readKept(row.kept);
   }
 
   async isCompleted(run: RunStatement, { key, token }: Owner): Promise<boolean> {
@@ -121,7 +133,6 @@ function statementsFor(table: string) {
     ping: statement(sql.ping(table)),
     setTimeouts: statement(sql.setTimeouts('$1')),
     renewTransaction: statement(sql.renewTransaction),
-    completeInTransaction: statement(`${sql.completeInTransaction(table)} ${WRITTEN}`),
     completed: statement(completed(table)),
   };
 }

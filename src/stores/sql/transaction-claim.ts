@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreError } from '../../errors.js';
 import { clientOfHandlers } from '../postgres/handler-client.js';
+import { keptAfterCommit } from '../postgres/letter-tables.js';
 import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
 import type { Database, RunStatement, RunTransaction } from './database.js';
@@ -75,7 +76,7 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
   readonly attempt: number;
   readonly finished: readonly string[];
   readonly context: InTransaction<Transaction>;
-  readonly kept: boolean | undefined;
+  kept: boolean | undefined;
   readonly #store: TransactionStore<Transaction>;
   readonly #session: Session<Transaction>;
   readonly #owner: Owner;
@@ -137,16 +138,23 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     const { held, run } = this.#session;
     const { rows, database, retentionMs } = this.#store;
     await this.#ping;
-    if (held.open) await this.#mark(held, rows.completeInTransaction(run, this.#owner, retentionMs));
+    const began = performance.now();
+    const completing = () => rows.completeInTransaction(run, this.#owner, retentionMs, database.client);
+    const marked = held.open ? await this.#mark(held, completing()) : undefined;
     await held.commit();
+    this.kept = keptAfterCommit(marked?.kept, began);
     // What a client says of a commit is not enough: Postgres may have answered it with ROLLBACK, and nobody looked.
     if (await rows.isCompleted(database.run, this.#owner)) return true;
     throw new StoreError('transaction resolved, but its writes are not committed.');
   }
 
-  async #mark(held: HeldTransaction<Transaction>, marking: Promise<boolean>): Promise<void> {
+  async #mark<Marked>(
+    held: HeldTransaction<Transaction>,
+    marking: Promise<Marked | undefined>,
+  ): Promise<Marked> {
     try {
-      if (await marking) return;
+      const marked = await marking;
+      if (marked) return marked;
       throw new StoreError(
         'A handler has ended the transaction of its delivery. Leave COMMIT and ROLLBACK to the store.',
       );

@@ -1,0 +1,232 @@
+// Two deliveries of one event: one fails and keeps it, while the other processes it. No letter may be left.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  type DeadLetterStore,
+  type IdempotencyStore,
+  memoryDeadLetters,
+  memoryStore,
+  type ReceiverOptions,
+  receiver,
+} from 'payment-webhooks';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import type { Pool, PoolClient } from 'pg';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { withRedis } from '../setup/own-redis.js';
+import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { gate, until } from '../setup/waiting.js';
+
+const openLetters = sqlServers();
+
+/** A store of event ids, and of letters: in the same place, unless a test puts the letters elsewhere. */
+interface World {
+  readonly store: IdempotencyStore<object>;
+  readonly deadLetters: DeadLetterStore;
+  /** Of a claim that commits by itself: from then on another delivery may have it. */
+  endLease?(eventId: string): unknown;
+}
+
+interface Setting {
+  readonly world: World;
+  /** Also with letters that its database knows nothing of. */
+  readonly elsewhere?: boolean;
+  readonly options?: Partial<ReceiverOptions>;
+  /** What the other writes in its transaction. */
+  readonly write?: (transaction: PoolClient) => Promise<unknown>;
+}
+
+/** Two receivers, as two processes have them: the letters of the first are written when the test says so. */
+function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
+  const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
+  const [keep, failing, working] = [gate(), gate(), gate()];
+  const [started, claimed] = [gate(), gate()];
+  const later = (real: () => Promise<unknown>) => keep.opened.then(real);
+  // What the journal has kept is changed where it is.
+  const held = options.journal ? 'update' : 'keep';
+  const database = letters.database as object;
+  const gated = faultyDeadLetters({ [held]: later }, { store: letters, database });
+  const namespace = randomBytes(6).toString('hex');
+  const common = { privateKey: KEY, logger: false, store: world.store, namespace } as const;
+  const first = receiver({ ...common, ...options, deadLetters: gated });
+  first.on('transaction.paid', async () => {
+    started.open();
+    await failing.opened;
+    throw new Error('the bank is down');
+  });
+  const second = receiver({ ...common, deadLetters: letters });
+  second.on('transaction.paid', async (_, context) => {
+    claimed.open();
+    await working.opened;
+    await write?.((context as unknown as { transaction: PoolClient }).transaction);
+  });
+  const event = fixtures.transactionPaid();
+  const send = async (hooks: Pick<typeof first, 'receive'>, more = {}) => {
+    const { body: rawBody, headers } = delivery({ ...event, ...more });
+    const { status, body } = await hooks.receive({ rawBody, headers });
+    const { outcome, code } = JSON.parse(body);
+    return [status, outcome ?? code];
+  };
+  return {
+    ...{ keep, failing, working, started, claimed, gated, second },
+    fail: () => send(first),
+    isKeeping: () => gated.calls.includes(held),
+    process: (more = {}) => send(second, more),
+    endLease: () => world.endLease?.(`${namespace}:live:${event.id}`),
+    left: async () => (await lettersOf(second)).map(({ reason }) => reason),
+  };
+}
+
+/** What holds of each pair of stores, in a transaction or not. */
+function leavesNoLetter(setting: () => Setting) {
+  test.each([
+    ['the same bytes', {}],
+    ['bytes that the service has rendered again', { sent_at: 2 }],
+  ])('the event was processed before it is kept, from %s', async (_, more) => {
+    const both = rivals(setting());
+    const answer = both.fail();
+    await both.started.opened;
+    if (setting().world.endLease) await both.endLease();
+    else {
+      both.failing.open();
+      await until(both.isKeeping);
+    }
+    both.working.open();
+    expect(await both.process(more)).toEqual([200, 'processed']);
+    both.failing.open();
+    both.keep.open();
+    expect((await answer)[0]).toBeGreaterThanOrEqual(500);
+    expect(await both.left()).toEqual([]);
+  });
+
+  test('the event is kept while the other works on it', async () => {
+    const both = rivals(setting());
+    const answer = both.fail();
+    await both.started.opened;
+    if (setting().world.endLease) await both.endLease();
+    else {
+      both.failing.open();
+      await until(both.isKeeping);
+    }
+    const processed = both.process();
+    await both.claimed.opened;
+    both.failing.open();
+    both.keep.open();
+    expect((await answer)[0]).toBeGreaterThanOrEqual(500);
+    expect(await both.left()).toEqual(['failed']);
+    both.working.open();
+    expect(await processed).toEqual([200, 'processed']);
+    expect(await both.left()).toEqual([]);
+  });
+}
+
+describe('with stores in memory', () => {
+  let now = 0;
+  const world: World = {
+    store: memoryStore({ now: () => now }),
+    deadLetters: memoryDeadLetters(),
+    endLease: () => {
+      now += 3_600_000;
+    },
+  };
+  leavesNoLetter(() => ({ world }));
+});
+
+withRedis('with stores in Redis', () => {
+  const client = new Redis(process.env.TEST_REDIS_URL ?? '', { lazyConnect: true });
+  const prefix = `rivals:${randomBytes(6).toString('hex')}:`;
+  const sendCommand = (...args: [string, ...string[]]) => client.call(...args);
+  const world: World = {
+    store: redisStore({ sendCommand, prefix }),
+    deadLetters: redisDeadLetters({ sendCommand, prefix }),
+    endLease: (key) => client.hset(`${prefix}${key}`, 'lease', 0),
+  };
+  afterAll(async () => void (await client.quit()));
+  leavesNoLetter(() => ({ world }));
+});
+
+describe.each(clients)('with stores that are reached through %s', (client: SqlClient) => {
+  let letters: SqlLetters;
+  const table = (name: string) => `${letters.schema}.${name}`;
+  /** `postgresStore` is the same table, so it is one more way to the same rows. */
+  const stores = (own: boolean, transactional: boolean): World => {
+    const { database, run } = letters;
+    const { transaction: _, ...leased } = database;
+    const pool = database.client as Pool;
+    const events = table('webhook_event');
+    const place = client === 'pg' ? '$1' : '?';
+    const past = client === 'pg' ? "'-infinity'" : "'1000-01-01'";
+    const column = client === 'pg' ? 'key' : '`key`';
+    return {
+      store: own
+        ? postgresStore({ pool, table: events, transactional: transactional as true })
+        : sqlStore({ ...(transactional ? database : leased), table: events } as typeof database & {
+            table: string;
+          }),
+      deadLetters: own
+        ? postgresDeadLetters({ pool, table: table('dead_letter') })
+        : sqlDeadLetters({ ...database, table: table('dead_letter') }),
+      ...(!transactional && {
+        endLease: (key) => run(`UPDATE ${events} SET lease_ends = ${past} WHERE ${column} = ${place}`, [key]),
+      }),
+    };
+  };
+
+  beforeAll(async () => {
+    letters = await openLetters(client);
+    await sqlStore({ ...letters.database, table: table('webhook_event') }).migrate();
+    await letters.open().migrate();
+  });
+  afterAll(() => letters?.close());
+
+  describe.each(client === 'pg' ? ['sqlStore', 'postgresStore'] : ['sqlStore'])('by %s', (by) => {
+    const own = by === 'postgresStore';
+
+    describe('in lease mode', () => leavesNoLetter(() => ({ world: stores(own, false) })));
+    describe('in a transaction', () => leavesNoLetter(() => ({ world: stores(own, true) })));
+    describe('in a transaction, with letters elsewhere', () =>
+      leavesNoLetter(() => ({ world: stores(own, true), elsewhere: true })));
+    describe('in a transaction, with a journal', () =>
+      leavesNoLetter(() => ({ world: stores(own, true), options: { journal: true } })));
+
+    if (client !== 'pg') return;
+    test.each(['while', 'after'])(
+      'in a transaction, the event is kept while the other commits, which ends %s the first waits for it',
+      async (end) => {
+        const { run } = letters;
+        const name = `${table('slow')}_${own ? 'own' : 'any'}_${end}`;
+        const lock = randomBytes(4).readInt32BE();
+        await run(`CREATE TABLE ${name} (n int)`);
+        await run(`CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS
+          'BEGIN PERFORM pg_advisory_xact_lock(${lock}); RETURN NULL; END'`);
+        await run(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ${name} DEFERRABLE INITIALLY DEFERRED
+          FOR EACH ROW EXECUTE FUNCTION ${name}()`);
+        const holder = await (letters.database.client as Pool).connect();
+        await holder.query(`SELECT pg_advisory_lock(${lock})`);
+        const write = (transaction: PoolClient) =>
+          transaction.query({ text: `INSERT INTO ${name} VALUES (1)` });
+        const both = rivals({ world: stores(own, true), write });
+        const answer = both.fail();
+        both.failing.open();
+        await until(both.isKeeping);
+        both.working.open();
+        const processed = both.process();
+        const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = $1::bigint AND NOT granted`;
+        await until(async () => (await run(waiting, [lock >>> 0])).length === 1);
+        both.keep.open();
+        await (end === 'after' ? answer : until(async () => (await both.left()).length === 1));
+        await holder.query(`SELECT pg_advisory_unlock(${lock})`);
+        holder.release();
+        expect([await answer, await processed]).toEqual([
+          [500, 'HANDLER_FAILED'],
+          [200, 'processed'],
+        ]);
+        expect(await both.left()).toEqual([]);
+      },
+    );
+  });
+});
