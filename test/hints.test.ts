@@ -223,7 +223,21 @@ describe('the log line of an ignored event says why', () => {
   ])('%s', async (hint, options) => {
     const endpoint = await startEndpoint(options);
     expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
-    expect(endpoint.log.lines).toMatchObject([{ level: 30, outcome: 'ignored', hint }]);
+    expect(endpoint.log.lines[0]).toMatchObject({ level: 30, outcome: 'ignored', hint });
+  });
+
+  test('and warns, once for each name, that nothing handles it', async () => {
+    const endpoint = await startEndpoint({ handlers: {} });
+    for (let sent = 0; sent < 3; sent += 1) await endpoint.post(delivery());
+    expect(endpoint.log.lines.filter(({ level }) => level === 40)).toMatchObject([
+      {
+        eventName: 'transaction.paid',
+        msg: "an event was acknowledged, but nothing handles it: register a handler with hooks.on('transaction.paid', …)",
+      },
+    ]);
+    const ignoring = await startEndpoint({ sandbox: 'only' });
+    await ignoring.post();
+    expect(ignoring.log.lines).toMatchObject([{ level: 30, outcome: 'ignored' }]);
   });
 
   test('and leaves it to onInvalid to say so', async () => {

@@ -54,8 +54,7 @@ export class DeliveryLog {
     writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
     if (delivery.decoded?.keysDropped) this.#keysDropped(delivery);
-    if (delivery.decoded?.status === 'unknown' && (result === 'ignored' || result === 'kept'))
-      this.#undeclared(delivery, result);
+    if (result === 'ignored' || result === 'kept') this.#unhandled(delivery, result);
   }
 
   /** The line of an attempt at a dead letter. */
@@ -98,14 +97,11 @@ export class DeliveryLog {
   }
 
   /** Once for each name: the service may add names any day. */
-  #undeclared(delivery: Delivery, result: 'ignored' | 'kept'): void {
+  #unhandled(delivery: Delivery, result: 'ignored' | 'kept'): void {
     const name = delivery.event?.event_name;
-    if (name === undefined || this.#warned.has(name) || this.#warned.size >= MOST_NAMES) return;
+    const message = whyUnhandled(delivery, result);
+    if (!message || name === undefined || this.#warned.has(name) || this.#warned.size >= MOST_NAMES) return;
     this.#warned.add(name);
-    const message =
-      result === 'kept'
-        ? 'an event that is not declared was kept as a dead letter: declare it in the option events, and replay it'
-        : 'an event that is not declared was ignored: declare it in the option events, or register onUnknown()';
     writeLog(delivery.log, 'warn', {}, message);
   }
 }
@@ -115,6 +111,20 @@ function levelOf({ decoded, issues }: Delivery, result: Result): LogLevel {
   if (result instanceof Rejection) return result.unproven ? 'warn' : LEVELS[result.code];
   if (result === 'kept' && decoded?.rejection) return LEVELS[decoded.rejection.code];
   return result === 'processed' && issues ? 'warn' : 'info';
+}
+
+/** Why no handler has seen it; undefined where that is meant. */
+function whyUnhandled({ decoded }: Delivery, result: 'ignored' | 'kept'): string | undefined {
+  switch (decoded?.status) {
+    case 'unknown':
+      return result === 'kept'
+        ? 'an event that is not declared was kept as a dead letter: declare it in the option events, and replay it'
+        : 'an event that is not declared was ignored: declare it in the option events, or register onUnknown()';
+    case 'declared':
+      return `an event was acknowledged, but nothing handles it: register a handler with hooks.on('${shorten(decoded.event.event_name)}', …)`;
+    default:
+      return undefined;
+  }
 }
 
 /** For what is easily overlooked: a 200 for an event that no handler has seen. */

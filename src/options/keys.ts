@@ -38,14 +38,22 @@ export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 /** Keys remembered at most; a function for more accounts than this makes some key objects again. */
 const MOST_CACHED = 1_000;
 
-/** @throws {ConfigurationError} when there is no key, or one that anyone could guess */
-export function resolveKeys(source: string | readonly string[] | KeyFunction | undefined): KeysOf {
+/**
+ * @param isGiven whether the option is there, also as undefined: a variable of the app that is not set
+ * @throws {ConfigurationError} when there is no key, or one that anyone could guess
+ */
+export function resolveKeys(
+  source: string | readonly string[] | KeyFunction | undefined,
+  isGiven = false,
+): KeysOf {
   if (typeof source === 'function') return fromFunction(source);
   if (source !== undefined) return constantly(signingKeys(source));
   const fromEnvironment = process.env[KEY_VARIABLE];
   if (fromEnvironment === undefined) {
     throw new ConfigurationError(
-      `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
+      isGiven
+        ? `privateKey was given as undefined, and the environment variable ${KEY_VARIABLE} is not set. Give text, a list, or a function.`
+        : `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
     );
   }
   return constantly([signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)]);

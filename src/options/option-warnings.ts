@@ -3,6 +3,7 @@ import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
 import { type Logger, writeLog } from '../logger.js';
 import type { IdempotencyStore } from '../stores/store.js';
 import { defaultLogger } from './default-logger.js';
+import { KEY_VARIABLE } from './keys.js';
 
 interface Resolved {
   readonly logger: Logger | undefined;
@@ -14,12 +15,49 @@ interface Resolved {
   readonly timeout: number;
 }
 
-export function warnOfOptions(
-  { logger, store, deadLetters, lease, maxHandlerTime, storeTimeout, timeout }: Resolved,
-  sandboxUnset: boolean,
+/** As they were given. */
+interface Given {
+  readonly privateKey?: unknown;
+  readonly sandbox?: unknown;
+  readonly timeout?: unknown;
+  readonly bodyTimeout?: unknown;
+}
+
+/** Less is hardly ever meant: a number of seconds, most likely. */
+const SHORT_MS = 100;
+
+type Warn = (option: string, message: string) => void;
+
+export function warnOfOptions(resolved: Resolved, given: Given): void {
+  const warn: Warn = (option, message) =>
+    writeLog(resolved.logger ?? defaultLogger(), 'warn', { option }, message);
+  warnOfGiven(given, warn);
+  warnOfTimes(resolved, warn);
+  if (process.env.NODE_ENV === 'production' && given.sandbox === undefined) {
+    const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
+    warn('sandbox', `sandbox events are accepted in production: ${advice}`);
+  }
+  warnOfScope(resolved, warn);
+}
+
+function warnOfGiven(given: Given, warn: Warn): void {
+  if ('privateKey' in given && given.privateKey === undefined) {
+    const outcome = `so ${KEY_VARIABLE} is used. Leave the option out if that is meant`;
+    warn('privateKey', `privateKey was given as undefined, ${outcome}`);
+  }
+  for (const option of ['timeout', 'bodyTimeout'] as const) {
+    // A number, or text without a unit. With 0 there is no timeout.
+    const ms = Number(given[option]);
+    if (!(ms > 0 && ms < SHORT_MS)) continue;
+    const cure = `Write '${ms}s' for seconds, or '${ms}ms' if it is meant`;
+    warn(option, `${option} is ${ms} milliseconds. ${cure}`);
+  }
+}
+
+function warnOfTimes(
+  { store, deadLetters, lease, maxHandlerTime, storeTimeout, timeout }: Resolved,
+  warn: Warn,
 ): void {
-  const warn = (option: string, message: string) =>
-    writeLog(logger ?? defaultLogger(), 'warn', { option }, message);
   if (store && lease < storeTimeout) {
     const outcome = 'a claim that comes after its lease has ended is given back and answered 503';
     warn('lease', `lease (${lease} ms) is shorter than storeTimeout (${storeTimeout} ms): ${outcome}`);
@@ -40,17 +78,27 @@ export function warnOfOptions(
       `dead letters are kept for longer (${kept} ms) than the store remembers ids (${remembered} ms): ${outcome}. Give both the same retention`,
     );
   }
-  if (process.env.NODE_ENV !== 'production') return;
-  if (sandboxUnset) {
-    const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
-    warn('sandbox', `sandbox events are accepted in production: ${advice}`);
-  }
-  if (store?.scope === 'process') {
+}
+
+/** What only one process sees, where there are several or where it is deployed. */
+function warnOfScope({ store, deadLetters }: Resolved, warn: Warn): void {
+  const isDeployed = process.env.NODE_ENV === 'production';
+  if (store?.scope === 'process' && isClusterWorker()) {
+    const outcome = 'so a retry that another worker gets runs the event again';
+    const cure = 'use redisStore(), postgresStore() or sqlStore()';
+    warn('store', `each worker of node:cluster has its own memory store, ${outcome}: ${cure}`);
+  } else if (store?.scope === 'process' && isDeployed) {
     const reach = 'another process, or this one restarted, would run an event again';
     warn('store', `the memory store is seen by this process only: ${reach}`);
   }
-  if (deadLetters?.scope === 'process') {
+  if (deadLetters?.scope === 'process' && isDeployed) {
     const loss = 'they are lost when it ends';
     warn('deadLetters', `dead letters are kept in the memory of this process: ${loss}`);
   }
+}
+
+/** Not imported: Workers and bundles for other platforms have no `node:cluster`. */
+function isClusterWorker(): boolean {
+  const cluster = process.getBuiltinModule?.('node:cluster') as { isWorker?: boolean } | undefined;
+  return cluster?.isWorker === true;
 }

@@ -161,7 +161,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   const observer = check.observer(given.observer);
   const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);
   const configuration = {
-    keys: resolveKeys(options.privateKey),
+    keys: resolveKeys(options.privateKey, 'privateKey' in options),
     signatureHeader: check.headerName(given.signatureHeader),
     events,
     handlers,
@@ -181,7 +181,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
     observer,
     reports: observer?.settled !== undefined,
   };
-  warnOfOptions(configuration, options.sandbox === undefined);
+  warnOfOptions(configuration, options);
   return configuration;
 }
 

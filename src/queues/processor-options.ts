@@ -70,6 +70,6 @@ export function configureJobs(
     timeout: timeoutMs,
     storeTimeout: DEFAULTS.storeTimeout,
   };
-  warnOfOptions(c, false);
+  warnOfOptions(c, { timeout: given.timeout, sandbox: c.sandbox });
   return c;
 }

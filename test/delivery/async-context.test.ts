@@ -80,7 +80,7 @@ describe.each(expresses)('the AsyncLocalStorage of a middleware, on %s', (framew
     ['a completion', { store: faultyStore({ complete: hangs }) }],
     [
       'a handler',
-      { timeout: 60, handlers: { '*': () => new Promise(() => {}) }, maxHandlerTime: 70, lease: 90 },
+      { timeout: '60ms', handlers: { '*': () => new Promise(() => {}) }, maxHandlerTime: 70, lease: 90 },
     ],
   ])('is the delivery’s own in log lines and records when %s hangs', async (_, options) => {
     const [seen, lines]: [unknown[], Record<string, unknown>[]] = [[], []];

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ConfigurationError, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
@@ -5,6 +6,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { DEFAULTS, resolveOptions } from '../../src/options/options.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
+import { node } from '../setup/shell.js';
 
 const environment = { ...process.env };
 
@@ -490,6 +492,72 @@ describe('a timeout longer than maxHandlerTime', () => {
     ['without a store', { timeout: 20_000, maxHandlerTime: 10_000, store: false }],
   ])('is not warned of when it is not, or does not matter: %s', (_, options) => {
     expect(warnings(options)).toEqual([]);
+  });
+});
+
+describe('a time below 100 ms', () => {
+  test.each<[string, ReceiverOptions]>([
+    ['timeout', { timeout: 10 }],
+    ['timeout', { timeout: '10' }],
+    ['bodyTimeout', { bodyTimeout: 10 }],
+  ])('is taken, with a warning that numbers are milliseconds: %s', (option, options) => {
+    expect(warnings(options)).toEqual([
+      {
+        level: 40,
+        option,
+        msg: `${option} is 10 milliseconds. Write '10s' for seconds, or '10ms' if it is meant`,
+      },
+    ]);
+  });
+
+  test.each<ReceiverOptions>([
+    { timeout: '10ms' },
+    { timeout: 0 },
+    { timeout: 100 },
+    { bodyTimeout: '50ms' },
+  ])('is not warned of when it is not, or is meant: %j', (options) => {
+    expect(warnings(options)).toEqual([]);
+  });
+});
+
+describe('a privateKey that is given as undefined', () => {
+  test('is named before the environment variable that was used', () => {
+    process.env.SERVICE_PRIVATE_KEY = KEY;
+    expect(warnings({ privateKey: undefined })).toEqual([
+      {
+        level: 40,
+        option: 'privateKey',
+        msg: 'privateKey was given as undefined, so SERVICE_PRIVATE_KEY is used. Leave the option out if that is meant',
+      },
+    ]);
+    const log = captureLog();
+    receiver({ logger: log.logger });
+    expect(log.lines).toEqual([]);
+  });
+
+  test('is named before the environment variable that is missing', () => {
+    delete process.env.SERVICE_PRIVATE_KEY;
+    expect(() => receiver({ privateKey: undefined })).toThrow(
+      /^privateKey was given as undefined, and the environment variable SERVICE_PRIVATE_KEY is not set\. Give /,
+    );
+  });
+});
+
+describe('a memory store in a worker of node:cluster', () => {
+  test('is warned of, because each worker has its own', async () => {
+    const program = join(__dirname, '../setup/cluster-worker.ts');
+    const { stdout } = await node(['--import', 'tsx', program]);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toEqual([
+      {
+        level: 40,
+        option: 'store',
+        msg: 'each worker of node:cluster has its own memory store, so a retry that another worker gets runs the event again: use redisStore(), postgresStore() or sqlStore()',
+      },
+    ]);
   });
 });
 
