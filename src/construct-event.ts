@@ -1,7 +1,6 @@
 // Checks and decodes a delivery without a request, for code that is not a middleware.
 
-import { Rejection } from './delivery/rejection.js';
-import { BodyError, ConfigurationError, EventError, SignatureError, WebhookError } from './errors.js';
+import { ConfigurationError, Rejection, SignatureError } from './errors.js';
 import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { asBytes, isSignature, type PrivateKey, signingKeys, verify } from './signature.js';
@@ -49,20 +48,6 @@ export function constructEvent<const Events extends EventSchemas = {}>(
     );
   }
   const rejection = decoded instanceof Rejection ? decoded : decoded.rejection;
-  if (rejection) throw errorOf(rejection);
+  if (rejection) throw rejection.toError();
   return (decoded as { event: unknown }).event as WebhookEvent<Events> | UnknownEvent;
-}
-
-function errorOf({ code, hint, issues, cause }: Rejection): WebhookError {
-  switch (code) {
-    case 'KEY_MODE_MISMATCH':
-      return new SignatureError(code);
-    case 'BODY_MALFORMED':
-      return new BodyError(code, hint);
-    case 'EVENT_INVALID':
-      return new EventError(issues ?? []);
-    default:
-      // A schema threw: its error is the caller's own.
-      return new WebhookError(code, hint, { cause });
-  }
 }

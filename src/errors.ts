@@ -37,13 +37,15 @@ export type ErrorCode =
 interface Answered {
   readonly status: number;
   readonly message: string;
+  /** Milliseconds until a retry can succeed, unless the rejection knows better. */
+  readonly retryAfterMs?: number;
 }
 
 /**
  * The status says whose fault it is: 4xx the sender's, 5xx ours. If a retry could succeed without the
  * sender changing anything it must be 5xx, because some senders never repeat a delivery after a 4xx.
  */
-export const ANSWERS = {
+export const ANSWERS: Readonly<Record<ErrorCode, Answered>> = {
   SIGNATURE_MISSING: { status: 401, message: 'Unauthenticated.' },
   SIGNATURE_MALFORMED: { status: 401, message: 'Unauthenticated.' },
   SIGNATURE_MISMATCH: { status: 401, message: 'Unauthenticated.' },
@@ -57,15 +59,43 @@ export const ANSWERS = {
   BODY_ABORTED: { status: 400, message: 'The sender left before its body had arrived.' },
   EVENT_INVALID: { status: 422, message: 'The body is not an event of the documented shape.' },
   HANDLER_FAILED: { status: 500, message: 'The event could not be processed. Please deliver it again.' },
-  HANDLER_TIMEOUT: { status: 503, message: 'The event is still being processed. Please deliver it again.' },
-  IN_PROGRESS: { status: 503, message: 'The event is being processed. Please deliver it again.' },
-  CLAIM_LOST: { status: 503, message: 'The event is being processed elsewhere. Please deliver it again.' },
-  STORE_UNAVAILABLE: { status: 503, message: 'The event cannot be processed now. Please deliver it again.' },
-  KEY_UNAVAILABLE: { status: 503, message: 'The signature cannot be checked now. Please deliver it again.' },
-  OVERLOADED: { status: 503, message: 'Too many deliveries at once. Please deliver it again.' },
-  CLOSING: { status: 503, message: 'This process is shutting down. Please deliver it again.' },
+  HANDLER_TIMEOUT: {
+    status: 503,
+    message: 'The event is still being processed. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
+  IN_PROGRESS: {
+    status: 503,
+    message: 'The event is being processed. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
+  CLAIM_LOST: {
+    status: 503,
+    message: 'The event is being processed elsewhere. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    message: 'The event cannot be processed now. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
+  KEY_UNAVAILABLE: {
+    status: 503,
+    message: 'The signature cannot be checked now. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
+  OVERLOADED: {
+    status: 503,
+    message: 'Too many deliveries at once. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
+  CLOSING: {
+    status: 503,
+    message: 'This process is shutting down. Please deliver it again.',
+    retryAfterMs: 5_000,
+  },
   CONFIGURATION_INVALID: { status: 500, message: 'The receiver is configured wrongly.' },
-} as const satisfies Record<ErrorCode, Answered>;
+};
 
 /** The command that prints the section of `docs/errors.md`. For developers: never in an answer. */
 export function helpFor(code: ErrorCode): string {
@@ -165,8 +195,8 @@ export class HandlerError extends WebhookError {
   declare readonly name: 'HandlerError';
   declare readonly code: HandlerCode;
 
-  constructor(failures: readonly unknown[]) {
-    super('HANDLER_FAILED', undefined, {
+  constructor(failures: readonly unknown[], message?: string) {
+    super('HANDLER_FAILED', message, {
       cause: failures.length === 1 ? failures[0] : new AggregateError(failures, 'Several handlers failed.'),
     });
   }
@@ -192,4 +222,70 @@ export class ConfigurationError extends WebhookError {
   constructor(message: string) {
     super('CONFIGURATION_INVALID', message);
   }
+}
+
+/** Why a delivery is refused. A station returns it and never throws it: building an Error costs more than a delivery. */
+export class Rejection {
+  readonly code: ErrorCode;
+  /** What the operator should read in the log; never sent, and never holds a value from the request. */
+  readonly hint: string | undefined;
+  readonly issues: readonly Issue[] | undefined;
+  readonly retryAfterMs: number | undefined;
+  /** What user code threw, for programs only: it is neither logged nor sent. */
+  readonly cause: unknown;
+  /** Whether none of the known keys made the signature, though a newer one may have: strangers can cause it too. */
+  readonly unproven: boolean;
+
+  constructor(
+    code: ErrorCode,
+    more: {
+      hint?: string;
+      issues?: readonly Issue[];
+      retryAfterMs?: number | undefined;
+      cause?: unknown;
+      unproven?: boolean;
+    } = {},
+  ) {
+    this.code = code;
+    this.hint = more.hint;
+    this.issues = more.issues;
+    this.retryAfterMs = more.retryAfterMs ?? ANSWERS[code].retryAfterMs;
+    this.cause = more.cause;
+    this.unproven = more.unproven ?? false;
+  }
+
+  /** The error of this rejection, for a program that is not a sender. */
+  toError(): WebhookError {
+    const { code, hint, issues, cause } = this;
+    switch (code) {
+      case 'KEY_MODE_MISMATCH':
+        return new SignatureError(code);
+      case 'BODY_MALFORMED':
+        return new BodyError(code, hint);
+      case 'EVENT_INVALID':
+        return new EventError(issues ?? []);
+      case 'CONFIGURATION_INVALID':
+        return new ConfigurationError(hint ?? ANSWERS[code].message);
+      case 'HANDLER_FAILED':
+        return HandlerError.is(cause) ? cause : new HandlerError([cause], hint);
+      case 'STORE_UNAVAILABLE':
+        return new StoreError(hint ?? ANSWERS[code].message, { cause });
+      default:
+        return new WebhookError(code, hint, { cause });
+    }
+  }
+}
+
+/** For an error of the receiver or of a processor itself: the sender should retry. */
+export function internalError(hint: string, cause: unknown): Rejection {
+  return new Rejection('HANDLER_FAILED', { hint, cause });
+}
+
+/** @param failures what the handlers threw */
+export function handlersFailed(failures: readonly unknown[]): Rejection {
+  return new Rejection('HANDLER_FAILED', { cause: new HandlerError(failures) });
+}
+
+export function storeUnavailable({ message, cause }: { message: string; cause: unknown }): Rejection {
+  return new Rejection('STORE_UNAVAILABLE', { hint: message, cause });
 }

@@ -24,7 +24,6 @@ export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
 export { memoryDeadLetters } from './dead-letters/memory.js';
 export type { ReplayOptions, ReplayProgress } from './dead-letters/replay-options.js';
 export type { ReplayCounts, ReplayEnd, ReplayedEvents, ReplayReport } from './dead-letters/replay-report.js';
-export { keepRawBody } from './delivery/keep-raw-body.js';
 export type { ErrorCode, Issue } from './errors.js';
 // What went wrong, and what telemetry is told
 export {
@@ -54,6 +53,7 @@ export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observe
 export { type CachedKeysOptions, cachedKeys, type LoadKeys } from './options/cached-keys.js';
 export type { KeyFunction } from './options/keys.js';
 export type { ReceiverOptions } from './options/options.js';
+export { keepRawBody } from './receiver/capture-body.js';
 export type { Answer } from './receiver/respond.js';
 export type { Receiver } from './receiver.js';
 // Receiving

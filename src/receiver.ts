@@ -3,23 +3,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { type DeadLetters, openDeadLetters } from './dead-letters/open-dead-letters.js';
-import { checkRequest, checkResponse, hasLeft } from './delivery/check-request.js';
 import { Delivery, type Result } from './delivery/delivery.js';
 import { DeliveryLog } from './delivery/delivery-log.js';
 import { SignatureFingerprint } from './delivery/fingerprint.js';
 import { type HeadersLike, headersOf } from './delivery/headers.js';
 import { InFlightLimiter } from './delivery/in-flight-limiter.js';
-import { broken, Rejection } from './delivery/rejection.js';
 import { VITALS, Vitals } from './delivery/vitals.js';
 import { type FetchContext, keepRunning } from './delivery/worker-context.js';
-import type { EventError } from './errors.js';
+import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
 import { loggerOf } from './logger.js';
 import { observedDelivery, tell } from './observer.js';
 import { defaultLogger } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
-import { type BodySource, captureBody, inspectHeaders } from './receiver/capture-body.js';
+import { type BodySource, captureBody, hasLeft, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
 import { decodeEvent } from './receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from './receiver/process-event.js';
@@ -198,7 +196,9 @@ class Conductor {
       answer(result);
       place.leaveWithin(this.#c.maxHandlerTime);
     };
-    const result = await this.#process(delivery, source, answerEarly).catch(broken);
+    const result = await this.#process(delivery, source, answerEarly).catch((cause) =>
+      internalError('The receiver itself failed.', cause),
+    );
     if (answeredEarly) this.#log.late(delivery, result);
     else answer(result);
     place.leave();
@@ -216,4 +216,27 @@ class Conductor {
     tell(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
     return answer;
   }
+}
+
+/** @throws {ConfigurationError} for what is not the response of `node:http` */
+function checkResponse(res: ServerResponse): void {
+  if (typeof res?.writeHead === 'function') return;
+  throw new ConfigurationError(
+    'The receiver was not given the request and response of Node. In Fastify use an onRequest hook: call reply.hijack(), ' +
+      'and pass request.raw and reply.raw; in Koa set ctx.respond to false and pass ctx.req and ctx.res; where there is a ' +
+      'Request of fetch call hooks.fetch(request); or call receive() and send its answer.',
+  );
+}
+
+/**
+ * Throws at once, and not in a promise: Express 4 would leave that unhandled, and the process would end.
+ *
+ * @throws {ConfigurationError} for what is not the Request of fetch
+ */
+function checkRequest(request: Request): void {
+  if (typeof request?.headers?.get === 'function') return;
+  throw new ConfigurationError(
+    'hooks.fetch() was not given the Request of fetch. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
+      "app.post('/hooks', hooks). Where there is only a body and headers, call receive() and send its answer.",
+  );
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { buildSync } from 'esbuild';
-import { Rejection } from '../src/delivery/rejection.js';
 import * as errors from '../src/errors.js';
+import { Rejection } from '../src/errors.js';
 import { ROOT } from './setup/shell.js';
 
 const {
@@ -250,9 +250,10 @@ describe('Rejection', () => {
       code: 'IN_PROGRESS',
       hint: 'wait',
       retryAfterMs: 5,
+      unproven: false,
       issues,
       cause,
     });
-    expect(new Rejection('CLOSING')).toEqual({ code: 'CLOSING' });
+    expect(new Rejection('CLOSING')).toMatchObject({ code: 'CLOSING', retryAfterMs: 5_000 });
   });
 });

@@ -303,16 +303,16 @@ describe('bytes that a platform hands over', () => {
     ['a Buffer in body', { body: bytes }],
     ['a part of a larger array', { rawBody: shared.subarray(1, 5) }],
     ['an ArrayBuffer', { rawBody: Uint8Array.from(bytes).buffer }],
-  ])('are taken as they are: %s', (_, source) => {
-    expect(capture(source, { 'content-length': '4' })).toEqual(bytes);
+  ])('are taken as they are: %s', async (_, source) => {
+    expect(await capture(source, { 'content-length': '4' })).toEqual(bytes);
   });
 
-  test('are not copied when they are a Buffer', () => {
-    expect(capture({ rawBody: bytes })).toBe(bytes);
+  test('are not copied when they are a Buffer', async () => {
+    expect(await capture({ rawBody: bytes })).toBe(bytes);
   });
 
-  test('are UTF-8 when they are text', () => {
-    expect(capture({ rawBody: 'é{}' })).toEqual(Buffer.from('é{}', 'utf8'));
+  test('are UTF-8 when they are text', async () => {
+    expect(await capture({ rawBody: 'é{}' })).toEqual(Buffer.from('é{}', 'utf8'));
   });
 
   test.each([
@@ -321,12 +321,15 @@ describe('bytes that a platform hands over', () => {
     ['4, 4', 'bytes'],
     ['x4', 'bytes'],
     ['3', 'BODY_MALFORMED'],
-  ])('with Content-Length %s are %s', (length, result) => {
-    const captured = capture({ rawBody: bytes }, length === undefined ? {} : { 'content-length': length });
+  ])('with Content-Length %s are %s', async (length, result) => {
+    const captured = await capture(
+      { rawBody: bytes },
+      length === undefined ? {} : { 'content-length': length },
+    );
     expect(captured).toEqual(result === 'bytes' ? bytes : expect.objectContaining({ code: result }));
   });
 
-  test('over the limit are refused', () => {
-    expect(capture({ rawBody: Buffer.alloc(5) })).toMatchObject({ code: 'BODY_TOO_LARGE' });
+  test('over the limit are refused', async () => {
+    expect(await capture({ rawBody: Buffer.alloc(5) })).toMatchObject({ code: 'BODY_TOO_LARGE' });
   });
 });

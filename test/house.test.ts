@@ -14,16 +14,10 @@ const sources = readSources(join(ROOT, 'src'));
 const FLOORS: readonly (readonly string[])[] = [
   // 0: ground. No rule of the service, no option.
   [
-    'delivery/check-request',
-    'delivery/collect-body',
     'delivery/deadline',
     'delivery/describe-error',
     'delivery/fingerprint',
     'delivery/headers',
-    'delivery/keep-raw-body',
-    'delivery/read-body',
-    'delivery/read-web-body',
-    'delivery/rejection',
     'delivery/thenable',
     'errors',
     'options/duration',

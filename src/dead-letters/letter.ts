@@ -1,8 +1,7 @@
 // What is kept of one delivery while its event is not processed, and when it is deleted.
 import { digestOf, type Fingerprint } from '../delivery/fingerprint.js';
 import { keptHeaders } from '../delivery/headers.js';
-import type { Rejection } from '../delivery/rejection.js';
-import type { Issue } from '../errors.js';
+import type { Issue, Rejection } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';

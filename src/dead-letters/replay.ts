@@ -1,7 +1,8 @@
 // Replays dead letters in the order of their arrival: a few at a time, each like a delivery, until none is left.
+
 import { setTimeout as pause } from 'node:timers/promises';
 import type { InFlightLimiter, Place } from '../delivery/in-flight-limiter.js';
-import { Rejection } from '../delivery/rejection.js';
+import { Rejection } from '../errors.js';
 import { writeLog } from '../logger.js';
 import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';

@@ -1,10 +1,9 @@
 // One log line for each delivery: what it was, and what became of it.
 
-import { ANSWERS, type ErrorCode, HandlerError, helpFor } from '../errors.js';
+import { ANSWERS, type ErrorCode, HandlerError, helpFor, Rejection } from '../errors.js';
 import { type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
 import type { Delivery, Result } from './delivery.js';
 import { describeError } from './describe-error.js';
-import { Rejection } from './rejection.js';
 
 const LEVELS = {
   SIGNATURE_MISSING: 'warn',

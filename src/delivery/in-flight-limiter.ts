@@ -1,5 +1,5 @@
 // How many deliveries are in flight: whether one more may enter, and when the last one has left.
-import { Rejection } from './rejection.js';
+import { Rejection } from '../errors.js';
 
 export class InFlightLimiter {
   readonly #max: number;
@@ -24,7 +24,7 @@ export class InFlightLimiter {
 
   /** A place, which must be left, or why there is none. */
   enter(): Place | Rejection {
-    if (this.#closing) return new Rejection('CLOSING', { retryAfterMs: 5_000 });
+    if (this.#closing) return new Rejection('CLOSING');
     if (this.#inFlight >= this.#max) this.#freeExpired();
     // Jitter, so that those turned away do not all come back at once.
     if (this.#inFlight >= this.#max)

@@ -1,7 +1,6 @@
 // What every event carries, whatever its name (spec: Webhook event object).
 import { z } from 'zod';
-import type { Rejection } from '../delivery/rejection.js';
-import type { Issue } from '../errors.js';
+import type { Issue, Rejection } from '../errors.js';
 
 /** The fields around every payload. */
 export interface Envelope {

@@ -1,41 +1,15 @@
 // The error of a failed job, which the queue keeps: codes, names and stack frames, never a handler's message.
 import type { Delivery } from '../delivery/delivery.js';
 import { describeError } from '../delivery/describe-error.js';
-import type { Rejection } from '../delivery/rejection.js';
-import {
-  ANSWERS,
-  BodyError,
-  ConfigurationError,
-  EventError,
-  HandlerError,
-  StoreError,
-  WebhookError,
-} from '../errors.js';
+import { ANSWERS, type Rejection, type WebhookError } from '../errors.js';
 
 /** The error that a worker gets. Its `cause` is what a handler threw, and stays in the process of the worker. */
 export function errorOf(rejection: Rejection, delivery: Delivery): WebhookError {
-  const error = kindOf(rejection);
+  const error = rejection.toError();
   const { at: frames = [] } = rejection.code === 'HANDLER_FAILED' ? describeError(error.cause) : {};
   error.message = `${rejection.code}: ${reasonOf(rejection, delivery, error)}`;
   error.stack = [`${error.name}: ${error.message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n');
   return error;
-}
-
-function kindOf({ code, issues, cause }: Rejection): WebhookError {
-  switch (code) {
-    case 'EVENT_INVALID':
-      return new EventError(issues ?? []);
-    case 'BODY_MALFORMED':
-      return new BodyError(code);
-    case 'CONFIGURATION_INVALID':
-      return new ConfigurationError('');
-    case 'HANDLER_FAILED':
-      return HandlerError.is(cause) ? cause : new HandlerError([cause]);
-    case 'STORE_UNAVAILABLE':
-      return new StoreError('', { cause });
-    default:
-      return new WebhookError(code, undefined, { cause });
-  }
 }
 
 function reasonOf(

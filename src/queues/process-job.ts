@@ -1,9 +1,10 @@
 // Processes a job: takes its delivery through the remaining stations, which are decode, dedupe and dispatch.
+
 import { AsyncResource } from 'node:async_hooks';
 import { Delivery, type Result } from '../delivery/delivery.js';
 import { DeliveryLog } from '../delivery/delivery-log.js';
 import { DigestFingerprint } from '../delivery/fingerprint.js';
-import { Rejection } from '../delivery/rejection.js';
+import { internalError, Rejection } from '../errors.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
@@ -81,7 +82,9 @@ export class JobProcessor {
       endedEarly = true;
       end(result);
     };
-    const result = await this.#run(delivery, bytes, job, endEarly).catch(broken);
+    const result = await this.#run(delivery, bytes, job, endEarly).catch((cause) =>
+      internalError('The processor itself failed.', cause),
+    );
     if (endedEarly) this.#log.late(delivery, result);
     else end(result);
   }
@@ -115,7 +118,3 @@ export class JobProcessor {
 
 const NOT_QUEUED = 'The job has no delivery. Add jobs to this queue with enqueue() only.';
 const UNDECLARED = 'This event is not declared here. Declare it with the option events of processor().';
-
-function broken(cause: unknown): Rejection {
-  return new Rejection('HANDLER_FAILED', { hint: 'The processor itself failed.', cause });
-}

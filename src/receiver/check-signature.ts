@@ -1,8 +1,7 @@
 // Station 2: bytes -> proven bytes, and the key that proved them.
 import type { IncomingHttpHeaders } from 'node:http';
 import { withDeadline } from '../delivery/deadline.js';
-import { Rejection } from '../delivery/rejection.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, Rejection } from '../errors.js';
 import type { FreshKeys } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
@@ -15,7 +14,6 @@ export interface Proof {
   readonly keys: readonly SigningKey[];
 }
 
-const RETRY_AFTER_MS = 5_000;
 const OUTDATED =
   'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a delivery that is forged.';
 /** Of the characters and the length that any log line takes. */
@@ -107,5 +105,5 @@ function failed(cause: unknown): Rejection {
 }
 
 function unavailable(hint: string, cause?: unknown): Rejection {
-  return new Rejection('KEY_UNAVAILABLE', { hint, retryAfterMs: RETRY_AFTER_MS, cause });
+  return new Rejection('KEY_UNAVAILABLE', { hint, cause });
 }

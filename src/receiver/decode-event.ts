@@ -1,9 +1,10 @@
 // Station 3: bytes -> event. Signed is not trusted: customers write some of what is in it.
+
 import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
 import { withDeadline } from '../delivery/deadline.js';
-import { Rejection } from '../delivery/rejection.js';
+import { Rejection } from '../errors.js';
 import { type Decoded, type Envelope, envelope, isEnvelope } from '../events/envelope.js';
 import { isOwnSchema, markUnknown } from '../events/event.js';
 import { toIssues } from '../events/issues.js';
@@ -13,7 +14,6 @@ import type { SigningKey } from '../signature.js';
 type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
   Partial<Pick<Configuration, 'drift' | 'storeTimeout'>>;
 
-const RETRY_AFTER_MS = 5_000;
 /** A text without these has no key that could replace a prototype, however it is escaped, and no byte-order mark. */
 const SUSPICIOUS = ['\\u', '__proto__', 'constructor', '\ufeff'];
 const SLOW_SCHEMA = 'The schema declared for this event took longer than storeTimeout.';
@@ -100,11 +100,7 @@ function fitPayload(
       return take(result as StandardSchemaV1.Result<unknown>);
     const fit = Promise.resolve(result).then(take).catch(schemaFailed);
     return timeout
-      ? withDeadline(
-          fit,
-          timeout,
-          () => new Rejection('HANDLER_TIMEOUT', { hint: SLOW_SCHEMA, retryAfterMs: RETRY_AFTER_MS }),
-        )
+      ? withDeadline(fit, timeout, () => new Rejection('HANDLER_TIMEOUT', { hint: SLOW_SCHEMA }))
       : fit;
   } catch (error) {
     return schemaFailed(error);

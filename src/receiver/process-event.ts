@@ -1,8 +1,9 @@
 // Station 4: event -> claimed, handled and completed; or kept as a dead letter, and its claim released.
+
 import type { Letter, Unprocessed } from '../dead-letters/letter.js';
 import type { Delivery, Result } from '../delivery/delivery.js';
 import { Lease } from '../delivery/lease.js';
-import { claimLost, handlersFailed, Rejection, storeUnavailable } from '../delivery/rejection.js';
+import { handlersFailed, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { HandlerRun } from '../handlers/handler-run.js';
 import type { MatchedHandlers } from '../handlers/handlers.js';
@@ -45,8 +46,6 @@ interface Ending extends Unprocessed {
   /** Once the event is kept. */
   readonly result: Result;
 }
-
-const RETRY_AFTER_MS = 5_000;
 
 /**
  * Runs the handlers of an event, if this delivery is the one to do it.
@@ -117,7 +116,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
     const unkept = await letter.keep({ reason: 'unfinished', attempt: claim.attempt });
     if (unkept || lease.expired) {
       if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
-      return unkept ? storeUnavailable(unkept) : claimLost();
+      return unkept ? storeUnavailable(unkept) : new Rejection('CLAIM_LOST');
     }
   }
 
@@ -137,14 +136,14 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
     lease.stop();
   }
   if (lease.lost || run.failures.length > 0) {
-    const rejection = lease.lost ? claimLost() : handlersFailed(run.failures);
+    const rejection = lease.lost ? new Rejection('CLAIM_LOST') : handlersFailed(run.failures);
     return keepAndRelease({ ...claim, finished: run.finished }, failed(rejection), store, letter);
   }
 
   const unremoved = await letter?.removeInCommit(claim);
   if (unremoved) return keepAndRelease(claim, failed(storeUnavailable(unremoved)), store, letter);
   const completed = await store.complete(claim, lease);
-  if (completed === false) return keepUnclaimed(claim, failed(claimLost()), store, letter);
+  if (completed === false) return keepUnclaimed(claim, failed(new Rejection('CLAIM_LOST')), store, letter);
   // In lease mode 503 would guarantee a second run, and 200 only risks one. A transaction that may not have been
   // committed holds the handlers' own writes.
   if (claim.transactional && completed instanceof StoreFailure)
@@ -183,7 +182,7 @@ async function runHandlers(
   if (await run.settlesWithin(timeout)) return;
   delivery.abort('HANDLER_TIMEOUT');
   const hint = `Not finished after ${timeout} ms: ${run.unsettled.join(', ')}.`;
-  await onTimeout(new Rejection('HANDLER_TIMEOUT', { hint, retryAfterMs: RETRY_AFTER_MS }));
+  await onTimeout(new Rejection('HANDLER_TIMEOUT', { hint }));
   await run.settled;
 }
 

@@ -2,8 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Result } from '../delivery/delivery.js';
-import { Rejection } from '../delivery/rejection.js';
-import { ANSWERS, type ErrorCode } from '../errors.js';
+import { ANSWERS, type ErrorCode, Rejection } from '../errors.js';
 import type { Outcome } from '../observer.js';
 
 /** An answer, for whatever sends it. */

@@ -12,10 +12,8 @@ export interface GrantedClaim extends Pick<Claim<object>, 'attempt' | 'finished'
 
 export type ClaimAnswer =
   | GrantedClaim
-  | { readonly status: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly status: 'in_progress'; readonly retryAfterMs: number | undefined }
   | { readonly status: 'completed'; readonly fingerprint: string };
-
-const RETRY_AFTER_MS = 5_000;
 
 /** Reads each value once, because a getter may throw or return another the next time. */
 export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
@@ -30,7 +28,7 @@ export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
       case 'in_progress': {
         const { retryAfterMs } = given;
         const known = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs);
-        return { status: 'in_progress', retryAfterMs: known ? retryAfterMs : RETRY_AFTER_MS };
+        return { status: 'in_progress', retryAfterMs: known ? retryAfterMs : undefined };
       }
       default:
         return new StoreFailure('Its answer to claim() has none of the known statuses.');

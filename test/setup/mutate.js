@@ -9,9 +9,6 @@ export const MUTATED = {
   'src/handlers/handler-context.ts': ['handlers/handler-run', 'handlers/calls', 'events/drift-handle'],
   'src/handlers/handler-run.ts': ['handlers/handler-run', 'handlers/calls', 'observer', 'delivery/serial'],
   'src/delivery/lease.ts': ['delivery/lease', 'receiver/process-event'],
-  'src/delivery/collect-body.ts': ['delivery/collect-body', 'receiver/fetch', 'receiver/capture-body'],
-  'src/delivery/read-body.ts': ['receiver/capture-body', 'receiver/memory', 'hints'],
-  'src/delivery/read-web-body.ts': ['receiver/fetch', 'receiver/capture-body'],
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
   'src/stores/call-store.ts': [
     'stores/call-store',
@@ -23,20 +20,19 @@ export const MUTATED = {
   'src/stores/memory/completed-ids.ts': ['stores/memory'],
   'src/stores/memory/key-table.ts': ['stores/key-table', 'stores/memory'],
   'src/stores/memory/text-column.ts': ['stores/key-table', 'stores/memory'],
-  'src/receiver/capture-body.ts': ['receiver/capture-body', 'receiver/fetch', 'hints'],
+  'src/receiver/capture-body.ts': [
+    'receiver/capture-body',
+    'receiver/collect-body',
+    'receiver/fetch',
+    'receiver/memory',
+    'hints',
+  ],
   'src/receiver/check-signature.ts': ['receiver/check-signature', 'hints'],
   'src/receiver/decode-event.ts': [
     'receiver/decode-event',
     'hints',
     'construct-event',
     'events/drift-handle',
-  ],
-  'src/delivery/rejection.ts': [
-    'receiver/process-event',
-    'receiver/process-event-causes',
-    'receiver/respond',
-    'receiver/capture-body',
-    'delivery/serial',
   ],
   'src/receiver/process-event.ts': [
     'receiver/process-event',

@@ -1,8 +1,7 @@
 // Reads the JSON object that a request to the page carries, whatever body parsers the app has run before.
 import type { Request } from 'express';
-import type { Unread } from '../../delivery/collect-body.js';
-import { readBody } from '../../delivery/read-body.js';
 import { HttpError } from '../../pages/http-error.js';
+import { type BodyFailure, readBody } from '../../receiver/capture-body.js';
 
 export type Fields = { readonly [name: string]: unknown };
 
@@ -60,13 +59,13 @@ async function bytesOf(request: Request): Promise<Buffer> {
   const length = given === undefined ? undefined : Number(given);
   if (length !== undefined && length > LIMIT) throw refusal('too large');
   const rules = { length, limit: LIMIT, timeout: TIMEOUT_MS };
-  const body = await new Promise<Buffer | Unread>((resolve) => readBody(request, rules, resolve));
+  const body = await readBody(request, rules);
   if (typeof body === 'string') throw refusal(body);
   return body;
 }
 
-function refusal(unread: Unread): HttpError {
-  if (unread === 'too large') return new HttpError(413, 'The body is larger than 16 KB.');
-  if (unread === 'timeout') return new HttpError(400, 'The body did not arrive within 10 seconds.');
+function refusal(failure: BodyFailure): HttpError {
+  if (failure === 'too large') return new HttpError(413, 'The body is larger than 16 KB.');
+  if (failure === 'timeout') return new HttpError(400, 'The body did not arrive within 10 seconds.');
   return new HttpError(400, 'The body did not arrive as it was announced.');
 }

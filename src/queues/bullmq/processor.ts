@@ -1,7 +1,6 @@
 // The function that a worker of BullMQ calls for each job.
 import { DelayedError, UnrecoverableError } from 'bullmq';
-import { Rejection } from '../../delivery/rejection.js';
-import type { ErrorCode } from '../../errors.js';
+import { type ErrorCode, Rejection } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import type { Outcome } from '../../observer.js';
 import type { HandlersByPattern } from '../../options/options.js';

@@ -1,7 +1,6 @@
 // The function that a worker of pg-boss calls with its jobs.
 import { setTimeout as pause } from 'node:timers/promises';
-import { Rejection } from '../../delivery/rejection.js';
-import { ConfigurationError, type WebhookError } from '../../errors.js';
+import { ConfigurationError, Rejection, type WebhookError } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import type { Outcome } from '../../observer.js';
 import { LONGEST_TIMER } from '../../options/duration.js';

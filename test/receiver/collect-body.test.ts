@@ -1,6 +1,6 @@
 // The collector alone: what it holds while a body arrives. How bodies are answered is in receiver/capture-body.test.ts.
 import { describe, expect, test } from '@jest/globals';
-import { collectBody } from '../../src/delivery/collect-body.js';
+import { collectBody } from '../../src/receiver/capture-body.js';
 
 const SLAB = 16_384;
 const byte = Buffer.from('x');
