@@ -55,6 +55,8 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
   if (CONTROL.test(key)) return `has a line break or another control character in it. ${advice}`;
   if (key !== key.trim()) return 'begins or ends with white space. Trim it.';
   if (QUOTED.test(key)) return 'is in quotes. Remove them: they are not part of the key.';
+  if (key.endsWith(':'))
+    return 'ends with a colon. Remove it: it separates user and password in Basic authentication.';
   if (key === 'undefined' || key === 'null' || key === '[object Object]')
     return 'is the text of a missing value. Check the variable that it is read from.';
   return undefined;

@@ -192,6 +192,7 @@ describe('keyFault', () => {
     ['a view of a larger buffer', Buffer.from('xpri_secret\nx').subarray(1, 12), /^ends with a line break/],
     ['undefined', undefined, /^is of type undefined, not text\./],
     ['null', null, /^is null, not text\./],
+    ['a colon behind it', 'pri_secret:', /^ends with a colon\. Remove it: /],
     ['double quotes around it', '"pri_secret"', /^is in quotes\. Remove them/],
     ['single quotes around it', "'pri_secret'", /^is in quotes\. Remove them/],
     ['a number', 7, /^is of type number, not text\./],

@@ -4,6 +4,7 @@ import { type Decoded, isEventName } from '../events/envelope.js';
 import type { Outcome } from '../observer.js';
 import { didYouMean } from '../options/nearest-name.js';
 import { show } from '../options/option-checks.js';
+import { refuseUnknownOptions } from '../options/unknown-option.js';
 import type { HandlerOptions } from './handler.js';
 
 /** A handler as registered, free of the types that the public methods hold it to. */
@@ -148,10 +149,7 @@ function optionsOf(
       `${call} was given the options ${show(options)}. Give an object such as { name: 'receipt' }.`,
     );
   }
-  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option));
-  if (unknown !== undefined) {
-    throw new ConfigurationError(`${call}: Unknown option "${unknown}".${didYouMean(unknown, OPTIONS)}`);
-  }
+  refuseUnknownOptions(options, OPTIONS, `${call}: `);
   const { name, serial } = options;
   if (name !== undefined && (typeof name !== 'string' || !HANDLER_NAME.test(name))) {
     throw new ConfigurationError(

@@ -164,6 +164,7 @@ describe('a handler', () => {
       ]) {
         expect(call).toThrow(ConfigurationError);
         expect(call).toThrow(`Unknown option "${option}".`);
+        expect(call).toThrow('The options are name, serial.');
       }
     },
   );

@@ -88,6 +88,8 @@ describe('an option that is left out', () => {
 });
 
 describe('options as a whole', () => {
+  const ALL = `The options are ${Object.keys(DEFAULTS).join(', ')}.`;
+
   test.each([
     ['limits', 'limit'],
     ['drfit', 'drift'],
@@ -95,9 +97,15 @@ describe('options as a whole', () => {
     ['signatureheader', 'signatureHeader'],
     ['private_key', 'privateKey'],
     ['maxInflight', 'maxInFlight'],
+    ['secret', 'privateKey'],
+    ['key', 'privateKey'],
+    ['signingSecret', 'privateKey'],
+    ['webhookSecret', 'privateKey'],
+    ['header', 'signatureHeader'],
+    ['log', 'logger'],
   ])('an unknown option %s is refused, and %s is suggested', (name, meant) => {
     expect(refusal({ privateKey: KEY, [name]: undefined }).message).toBe(
-      `Unknown option "${name}". Did you mean "${meant}"?`,
+      `Unknown option "${name}". Did you mean "${meant}"? ${ALL}`,
     );
   });
 
@@ -105,7 +113,7 @@ describe('options as a whole', () => {
     'an unknown option %j that resembles none is refused',
     (name) => {
       const options = JSON.parse(`{${JSON.stringify(name)}: 1}`);
-      expect(refusal({ privateKey: KEY, ...options }).message).toBe(`Unknown option "${name}".`);
+      expect(refusal({ privateKey: KEY, ...options }).message).toBe(`Unknown option "${name}". ${ALL}`);
     },
   );
 
