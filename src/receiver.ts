@@ -154,7 +154,7 @@ class Conductor {
 
     const unreadable = inspectHeaders(headers, c.limit);
     if (unreadable) return unreadable;
-    const signature = findSignature(headers, c.signatureHeader);
+    const signature = findSignature(headers, c.signatureHeader, source);
     if (signature instanceof Rejection) return signature;
     const bytes = await captureBody(source, headers, c);
     if (bytes instanceof Rejection) return bytes;

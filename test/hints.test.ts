@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
-import { keepRawBody, type ReceiverOptions } from 'payment-webhooks';
+import { keepRawBody, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { captureBody, inspectHeaders } from '../src/receiver/capture-body.js';
 import { findSignature } from '../src/receiver/check-signature.js';
+import { captureLog } from './setup/captured-log.js';
 import { delivery, KEY, SANDBOX_KEY, type SentDelivery } from './setup/delivery.js';
 import { startEndpoint } from './setup/endpoint.js';
 
@@ -210,6 +211,26 @@ describe('the command that explains a code', () => {
     const endpoint = await startEndpoint();
     await endpoint.post();
     expect(endpoint.log.lines[0]).not.toHaveProperty('hint');
+  });
+});
+
+describe('a request that is no POST', () => {
+  const hint = expect.stringMatching(
+    /^The request is not a POST, and deliveries are POST\. Mount .* app\.post\(\)/,
+  );
+
+  test.each(['GET', 'PUT'])('is told how to mount the receiver: %s', async (method) => {
+    const endpoint = await startEndpoint({}, { framework: 'node:http' });
+    const { status } = await fetch(`http://127.0.0.1:${endpoint.port}/`, { method });
+    expect(status).toBe(401);
+    expect(endpoint.log.lines).toMatchObject([{ code: 'SIGNATURE_MISSING', hint }]);
+  });
+
+  test('is told so through fetch() too', async () => {
+    const log = captureLog();
+    const hooks = receiver({ privateKey: KEY, logger: log.logger });
+    await hooks.fetch(new Request('http://localhost/hooks'));
+    expect(log.lines).toMatchObject([{ hint }]);
   });
 });
 

@@ -19,12 +19,21 @@ const OUTDATED =
 /** Of the characters and the length that any log line takes. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
 const MOST_SIMILAR = 5;
+const NOT_POST =
+  'The request is not a POST, and deliveries are POST. Mount the receiver with app.post(), not with app.use() or app.all().';
 
 /** The signature, if the header has the shape of one: asked before the body is read, to save strangers' memory. */
-export function findSignature(headers: IncomingHttpHeaders, name: string): string | Rejection {
+export function findSignature(
+  headers: IncomingHttpHeaders,
+  name: string,
+  source: { readonly method?: string | undefined; readonly request?: { readonly method: string } } = {},
+): string | Rejection {
   const value = headers[name];
-  if (value === undefined || value.length === 0)
-    return new Rejection('SIGNATURE_MISSING', { hint: missing(headers, name) });
+  if (value === undefined || value.length === 0) {
+    const method = source.method ?? source.request?.method ?? 'POST';
+    const hint = method === 'POST' ? missing(headers, name) : NOT_POST;
+    return new Rejection('SIGNATURE_MISSING', { hint });
+  }
   // Two headers of one name arrive joined by a comma, so this refuses them too.
   return isSignature(value)
     ? value
