@@ -206,17 +206,16 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       await gatekeeper.query('BACKUP STAGE BLOCK_COMMIT');
       const completing = expect(claim.complete()).rejects.toThrow();
       const { threadId } = transaction as { threadId: number };
-      await until(async () => {
-        const [row] = await found.observe(
-          'SELECT INFO AS info FROM information_schema.PROCESSLIST WHERE ID = ?',
-          [String(threadId)],
-        );
-        return row?.info === 'COMMIT';
-      });
+      const processes = () =>
+        found.observe('SELECT INFO AS info FROM information_schema.PROCESSLIST WHERE ID = ?', [
+          String(threadId),
+        ]);
+      await until(async () => (await processes())[0]?.info === 'COMMIT');
       await found.terminate(transaction);
       await completing;
       await gatekeeper.query('BACKUP STAGE END');
       gatekeeper.release();
+      await until(async () => (await processes()).length === 0);
       // The server may have finished the commit, or undone it: of both writes, or of none.
       const written = await paid(found, key);
       expect([0, 1]).toContain(written);
