@@ -52,8 +52,9 @@ const FLOORS: readonly (readonly string[])[] = [
     'stores/claim-answer',
     'stores/describe-thrown',
     'stores/ping-store',
-    // What two stores share: SQL, and the guard of a connection.
+    // What two stores share: SQL, the guard of a connection, and its heartbeat.
     'stores/postgres/handler-client',
+    'stores/postgres/heartbeat',
     'stores/postgres/letter-sql',
     'stores/postgres/letter-tables',
     'stores/postgres/sql',
@@ -114,7 +115,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
   [
     'the store for any client knows the contract, its own folder, and what it shares with Postgres',
     /^stores\/sql/,
-    /^stores\/(?!store$|token$|sql\/|postgres\/(?:handler-client|sql|letter-sql|letter-tables)$)/,
+    /^stores\/(?!store$|token$|sql\/|postgres\/(?:handler-client|heartbeat|sql|letter-sql|letter-tables)$)/,
   ],
   [
     'a store of dead letters knows the contract, how letters are counted, and its own folder',

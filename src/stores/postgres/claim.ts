@@ -10,6 +10,8 @@ import type { Statement } from './sql.js';
 export interface Owner extends Pick<Claim, 'attempt' | 'finished' | 'kept'> {
   readonly key: string;
   readonly token: string;
+  /** Names the transaction of the claim on the server. */
+  readonly session?: string | undefined;
 }
 
 export type Answer = ({ readonly status: 'claimed' } & Owner) | Exclude<ClaimResult, { status: 'claimed' }>;
@@ -23,6 +25,8 @@ interface ClaimRow {
   readonly lease_left: number;
   /** Only where a table of dead letters is in the same database. */
   readonly kept?: boolean;
+  /** Only in a transaction. */
+  readonly session?: string;
 }
 
 export class ClaimParameters {
@@ -45,14 +49,18 @@ export class ClaimParameters {
       throw new StoreError(
         'Postgres answered a claim without a row. Check the table for rules and triggers.',
       );
-    if (row.claimed) return this.granted(row.attempt, JSON.parse(row.finished), row.kept);
+    if (row.claimed) return this.granted(row.attempt, JSON.parse(row.finished), row);
     if (row.lease_left === Number.POSITIVE_INFINITY)
       return { status: 'completed', fingerprint: row.fingerprint };
     return { status: 'in_progress', retryAfterMs: Math.max(row.lease_left * 1_000, 1) };
   }
 
-  granted(attempt: number, finished: readonly string[], kept?: boolean): Answer {
-    return { status: 'claimed', key: this.#key, token: this.#token, attempt, finished, kept };
+  granted(
+    attempt: number,
+    finished: readonly string[],
+    { kept, session }: Pick<ClaimRow, 'kept' | 'session'> = {},
+  ): Answer {
+    return { status: 'claimed', key: this.#key, token: this.#token, attempt, finished, kept, session };
   }
 }
 

@@ -90,10 +90,17 @@ SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout
 
 // Whether there is a dead letter is asked in passing, so that an event without one costs no statement.
 const claimInTransaction = (table: string, letterTables: readonly string[]) =>
-  `${claim(table)}, ${RESTORED}${letterTables.length === 0 ? '' : `,\n  ${hasLetter(letterTables)} AS kept`}`;
+  `${claim(table)}, ${RESTORED}, ${SESSION}${letterTables.length === 0 ? '' : `,\n  ${hasLetter(letterTables)} AS kept`}`;
 
 export const RESTORED = `
   set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout`;
+
+/** Names the transaction, as long as its backend lives. */
+export const SESSION = `concat_ws(' ', pg_backend_pid(), pg_current_xact_id()::xid) AS session`;
+
+/** Not of a transaction that is idle: Postgres may be about to end it. */
+export const executing = `
+SELECT 'yes' AS executing FROM pg_stat_activity WHERE concat_ws(' ', pid, backend_xid) = $1 AND state = 'active'`;
 
 export const hasLetter = (letterTables: readonly string[]) =>
   letterTables
@@ -138,6 +145,7 @@ export function sqlFor(name: unknown) {
       claimInTransaction(table, letterTables),
     ),
     renewTransaction,
+    executing,
     completeInTransaction: eachOnce(
       (letterTables: readonly string[]) =>
         `${completeInTransaction(table)}${letterTables.length === 0 ? '' : ` RETURNING ${hasLetter(letterTables)} AS kept`}`,

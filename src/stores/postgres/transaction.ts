@@ -6,6 +6,7 @@ import { CheckedOutClient } from './checked-out-client.js';
 import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';
 import { clientOfHandlers } from './handler-client.js';
+import { Heartbeat } from './heartbeat.js';
 import { keptAfterCommit, letterTablesOn } from './letter-tables.js';
 import type { PostgresClient } from './pool.js';
 
@@ -64,8 +65,7 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly #table: EventTable;
   readonly #checkedOut: CheckedOutClient;
   readonly #owner: Owner;
-  /** A query of ours on the connection, which takes one at a time. If it fails, who renewed is told. */
-  #ping: Promise<void> | undefined;
+  readonly #heartbeat: Heartbeat;
   #commit: Promise<boolean> | undefined;
   #settling = false;
 
@@ -77,11 +77,18 @@ class TransactionClaim implements Claim<InTransaction> {
     this.finished = owner.finished;
     this.kept = owner.kept;
     this.database = table.pool;
+    this.#heartbeat = new Heartbeat({
+      ping: (leaseMs) => this.#extendIdleTime(leaseMs),
+      // A query would wait behind that of the handler, and the next version of pg queues none.
+      isBusy: () => checkedOut.client.readyForQuery === false,
+      isExecuting: () => this.#isExecuting(),
+      hasEnded: () => this.#settling || checkedOut.returned,
+    });
     this.context = {
       transaction: clientOfHandlers(checkedOut.client, {
         hasEnded: () => this.#settling || checkedOut.returned,
         isReturned: () => checkedOut.returned,
-        busyWith: () => this.#ping,
+        busyWith: () => this.#heartbeat.turn(),
       }),
     };
   }
@@ -90,20 +97,20 @@ class TransactionClaim implements Claim<InTransaction> {
     return !this.#settling && !this.#checkedOut.returned;
   }
 
-  /** Whether the connection is still open, and with it the transaction. */
+  /** Whether the transaction is open, as the server says. */
   async renew(leaseMs: number): Promise<boolean> {
     if (this.#settling || this.#checkedOut.returned) return false;
-    // While a handler's own statement runs the session is not idle, and a query would only wait behind it.
-    const busy = this.#checkedOut.client.readyForQuery === false;
-    if (this.#ping || !busy) {
-      this.#ping ??= this.#extendIdleTime(leaseMs).finally(() => {
-        this.#ping = undefined;
-      });
-      await this.#ping;
-    }
-    if (this.#checkedOut.returned) return false;
-    this.#checkedOut.extend(leaseMs);
+    const began = performance.now();
+    const confirmed = await this.#heartbeat.confirm(leaseMs);
+    if (!confirmed || this.#checkedOut.returned) return false;
+    this.#checkedOut.extend(began + leaseMs - performance.now());
     return true;
+  }
+
+  async #isExecuting(): Promise<boolean> {
+    const values = [this.#owner.session];
+    const { rowCount } = await this.#table.pool.query({ text: this.#table.sql.executing, values });
+    return rowCount === 1;
   }
 
   async #extendIdleTime(leaseMs: number): Promise<void> {
@@ -125,7 +132,8 @@ class TransactionClaim implements Claim<InTransaction> {
   }
 
   async #complete(): Promise<boolean> {
-    if (this.#ping) await this.#ping.catch(() => {});
+    const pinged = this.#heartbeat.settled();
+    if (pinged) await pinged;
     if (this.#checkedOut.returned) return false;
     try {
       await this.#markAndCommit();
@@ -157,7 +165,8 @@ class TransactionClaim implements Claim<InTransaction> {
   async release(): Promise<boolean> {
     if (this.#settling || this.#checkedOut.returned) return false;
     this.#settling = true;
-    if (this.#ping) await this.#ping.catch(() => {});
+    const pinged = this.#heartbeat.settled();
+    if (pinged) await pinged;
     if (this.#checkedOut.returned) return false;
     try {
       await this.#checkedOut.rollBack();

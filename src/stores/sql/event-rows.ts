@@ -25,7 +25,11 @@ export function claimParameters(
   return { key, token: newToken('hex'), fingerprint, leaseMs, keepMs: Math.max(leaseMs, retentionMs) };
 }
 
-export type Granted = { readonly status: 'claimed' } & Pick<Claim, 'attempt' | 'finished' | 'kept'>;
+export type Granted = {
+  readonly status: 'claimed';
+  /** Names the transaction of the claim on the server. */
+  readonly session?: string;
+} & Pick<Claim, 'attempt' | 'finished' | 'kept'>;
 
 export type Answer = Granted | Exclude<ClaimResult, { status: 'claimed' }>;
 
@@ -46,6 +50,8 @@ export interface EventRows {
   claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer>;
   /** Keeps the transaction alive on the server, and rejects when its connection is gone. */
   renewTransaction(run: RunStatement, leaseMs: number): Promise<void>;
+  /** Asks on any connection whether the server executes a statement of the transaction that `session` names. */
+  isExecuting(run: RunStatement, session: string | undefined): Promise<boolean>;
   /** @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim */
   completeInTransaction(
     run: RunStatement,
@@ -63,7 +69,7 @@ export function readAnswer(row: Row | undefined): Answer {
     throw new StoreError(
       'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers.',
     );
-  const { status, attempt, finished, fingerprint, lease_left, kept } = row;
+  const { status, attempt, finished, fingerprint, lease_left, kept, session } = row;
   if (status === 'claimed') {
     const number = Number(attempt);
     if (Number.isSafeInteger(number) && number > 0)
@@ -72,6 +78,7 @@ export function readAnswer(row: Row | undefined): Answer {
         attempt: number,
         finished: JSON.parse(String(finished)),
         ...readKept(kept),
+        ...(session !== undefined && { session: String(session) }),
       };
   }
   if (status === 'completed') return { status, fingerprint: String(fingerprint) };

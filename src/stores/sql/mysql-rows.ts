@@ -147,6 +147,10 @@ export class MysqlRows implements EventRows {
     await run(this.#sql.alive, []);
   }
 
+  async isExecuting(run: RunStatement, session: string | undefined): Promise<boolean> {
+    return (await run(this.#sql.executing, [session])).length > 0;
+  }
+
   async completeInTransaction(
     run: RunStatement,
     owner: Owner,
@@ -177,11 +181,11 @@ export class MysqlRows implements EventRows {
 function answerOf(row: Row | undefined): Answer {
   if (!row) return readAnswer(undefined);
   const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
-  const { attempt, finished, fingerprint, lease_left, kept } = row;
+  const { attempt, finished, fingerprint, lease_left, kept, session } = row;
   return readAnswer({
     ...{ status, attempt, finished: unhex(finished), fingerprint: unhex(fingerprint) },
     lease_left: Number(lease_left) / 1_000,
-    kept,
+    ...{ kept, session },
   });
 }
 

@@ -39,6 +39,15 @@ UPDATE ${table} SET
   token = $2, fingerprint = UNHEX($3), lease_ends = ${fromNow('$4')}, forget_at = ${fromNow('$5')}
 WHERE \`key\` = UNHEX($1) AND ${FREE}`;
 
+// Names the connection until the server restarts, and ids start over: the upper bits of UUID_SHORT() are the time of its
+// start.
+const SESSION = `CAST(CONCAT(CONNECTION_ID(), ' ', UUID_SHORT() >> 24) AS CHAR)`;
+
+// Not of a transaction that is idle: a timeout of the server may be about to end it.
+const executing = `
+SELECT 'yes' AS executing FROM information_schema.processlist
+WHERE CONCAT(id, ' ', UUID_SHORT() >> 24) = $1 AND command <> 'Sleep'`;
+
 // A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
 const read = (table: string, letterTables: readonly string[] = [], seen: Seen = 'as they were') => `
 SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
@@ -46,7 +55,7 @@ SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
   CAST(TIMESTAMPDIFF(MICROSECOND, ${NOW}, lease_ends) AS CHAR) AS lease_left,
-  CAST(@@SESSION.autocommit AS CHAR) AS autocommit${
+  CAST(@@SESSION.autocommit AS CHAR) AS autocommit, ${SESSION} AS session${
     letterTables.length === 0
       ? ''
       : `,\n  CASE WHEN ${letterTables.map((letters) => hasLetter(letters, seen)).join(' OR ')} THEN 'true' ELSE 'false' END AS kept`
@@ -140,6 +149,7 @@ export function mysqlSqlFor(table: string) {
     ping: statement(ping(table)),
     waitASecond: statement(waitASecond),
     waitAsBefore: statement(waitAsBefore),
+    executing: statement(executing),
     alive: statement('SELECT 1 AS alive'),
   };
 }

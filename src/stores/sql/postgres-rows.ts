@@ -87,7 +87,10 @@ export class PostgresRows implements EventRows {
 
   async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
     await run(this.#statements.setTimeouts, [idleMs(parameters.leaseMs)]);
-    const statement = this.#withLetters(`${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}`, client);
+    const statement = this.#withLetters(
+      `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}, ${sql.SESSION}`,
+      client,
+    );
     return readAnswer((await run(statement, valuesOf(parameters)))[0]);
   }
 
@@ -102,6 +105,10 @@ export class PostgresRows implements EventRows {
 
   async renewTransaction(run: RunStatement, leaseMs: number): Promise<void> {
     await run(this.#statements.renewTransaction, [idleMs(leaseMs)]);
+  }
+
+  async isExecuting(run: RunStatement, session: string | undefined): Promise<boolean> {
+    return wrote(await run(this.#statements.executing, [session]));
   }
 
   async completeInTransaction(
@@ -133,6 +140,7 @@ function statementsFor(table: string) {
     ping: statement(sql.ping(table)),
     setTimeouts: statement(sql.setTimeouts('$1')),
     renewTransaction: statement(sql.renewTransaction),
+    executing: statement(sql.executing),
     completed: statement(completed(table)),
   };
 }

@@ -1,7 +1,7 @@
 // A claim that is a transaction of any client: one commit remembers the event and keeps what the handlers wrote.
-import { setTimeout as pause } from 'node:timers/promises';
 import { StoreError } from '../../errors.js';
 import { clientOfHandlers } from '../postgres/handler-client.js';
+import { Heartbeat } from '../postgres/heartbeat.js';
 import { keptAfterCommit } from '../postgres/letter-tables.js';
 import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
@@ -24,8 +24,6 @@ export interface TransactionStore<Transaction> {
 
 /** Another transaction held the event for as long as we waited, so it may well take as long again. */
 const RETRY_AFTER_MS = 1_000;
-/** How long a renewal waits to hear that the connection is gone; a statement of a handler may keep it busy. */
-const HEARD_MS = 250;
 /** A statement of a handler has failed, so Postgres refuses everything but a rollback. The connection is open. */
 const FAILED: ReadonlySet<unknown> = new Set(['25P02']);
 
@@ -80,8 +78,7 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
   readonly #store: TransactionStore<Transaction>;
   readonly #session: Session<Transaction>;
   readonly #owner: Owner;
-  /** A statement of ours on the connection, which takes one at a time. */
-  #ping: Promise<void> | undefined;
+  readonly #heartbeat: Heartbeat;
   #commit: Promise<boolean> | undefined;
   #released = false;
 
@@ -93,6 +90,12 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     this.finished = owner.finished;
     this.kept = owner.kept;
     this.context = { transaction: forHandlers(session) };
+    this.#heartbeat = new Heartbeat({
+      ping: (leaseMs) => this.#ping(leaseMs),
+      isBusy: () => false,
+      isExecuting: () => store.rows.isExecuting(store.database.run, owner.session),
+      hasEnded: () => this.#commit !== undefined || !session.held.open,
+    });
   }
 
   get database(): object {
@@ -104,26 +107,23 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     return this.#session.held.open;
   }
 
-  /** Whether the transaction is open, as far as its connection has told. */
+  /** Whether the transaction is open, as the server says. */
   async renew(leaseMs: number): Promise<boolean> {
     const { held } = this.#session;
-    if (this.#commit || !held.open) return false;
-    this.#ping ??= this.#pingOnce(leaseMs);
-    await Promise.race([this.#ping, pause(HEARD_MS, undefined, { ref: false })]);
-    if (this.#commit || !held.open) return false;
-    held.extend(leaseMs);
+    const began = performance.now();
+    const confirmed = await this.#heartbeat.confirm(leaseMs);
+    if (!confirmed || this.#commit || !held.open) return false;
+    held.extend(began + leaseMs - performance.now());
     return true;
   }
 
-  async #pingOnce(leaseMs: number): Promise<void> {
+  async #ping(leaseMs: number): Promise<void> {
     const { held, run } = this.#session;
     try {
       await this.#store.rows.renewTransaction(run, leaseMs);
     } catch (error) {
       if (!hasCode(error, FAILED))
         held.break(new StoreError('The transaction is not there any more.', { cause: error }));
-    } finally {
-      this.#ping = undefined;
     }
   }
 
@@ -137,7 +137,7 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
   async #complete(): Promise<boolean> {
     const { held, run } = this.#session;
     const { rows, database, retentionMs } = this.#store;
-    await this.#ping;
+    await this.#heartbeat.settled();
     const began = performance.now();
     const completing = () => rows.completeInTransaction(run, this.#owner, retentionMs, database.client);
     const marked = held.open ? await this.#mark(held, completing()) : undefined;
@@ -169,7 +169,7 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     const { held } = this.#session;
     if (this.#commit || this.#released || !held.open) return false;
     this.#released = true;
-    await this.#ping;
+    await this.#heartbeat.settled();
     if (!held.open) return false;
     await held.rollBack();
     return true;

@@ -1,0 +1,95 @@
+// Confirms that the transaction of a claim is still open. Only an answer of the server counts.
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreError } from '../../errors.js';
+
+/** How long a ping may take before another connection is asked: a statement of a handler may keep it waiting. */
+const PATIENCE_MS = 250;
+/** After which a question on another connection is asked again. */
+const UNANSWERED_MS = 5_000;
+const POLL_MS = 50;
+
+/** What a transaction knows of its connection. */
+interface Session {
+  /** Runs a statement on the connection, which also restarts the idle timeout of the server. */
+  ping(leaseMs: number): Promise<void>;
+  /** Whether the client knows that a statement of a handler occupies the connection. */
+  isBusy(): boolean;
+  /** Asks on another connection whether the server executes a statement on this one. Idle sessions can be dropped. */
+  isExecuting(): Promise<boolean>;
+  hasEnded(): boolean;
+}
+
+export class Heartbeat {
+  readonly #session: Session;
+  #ping: Promise<void> | undefined;
+  #leaseMs = 0;
+  /** When the latest renewal began, and when the latest question began that the server answered with yes. */
+  #wantedAt = Number.NEGATIVE_INFINITY;
+  #confirmedAt = Number.NEGATIVE_INFINITY;
+  #askAgainAt = 0;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  /**
+   * True once the server has answered a question that began after this call, false when the transaction has ended.
+   *
+   * @throws {StoreError} after a lease without an answer, and what the connection rejects with
+   */
+  async confirm(leaseMs: number): Promise<boolean> {
+    const began = performance.now();
+    this.#leaseMs = leaseMs;
+    this.#wantedAt = began;
+    while (!this.#session.hasEnded()) {
+      const ping = this.turn();
+      const waited = performance.now() - began;
+      if (waited >= leaseMs)
+        throw new StoreError('The database has not confirmed within the lease that the transaction is open.');
+      if (!ping || waited >= PATIENCE_MS) this.#askElsewhere();
+      const paused = pause(POLL_MS, undefined, { ref: false });
+      await (ping ? Promise.race([ping, paused]) : paused);
+      if (this.#confirmedAt >= began) return true;
+    }
+    return false;
+  }
+
+  /** The ping on its way, before which a handler sends nothing. One that is due takes its turn now. */
+  turn(): Promise<void> | undefined {
+    if (this.#confirmedAt < this.#wantedAt && !this.#session.isBusy()) this.#ping ??= this.#send();
+    return this.#ping;
+  }
+
+  /** Resolves when the ping on its way is answered. Undefined without one. */
+  settled(): Promise<void> | undefined {
+    return this.#ping?.catch(() => {});
+  }
+
+  async #send(): Promise<void> {
+    const began = performance.now();
+    try {
+      await this.#session.ping(this.#leaseMs);
+      this.#confirm(began);
+    } finally {
+      this.#ping = undefined;
+    }
+  }
+
+  #askElsewhere(): void {
+    const began = performance.now();
+    if (began < this.#askAgainAt) return;
+    this.#askAgainAt = began + UNANSWERED_MS;
+    this.#session
+      .isExecuting()
+      .then((executing) => executing && this.#confirm(began))
+      // As good as no answer: a pool that has no connection left, or a network that is down.
+      .catch(() => {})
+      .finally(() => {
+        this.#askAgainAt = performance.now() + PATIENCE_MS;
+      });
+  }
+
+  #confirm(began: number): void {
+    this.#confirmedAt = Math.max(this.#confirmedAt, began);
+  }
+}

@@ -1,0 +1,278 @@
+// A network that swallows packets while a handler runs in its transaction: the handler is told before a retry can run.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
+import { type IdempotencyStore, receiver } from 'payment-webhooks';
+import { type PostgresQuery, postgresStore } from 'payment-webhooks/stores/postgres';
+import { sqlStore } from 'payment-webhooks/stores/sql';
+import { Pool as PgPool, type PoolClient } from 'pg';
+import { type FaultyProxy, startProxy } from '../faults/faulty-proxy.js';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
+import { overMysql2, overPg } from '../setup/sql-clients.js';
+import { gate, until } from '../setup/waiting.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+const withPostgres = connectionString ? describe : describe.skip;
+const name = `silent_${randomBytes(6).toString('hex')}`;
+const table = `${name}.webhook_event`;
+const LEASE_MS = 2_000;
+
+type Send = (sql: string) => Promise<unknown>;
+type Transactional = IdempotencyStore<{ readonly transaction: object }>;
+
+interface World {
+  /** A store whose transactions, and whose other statements, go to these ports. Without ports, straight to the server. */
+  store(ports?: { transactions: number; others: number }, max?: number): Transactional;
+  readonly port: number;
+  /** A statement of a handler. */
+  sending(transaction: object): Send;
+  sleep(seconds: number): string;
+  /** Whether the server executes a statement with this text. */
+  executes(text: string): Promise<boolean>;
+}
+
+/** Where one handler runs and its retries come, as two processes do. */
+async function scene(
+  world: World,
+  handle: (send: Send, proxy: FaultyProxy) => Promise<void>,
+  options: Scene,
+) {
+  const proxy = await startProxy(world.port);
+  proxies.push(proxy);
+  const happened: string[] = [];
+  const started = gate();
+  const { port: transactions } = proxy;
+  const first = world.store({ transactions, others: options.alone ? world.port : transactions }, options.max);
+  const urls = await Promise.all([
+    listen(first, async (transaction, signal) => {
+      signal.addEventListener('abort', () => happened.push('told'));
+      started.open();
+      await handle(world.sending(transaction), proxy);
+    }),
+    listen(world.store(), async () => void happened.push('retried')),
+  ]);
+  const event = { ...JSON.parse(delivery().body.toString()), id: `evt_${randomBytes(6).toString('hex')}` };
+  const send = async (process: 0 | 1) => {
+    const response = await fetch(urls[process], { method: 'POST', ...delivery(event) });
+    await response.text();
+    return response.status;
+  };
+  return {
+    happened,
+    /** Resolves when its handler runs. */
+    start: async () => {
+      void send(0).catch(() => {});
+      await started.opened;
+    },
+    first: () => send(0),
+    retry: () => send(1),
+  };
+}
+
+interface Scene {
+  /** Whether only the connection of the transaction goes silent. */
+  readonly alone?: boolean;
+  readonly max?: number;
+}
+
+async function listen(
+  store: Transactional,
+  handle: (transaction: object, signal: AbortSignal) => Promise<void>,
+): Promise<string> {
+  const hooks = receiver<{}, { readonly transaction: object }>({
+    ...{ privateKey: KEY, store, logger: captureLog().logger },
+    ...{ lease: LEASE_MS, storeTimeout: 1_900, timeout: 60_000 },
+  });
+  hooks.on('transaction.paid', (_, { transaction, signal }) => handle(transaction, signal));
+  const server = createServer(hooks).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+const servers: Server[] = [];
+const proxies: FaultyProxy[] = [];
+/** Opens when the test is over. Until then a handler that obeys no signal goes on. */
+let over = gate();
+afterEach(async () => {
+  over.open();
+  over = gate();
+  for (const proxy of proxies.splice(0)) await proxy.close();
+  for (const server of servers.splice(0)) {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+const ports = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
+
+withPostgres('in Postgres', () => {
+  const observer = new PgPool({ connectionString });
+  const pools = [observer];
+  const { port } = new URL(connectionString || 'http://127.0.0.1:1');
+  beforeAll(async () => {
+    await observer.query(`CREATE SCHEMA ${name}`);
+    await postgresStore({ pool: observer, table }).migrate();
+  });
+  afterAll(async () => {
+    await observer.query(`DROP SCHEMA ${name} CASCADE`);
+    for (const pool of pools) await pool.end();
+  });
+
+  function open(to = Number(port), max = 5): PgPool {
+    const pool = new PgPool({ connectionString: ports(connectionString, to), max });
+    pool.on('error', () => {});
+    pools.push(pool);
+    return pool;
+  }
+  const world = (store: (transactions: PgPool, others: PgPool) => Transactional): World => ({
+    port: Number(port),
+    store: (to, max) => {
+      const transactions = open(to?.transactions, max);
+      return store(transactions, to && to.transactions !== to.others ? open(to.others) : transactions);
+    },
+    sending: (transaction) => (sql) => (transaction as PoolClient).query(sql),
+    sleep: (seconds) => `SELECT pg_sleep(${seconds})`,
+    executes: async (text) => {
+      const sql = `SELECT FROM pg_stat_activity WHERE query = $1 AND state = 'active'`;
+      return (await observer.query(sql, [text])).rowCount !== 0;
+    },
+  });
+
+  describe('through postgresStore', () => {
+    staysApart(
+      world((transactions, others) => {
+        const pool = {
+          query: (query: PostgresQuery) => others.query(query),
+          on: transactions.on.bind(transactions),
+          connect: () => transactions.connect(),
+        };
+        return postgresStore({ pool, table, transactional: true });
+      }),
+    );
+  });
+  describe('through sqlStore', () => {
+    staysApart(
+      world((transactions, others) => {
+        const { transaction } = overPg(transactions);
+        return sqlStore({ ...overPg(others), transaction, table });
+      }),
+    );
+  });
+});
+
+withMariadb('in MariaDB, where an idle transaction ends after two seconds', () => {
+  const mariadb = ownMariadb(['--idle-transaction-timeout=2']);
+  let observer: MysqlPool;
+  beforeAll(async () => {
+    observer = mariadb.pool();
+    await observer.query(`CREATE DATABASE ${name}`);
+    await sqlStore({ ...overMysql2(observer), table }).migrate();
+  });
+
+  staysApart({
+    get port() {
+      return mariadb.server.port;
+    },
+    store: (to, connectionLimit = 5) => {
+      const open = (port = mariadb.server.port) =>
+        mariadb.pool({ uri: ports(mariadb.server.url, port), connectionLimit });
+      const transactions = open(to?.transactions);
+      const others = to && to.transactions !== to.others ? open(to.others) : transactions;
+      const { transaction } = overMysql2(transactions);
+      return sqlStore({ ...overMysql2(others), transaction, table });
+    },
+    sending: (transaction) => (sql) => (transaction as PoolConnection).query(sql),
+    sleep: (seconds) => `SELECT SLEEP(${seconds})`,
+    executes: async (text) => {
+      const sql = 'SELECT 1 FROM information_schema.processlist WHERE info = ?';
+      const [rows] = await observer.query(sql, [text]);
+      return (rows as unknown[]).length > 0;
+    },
+  });
+});
+
+function staysApart(world: World): void {
+  test('an idle handler is told before its retry runs', async () => {
+    const { happened, start, retry } = await scene(
+      world,
+      async (_, proxy) => {
+        proxy.set('black hole');
+        await over.opened;
+      },
+      {},
+    );
+    await start();
+    await until(async () => (await retry()) === 200);
+    expect(happened).toEqual(['told', 'retried']);
+  });
+
+  test('a handler whose statement is never answered is told before its retry runs', async () => {
+    const statement = world.sleep(0.731);
+    const { happened, start, retry } = await scene(
+      world,
+      async (send, proxy) => {
+        void send(statement).catch(() => {});
+        await until(() => world.executes(statement));
+        proxy.set('black hole');
+        await over.opened;
+      },
+      {},
+    );
+    await start();
+    await until(async () => (await retry()) === 200);
+    expect(happened).toEqual(['told', 'retried']);
+  });
+
+  test('where only its own connection is silent, it has time while the server executes its statement', async () => {
+    const statement = world.sleep(LEASE_MS / 500 + 0.317);
+    const { happened, start, retry } = await scene(
+      world,
+      async (send, proxy) => {
+        void send(statement).catch(() => {});
+        await until(() => world.executes(statement));
+        proxy.set('black hole');
+        void until(async () => !(await world.executes(statement))).then(() => happened.push('executed'));
+        await over.opened;
+      },
+      { alone: true },
+    );
+    await start();
+    await until(async () => (await retry()) === 200);
+    expect(happened).toEqual(['executed', 'told', 'retried']);
+  });
+
+  test('a statement longer than the lease is no reason to abort, and neither are very many short ones', async () => {
+    const { happened, first, retry } = await scene(
+      world,
+      async (send) => {
+        await send(world.sleep(LEASE_MS / 1_000 + 0.5));
+        for (const end = performance.now() + LEASE_MS + 500; performance.now() < end; )
+          await send('SELECT 1');
+      },
+      {},
+    );
+    expect(await first()).toBe(200);
+    expect([await retry(), happened]).toEqual([200, []]);
+  });
+
+  test('a statement longer than the lease is aborted where the pool has no connection left to ask on', async () => {
+    const statement = world.sleep(LEASE_MS / 500);
+    const { happened, first, retry } = await scene(
+      world,
+      async (send) => {
+        await send(statement);
+        happened.push('executed');
+      },
+      { max: 1 },
+    );
+    expect(await first()).toBeGreaterThanOrEqual(500);
+    await until(async () => (await retry()) === 200);
+    expect([happened[0], happened.at(-1)]).toEqual(['told', 'retried']);
+  });
+}
