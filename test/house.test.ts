@@ -136,7 +136,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   // The simulator that it is a demo of needs Express too.
   [/^cli\/demo-endpoint$/, ['express']],
-  [/^(?:simulator|pages|dead-letters\/api)\//, ['express']],
+  [/^(?:simulator|pages)\//, ['express']],
   [/^(?:dead-letters\/page|pages\/components|simulator\/dashboard)\//, ['preact']],
   [/^queues\//, ['bullmq']],
   [/^opentelemetry\//, ['@opentelemetry/api']],

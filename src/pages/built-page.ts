@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Router } from 'express';
-import { packageFolder } from './package-folder.js';
 
 /**
  * @param folder the built page: `index.html` and the files that it loads
@@ -14,10 +13,4 @@ export function pageRouter(folder: string | undefined, notice: string): Router {
     return router.use(express.static(folder, { cacheControl: false, etag: false, redirect: false }));
   }
   return router.get('/', (_request, response) => void response.type('html').send(notice));
-}
-
-/** Where the build puts a page; undefined if the code was bundled into another program. */
-export function builtPage(name: string): string | undefined {
-  const root = packageFolder();
-  return root && join(root, 'dist', name);
 }

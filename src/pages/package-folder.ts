@@ -13,6 +13,12 @@ export function packageFolder(): string | undefined {
   return undefined;
 }
 
+/** Where the build puts a page; undefined if the code was bundled into another program. */
+export function builtPage(name: string): string | undefined {
+  const root = packageFolder();
+  return root && join(root, 'dist', name);
+}
+
 /**
  * The path of this file, from a stack trace. The same source is built as an ES module, which has `import.meta`,
  * and as CommonJS, where that is a syntax error.

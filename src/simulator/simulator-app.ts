@@ -1,7 +1,8 @@
 // The Express app of the simulator: the API, the control plane and the page.
 import express, { type Express } from 'express';
-import { builtPage, pageRouter } from '../pages/built-page.js';
+import { pageRouter } from '../pages/built-page.js';
 import { answerErrors } from '../pages/http-error.js';
+import { builtPage } from '../pages/package-folder.js';
 import { notFound } from '../pages/route.js';
 import { controlPlane } from './api/control-plane.js';
 import { guard } from './api/guard.js';

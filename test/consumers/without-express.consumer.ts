@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ROOT } from '../setup/shell.js';
 import { type Consumer, consumer } from './consumer.js';
 
-/** Doors for which users install something else; ops has a page that is an Express router. */
-const BRING_MORE = ['./opentelemetry', './ops', './queues/bullmq'];
+/** Doors for which users install something else. */
+const BRING_MORE = ['./opentelemetry', './queues/bullmq'];
 
 const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const specifiers = Object.keys(doors)
@@ -15,6 +15,24 @@ const specifiers = Object.keys(doors)
 
 const START = `startSimulator({ port: 0 }).catch((error) => console.log(error.name + ': ' + error.message));\n`;
 const MISSING = 'ConfigurationError: The simulator needs Express. Run npm install express.\n';
+
+const OPS = `
+import { createServer } from 'node:http';
+import { memoryDeadLetters, receiver } from 'payment-webhooks';
+import { deadLetterPage, health } from 'payment-webhooks/ops';
+
+const hooks = receiver({ privateKey: 'pri_example', deadLetters: memoryDeadLetters(), logger: false });
+const [healthz, page] = [health(hooks), deadLetterPage(hooks, { authorize: () => 'ada' })];
+const server = createServer((req, res) => (req.url === '/healthz' ? healthz(req, res) : page(req, res)));
+server.listen(0, '127.0.0.1', async () => {
+  const at = 'http://127.0.0.1:' + server.address().port;
+  const report = await fetch(at + '/healthz');
+  console.log(report.status, (await report.json()).status);
+  const html = await fetch(at);
+  console.log(html.status, /<title>(.*)<\\/title>/.exec(await html.text())?.[1]);
+  server.close();
+});
+`;
 
 let project: Consumer;
 
@@ -36,6 +54,15 @@ describe('every door loads', () => {
   test('as CommonJS', async () => {
     project.write('doors.cjs', specifiers.map((specifier) => `require('${specifier}');\n`).join(''));
     expect(await project.node(['doors.cjs'])).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+});
+
+test('health and the page of dead letters answer', async () => {
+  project.write('ops.mjs', OPS);
+  expect(await project.node(['ops.mjs'])).toEqual({
+    code: 0,
+    stdout: '200 ok\n200 Dead letters\n',
+    stderr: '',
   });
 });
 

@@ -2,7 +2,7 @@
 import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach } from '@jest/globals';
-import express, { type RequestHandler, type Router } from 'express';
+import express, { type Request, type RequestHandler } from 'express';
 import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { type DeadLetterPageOptions, deadLetterPage } from 'payment-webhooks/ops';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -62,9 +62,9 @@ export async function listen(listener: RequestListener): Promise<number> {
 
 export interface WorldOptions {
   readonly receiver?: ReceiverOptions;
-  readonly page?: Partial<DeadLetterPageOptions>;
+  readonly page?: Partial<DeadLetterPageOptions<Request>>;
   /** What the app does with the page; at `/ops` by default. */
-  readonly app?: (page: Router) => RequestListener;
+  readonly app?: (page: RequestHandler) => RequestListener;
   readonly before?: readonly RequestHandler[];
 }
 
@@ -81,7 +81,7 @@ export async function pageWorld({
     deadLetters: memoryDeadLetters(),
     ...given,
   }) as Receiver;
-  const router = deadLetterPage(hooks, { authorize, ...page });
+  const router = deadLetterPage<Request>(hooks, { authorize, ...page });
   const mounted = () => {
     const own = express();
     for (const handler of before) own.use(handler);

@@ -1,5 +1,6 @@
 // What the compiler knows of `deadLetterPage()` of `payment-webhooks/ops`: checked by `npm run typecheck`, never run.
-import express, { type Request, type Router } from 'express';
+import { createServer } from 'node:http';
+import express, { type Request, type RequestHandler } from 'express';
 import { memoryDeadLetters, type Receiver, receiver } from 'payment-webhooks';
 import {
   type Authorize,
@@ -10,9 +11,12 @@ import {
 
 const hooks = receiver({ deadLetters: memoryDeadLetters() });
 
-// A router of the Express whose types are installed, for what any app calls its users.
-const router: Router = deadLetterPage(hooks, { authorize: (req) => req.get('x-user') });
-express().use('/ops/webhooks', router);
+// In Express the request is that of Express, for what any app calls its users.
+const handler: RequestHandler = deadLetterPage(hooks, { authorize: (req) => req.get('x-user') });
+express().use('/ops/webhooks', handler);
+express().use('/ops/webhooks', deadLetterPage(hooks, { authorize: (req: Request) => req.get('x-user') }));
+express().use('/ops/webhooks', deadLetterPage(hooks, { authorize: (req) => req.headers.authorization }));
+createServer(deadLetterPage(hooks, { authorize: (req) => req.headers.authorization }));
 deadLetterPage(hooks, { authorize: async () => ({ id: 7 }) });
 deadLetterPage(hooks, {
   authorize: (req: Request) => req.ip === '10.0.0.7' && 'ada',

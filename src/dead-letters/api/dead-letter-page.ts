@@ -1,11 +1,20 @@
-// The page of dead letters as an Express router: the built page, and the JSON that it and the command line use.
-import express, { type RequestHandler, type Router } from 'express';
-import { builtPage, pageRouter } from '../../pages/built-page.js';
-import { notFound } from '../../pages/route.js';
-import { letterRoutes } from './letter-routes.js';
-import { answerErrors } from './page-answers.js';
-import { pageGuard } from './page-guard.js';
-import { type DeadLetterPageOptions, type PageReceiver, pageSettings } from './page-options.js';
+// The page of dead letters as a handler of node:http: the built page, and the JSON that it and the command line use.
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { HttpError } from '../../pages/http-error.js';
+import { builtPage } from '../../pages/package-folder.js';
+import { READ_METHODS } from '../../pages/route.js';
+import { LetterRoutes } from './letter-routes.js';
+import { answerError, sendText } from './page-answers.js';
+import { authorized, setPageHeaders } from './page-guard.js';
+import {
+  type DeadLetterPageOptions,
+  type PageReceiver,
+  type PageSettings,
+  pageSettings,
+} from './page-options.js';
+import { originalUrl, pathOf } from './page-request.js';
 
 const NOTICE = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Dead letters</title>
@@ -14,38 +23,69 @@ const NOTICE = `<!doctype html>
 </html>
 `;
 
+const HTML = 'text/html; charset=utf-8';
+/** By path. No other file is read, whatever the path. */
+const FILES: ReadonlyMap<string, { readonly file: string; readonly type: string }> = new Map([
+  ['/', { file: 'index.html', type: HTML }],
+  ['/index.html', { file: 'index.html', type: HTML }],
+  ['/assets/page.css', { file: 'assets/page.css', type: 'text/css; charset=utf-8' }],
+  ['/assets/page.js', { file: 'assets/page.js', type: 'text/javascript; charset=utf-8' }],
+  ['/assets/preact-license.txt', { file: 'assets/preact-license.txt', type: 'text/plain; charset=utf-8' }],
+]);
+
 /**
  * The page of dead letters: to find them, see why they were kept, replay and discard them. The same as JSON is under its
  * path, which the commands `payment-webhooks dead-letters …` use. Values of payloads are masked until somebody reveals
- * them, which is logged with the user. Mount it at any path, under Express 4 or 5, before or after body parsers.
+ * them, which is logged with the user. Mount it at any path of an app that removes the path from `req.url`, as Express 4
+ * and 5 do, before or after body parsers.
  *
- * @returns a router that answers every request under its path
+ * @returns a handler that answers every request, and never calls `next`: what follows the page is not behind its guard
  * @throws {ConfigurationError} without `authorize`, for a receiver without dead letters, and for an option that cannot be right
  * @example
  * app.use('/ops/webhooks', deadLetterPage(hooks, { authorize: (req) => requireAdmin(req) }));
  */
-export function deadLetterPage(hooks: PageReceiver, options: DeadLetterPageOptions): Router {
+export function deadLetterPage<Req extends IncomingMessage = IncomingMessage>(
+  hooks: PageReceiver,
+  options: DeadLetterPageOptions<Req>,
+): (req: Req, res: ServerResponse, next?: (error?: unknown) => void) => void {
   const settings = pageSettings(hooks, options);
-  const guard = pageGuard(settings);
-  const router = express.Router();
-  router.use(guard.handler);
-  router.use(toFolder);
-  letterRoutes(router, settings, guard.userOf);
-  router.use(pageRouter(builtPage('dead-letter-page'), NOTICE));
-  // Nothing falls through: what comes after the page in the app is not behind its guard.
-  router.use(notFound);
-  router.use(answerErrors(settings.logFor));
-  return router;
+  const routes = new LetterRoutes(settings);
+  return (req, res) => void serve(req, res, { settings, routes });
+}
+
+/** Never rejects. */
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { settings, routes }: { readonly settings: PageSettings; readonly routes: LetterRoutes },
+): Promise<void> {
+  try {
+    if (response.headersSent) return;
+    setPageHeaders(response);
+    const user = await authorized(request, settings);
+    if (redirectToFolder(request, response)) return;
+    if (!(await routes.serve({ request, response, user }))) await sendFile(request, response);
+  } catch (error) {
+    answerError(request, response, { error, logFor: settings.logFor });
+  }
 }
 
 /** The files of the page are relative to it, so its address ends with a slash. */
-const toFolder: RequestHandler = (request, response, next) => {
-  const [path = ''] = request.originalUrl.split('?');
-  if (request.path !== '/' || path.endsWith('/') || request.method !== 'GET') {
-    next();
-    return;
-  }
+function redirectToFolder(request: IncomingMessage, response: ServerResponse): boolean {
+  const [path = ''] = originalUrl(request).split('?');
+  if (pathOf(request) !== '/' || path.endsWith('/') || request.method !== 'GET') return false;
   // Relative, because a proxy may have taken a prefix away; and with a dot, because two slashes would name a host.
   const name = path.slice(path.lastIndexOf('/') + 1);
-  response.writeHead(302, { Location: `./${name}/` }).end();
-};
+  sendText(request, response, { status: 302, headers: { Location: `./${name}/` } });
+  return true;
+}
+
+async function sendFile(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = pathOf(request);
+  const known = READ_METHODS.has(request.method ?? '') && request.method !== 'OPTIONS' && FILES.get(path);
+  if (!known) throw new HttpError(404, 'Not found.');
+  const folder = builtPage('dead-letter-page');
+  const text = folder && (await readFile(join(folder, known.file), 'utf8').catch(() => undefined));
+  if (text === undefined && path !== '/') throw new HttpError(404, 'Not found.');
+  sendText(request, response, { status: 200, type: known.type, body: text ?? NOTICE });
+}

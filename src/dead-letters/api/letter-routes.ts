@@ -1,9 +1,8 @@
 // The JSON of the page: letters to list and see, and what can be done with them. Who does it is logged.
-import type { Request, RequestHandler, Response, Router } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { shorten, writeLog } from '../../logger.js';
 import { refuseUnknownOptions } from '../../options/unknown-option.js';
 import { HttpError } from '../../pages/http-error.js';
-import { methodNotAllowed, param, queryOf, route } from '../../pages/route.js';
 import type { DeadLetter } from '../dead-letter-store.js';
 import { diagnose } from './diagnose.js';
 import { discardLetters } from './discard-letters.js';
@@ -11,49 +10,59 @@ import { letterJson, maskedContent, revealed } from './letter-json.js';
 import { sendJson } from './page-answers.js';
 import { asked, askedInQuery } from './page-filter.js';
 import type { PageSettings } from './page-options.js';
+import { pathOf, queryOf, refusePerhapsEmpty, requestBody } from './page-request.js';
 import { streamReplay } from './replay-stream.js';
-import { refusePerhapsEmpty, requestBody } from './request-body.js';
 
 const DEFAULT_LIMIT = 50;
 
-type Work = (request: Request, response: Response) => Promise<object | undefined>;
-
-/** Answers with what `work` resolves to, unless it has answered itself. */
-function answering(work: Work): RequestHandler {
-  return route(async (request, response) => {
-    const body = await work(request, response);
-    if (body) sendJson(response, 200, body);
-  });
+/** A request of a user whom `authorize` let in. */
+export interface Visit {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly user: string;
 }
 
-export function letterRoutes(
-  router: Router,
-  settings: PageSettings,
-  userOf: (request: Request) => string,
-): void {
-  const routes = new LetterRoutes(settings, userOf);
-  const read = (path: string, work: Work) =>
-    router.route(path).get(answering(work)).all(methodNotAllowed('GET', 'HEAD'));
-  const write = (path: string, work: Work) =>
-    router.route(path).post(answering(work)).all(methodNotAllowed('POST'));
-  read('/letters', (request) => routes.list(request));
-  read('/summary', (request) => routes.summary(request));
-  read('/letters/:id', (request) => routes.detail(request));
-  write('/letters/:id/reveal', (request) => routes.reveal(request));
-  write('/replay', (request, response) => routes.replay(request, response));
-  write('/discard', (request) => routes.discard(request));
+interface Route {
+  readonly path: RegExp;
+  readonly methods: readonly string[];
+  /** Resolves to the JSON to answer; undefined where it has answered itself. */
+  readonly work: (visit: Visit, id: string) => Promise<object | undefined>;
 }
 
-class LetterRoutes {
+const READ = ['GET', 'HEAD'];
+const WRITE = ['POST'];
+
+export class LetterRoutes {
   readonly #settings: PageSettings;
-  readonly #userOf: (request: Request) => string;
+  readonly #routes: readonly Route[] = [
+    { path: /^\/letters$/, methods: READ, work: (visit) => this.#list(visit) },
+    { path: /^\/summary$/, methods: READ, work: (visit) => this.#summary(visit) },
+    { path: /^\/letters\/([^/]+)$/, methods: READ, work: (_visit, id) => this.#detail(id) },
+    { path: /^\/letters\/([^/]+)\/reveal$/, methods: WRITE, work: (visit, id) => this.#reveal(visit, id) },
+    { path: /^\/replay$/, methods: WRITE, work: (visit) => this.#replay(visit) },
+    { path: /^\/discard$/, methods: WRITE, work: (visit) => this.#discard(visit) },
+  ];
 
-  constructor(settings: PageSettings, userOf: (request: Request) => string) {
+  constructor(settings: PageSettings) {
     this.#settings = settings;
-    this.#userOf = userOf;
   }
 
-  async list(request: Request): Promise<object> {
+  /** @returns false for a path that is none of these @throws {HttpError} for what cannot be answered */
+  async serve(visit: Visit): Promise<boolean> {
+    const { request, response } = visit;
+    const path = pathOf(request);
+    const route = this.#routes.find((one) => one.path.test(path));
+    if (!route) return false;
+    if (!route.methods.includes(request.method ?? '')) {
+      if (!response.headersSent) response.setHeader('Allow', route.methods.join(', '));
+      throw new HttpError(405, `Use ${route.methods.join(' or ')} for this path.`);
+    }
+    const json = await route.work(visit, decoded(route.path.exec(path)?.[1]));
+    if (json) sendJson(request, response, { status: 200, json });
+    return true;
+  }
+
+  async #list({ request }: Visit): Promise<object> {
     const { filter, rest } = askedInQuery(queryOf(request), ['discarded', 'limit', 'after']);
     const limit = rest.limit === undefined ? DEFAULT_LIMIT : Number(rest.limit);
     const after = rest.after as string | undefined;
@@ -61,48 +70,49 @@ class LetterRoutes {
     return { letters: letters.map(letterJson), next: next ?? null };
   }
 
-  async summary(request: Request): Promise<object> {
+  async #summary({ request, user }: Visit): Promise<object> {
     const { letters, eventNames } = this.#settings;
     const { filter } = askedInQuery(queryOf(request), ['discarded']);
     const { total, oldest, groups } = await letters.count(filter);
-    return { total, oldest: oldest ?? null, groups, names: eventNames, user: this.#userOf(request) };
+    return { total, oldest: oldest ?? null, groups, names: eventNames, user };
   }
 
-  async detail(request: Request): Promise<object> {
+  async #detail(id: string): Promise<object> {
     const { letters } = this.#settings;
-    const letter = await this.#letter(request);
+    const letter = await this.#letter(id);
     const content = await letters.read(letter.id);
     if (content.status === 'gone') throw gone(letter.id);
     const diagnosis = await diagnose(letter, letters);
     return { letter: letterJson(letter), ...maskedContent(content), diagnosis };
   }
 
-  async reveal(request: Request): Promise<object> {
-    const letter = await this.#letter(request);
-    refuseUnknownOptions(await requestBody(request), []);
+  async #reveal(visit: Visit, given: string): Promise<object> {
+    const letter = await this.#letter(given);
+    refuseUnknownOptions(await requestBody(visit.request), []);
     const content = await this.#settings.letters.read(letter.id);
     if (content.status === 'gone') throw gone(letter.id);
     if (content.status === 'unreadable')
       throw new HttpError(409, 'What is stored is not what was kept, so there is nothing to show.');
     const { id, eventId, eventName } = letter;
     const fields = { deadLetterId: shorten(id), eventId: shorten(eventId), eventName: shorten(eventName) };
-    this.#audit(request, fields, 'letter revealed');
+    this.#audit(visit, fields, 'letter revealed');
     return revealed(content);
   }
 
-  async replay(request: Request, response: Response): Promise<undefined> {
+  async #replay(visit: Visit): Promise<undefined> {
+    const { request, response } = visit;
     const fields = await requestBody(request);
     refusePerhapsEmpty(request, fields);
     const { filter, rest } = asked(fields, ['dryRun', 'keys', 'concurrency']);
     const report = await streamReplay(this.#settings.letters, { ...filter, ...rest }, response);
     if (report?.dryRun) return;
     const { events: _events, dryRun: _dryRun, ...counts } = report ?? {};
-    this.#audit(request, report ? counts : { failure: true }, 'letters replayed');
+    this.#audit(visit, report ? counts : { failure: true }, 'letters replayed');
   }
 
-  async discard(request: Request): Promise<object> {
-    const { filter, rest } = asked(await requestBody(request), ['because', 'expect']);
-    const why = { by: this.#userOf(request), because: rest.because as string };
+  async #discard(visit: Visit): Promise<object> {
+    const { filter, rest } = asked(await requestBody(visit.request), ['because', 'expect']);
+    const why = { by: visit.user, because: rest.because as string };
     let discarded = 0;
     const onDiscarded = () => {
       discarded += 1;
@@ -111,16 +121,15 @@ class LetterRoutes {
       await discardLetters(this.#settings.letters, { filter, why, expect: rest.expect, onDiscarded });
     } catch (error) {
       // These are gone, whatever became of the others.
-      if (discarded > 0) this.#audit(request, { discarded, failure: true }, 'letters discarded');
+      if (discarded > 0) this.#audit(visit, { discarded, failure: true }, 'letters discarded');
       throw error;
     }
-    this.#audit(request, { discarded }, 'letters discarded');
+    this.#audit(visit, { discarded }, 'letters discarded');
     return { discarded };
   }
 
   /** @throws {HttpError} 404 */
-  async #letter(request: Request): Promise<DeadLetter> {
-    const id = param(request, 'id');
+  async #letter(id: string): Promise<DeadLetter> {
     // In a filter it would be a mistake; an address that nobody made leads nowhere.
     if (id.includes('\0')) throw gone(id);
     const { letters } = await this.#settings.letters.page({ id }, { limit: 1 });
@@ -128,9 +137,17 @@ class LetterRoutes {
     return letters[0];
   }
 
-  #audit(request: Request, fields: object, message: string): void {
-    const user = this.#userOf(request);
+  #audit({ request, user }: Visit, fields: object, message: string): void {
     writeLog(this.#settings.logFor(request), 'info', { user, ...fields }, message);
+  }
+}
+
+/** @throws {HttpError} 400 for a path that is no text */
+function decoded(part = ''): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new HttpError(400, 'The path of the request is malformed.');
   }
 }
 

@@ -1,13 +1,21 @@
 // Refuses what a web page of another origin may have caused: a read, a form, a frame, a name that resolves to this machine.
-import type { Request } from 'express';
+import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { isAllowedHost } from '../../pages/allowed-host.js';
 import { HttpError } from '../../pages/http-error.js';
 import { READ_METHODS } from '../../pages/route.js';
+import { pathOf } from './page-request.js';
+
+/** What Express adds to a request. */
+interface ExpressRequest {
+  readonly app?: { readonly get?: (name: string) => unknown };
+  readonly secure?: boolean;
+}
 
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
 /** @throws {HttpError} 403 that says what does not fit, and what to set */
-export function requireOwnOrigin(request: Request, hosts: ReadonlySet<string> | undefined): void {
+export function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> | undefined): void {
   const host = askedHost(request);
   if (host === undefined) throw new HttpError(403, 'The Host header of this request is not a host.');
   if (hosts && !isAllowedHost(host, hosts)) {
@@ -16,16 +24,16 @@ export function requireOwnOrigin(request: Request, hosts: ReadonlySet<string> | 
       `This page does not answer to the host ${JSON.stringify(host.slice(0, 100))}. Add it to hosts of deadLetterPage().`,
     );
   }
-  const foreign = READ_METHODS.has(request.method)
+  const foreign = READ_METHODS.has(request.method ?? '')
     ? isForeignRead(request, host)
     : foreignWrite(request, host);
   if (foreign) throw new HttpError(403, foreign);
 }
 
 /** The host that the browser asked for; behind a proxy that the app trusts, what that says. */
-function askedHost(request: Request): string | undefined {
+function askedHost(request: IncomingMessage): string | undefined {
   const { headers, headersDistinct, socket } = request;
-  const trust: unknown = request.app?.get('trust proxy fn');
+  const trust = (request as ExpressRequest).app?.get?.('trust proxy fn');
   const trusted = typeof trust === 'function' && trust(socket.remoteAddress, 0);
   const forwarded = trusted ? headers['x-forwarded-host'] : undefined;
   const [host = '', ...others] = headersDistinct.host ?? [];
@@ -37,7 +45,7 @@ const OTHER_ORIGIN =
   'This request comes from another origin than the page. Open the page itself, and do it there.';
 
 /** What a browser says of the page that sends a request; no page can change it. */
-function isForeignRead(request: Request, host: string): string | undefined {
+function isForeignRead(request: IncomingMessage, host: string): string | undefined {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (origin !== undefined && !isOwn(origin, request, host) && site !== 'same-origin') return OTHER_ORIGIN;
   if (site === undefined || site === 'same-origin' || site === 'none' || isVisit(request)) return undefined;
@@ -45,11 +53,16 @@ function isForeignRead(request: Request, host: string): string | undefined {
 }
 
 /** A link to the page may be anywhere. A frame is no such visit. */
-function isVisit({ headers, path }: Request): boolean {
-  return path === '/' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+function isVisit(request: IncomingMessage): boolean {
+  const { headers } = request;
+  return (
+    pathOf(request) === '/' &&
+    headers['sec-fetch-mode'] === 'navigate' &&
+    headers['sec-fetch-dest'] === 'document'
+  );
 }
 
-function foreignWrite(request: Request, host: string): string | undefined {
+function foreignWrite(request: IncomingMessage, host: string): string | undefined {
   const { origin, authorization, cookie, 'sec-fetch-site': site } = request.headers;
   if (site !== undefined) return site === 'same-origin' ? undefined : OTHER_ORIGIN;
   if (origin !== undefined) {
@@ -61,13 +74,18 @@ function foreignWrite(request: Request, host: string): string | undefined {
   return 'This request has a cookie and no Origin. Send an Authorization header in place of the cookie.';
 }
 
-function isOwn(origin: string, request: Request, host: string): boolean {
+function isOwn(origin: string, request: IncomingMessage, host: string): boolean {
   try {
     const { protocol, origin: normal } = new URL(origin);
-    if (protocol !== 'https:' && (protocol !== 'http:' || request.secure)) return false;
+    if (protocol !== 'https:' && (protocol !== 'http:' || isSecure(request))) return false;
     // The scheme is not compared: a proxy may end TLS without a word.
     return normal === new URL(`${protocol}//${host}`).origin;
   } catch {
     return false;
   }
+}
+
+function isSecure(request: IncomingMessage): boolean {
+  // Express knows whether a proxy that the app trusts ended TLS.
+  return (request as ExpressRequest).secure ?? (request.socket as Partial<TLSSocket>).encrypted === true;
 }

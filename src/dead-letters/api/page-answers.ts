@@ -1,9 +1,12 @@
 // How the page answers: JSON, and errors that say what to do and nothing of the inside.
-import type { ErrorRequestHandler, Request, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describeError } from '../../delivery/describe-error.js';
 import { ConfigurationError, StoreError } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
+import { send } from '../../receiver/respond.js';
+
+const TEXT = 'text/plain; charset=utf-8';
 
 const CODES: ReadonlyMap<number, string> = new Map([
   [400, 'MALFORMED'],
@@ -22,33 +25,49 @@ export interface PageError {
   readonly code: string;
 }
 
-/** By the methods of Node: settings of the app, such as `json replacer`, change nothing. */
-export function sendJson(response: Response, status: number, body: object): void {
-  const bytes = Buffer.from(JSON.stringify(body));
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': bytes.length,
-  });
-  response.end(bytes);
+interface TextAnswer {
+  readonly status: number;
+  readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** Writes the answer, unless the client has left or other code, such as a timeout, has answered. Never throws. */
+export function sendText(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, type = TEXT, headers = {}, body = '' }: TextAnswer,
+): void {
+  const sized = { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)), ...headers };
+  send(request, response, { status, headers: sized, body });
+}
+
+export function sendJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, json }: { readonly status: number; readonly json: object },
+): void {
+  const type = 'application/json; charset=utf-8';
+  sendText(request, response, { status, type, body: JSON.stringify(json) });
 }
 
 /** The last handler of the page. A person who opens the page reads text. */
-export function answerErrors(logFor: (request: Request) => Logger): ErrorRequestHandler {
-  return (error: unknown, request, response, _next) => {
-    const { status, ...body } = answerTo(error);
-    // Each of the others was logged where it happened.
-    if (status === 500 && !(error instanceof HttpError))
-      writeLog(logFor(request), 'error', { error: describeError(error) }, 'the dead-letter page failed');
-    if (response.headersSent) response.destroy();
-    else if (request.headers['sec-fetch-mode'] === 'navigate' || wantsHtml(request)) {
-      response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' });
-      response.end(`${body.message}\n`);
-    } else sendJson(response, status, body);
-  };
+export function answerError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { error, logFor }: { readonly error: unknown; readonly logFor: (request: IncomingMessage) => Logger },
+): void {
+  const { status, ...json } = answerTo(error);
+  // Each of the others was logged where it happened.
+  if (status === 500 && !(error instanceof HttpError))
+    writeLog(logFor(request), 'error', { error: describeError(error) }, 'the dead-letter page failed');
+  if (request.headers['sec-fetch-mode'] === 'navigate' || wantsHtml(request))
+    sendText(request, response, { status, body: `${json.message}\n` });
+  else sendJson(request, response, { status, json });
 }
 
 /** Browsers name it first when somebody opens an address; scripts and programs do not. */
-function wantsHtml({ headers }: Request): boolean {
+function wantsHtml({ headers }: IncomingMessage): boolean {
   return headers.accept?.startsWith('text/html') ?? false;
 }
 
@@ -58,9 +77,6 @@ export function answerTo(error: unknown): PageError & { readonly status: number 
   if (ConfigurationError.is(error)) return withCode(422, error.message);
   if (StoreError.is(error))
     return withCode(503, 'The store of dead letters did not answer. The log says why. Try again.');
-  const { status } = (error ?? {}) as { status?: unknown };
-  // Of Express, for a path that is no text.
-  if (status === 400 || status === 404) return withCode(status, 'The path of the request is malformed.');
   return withCode(500, 'The page failed. The log says why.');
 }
 

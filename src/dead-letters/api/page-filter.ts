@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../errors.js';
 import { refuseUnknownOptions } from '../../options/unknown-option.js';
 import { HttpError } from '../../pages/http-error.js';
 import { type DeadLetterFilter, FILTERS } from '../dead-letter-filter.js';
-import type { Fields } from './request-body.js';
+import type { Fields } from './page-request.js';
 
 /** What a request asks for: the filters, and what else it may have. */
 export interface Asked {

@@ -1,40 +1,26 @@
 // Stands before every answer of the page: security headers, own origin, and a user whom `authorize` lets in.
-import type { Request, RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describeError } from '../../delivery/describe-error.js';
 import { writeLog } from '../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 import { PAGE_HEADERS } from '../../pages/page-headers.js';
-import { route } from '../../pages/route.js';
 import { requireOwnOrigin } from './own-origin.js';
 import type { PageSettings } from './page-options.js';
 
 /** No log line, and no tombstone, suffers from a name of this length. */
 const LONGEST_USER = 100;
 
-export interface PageGuard {
-  readonly handler: RequestHandler;
-  /** Who sent a request that the handler let through. */
-  readonly userOf: (request: Request) => string;
+export function setPageHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
+  // A middleware before the page may open it to other origins.
+  for (const name of response.getHeaderNames())
+    if (name.startsWith('access-control-')) response.removeHeader(name);
 }
 
-export function pageGuard(settings: PageSettings): PageGuard {
-  const users = new WeakMap<Request, string>();
-  const handler: RequestHandler = (request, response, next) => {
-    response.set(PAGE_HEADERS);
-    // A middleware before the page may open it to other origins.
-    for (const name of response.getHeaderNames())
-      if (name.startsWith('access-control-')) response.removeHeader(name);
-    const enter = route(async () => {
-      requireOwnOrigin(request, settings.hosts);
-      users.set(request, await authorized(request, settings));
-      next();
-    });
-    enter(request, response, next);
-  };
-  return { handler, userOf: (request) => users.get(request) ?? '' };
-}
-
-async function authorized(request: Request, { authorize, logFor }: PageSettings): Promise<string> {
+/** @returns the name of the user @throws {HttpError} for a user who is not let in */
+export async function authorized(request: IncomingMessage, settings: PageSettings): Promise<string> {
+  const { authorize, hosts, logFor } = settings;
+  requireOwnOrigin(request, hosts);
   const complain = (fields: object, message: string) => {
     writeLog(logFor(request), 'error', fields, message);
     return new HttpError(500, 'Your request could not be authorized. The log says why.');

@@ -1,5 +1,5 @@
 // The options of the dead-letter page, checked before any request.
-import type { Request } from 'express';
+import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../../errors.js';
 import { isLogger, type Logger, loggerOf, silentLogger } from '../../logger.js';
 import { defaultLogger } from '../../options/default-logger.js';
@@ -18,14 +18,17 @@ export type PageUser =
   | undefined;
 
 /** Called for every request, those for scripts and styles too. */
-export type Authorize = (req: Request) => PageUser | PromiseLike<PageUser>;
+export type Authorize<Req extends IncomingMessage = IncomingMessage> = (
+  req: Req,
+) => PageUser | PromiseLike<PageUser>;
 
-export interface DeadLetterPageOptions {
+/** @typeParam Req the request of your framework, such as that of Express */
+export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMessage> {
   /**
    * Returns the user who may see and change dead letters, or something falsy to answer 403. A reveal, a replay and a
    * discard are logged with this user. When it throws or rejects, the answer is 500.
    */
-  readonly authorize: Authorize;
+  readonly authorize: Authorize<Req>;
   /**
    * The hosts that a request may name, without port, such as `['ops.example']`; this machine may always be named. Give it
    * where `authorize` trusts the network: else any web page can reach yours through a name that resolves to it.
@@ -45,10 +48,10 @@ export interface PageReceiver {
 export interface PageSettings {
   readonly letters: DeadLetters;
   readonly eventNames: readonly string[];
-  readonly authorize: (req: Request) => unknown;
+  readonly authorize: (req: IncomingMessage) => unknown;
   /** As {@link hostName} returns them; undefined for any. */
   readonly hosts: ReadonlySet<string> | undefined;
-  readonly logFor: (req: Request) => Logger;
+  readonly logFor: (req: IncomingMessage) => Logger;
 }
 
 const SIGN = 'deadLetterPage(hooks, { authorize: (req) => req.session.user })';

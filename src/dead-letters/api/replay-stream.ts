@@ -1,5 +1,5 @@
 // Streams the progress of a replay and its report as lines of JSON, and ends the replay when nobody reads them.
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { ConfigurationError } from '../../errors.js';
 import { show } from '../../options/option-checks.js';
 import type { DeadLetters } from '../dead-letters.js';
@@ -26,14 +26,14 @@ const HEADERS = {
 export async function streamReplay(
   letters: DeadLetters,
   options: ReplayOptions,
-  response: Response,
+  response: ServerResponse,
 ): Promise<ReplayReport | undefined> {
   checkOptions(letters, options);
   const reader = new AbortController();
   response.on('close', () => reader.abort());
-  // While authorize was asked, or the body read.
-  if (response.closed) reader.abort();
-  response.writeHead(200, HEADERS);
+  // It left, or other code answered it, while authorize was asked or the body read.
+  if (response.closed || response.headersSent) reader.abort();
+  else response.writeHead(200, HEADERS).flushHeaders();
   const lines = new ReplayLines(response);
   try {
     const onProgress = (progress: ReplayProgress) => lines.progress(progress);
@@ -62,16 +62,15 @@ function checkOptions(letters: DeadLetters, options: ReplayOptions): void {
 }
 
 class ReplayLines {
-  readonly #response: Response;
+  readonly #response: ServerResponse;
   readonly #silence: NodeJS.Timeout;
   #latest: ReplayProgress = { done: 0, total: 0, processed: 0, failed: 0 };
   #writtenAt = Number.NEGATIVE_INFINITY;
   #trailing: NodeJS.Timeout | undefined;
 
-  constructor(response: Response) {
+  constructor(response: ServerResponse) {
     this.#response = response;
     this.#silence = setInterval(() => this.#write({ progress: this.#latest }), SILENCE_MS);
-    response.flushHeaders();
   }
 
   progress(progress: ReplayProgress): void {
@@ -97,6 +96,8 @@ class ReplayLines {
 
   #write(line: object): void {
     this.#writtenAt = performance.now();
-    if (!this.#response.destroyed) this.#response.write(`${JSON.stringify(line)}\n`);
+    const { destroyed, writableEnded } = this.#response;
+    // After an end, which may be that of other code, a write would be an uncaught error.
+    if (!destroyed && !writableEnded) this.#response.write(`${JSON.stringify(line)}\n`);
   }
 }

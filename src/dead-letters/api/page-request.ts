@@ -1,5 +1,5 @@
-// Reads the JSON object that a request to the page carries, whatever body parsers the app has run before.
-import type { Request } from 'express';
+// Reads a request to the page: its path and query, and the JSON that it carries, whatever body parsers ran before.
+import type { IncomingMessage } from 'node:http';
 import { HttpError } from '../../pages/http-error.js';
 import { type BodyFailure, readBody } from '../../receiver/capture-body.js';
 
@@ -11,8 +11,29 @@ const TIMEOUT_MS = 10_000;
 const JSON_TYPE = /^application\/json *(?:;|$)/i;
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
+/** The path below that of the page. A proxy may have sent an absolute URL. */
+export function pathOf({ url = '' }: IncomingMessage): string {
+  return url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] || '/';
+}
+
+/** With the path of the page, where the app has removed it from `url`. */
+export function originalUrl(request: IncomingMessage): string {
+  return (request as { readonly originalUrl?: string }).originalUrl ?? request.url ?? '';
+}
+
+/** The query, read the same way whatever the app does with it. */
+export function queryOf(request: IncomingMessage): URLSearchParams {
+  const url = originalUrl(request);
+  const at = url.indexOf('?');
+  return new URLSearchParams(at === -1 ? '' : url.slice(at));
+}
+
+function bodyOf(request: IncomingMessage): unknown {
+  return (request as { readonly body?: unknown }).body;
+}
+
 /** @throws {HttpError} for a body that is missing, too large, or no JSON object */
-export async function requestBody(request: Request): Promise<Fields> {
+export async function requestBody(request: IncomingMessage): Promise<Fields> {
   const { headers } = request;
   // A form, or a script of another origin, cannot send this type unasked.
   if (!JSON_TYPE.test(headers['content-type'] ?? ''))
@@ -28,7 +49,8 @@ export async function requestBody(request: Request): Promise<Fields> {
 }
 
 /** What a body parser left. Before Express 5 one that did not parse leaves `{}`, but then the body is still to be read. */
-function parsedBefore({ body }: Request): unknown {
+function parsedBefore(request: IncomingMessage): unknown {
+  const body = bodyOf(request);
   if (body === undefined)
     throw new HttpError(
       500,
@@ -38,8 +60,9 @@ function parsedBefore({ body }: Request): unknown {
 }
 
 /** An empty body in chunks is `{}` too, once a body parser has read it. @throws {HttpError} 400 */
-export function refusePerhapsEmpty({ headers, body }: Request, fields: Fields): void {
-  if (Object.keys(fields).length > 0 || headers['content-length'] !== undefined || body === undefined) return;
+export function refusePerhapsEmpty(request: IncomingMessage, fields: Fields): void {
+  if (Object.keys(fields).length > 0 || request.headers['content-length'] !== undefined) return;
+  if (bodyOf(request) === undefined) return;
   throw new HttpError(
     400,
     'The body may have been empty: it came in chunks, through a body parser. To mean every letter send {"event":"*"}.',
@@ -54,7 +77,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-async function bytesOf(request: Request): Promise<Buffer> {
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   const given = request.headers['content-length'];
   const length = given === undefined ? undefined : Number(given);
   if (length !== undefined && length > LIMIT) throw refusal('too large');
