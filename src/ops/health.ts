@@ -4,6 +4,7 @@ import type { DeadLetterCount, DeadLetters } from '../dead-letters/dead-letters.
 import { VITALS, type Vitals } from '../delivery/vitals.js';
 import { ConfigurationError } from '../errors.js';
 import { show } from '../options/option-checks.js';
+import { send } from '../receiver/respond.js';
 import type { Reachable } from '../stores/ping-store.js';
 import { Probe } from '../stores/probe.js';
 import {
@@ -94,23 +95,20 @@ class Health {
   }
 }
 
+/** Never rejects. An answer that other code has given meanwhile, such as a timeout, stays. */
 async function answer(health: Health, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  if (req.method !== 'GET' && req.method !== 'HEAD') {
-    send(res, 405, { message: 'Ask for health with GET.' }, { Allow: 'GET, HEAD' });
-    return;
-  }
-  const report = await health.report();
-  send(res, report.status === 'ok' ? 200 : 503, report);
-}
-
-function send(res: ServerResponse, status: number, json: object, headers: Record<string, string> = {}): void {
-  const body = JSON.stringify(json);
-  res.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    ...headers,
+  const asked = req.method === 'GET' || req.method === 'HEAD';
+  const report = asked ? await health.report() : undefined;
+  const body = JSON.stringify(report ?? { message: 'Ask for health with GET.' });
+  send(req, res, {
+    status: report ? (report.status === 'ok' ? 200 : 503) : 405,
+    headers: {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      ...(!report && { Allow: 'GET, HEAD' }),
+    },
+    body,
   });
-  res.end(body);
 }

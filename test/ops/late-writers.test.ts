@@ -1,8 +1,8 @@
-// A timeout or another middleware answers before the page does: the process lives on, and the first answer stays.
+// A timeout or another middleware answers before health() or the page does: the process lives on, and the first answer stays.
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { memoryDeadLetters, receiver } from 'payment-webhooks';
-import { deadLetterPage } from 'payment-webhooks/ops';
+import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
+import { deadLetterPage, health } from 'payment-webhooks/ops';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { listen, pageWorld, SIGNED_IN, send } from '../dead-letters/page-world.js';
@@ -28,6 +28,23 @@ const timingOut =
   };
 
 const SLOW = { headers: { ...SIGNED_IN, 'x-slow': '1' } };
+
+describe('health() that was too slow', () => {
+  test.each(['GET', 'HEAD'])('leaves %s to the answer that was given', async (method) => {
+    const store = memoryStore();
+    const reached = gate();
+    const hooks = receiver({
+      privateKey: KEY,
+      logger: false,
+      store: Object.assign(store, { ping: () => reached.opened }),
+    });
+    const port = await listen(timingOut(health(hooks, { cache: 1 })));
+    const first = await send(port, '/healthz', { ...SLOW, method });
+    expect(first.status).toBe(503);
+    reached.open();
+    expect((await send(port, '/healthz')).status).toBe(200);
+  });
+});
 
 describe('a page that was too slow', () => {
   test.each([
