@@ -3,7 +3,8 @@ import type { ErrorCode, Issue } from '../errors.js';
 
 /**
  * - `unknown`: nobody declared its name, and there is no `onUnknown` handler.
- * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler.
+ * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but no
+ *   event of the documented shape: then its `eventId` is the SHA-256 of its bytes.
  * - `failed`: a handler failed or took too long; the service was asked for a retry.
  * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
  * - `unfinished`: the journal has it, and nothing is known of its end: it is being processed, or its process died.

@@ -27,9 +27,6 @@ export interface ReplayedLetter {
   readonly issues: readonly Issue[];
 }
 
-/** The receiver checked that key and event have the same mode before it kept the event. */
-const ALREADY_CHECKED = { sandbox: false } as const;
-
 export class LetterReplayer {
   readonly #c: Configuration;
   readonly #rules: LetterRules;
@@ -72,7 +69,7 @@ export class LetterReplayer {
         return ended('keyNotConfigured');
       }
     }
-    if (this.#dryRun) return this.#look(delivery);
+    if (this.#dryRun) return this.#look(delivery, content.letter);
     return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
   }
 
@@ -82,8 +79,8 @@ export class LetterReplayer {
   }
 
   /** What would happen, as far as the event itself tells. */
-  async #look(delivery: Delivery): Promise<ReplayedLetter> {
-    const decoded = await decodeEvent(delivery.rawBody, ALREADY_CHECKED, this.#c);
+  async #look(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
+    const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
     if (decoded instanceof Rejection) return ended('unreadable');
     const { handlers } = this.#c.handlers.match(decoded);
     return {
@@ -98,7 +95,8 @@ export class LetterReplayer {
     delivery.letter = own;
     // The same bytes may have been signed with another key since.
     delivery.fingerprint = new KeptFingerprint(this.#signatureOf(found), rawBody, keys);
-    const decoded = await decodeEvent(rawBody, ALREADY_CHECKED, this.#c);
+    // What was kept as an event of the sandbox never becomes a live one.
+    const decoded = await decodeEvent(rawBody, letter, this.#c);
     const result =
       decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: own });
     if (result === 'duplicate' && !delivery.conflict) await own.removeNow();
@@ -168,6 +166,7 @@ const UNHANDLED = {
   unknown: 'stillUnknown',
   invalid: 'stillInvalid',
   undecided: 'failed',
+  drifted: 'stillInvalid',
   ignored: 'ignored',
 } as const satisfies Record<Decoded['status'], ReplayEnd>;
 

@@ -97,7 +97,8 @@ export class Letter {
     const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivered;
     const kept = await this.#calls.keep({
       id: newToken('hex'),
-      ...this.#processed(),
+      key: keyOf(this.#namespace, event),
+      fingerprint: this.#processed().fingerprint,
       ...change,
       attempts,
       namespace: this.#namespace,
@@ -182,7 +183,10 @@ export class Letter {
 
   #processed(): ProcessedEvent {
     const { event, rawBody } = this.#delivered;
-    this.#event ??= { key: keyOf(this.#namespace, event), fingerprint: digestOf(rawBody) };
+    // A replayed letter may have been kept without an id of its own, and be an event today.
+    const { eventId: id, eventName: event_name = '', sandbox = false } = this.#replayed ?? {};
+    const kept = id === undefined ? event : { id, event_name, sandbox };
+    this.#event ??= { key: keyOf(this.#namespace, kept), fingerprint: digestOf(rawBody) };
     return this.#event;
   }
 }

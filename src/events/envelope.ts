@@ -24,16 +24,17 @@ export type EventNames = Readonly<Pick<Envelope, 'id' | 'event_name' | 'sandbox'
  * - `unknown`: authentic, with a name that is not declared.
  * - `invalid`: a declared name, with a payload that does not fit.
  * - `undecided`: a declared name, whose schema threw or took too long.
+ * - `drifted`: authentic, but no event of the documented shape. What stands for it has the digest of its bytes for an id.
  * - `ignored`: the sandbox policy keeps it from every handler.
  */
 export interface Decoded {
-  readonly status: 'declared' | 'unknown' | 'invalid' | 'undecided' | 'ignored';
+  readonly status: 'declared' | 'unknown' | 'invalid' | 'undecided' | 'drifted' | 'ignored';
   readonly event: Envelope;
   /** Whether the body had keys that could replace a prototype; they are not in the event. */
   readonly keysDropped: boolean;
-  /** With `invalid` and `undecided`. */
+  /** With `invalid`, `undecided` and `drifted`. */
   readonly rejection?: Rejection;
-  /** Where the payload does not fit: with `invalid`, and with `declared` where handlers get it as it came. */
+  /** Where the payload does not fit: with `invalid` and `drifted`, and with `declared` where handlers get it as it came. */
   readonly issues?: readonly Issue[];
 }
 

@@ -67,6 +67,7 @@ export class Handlers {
           outcome: 'ignored',
         };
       case 'undecided':
+      case 'drifted':
       case 'ignored':
         return { handlers: [], subject: event, outcome: 'ignored' };
     }

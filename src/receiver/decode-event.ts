@@ -4,18 +4,21 @@ import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
 import { withDeadline } from '../delivery/deadline.js';
+import { digestOf } from '../delivery/fingerprint.js';
 import { Rejection } from '../errors.js';
-import { type Decoded, type Envelope, envelope, isEnvelope } from '../events/envelope.js';
+import { type Decoded, type Envelope, envelope, isEnvelope, isEventName, isMap } from '../events/envelope.js';
 import { isOwnSchema, markUnknown } from '../events/event.js';
 import { toIssues } from '../events/issues.js';
 import type { Configuration } from '../options/options.js';
 import type { SigningKey } from '../signature.js';
 
 type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
-  Partial<Pick<Configuration, 'drift' | 'storeTimeout'>>;
+  Partial<Pick<Configuration, 'drift' | 'storeTimeout' | 'deadLetters'>>;
 
 /** A text without these has no key that could replace a prototype, however it is escaped, and no byte-order mark. */
 const SUSPICIOUS = ['\\u', '__proto__', 'constructor', '\ufeff'];
+/** The name of what has none. */
+const UNNAMED = 'invalid.envelope';
 const SLOW_SCHEMA = 'The schema declared for this event took longer than storeTimeout.';
 
 /** A promise only where a schema validates asynchronously. */
@@ -28,15 +31,14 @@ export function decodeEvent(
   if (document instanceof Rejection) return document;
   const { json: event, keysDropped } = document;
   if (!isEnvelope(event)) {
-    const issues = envelope.safeParse(event).error?.issues ?? [];
-    return new Rejection('EVENT_INVALID', { issues: toIssues(issues, [], true) });
+    const { error } = envelope.safeParse(event);
+    const issues = toIssues(error?.issues ?? [], [], true);
+    const rejection = new Rejection('EVENT_INVALID', { issues });
+    if (!rules.deadLetters) return rejection;
+    return decodeDrifted({ bytes, json: event, keysDropped }, key, rules, rejection);
   }
   // A leaked sandbox key must never mint live money.
-  if (key.sandbox && !event.sandbox) {
-    return new Rejection('KEY_MODE_MISMATCH', {
-      hint: 'A sandbox key signed an event that says it is live.',
-    });
-  }
+  if (key.sandbox && !event.sandbox) return modeMismatch();
   if (rules.sandbox !== 'accept' && event.sandbox !== (rules.sandbox === 'only')) {
     return { status: 'ignored', event, keysDropped };
   }
@@ -46,6 +48,34 @@ export function decodeEvent(
   return fitted instanceof Promise
     ? fitted.then((fit) => conclude(fit, document, rules))
     : conclude(fitted, document, rules);
+}
+
+/** The service signed it, so it may be a payment: it can be kept. */
+function decodeDrifted(
+  { bytes, json, keysDropped }: Document & { readonly bytes: Buffer },
+  key: Pick<SigningKey, 'sandbox'>,
+  rules: DecodeRules,
+  rejection: Rejection,
+): Decoded | Rejection {
+  const { event_name: name, sandbox } = isMap(json) ? json : {};
+  if (key.sandbox && sandbox === false) return modeMismatch();
+  const event: Envelope = {
+    id: digestOf(bytes),
+    event_name: typeof name === 'string' && isEventName(name) ? name : UNNAMED,
+    // Of a mode that it does not say, its key is the only witness.
+    sandbox: sandbox === true || key.sandbox,
+    payload: {},
+  };
+  const isModeKnown = typeof sandbox === 'boolean' || key.sandbox;
+  if (isModeKnown && rules.sandbox !== 'accept' && event.sandbox !== (rules.sandbox === 'only'))
+    return { status: 'ignored', event, keysDropped };
+  return { status: 'drifted', event, keysDropped, rejection, issues: rejection.issues ?? [] };
+}
+
+function modeMismatch(): Rejection {
+  return new Rejection('KEY_MODE_MISMATCH', {
+    hint: 'A sandbox key signed an event that says it is live.',
+  });
 }
 
 interface Document {

@@ -241,6 +241,7 @@ function withoutHandler({ status, rejection }: Decoded): Ending | undefined {
     case 'unknown':
       return { reason: 'unknown', result: 'kept' };
     case 'invalid':
+    case 'drifted':
       return { reason: 'invalid', rejection, result: 'kept' };
     case 'undecided':
       return rejection && { reason: 'failed', rejection, result: rejection };

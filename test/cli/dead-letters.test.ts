@@ -197,6 +197,41 @@ describe('dead-letters show', () => {
   });
 });
 
+describe('the key of a letter', () => {
+  test('is shown, is a filter, and has to be configured unless any is asked for', async () => {
+    const { run, hooks } = await world(['r-1']);
+    const [letter] = await lettersOf(hooks);
+    const keyId = letter?.keyId ?? '';
+    expect((await run('dead-letters', 'show', `${letter?.id}`)).stdout).toMatch(
+      new RegExp(`^key +${keyId}$`, 'm'),
+    );
+    const listed = async (id: string) => json(await run('dead-letters', 'list', '--json', '--key-id', id));
+    expect(await listed(keyId)).toMatchObject([{ eventId: 'r-1', keyId }]);
+    expect(await listed('0123456789ab')).toEqual([]);
+    const refused = await run('dead-letters', 'list', '--key-id', KEY);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--key-id is not the id of a key'),
+    });
+    expect(refused.stderr).not.toContain(KEY);
+  });
+
+  test('that is not configured keeps it from a replay', async () => {
+    const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
+    await (await pageWorld({ receiver: shared })).keep(refund('r-1'));
+    const options = { events: { 'refund.made': SCHEMA }, handlers: { '*': () => {} } };
+    const { port } = await pageWorld({ receiver: { ...shared, ...options, privateKey: 'pri_another_key' } });
+    const run = commandFor(port);
+    expect(await run('dead-letters', 'replay')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('refund.made: 1 without a configured key\n1 of 1 are left.\n'),
+    });
+    expect(await run('dead-letters', 'replay', '--keys', 'every')).toMatchObject({ code: 2 });
+    const any = await run('dead-letters', 'replay', '--keys', 'any');
+    expect(any).toMatchObject({ code: 0, stdout: 'refund.made: 1 processed\n0 of 1 are left.\n' });
+  });
+});
+
 describe('dead-letters replay', () => {
   test('processes what it can, and its exit code says whether a letter is left', async () => {
     const ran: string[] = [];

@@ -131,7 +131,6 @@ describe('nothing is kept', () => {
 
   test.each([
     ['forged', delivery(undeclared(), 'pri_other'), 401],
-    ['no event', delivery({ id: 'e-1' }), 422],
     ['no JSON', delivery('{'), 400],
   ])('of a delivery that is %s', async (_, sent: SentDelivery, status) => {
     const deadLetters = faultyDeadLetters();

@@ -222,6 +222,18 @@ describe('the diagnosis', () => {
     expect(text).not.toContain('Grace');
   });
 
+  test('of what is no event says so, and that its id is a digest', async () => {
+    const { ask, keep } = await pageWorld();
+    const { json } = await ask(
+      `/ops/letters/${await keep({ ...fixtures.event('refund.made', {}), payload: [] })}`,
+    );
+    expect(json.diagnosis).toEqual([
+      'It is authentic, but not an event of the documented shape at payload. Its id is the digest of its bytes.',
+      'Correct by hand what it means, then discard it; or update payment-webhooks to a version that takes it.',
+      'A replay would leave it here now: it still does not fit at payload.',
+    ]);
+  });
+
   describe('of what was kept by an earlier deployment says what the one of today would do', () => {
     const refund = fixtures.event('refund.made', { refund: { id: 'r-1' } });
     const today = async (receiver: ReceiverOptions) => {

@@ -20,8 +20,10 @@ export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promis
 const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> = {
   unknown: ({ eventName }) =>
     `Nobody had declared ${eventName} when it arrived, and the receiver has no onUnknown handler.`,
-  invalid: ({ eventName, issues }) =>
-    `Its payload did not fit the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
+  invalid: ({ eventName, eventId, issues }) =>
+    isDigest(eventId)
+      ? `It is authentic, but not an event of the documented shape${at(issues)}. Its id is the digest of its bytes.`
+      : `Its payload did not fit the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
   failed: ({ code }) => FAILED.get(code) ?? 'Its handlers did not succeed.',
   conflict: () => 'An event with the same id and other bytes was processed before it.',
   unfinished: () =>
@@ -62,8 +64,10 @@ const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
     `Declare ${eventName} in the option events, and register a handler for it.`,
     'A replay would leave it here now: nobody declares it yet.',
   ],
-  stillInvalid: ({ eventName }, issues) => [
-    `Change the schema of ${eventName} so that it takes what arrives.`,
+  stillInvalid: ({ eventName, eventId }, issues) => [
+    isDigest(eventId)
+      ? 'Correct by hand what it means, then discard it; or update payment-webhooks to a version that takes it.'
+      : `Change the schema of ${eventName} so that it takes what arrives.`,
     `A replay would leave it here now: it still does not fit${at(issues)}.`,
   ],
   failed: ({ eventName }) => [
@@ -88,6 +92,11 @@ const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
   inProgress: () => ['A delivery or another replay works on it now.'],
   gone: GONE,
 };
+
+/** Of what was kept without an id of its own. */
+function isDigest(eventId: string): boolean {
+  return /^[0-9a-f]{64}$/.test(eventId);
+}
 
 function at(issues: readonly Pick<Issue, 'path'>[]): string {
   if (issues.length === 0) return '';

@@ -1,0 +1,158 @@
+// Authentic bodies that are no event of the documented shape: kept under the digest of their bytes, and never lost.
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { memoryDeadLetters, memoryStore, type NewDeadLetter, type ReceiverOptions } from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
+import { frameworks, startEndpoint } from '../setup/endpoint.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { aLetter } from '../setup/letters.js';
+
+const paid = fixtures.transactionPaid();
+const { sandbox: _, ...withoutMode } = paid;
+const kept = { status: 200, body: { received: true, outcome: 'kept' } };
+const digestOf = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
+
+const DRIFTS: readonly (readonly [what: string, body: unknown, path: string, name: string])[] = [
+  ['an empty list for a payload', { ...paid, payload: [] }, 'payload', 'transaction.paid'],
+  ['no sandbox', withoutMode, 'sandbox', 'transaction.paid'],
+  ['0 for sandbox', { ...paid, sandbox: 0 }, 'sandbox', 'transaction.paid'],
+  ['a numeric id', { ...paid, id: 7 }, 'id', 'transaction.paid'],
+  ['an id of 256 characters', { ...paid, id: 'x'.repeat(256) }, 'id', 'transaction.paid'],
+  ['a name without an action', { ...paid, event_name: 'paid' }, 'event_name', 'invalid.envelope'],
+  ['a list of events', [paid], '', 'invalid.envelope'],
+  ['null', 'null', '', 'invalid.envelope'],
+];
+
+const start = (options: ReceiverOptions = {}, framework: (typeof frameworks)[number] = 'node:http') =>
+  startEndpoint({ deadLetters: memoryDeadLetters(), handlers: { '*': () => {} }, ...options }, { framework });
+
+describe.each(frameworks)('on %s', (framework) => {
+  test.each(DRIFTS)('%s is kept, and answered 200', async (_what, body, path, eventName) => {
+    const { hooks, post, records, log } = await start({}, framework);
+    const sent = delivery(body);
+    expect(await post(sent)).toMatchObject(kept);
+    const [letter, ...others] = await lettersOf(hooks);
+    expect(letter).toMatchObject({
+      ...{ reason: 'invalid', code: 'EVENT_INVALID', eventName, sandbox: false, attempts: 1 },
+      ...{ eventId: digestOf(sent.body), issues: [expect.objectContaining({ path })] },
+    });
+    expect(others).toEqual([]);
+    expect(await hooks.deadLetters?.read(letter?.id ?? '')).toMatchObject({ rawBody: sent.body });
+    expect(records).toMatchObject([{ outcome: 'kept', deadLetter: 'invalid', issues: [{ path }] }]);
+    expect(log.lines[0]).toMatchObject({ level: 50, outcome: 'kept', issues: [{ path }] });
+  });
+});
+
+test.each(DRIFTS)('without dead letters %s is refused as before', async (_what, body, path) => {
+  const { post, log } = await start({ deadLetters: undefined });
+  const refused = { code: 'EVENT_INVALID', issues: [{ path }] };
+  expect(await post(delivery(body))).toMatchObject({ status: 422, body: refused });
+  expect(log.lines[0]).not.toHaveProperty('eventId');
+});
+
+test('what is not JSON, and what no key signed, is refused and not kept', async () => {
+  const { hooks, post } = await start();
+  expect(await post(delivery('{'))).toMatchObject({ status: 400 });
+  expect(await post(delivery('[]', 'pri_of_somebody_else'))).toMatchObject({ status: 401 });
+  expect(await lettersOf(hooks)).toEqual([]);
+});
+
+test('the same bytes are one letter, and onInvalid does not get them', async () => {
+  const { hooks, post } = await start();
+  const seen: unknown[] = [];
+  hooks.onInvalid((error) => void seen.push(error));
+  await post(delivery({ ...paid, id: 7 }));
+  await post(delivery({ ...paid, id: 7 }));
+  await post(delivery({ ...paid, id: 8 }));
+  expect(await lettersOf(hooks)).toMatchObject([{ attempts: 2 }, { attempts: 1 }]);
+  expect(seen).toEqual([]);
+});
+
+test('a replay decodes it again, and leaves what is still no event', async () => {
+  const { hooks, post } = await start();
+  await post(delivery({ ...paid, payload: [] }));
+  const still = { stillInvalid: 1, events: [{ issues: [{ path: 'payload', count: 1 }] }] };
+  expect(await hooks.deadLetters?.replay({ dryRun: true })).toMatchObject(still);
+  expect(await lettersOf(hooks)).toMatchObject([{ attempts: 1 }]);
+  expect(await hooks.deadLetters?.replay()).toMatchObject(still);
+  expect(await lettersOf(hooks)).toMatchObject([{ reason: 'invalid', attempts: 2, code: 'EVENT_INVALID' }]);
+});
+
+describe('the sandbox', () => {
+  const privateKey = [KEY, SANDBOX_KEY];
+
+  test('is the mode of what a sandbox key signed without one', async () => {
+    const { hooks, post } = await start({ privateKey });
+    expect(await post(delivery(withoutMode, SANDBOX_KEY))).toMatchObject(kept);
+    expect(await lettersOf(hooks)).toMatchObject([{ sandbox: true }]);
+    const live = delivery({ ...paid, payload: [] }, SANDBOX_KEY);
+    expect(await post(live)).toMatchObject({ status: 401 });
+  });
+
+  test.each<[ReceiverOptions['sandbox'], unknown, string, string]>([
+    ['ignore', { ...paid, sandbox: true, payload: [] }, KEY, 'ignored'],
+    ['ignore', withoutMode, SANDBOX_KEY, 'ignored'],
+    ['ignore', withoutMode, KEY, 'kept'],
+    ['only', { ...paid, payload: [] }, KEY, 'ignored'],
+    ['only', withoutMode, KEY, 'kept'],
+  ])('with sandbox: %s, only what may be wanted is kept', async (sandbox, body, key, outcome) => {
+    const { hooks, post } = await start({ privateKey, sandbox });
+    expect(await post(delivery(body, key))).toMatchObject({ status: 200, body: { outcome } });
+    expect(await lettersOf(hooks)).toHaveLength(outcome === 'kept' ? 1 : 0);
+  });
+});
+
+describe('a letter that an earlier version took for no event', () => {
+  /** As that version kept it. */
+  const earlier = (event: object, given: Partial<NewDeadLetter> = {}) => {
+    const rawBody = Buffer.from(JSON.stringify(event));
+    const keyId = digestOf(KEY).slice(0, 12);
+    return aLetter({ reason: 'invalid', eventId: digestOf(rawBody), rawBody, keyId, ...given });
+  };
+
+  test.each([true, false])(
+    'is processed under its own id, and removed; a handler failed before: %s',
+    async (fails) => {
+      const deadLetters = memoryDeadLetters();
+      const ran: string[] = [];
+      let down = fails;
+      const handlers = {
+        '*': ({ id }: { id: string }) => {
+          if (down) throw new Error('down');
+          ran.push(id);
+        },
+      };
+      const { hooks, post } = await start({ deadLetters, store: memoryStore(), handlers });
+      await deadLetters.keep(earlier(paid));
+      if (fails) {
+        expect(await hooks.deadLetters?.replay()).toMatchObject({ failed: 1 });
+        expect(await lettersOf(hooks)).toMatchObject([{ reason: 'failed', attempts: 2 }]);
+        down = false;
+      }
+      expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
+      expect(ran).toEqual([paid.id]);
+      expect(await lettersOf(hooks)).toEqual([]);
+      expect(await post(delivery(paid))).toMatchObject({ body: { outcome: 'duplicate' } });
+    },
+  );
+
+  test('is removed, and not run, where its event was delivered again and processed', async () => {
+    const deadLetters = memoryDeadLetters();
+    const { hooks, post } = await start({ deadLetters });
+    await deadLetters.keep(earlier(paid));
+    expect(await post(delivery(paid))).toMatchObject({ body: { outcome: 'processed' } });
+    expect(await hooks.deadLetters?.replay()).toMatchObject({ duplicates: 1, processed: 0 });
+    expect(await lettersOf(hooks)).toEqual([]);
+  });
+
+  test('never becomes live money where a sandbox key had signed it', async () => {
+    const deadLetters = memoryDeadLetters();
+    const ran: unknown[] = [];
+    const { hooks } = await start({ deadLetters, handlers: { '*': (event) => void ran.push(event) } });
+    await deadLetters.keep(earlier(paid, { sandbox: true }));
+    expect(await hooks.deadLetters?.replay({ keys: 'any' })).toMatchObject({ processed: 0 });
+    expect(ran).toEqual([]);
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+});
