@@ -53,8 +53,9 @@ async function useEverything(page: Page): Promise<number> {
   for (const key of keys) await page.keyboard.press(key);
   await page.keyboard.type(search);
   for (const key of ['Control+a', 'Delete', 'Escape']) await page.keyboard.press(key);
-  await page.locator('.status-filter button').nth(1).click();
-  await page.locator('.status-filter button').first().click();
+  const filter = page.getByRole('group', { name: 'Filter by status' }).getByRole('button');
+  await filter.nth(1).click();
+  await filter.first().click();
   return keys.length + search.length + 3 + 2;
 }
 
