@@ -54,6 +54,12 @@ export function deliveryText(delivery: Delivery, shown: Attempt | undefined): st
   return [facts, ...attempts.map(attemptText), ...(shown ? [exchangeText(shown)] : [])].join('\n\n');
 }
 
+/** Each attempt, where there were several; else the table says it all. */
+export function attemptsText({ id, attempts }: Delivery): string {
+  if (attempts.length < 2) return '';
+  return [`delivery ${shortId(id)}`, ...attempts.map(attemptText)].join('\n');
+}
+
 function attemptText(attempt: Attempt): string {
   const { number, started_at, duration_ms, trigger, fault, diagnosis, next_attempt_at } = attempt;
   const answer = printable(answerOf(attempt));

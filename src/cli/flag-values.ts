@@ -22,6 +22,11 @@ export function wholeNumber(
   throw new UsageError(`${flag} ${JSON.stringify(text)} is not a whole number ${range}.`);
 }
 
+export function headerName(flag: string, text: string): string {
+  if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)) return text;
+  throw new UsageError(`${flag} ${JSON.stringify(text)} is not a valid header name.`);
+}
+
 /** Milliseconds. */
 export function duration(flag: string, text: string): number {
   const ms = parseDuration(text);

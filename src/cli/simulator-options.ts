@@ -16,7 +16,7 @@ import {
   type Values,
 } from './command.js';
 import type { TypedNames } from './failure.js';
-import { wholeNumber } from './flag-values.js';
+import { headerName, wholeNumber } from './flag-values.js';
 import { print } from './print.js';
 import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
 
@@ -44,6 +44,10 @@ export const simulatorFlags = {
   ),
   seed: text({ TEXT: 'demo' }, 'Use the same ids in every run with this text.'),
   'allow-target': text({ HOST: 'shop.example' }, 'Also deliver to this public host.', { multiple: true }),
+  'signature-header': text(
+    { NAME: 'X-Signature' },
+    'Name of the header with the signature, as in the option signatureHeader of the app. Default: X-SERVICE-SIGNATURE.',
+  ),
   'debug-headers': flag(
     'Add X-SIM-DELIVERY, X-SIM-ATTEMPT and X-SIM-FAULT, which the service does not send.',
   ),
@@ -76,7 +80,7 @@ export async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal
   const options = {
     ...keys,
     ...defined({ state, seed, host, allowHosts, allowTargets, debugHeaders, allowProduction }),
-    ...defined({ retry: retrySchedule(flags.retry) }),
+    ...defined({ retry: retrySchedule(flags.retry), signatureHeader: signatureHeader(flags) }),
     port: wholeNumber('--port', port, [0, 65_535]),
     clock: 'real' as const,
   };
@@ -87,6 +91,10 @@ export async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal
 function defined<Fields extends object>(fields: Fields) {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+}
+
+function signatureHeader({ 'signature-header': name }: SimulatorFlags): string | undefined {
+  return name === undefined ? undefined : headerName('--signature-header', name);
 }
 
 function refuseEmpty(flags: SimulatorFlags): void {

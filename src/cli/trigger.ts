@@ -5,10 +5,17 @@ import { didYouMean } from '../options/nearest-name.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import type { Delivery } from '../simulator.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
-import { deliveryTable } from './delivery-text.js';
+import {
+  ControlError,
+  ControlPlane,
+  controlOptions,
+  timeoutOption,
+  WaitLimit,
+  waitForDelivery,
+} from './control-plane.js';
+import { attemptsText, deliveryTable } from './delivery-text.js';
 import { eventChanges } from './event-changes.js';
-import { oneOf, wholeNumber } from './flag-values.js';
+import { headerName, oneOf, wholeNumber } from './flag-values.js';
 import { readBody } from './read-input.js';
 
 interface Triggered {
@@ -36,7 +43,13 @@ export const trigger = command({
     fault: text({ KIND: 'tamper_body' }, `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`, {
       offer: faultKinds,
     }),
-    wait: flag('Wait until every delivery is delivered, failed or cancelled.'),
+    'signature-header': text(
+      { NAME: 'X-Signature' },
+      'Name of the header with the signature. Default: that of the simulator.',
+    ),
+    wait: flag(
+      'Wait until every delivery is delivered, failed or cancelled, instead of for the first attempt.',
+    ),
     timeout: timeoutOption,
     ...controlOptions,
   },
@@ -47,12 +60,14 @@ export const trigger = command({
     "payment-webhooks trigger transaction.paid --set 'payload.metadata.cart\\.id=cart-7'":
       'a name with a dot',
     'payment-webhooks trigger refund.succeeded --force --data @refund.json': 'an event of your own',
-    'payment-webhooks trigger transaction.paid --fault tamper_body': 'a changed body: expect a 401',
+    'payment-webhooks trigger transaction.paid --fault tamper_body':
+      'a changed body: expect a 401 at the first attempt',
   },
   async run({ positionals: [name = ''], values, terminal }) {
     checkName(name, values.force);
     if (values.timeout !== undefined && !values.wait) throw new UsageError('--timeout needs --wait.');
     const limit = new WaitLimit(values.timeout);
+    const { 'signature-header': header } = values;
     const control = new ControlPlane(values.url, terminal);
     const data =
       values.data === undefined ? undefined : (await readBody('--data', values.data, terminal)).toString();
@@ -61,20 +76,43 @@ export const trigger = command({
       ...eventChanges(name, data, values.set ?? []),
       ...(values.count === undefined ? {} : { count: wholeNumber('--count', values.count, [1, 1_000]) }),
       ...(values.fault === undefined ? {} : { fault: oneOf('--fault', values.fault, faultKinds) }),
+      ...(header === undefined ? {} : { signature_header: headerName('--signature-header', header) }),
     });
     if (message !== undefined) throw new CommandError(message, EXIT.failed, 'NO_WEBHOOK');
-    if (!values.wait) return { values: triggered.deliveries, text: deliveryTable(triggered.deliveries) };
     const deliveries: Delivery[] = [];
-    for (const each of triggered.deliveries) deliveries.push(await waitForDelivery(control, each, limit));
-    const failed = deliveries.filter(({ status }) => status !== 'delivered');
+    for (const each of triggered.deliveries)
+      deliveries.push(
+        await (values.wait ? waitForDelivery(control, each, limit) : tried(control, each, limit)),
+      );
+    const open = deliveries.filter(({ status }) => status !== 'delivered');
+    const failed = values.wait ? open : open.filter(isUnexpected);
     return {
       values: deliveries,
-      text: deliveryTable(deliveries),
-      notes: values.json ? [] : new Set(failed.flatMap(({ attempts }) => attempts.at(-1)?.diagnosis ?? [])),
+      text: [deliveryTable(deliveries), ...deliveries.map(attemptsText)].filter(Boolean).join('\n\n'),
+      notes: values.json ? [] : new Set(open.flatMap(({ attempts }) => attempts.at(-1)?.diagnosis ?? [])),
       exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
     };
   },
 });
+
+/** After its first attempt. The simulator keeps 500 deliveries, so one of many may be gone by then. */
+async function tried(control: ControlPlane, delivery: Delivery, limit: WaitLimit): Promise<Delivery> {
+  const { id } = delivery;
+  try {
+    const { data: known } = await control.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`);
+    const isDue = known.attempts.length === 0 && known.status !== 'cancelled';
+    return isDue ? await waitForDelivery(control, { id, attempt: 1 }, limit) : known;
+  } catch (error) {
+    const isGone = error instanceof CommandError && error.code === 'FORGOTTEN';
+    if (isGone || (error instanceof ControlError && error.status === 404)) return delivery;
+    throw error;
+  }
+}
+
+/** Whether its attempt failed, and not because of a fault. */
+function isUnexpected({ attempts }: Delivery): boolean {
+  return attempts.at(-1)?.fault === null;
+}
 
 /** The service has more events, with names that are not documented, so --force allows any name. */
 function checkName(name: string, force = false): void {

@@ -138,7 +138,7 @@ function isBetween(value: unknown, least: number, most: number): boolean {
   return typeof value === 'number' && value >= least && value <= most;
 }
 
-function isHeaderName(name: unknown): boolean {
+export function isHeaderName(name: unknown): name is string {
   try {
     validateHeaderName(name as string);
     return true;

@@ -84,10 +84,12 @@ export class Simulator {
   async trigger<const Name extends string>(
     name: Name,
     overrides: Overrides<Name> = {} as Overrides<Name>,
-    { count, fault }: TriggerOptions = {},
+    { count, fault, signatureHeader }: TriggerOptions = {},
   ): Promise<Delivery[]> {
     const { deliveries } = forProgram(() =>
-      this.#service.trigger(readTrigger({ event_name: name, overrides, count, fault })),
+      this.#service.trigger(
+        readTrigger({ event_name: name, overrides, count, fault, signature_header: signatureHeader }),
+      ),
     );
     await this.#service.saved();
     await Promise.all(deliveries.map((delivery) => this.#service.deliverer.send(delivery)));

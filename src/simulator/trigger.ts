@@ -6,6 +6,7 @@ import { type DeepPartial, fixtures, samplePayload } from '../fixtures/fixture.j
 import { HttpError } from '../pages/http-error.js';
 import { type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
 import type { PlannedFault, SimulatedEvent } from './delivery/simulated-delivery.js';
+import { isHeaderName } from './settings.js';
 
 /** Changes to the sample event, merged deeply. */
 export type Overrides<Name extends string = string> = Name extends keyof BuiltInPayloads
@@ -18,6 +19,8 @@ export interface TriggerOptions {
   readonly count?: number;
   /** A fault for only these deliveries. */
   readonly fault?: FaultKind | Pick<FaultRule, 'kind' | 'delayMs'>;
+  /** The name of the signature header of these deliveries. @default the `signatureHeader` of the simulator */
+  readonly signatureHeader?: string;
 }
 
 export interface Trigger {
@@ -26,6 +29,7 @@ export interface Trigger {
   readonly payload: object | undefined;
   readonly count: number;
   readonly fault: Omit<PlannedFault, 'postponed'> | undefined;
+  readonly signatureHeader: string | undefined;
 }
 
 const MAX_COUNT = 1_000;
@@ -33,6 +37,7 @@ const MAX_COUNT = 1_000;
 /** Reads a trigger from an untrusted source. @throws {HttpError} for an invalid field */
 export function readTrigger(fields: { readonly [field: string]: unknown }): Trigger {
   const { event_name, overrides = {}, payload, sandbox, count = 1, fault } = fields;
+  const { signature_header: signatureHeader } = fields;
   if (sandbox !== undefined && typeof sandbox !== 'boolean')
     throw HttpError.invalid({ sandbox: ['The sandbox field must be true or false.'] });
   if (!isObject(overrides)) throw HttpError.invalid({ overrides: ['The overrides must be an object.'] });
@@ -40,12 +45,17 @@ export function readTrigger(fields: { readonly [field: string]: unknown }): Trig
     throw HttpError.invalid({ payload: ['The payload must be an object.'] });
   if (!Number.isInteger(count) || Number(count) < 1 || Number(count) > MAX_COUNT)
     throw HttpError.invalid({ count: [`The count must be a whole number from 1 to ${MAX_COUNT}.`] });
+  if (signatureHeader !== undefined && !isHeaderName(signatureHeader))
+    throw HttpError.invalid({
+      signature_header: ['The signature_header must be the name of an HTTP header.'],
+    });
   return {
     name: typeof event_name === 'string' ? event_name : '',
     overrides: sandbox === undefined ? overrides : { ...overrides, sandbox },
     payload,
     count: Number(count),
     fault: readFault(fault),
+    signatureHeader,
   };
 }
 
@@ -64,9 +74,11 @@ export function createEvents(trigger: Trigger, newId: () => string): SimulatedEv
     throw HttpError.invalid({ overrides: [`The event's ${path.join('.')} is invalid: ${message}.`] });
   }
   const { event_name: name, sandbox } = result.data;
+  const { signatureHeader } = trigger;
   return Array.from({ length: trigger.count }, () => {
     const id = given.id === undefined ? newId() : result.data.id;
-    return { id, name, sandbox, body: Buffer.from(JSON.stringify({ ...event, id }), 'utf8') };
+    const body = Buffer.from(JSON.stringify({ ...event, id }), 'utf8');
+    return { id, name, sandbox, body, signatureHeader };
   });
 }
 

@@ -382,7 +382,9 @@ describe('where the valid delivery is not accepted', () => {
 
   test('a person is told so', async () => {
     const { stdout } = await runCli(['doctor', await serve(express())], setting);
-    expect(stdout).toMatch(/^skip {2}the same delivery again +the valid delivery was not accepted$/m);
+    expect(stdout.match(/^skip .*$/gm)).toEqual([
+      expect.stringMatching(/^skip {2}\d\d other checks +the valid delivery was not accepted$/),
+    ]);
     expect(stdout).toMatch(
       /\n0 passed, 1 failed, \d\d skipped: the valid delivery was not accepted\. Fix this and run it again\.\n$/,
     );

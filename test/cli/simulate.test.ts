@@ -50,6 +50,15 @@ function statusByHost(url: string, host: string): Promise<number | undefined> {
 }
 
 describe('simulate', () => {
+  test('signs in the header that --signature-header names', async () => {
+    const app = await endpoint(200);
+    const program = await start(['--forward', app.url, '--signature-header', 'X-Pay-Signature']);
+    await ask(program, 'trigger', 'transaction.paid', '--wait');
+    expect(app.received[0]?.headers['x-pay-signature']).toMatch(/^[0-9a-f]{64}$/);
+    program.child.kill('SIGINT');
+    await program.ended;
+  });
+
   testOnUnix(
     'begins with what to paste into the app and how to trigger an event, and ends with 0 when asked to',
     async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { refusingPort } from '../setup/ports.js';
-import { endpoint } from '../simulator/world.js';
+import { endpoint, simulator } from '../simulator/world.js';
 import { against } from './against.js';
 import { runCli } from './run-cli.js';
 
@@ -123,6 +123,75 @@ describe('trigger', () => {
     });
   });
 
+  test('prints the first attempt, and ends with 1 when nothing listens', async () => {
+    const ask = await against({
+      app: { url: `http://127.0.0.1:${await refusingPort()}/hooks` },
+      retry: ['1h'],
+    });
+    const { code, stdout, stderr } = await ask('trigger', 'transaction.paid');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'Nothing listens at this address. Start your endpoint, or correct the URL of the webhook.\n',
+    });
+    expect(stdout).toMatch(/ retrying .* ECONNREFUSED +\d+ +1 /);
+  });
+
+  test('prints the first attempt of a delivery that is accepted, and ends with 0', async () => {
+    const ask = await against({ app: await endpoint(200) });
+    const { code, stdout, stderr } = await ask('trigger', 'transaction.paid');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/ delivered .* 200 +\d+ +1$/m);
+  });
+
+  test('shows the 401 that its help promises for a changed body', async () => {
+    const app = await endpoint(401, 200);
+    const ask = await against({ app, retry: ['1h'] });
+    const { code, stdout, stderr } = await ask('trigger', 'transaction.paid', '--fault', 'tamper_body');
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'Refused, as it should be: the fault tamper_body changed this attempt on purpose.\n',
+    });
+    expect(stdout).toMatch(/ retrying .* 401 /);
+  });
+
+  test('with --wait prints each attempt where there were several', async () => {
+    const app = await endpoint(401, 200);
+    const ask = await against({ app, retry: ['10ms'] });
+    const { code, stdout } = await ask('trigger', 'transaction.paid', '--fault', 'tamper_body', '--wait');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^attempt 1 .* 401 .*fault tamper_body/m);
+    expect(stdout).toMatch(/^attempt 2 .* 200 /m);
+    expect(stdout).toContain('Refused, as it should be');
+  });
+
+  test('prints deliveries that the simulator dropped meanwhile', async () => {
+    const ask = await against({ app: await endpoint(200) });
+    const { code, stdout } = await ask('trigger', 'transaction.paid', '--count', '600', '--json');
+    expect({ code, lines: stdout.trim().split('\n').length }).toEqual({ code: 0, lines: 600 });
+  }, 60_000);
+
+  test('does not wait for a webhook that is paused', async () => {
+    const service = await simulator({ clock: 'real' });
+    const { id } = await service.webhooks.create({ url: (await endpoint(200)).url });
+    await service.webhooks.update(id, { paused: true });
+    const setting = { env: { SERVICE_SIM_URL: service.baseUrl } };
+    expect(await runCli(['trigger', 'transaction.paid'], setting)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('cancelled'),
+    });
+  });
+
+  test('sends the signature in another header, also at retries', async () => {
+    const app = await endpoint(500, 200);
+    const ask = await against({ app, retry: ['10ms'] });
+    await ask('trigger', 'transaction.paid', '--signature-header', 'X-Pay-Signature', '--wait');
+    expect(app.received).toHaveLength(2);
+    for (const { headers } of app.received) {
+      expect(headers['x-pay-signature']).toMatch(/^[0-9a-f]{64}$/);
+      expect(headers['x-service-signature']).toBeUndefined();
+    }
+  });
+
   test('stops waiting for a delivery that the simulator dropped', async () => {
     const app = await endpoint(200);
     const ask = await against({ app });
@@ -150,6 +219,12 @@ describe('trigger', () => {
       ['transaction.paid', '--set', 'payload.transaction.amount.x=1'],
       2,
       '--set payload.transaction.amount.x: payload.transaction.amount is text and has no fields.',
+    ],
+    [
+      'a header that is none',
+      ['transaction.paid', '--signature-header', 'a b'],
+      2,
+      '--signature-header "a b" is not a valid header name.',
     ],
     ['no name', [], 2, '`trigger` needs EVENT'],
     ['a file that is not there', ['transaction.paid', '--data', '@nowhere.json'], 2, 'ENOENT'],

@@ -25,9 +25,9 @@ async function diagnosisOf(answer: Answer, options: Parameters<typeof simulator>
 }
 
 describe('an answer', () => {
-  test('401 after a correct signature names the usual cause', async () => {
+  test('401 after a correct signature names the usual causes', async () => {
     expect(await diagnosisOf(401)).toBe(
-      'Your endpoint refused a correct signature. Usual cause: express.json() runs before receiver().',
+      'Your endpoint refused a correct signature. Its key is not that of the simulator (pri_sim_dev), or its signatureHeader differs.',
     );
   });
 

@@ -122,3 +122,20 @@ test('debug headers are sent only when asked for', async () => {
   const { request, delivery } = await deliver({ debugHeaders: true });
   expect(request.headers).toMatchObject({ 'x-sim-delivery': delivery.id, 'x-sim-attempt': '1' });
 });
+
+test('one event can be signed in another header', async () => {
+  const service = await simulator({ retry: 'off' });
+  const { url, received } = await endpoint(200);
+  await service.webhooks.create({ url });
+  await service.trigger('transaction.paid', {}, { signatureHeader: 'X-ACME-SIGNATURE' });
+  await service.trigger('transaction.paid');
+  const [first, second] = received.map(
+    ({ headers, body }) => [headers, opensslHmac(body, service.privateKey)] as const,
+  );
+  expect(first?.[0]).toMatchObject({ 'x-acme-signature': first?.[1] });
+  expect(first?.[0]).not.toHaveProperty('x-service-signature');
+  expect(second?.[0]).toMatchObject({ 'x-service-signature': second?.[1] });
+  await expect(service.trigger('transaction.paid', {}, { signatureHeader: 'a b' })).rejects.toThrow(
+    'The signature_header must be the name of an HTTP header.',
+  );
+});

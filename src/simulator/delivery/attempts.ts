@@ -140,7 +140,7 @@ export class Attempts {
 
   #request({ id, event, nextNumber }: SimulatedDelivery, host: string, fault: FaultKind | undefined) {
     const { settings, accounts } = this.#parts;
-    const { signatureHeader } = settings;
+    const { signatureHeader = settings.signatureHeader } = event;
     const key = accounts.signingKey(event.sandbox && settings.sandboxSigning === 'sandbox-key');
     const request = buildRequest({ host, body: event.body, key, signatureHeader }, fault);
     if (settings.debugHeaders) {

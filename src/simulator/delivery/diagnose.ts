@@ -29,7 +29,7 @@ export const DIAGNOSES = {
   bodyConsumed:
     'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
   unauthenticated:
-    'Your endpoint refused a correct signature. Usual cause: express.json() runs before receiver().',
+    'Your endpoint refused a correct signature. Its key is not that of the simulator (pri_sim_dev), or its signatureHeader differs.',
   oldKey:
     'Signed with the new key, and your endpoint answered 401: it may still have the old one. Give it both keys.',
   forbidden:

@@ -26,6 +26,8 @@ export interface SimulatedEvent {
   readonly name: string;
   readonly sandbox: boolean;
   readonly body: Buffer;
+  /** Undefined: that of the simulator. */
+  readonly signatureHeader?: string | undefined;
 }
 
 /** How an attempt ended: with a response, or with an error. */

@@ -64,7 +64,15 @@ const stateShape = z.object({
       acceptedKey: z.string().optional(),
     }),
   ),
-  events: z.array(z.object({ id: z.string(), name: z.string(), sandbox: z.boolean(), body: z.string() })),
+  events: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      sandbox: z.boolean(),
+      body: z.string(),
+      signatureHeader: z.string().optional(),
+    }),
+  ),
   deliveries: z.array(delivery),
   faults: z.array(
     z.object({

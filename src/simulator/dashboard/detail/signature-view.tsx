@@ -14,8 +14,12 @@ const CHECK = 'openssl dgst -sha256 -hmac "$SERVICE_PRIVATE_KEY" < body.json';
 
 export function SignatureView({ attempt, sandbox, settings }: SignatureViewProps) {
   const { headers, body, body_sha256: digest } = attempt.request;
-  const name = settings?.signature_header ?? 'X-SERVICE-SIGNATURE';
-  const value = headers.find(([header]) => header.toLowerCase() === name.toLowerCase())?.[1];
+  const usual = settings?.signature_header ?? 'X-SERVICE-SIGNATURE';
+  // An event can be triggered with another header.
+  const sent =
+    headers.find(([header]) => header.toLowerCase() === usual.toLowerCase()) ??
+    headers.find(([, text]) => /^[0-9a-f]{64}$/i.test(text));
+  const [name, value] = sent ?? [usual];
   const key = sandbox && settings?.sandbox_signing === 'sandbox-key' ? 'sandbox key' : 'private key';
   const effect = signatureEffect(attempt.fault);
   const bytes = byteLength(body).toLocaleString('en');
