@@ -289,3 +289,75 @@ export function handlersFailed(failures: readonly unknown[]): Rejection {
 export function storeUnavailable({ message, cause }: { message: string; cause: unknown }): Rejection {
   return new Rejection('STORE_UNAVAILABLE', { hint: message, cause });
 }
+
+/** A value for an error message: text and numbers as they are, of anything else only the kind. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
+    return String(value);
+  return Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
+}
+
+// The work grows with the product of both lengths, and what was typed may come from a stranger.
+const MAX_COMPARED = 100;
+
+/**
+ * The closest of the names by edit distance, when it is close enough to be a likely slip. Text and names of more
+ * than 100 characters are not compared.
+ */
+export function nearestName(typed: string, names: Iterable<string>): string | undefined {
+  if (typed.length > MAX_COMPARED) return undefined;
+  let best: string | undefined;
+  let least = Math.max(2, Math.floor(typed.length / 3)) + 1;
+  for (const name of names) {
+    if (name.length > MAX_COMPARED) continue;
+    const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
+    if (distance < least) {
+      least = distance;
+      best = name;
+    }
+  }
+  return best;
+}
+
+/** `' Did you mean "limit"?'`, or nothing. */
+export function didYouMean(typed: string, names: Iterable<string>): string {
+  const name = nearestName(typed, names);
+  return name === undefined ? '' : ` Did you mean "${name}"?`;
+}
+
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= from.length; i += 1) {
+    const above = row;
+    row = [i];
+    for (let j = 1; j <= to.length; j += 1) {
+      const replaced = (above[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      row.push(Math.min(replaced, (above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+  }
+  return row[to.length] ?? 0;
+}
+
+/** What people type who know another library: no edit of a few letters leads to the name here. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['secret', 'privateKey'],
+  ['key', 'privateKey'],
+  ['signingSecret', 'privateKey'],
+  ['webhookSecret', 'privateKey'],
+  ['header', 'signatureHeader'],
+  ['log', 'logger'],
+]);
+
+/**
+ * @param prefix what the options belong to, such as `on(): `
+ * @throws {ConfigurationError} naming the first option that is not one of the known names
+ */
+export function refuseUnknownOptions(options: object, known: readonly string[], prefix = ''): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const alias = known.find((name) => name === ALIASES.get(unknown));
+  const hint = alias ? ` Did you mean "${alias}"?` : didYouMean(unknown, known);
+  const all = known.length > 0 ? ` The options are ${known.join(', ')}.` : '';
+  throw new ConfigurationError(`${prefix}Unknown option "${unknown}".${hint}${all}`);
+}

@@ -1,9 +1,5 @@
 // The main door: the receiver, the event types, the errors and the memory store.
 
-export type { ConstructEventOptions } from './construct-event.js';
-// Without the middleware
-export { constructEvent } from './construct-event.js';
-export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type {
   DeadLetter,
   DeadLetterChange,
@@ -17,7 +13,12 @@ export type {
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
-} from './dead-letters/dead-letter-store.js';
+} from './claims/dead-letter-store.js';
+export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './claims/idempotency-store.js';
+export type { ConstructEventOptions } from './construct-event.js';
+// Without the middleware
+export { constructEvent } from './construct-event.js';
+export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetterCount, DeadLetters } from './dead-letters/dead-letters.js';
 export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
 // Nothing authentic is lost
@@ -62,4 +63,3 @@ export { verifySignature } from './signature.js';
 export type { MemoryStoreOptions } from './stores/memory.js';
 // Once per event
 export { memoryStore } from './stores/memory.js';
-export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './stores/store.js';

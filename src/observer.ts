@@ -1,10 +1,19 @@
 // What telemetry is told about a delivery, and how it is kept from changing anything.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DeadLetterReason } from './dead-letters/dead-letter-store.js';
 import type { ErrorCode, Issue } from './errors.js';
 
 /** What became of a delivery that was answered 200. `kept`: as a dead letter, because no handler could run. */
 export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
+
+/**
+ * - `unknown`: nobody declared its name, and there is no `onUnknown` handler.
+ * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but no
+ *   event of the documented shape: then its `eventId` is the SHA-256 of its bytes.
+ * - `failed`: a handler failed or took too long; the service was asked for a retry.
+ * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
+ * - `unfinished`: the journal has it, and nothing is known of its end: it is being processed, or its process died.
+ */
+export type DeadLetterReason = 'unknown' | 'invalid' | 'failed' | 'conflict' | 'unfinished';
 
 /** How one handler fared. `skipped`: named, and it had succeeded on an earlier attempt. */
 export interface HandlerReport {

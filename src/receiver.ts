@@ -1,21 +1,17 @@
 // The receiver: the hooks that a user mounts, and the way of a delivery through its five stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DeadLetterStore } from './dead-letters/dead-letter-store.js';
+import type { DeadLetterStore } from './claims/dead-letter-store.js';
+import { SignatureFingerprint } from './claims/fingerprint.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { type DeadLetters, openDeadLetters } from './dead-letters/open-dead-letters.js';
-import { Delivery, type Result } from './delivery/delivery.js';
-import { DeliveryLog } from './delivery/delivery-log.js';
-import { SignatureFingerprint } from './delivery/fingerprint.js';
-import { type HeadersLike, headersOf } from './delivery/headers.js';
-import { InFlightLimiter } from './delivery/in-flight-limiter.js';
-import { VITALS, Vitals } from './delivery/vitals.js';
-import { type FetchContext, keepRunning } from './delivery/worker-context.js';
 import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
+import { Delivery, type Result } from './handlers/delivery.js';
 import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
-import { loggerOf } from './logger.js';
+import { type HeadersLike, headersOf } from './handlers/headers.js';
+import { describeError, type Logger, loggerOf, writeLog } from './logger.js';
 import { observedDelivery, tell } from './observer.js';
-import { defaultLogger } from './options/default-logger.js';
+import { defaultLogger, runsInWorker } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, hasLeft, inspectHeaders } from './receiver/capture-body.js';
 import { checkSignature, findSignature } from './receiver/check-signature.js';
@@ -23,6 +19,9 @@ import { decodeEvent } from './receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from './receiver/process-event.js';
 import { type Answer, respond, responseOf, type Sent, send } from './receiver/respond.js';
 import { memoryStore } from './stores/memory.js';
+import { DeliveryLog } from './telemetry/delivery-log.js';
+import { InFlightLimiter } from './telemetry/in-flight-limiter.js';
+import { VITALS, Vitals } from './telemetry/receiver-stats.js';
 
 /** A request handler for Express, Connect and `http.createServer`, for servers that speak fetch, and the same journey without a request. */
 export interface Receiver<
@@ -239,4 +238,32 @@ function checkRequest(request: Request): void {
     'hooks.fetch() was not given the Request of fetch. In Hono pass c.req.raw; in Express mount the receiver itself: ' +
       "app.post('/hooks', hooks). Where there is only a body and headers, call receive() and send its answer.",
   );
+}
+
+/** What Workers hand over as the third argument of `fetch`. */
+export interface FetchContext {
+  waitUntil?(promise: Promise<unknown>): void;
+}
+
+const NO_CONTEXT =
+  'hooks.fetch() has no context of a Worker that works, so a handler ends when its sender leaves or its delivery is ' +
+  'answered. Pass it on: hooks.fetch(request, env, ctx)';
+
+// Once each, because strangers cause calls of fetch() too.
+let warned = false;
+let failed = false;
+
+/** Lets the work go on to its end. Elsewhere than in a Worker it does so by itself. Never throws: the handlers run. */
+function keepRunning(work: () => Promise<unknown>, context: FetchContext | undefined, logger: Logger): void {
+  try {
+    if (typeof context?.waitUntil === 'function') {
+      context.waitUntil(work());
+    } else if (!warned && runsInWorker()) {
+      warned = true;
+      writeLog(logger, 'error', {}, NO_CONTEXT);
+    }
+  } catch (error) {
+    if (!failed) writeLog(logger, 'error', { error: describeError(error) }, NO_CONTEXT);
+    failed = true;
+  }
 }

@@ -1,8 +1,9 @@
 // The first lines of `simulate`: what to paste into the app, how to trigger an event, addresses and credentials.
 
+import type { Webhook } from '../simulator/api/registrations.js';
 import { shellQuote } from '../simulator/delivery/curl.js';
 import { DEVELOPER, seeds } from '../simulator/seeds.js';
-import type { Simulator, Webhook } from '../simulator.js';
+import type { Simulator } from '../simulator/simulator.js';
 import type { Key } from './keyboard.js';
 import { type Paint, table } from './print.js';
 

@@ -1,5 +1,5 @@
 // Calls the control plane of a running simulator, waits for deliveries, and turns its errors into failures of the command.
-import type { Delivery } from '../simulator.js';
+import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { CommandError, EXIT, jsonOption, type Terminal, text, UNREACHABLE, UsageError } from './command.js';
 import { duration } from './flag-values.js';
 

@@ -1,7 +1,8 @@
 // `deliveries …`: what the simulator recorded, and sending it again.
+
+import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
-import type { Attempt, Delivery } from '../simulator.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
 import {
   ControlError,

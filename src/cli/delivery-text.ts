@@ -1,5 +1,5 @@
 // Deliveries as text: a table of many, or everything about one.
-import type { Attempt, Delivery } from '../simulator.js';
+import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { printable, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];

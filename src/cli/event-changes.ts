@@ -1,7 +1,7 @@
 // What `--set` and `--data` ask for, as the fields of a trigger.
+import { didYouMean } from '../errors.js';
 import { envelope } from '../events/envelope.js';
 import { samplePayload } from '../fixtures/fixture.js';
-import { didYouMean } from '../options/nearest-name.js';
 import { UsageError } from './command.js';
 
 type Fields = Record<string, unknown>;

@@ -1,8 +1,7 @@
 // `explain`: what a code in a log, an error or an answer means, and what to do. The text is docs/errors.md.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ANSWERS, type ErrorCode } from '../errors.js';
-import { didYouMean } from '../options/nearest-name.js';
+import { ANSWERS, didYouMean, type ErrorCode } from '../errors.js';
 import { packageFolder } from '../pages/package-folder.js';
 import { CommandError, command, EXIT, jsonOption, type Result, UsageError } from './command.js';
 import { table } from './print.js';

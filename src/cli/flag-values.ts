@@ -1,6 +1,6 @@
 // Reads the values of flags and arguments, and names the flag in every error.
+import { didYouMean } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
-import { didYouMean } from '../options/nearest-name.js';
 import { UsageError } from './command.js';
 
 export function oneOf<Word extends string>(flag: string, text: string, words: readonly Word[]): Word {

@@ -1,5 +1,5 @@
 // Which dead letters a command means: the options, and what the page is asked with.
-import { REASONS } from '../dead-letters/dead-letter-store.js';
+import { REASONS } from '../claims/dead-letter-store.js';
 import { isKeyId } from '../signature.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import { text, UsageError } from './command.js';

@@ -1,5 +1,5 @@
 // Dead letters as the page gives them, one page of a list after the other.
-import type { DeadLetter } from '../dead-letters/dead-letter-store.js';
+import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { CommandError, EXIT } from './command.js';
 import type { LetterFilter } from './letter-filter.js';
 import type { LetterPage } from './letter-page.js';

@@ -1,6 +1,7 @@
 // Finds the command that a command line names, parses its options, and prints its result or its failure.
+
 import { parseArgs } from 'node:util';
-import { didYouMean, nearestName } from '../options/nearest-name.js';
+import { didYouMean, nearestName } from '../errors.js';
 import {
   type Command,
   EXIT,

@@ -1,6 +1,6 @@
 // Which service a command calls: the simulator on this machine, or with --live the service itself.
 import { ConnectionError } from '../client/errors.js';
-import { ServiceClient } from '../client.js';
+import { ServiceClient } from '../client/service-client.js';
 import { isSandboxKey } from '../signature.js';
 import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
 import { explainUnreachable, type SimulatorUrl, simulatorUrl, simulatorUrlOption } from './control-plane.js';

@@ -1,7 +1,9 @@
 // A running `simulate`: the simulator, its forwards, the demo endpoint, and what its keys do.
 import { spawn } from 'node:child_process';
 import { hostName } from '../pages/allowed-host.js';
-import { type Simulator, type SimulatorOptions, startSimulator } from '../simulator.js';
+import type { SimulatorOptions } from '../simulator/settings.js';
+import type { Simulator } from '../simulator/simulator.js';
+import { startSimulator } from '../simulator/start-simulator.js';
 import { AttemptLog } from './attempt-log.js';
 import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
 import type { DemoEndpoint } from './demo-endpoint.js';

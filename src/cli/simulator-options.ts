@@ -1,11 +1,11 @@
 // Turns the flags of `simulate` into the options of the simulator, and names the flags in every error.
+import { didYouMean } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
-import { didYouMean } from '../options/nearest-name.js';
 import { hostName } from '../pages/allowed-host.js';
 import { isSandboxKey } from '../signature.js';
 import { isLocalHost } from '../simulator/address/host.js';
-import { scheduleNames } from '../simulator/delivery/retry-schedule.js';
-import type { RetrySchedule, SimulatorOptions } from '../simulator.js';
+import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';
+import type { SimulatorOptions } from '../simulator/settings.js';
 import {
   CommandError,
   flag,

@@ -1,9 +1,9 @@
 // `trigger`: triggers an event in the simulator, and with --wait reports how its deliveries end.
+import { didYouMean } from '../errors.js';
 import { isEventName } from '../events/envelope.js';
 import { builtInEventNames } from '../events/event.js';
-import { didYouMean } from '../options/nearest-name.js';
+import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
-import type { Delivery } from '../simulator.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import {
   ControlError,

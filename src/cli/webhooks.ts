@@ -1,5 +1,5 @@
 // `webhooks …`: the webhooks registered on the account.
-import type { Webhook } from '../client.js';
+import type { Webhook } from '../client/codec.js';
 import { command, flag, type Result, text, UsageError } from './command.js';
 import { table } from './print.js';
 import { confirm } from './read-input.js';

@@ -1,8 +1,6 @@
 // The options of the client: their defaults, and the checks of all that can be wrong before a request.
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { LONGEST_TIMER } from '../options/duration.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { isSandboxKey } from '../signature.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';

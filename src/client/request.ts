@@ -1,5 +1,5 @@
 // One call of the service: credentials, timeout, retries, and errors that say what to do.
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { refuseUnknownOptions } from '../errors.js';
 import type { Codec } from './codec.js';
 import { type Authorization, redactText, spellings } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';

@@ -1,6 +1,5 @@
 // The webhooks registered on the account: list, create, update, delete, ensure.
-import { ConfigurationError } from '../errors.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
 import type { Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
 import { isLoopback, type RequestOptions } from './options.js';

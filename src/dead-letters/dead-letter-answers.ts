@@ -1,12 +1,13 @@
 // What a store of dead letters answers, checked like what a sender says: a store is somebody else's code.
-import { StoreFailure } from '../stores/timed-calls.js';
+
 import {
   type DeadLetter,
   type DeadLetterContent,
   type DeadLetterGroup,
   type DeadLetterPage,
   REASONS,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 
 type Given = Readonly<Record<string, unknown>>;
 

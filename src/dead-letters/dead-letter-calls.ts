@@ -1,8 +1,5 @@
 // The one place that calls a store of dead letters: in time, its answers checked, its failures logged.
-import type { Logger } from '../logger.js';
-import { StoreFailure, TimedCalls } from '../stores/timed-calls.js';
-import { readContent, readGroups, readPage } from './dead-letter-answers.js';
-import type { LetterQuery } from './dead-letter-filter.js';
+
 import type {
   DeadLetterChange,
   DeadLetterContent,
@@ -13,7 +10,11 @@ import type {
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
+import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
+import type { Logger } from '../logger.js';
+import { readContent, readGroups, readPage } from './dead-letter-answers.js';
+import type { LetterQuery } from './dead-letter-filter.js';
 import { LetterGroups } from './letter-groups.js';
 
 type Answer<Value> = Promise<Value | StoreFailure>;

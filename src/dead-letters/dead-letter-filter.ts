@@ -1,11 +1,10 @@
 // Which dead letters a caller means, in the words of the caller and in those of a store.
-import { ConfigurationError } from '../errors.js';
+
+import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../claims/dead-letter-store.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isEventName } from '../events/envelope.js';
 import { parseDuration } from '../options/duration.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { isKeyId } from '../signature.js';
-import { type DeadLetterQuery, type DeadLetterReason, REASONS } from './dead-letter-store.js';
 
 /** Letters that fit everything that is given; all of them when nothing is. */
 export interface ReplayFilter {

@@ -1,5 +1,5 @@
 // What `hooks.deadLetters` is: the events that were not processed, to list, read, replay and discard.
-import type { DeadLetterFilter } from './dead-letter-filter.js';
+
 import type {
   DeadLetter,
   DeadLetterContent,
@@ -7,7 +7,8 @@ import type {
   DeadLetterPage,
   DeadLetterPageRequest,
   Discarded,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
+import type { DeadLetterFilter } from './dead-letter-filter.js';
 import type { ReplayOptions } from './replay-options.js';
 import type { ReplayReport } from './replay-report.js';
 

@@ -1,5 +1,5 @@
 // Counts dead letters by reason and name of event, in bounded memory: names of events nobody declared come from outside.
-import { type DeadLetterGroup, type DeadLetterReason, FURTHER_NAMES } from './dead-letter-store.js';
+import { type DeadLetterGroup, type DeadLetterReason, FURTHER_NAMES } from '../claims/dead-letter-store.js';
 
 interface CountedLetter {
   readonly reason: DeadLetterReason;

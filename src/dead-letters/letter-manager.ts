@@ -1,19 +1,19 @@
 // What an operator does with the dead letters of a receiver: each question checked, put to the store, and answered or thrown.
-import type { InFlightLimiter } from '../delivery/in-flight-limiter.js';
-import { ConfigurationError } from '../errors.js';
-import { byName, show, wholeNumber } from '../options/option-checks.js';
-import type { Configuration } from '../options/options.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { StoreFailure } from '../stores/timed-calls.js';
-import { type DeadLetterCalls, PAGE } from './dead-letter-calls.js';
-import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
+
 import type {
   DeadLetterContent,
   DeadLetterGroup,
   DeadLetterPage,
   DeadLetterPageRequest,
   Discarded,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
+import { StoreFailure } from '../claims/timed-calls.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { byName, wholeNumber } from '../options/option-checks.js';
+import type { Configuration } from '../options/options.js';
+import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
+import { type DeadLetterCalls, PAGE } from './dead-letter-calls.js';
+import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
 import type { DeadLetterCount, DeadLetters } from './dead-letters.js';
 import { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';

@@ -1,18 +1,19 @@
 // Takes one dead letter through decode, dedupe and dispatch again, with the handlers and schemas of today.
-import { withDeadline } from '../delivery/deadline.js';
-import { Delivery, type Result } from '../delivery/delivery.js';
-import { DeliveryLog } from '../delivery/delivery-log.js';
-import { KeptFingerprint } from '../delivery/fingerprint.js';
+
+import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
+import { withDeadline } from '../claims/deadline.js';
+import { KeptFingerprint } from '../claims/fingerprint.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import { type Issue, Rejection } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
+import { Delivery, type Result } from '../handlers/delivery.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
-import { StoreFailure } from '../stores/timed-calls.js';
+import { DeliveryLog } from '../telemetry/delivery-log.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
-import type { DeadLetter, DeadLetterContent } from './dead-letter-store.js';
 import { Letter, type LetterRules } from './letter.js';
 import { storeError } from './list-letters.js';
 import type { ReplaySettings } from './replay-options.js';

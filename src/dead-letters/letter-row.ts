@@ -1,13 +1,13 @@
 // A row of dead letters, and the letter that it is.
 
-import type { ErrorCode } from '../errors.js';
 import {
   type DeadLetter,
   type DeadLetterGroup,
   type DeadLetterReason,
   FURTHER_NAMES,
   type NewDeadLetter,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
+import type { ErrorCode } from '../errors.js';
 import type { LetterIdentity, SealedParts } from './sealed-letter.js';
 
 export interface LetterRow {

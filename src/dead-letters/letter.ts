@@ -1,22 +1,25 @@
 // What is kept of one delivery while its event is not processed, and when it is deleted.
-import { digestOf, type Fingerprint } from '../delivery/fingerprint.js';
-import { keptHeaders } from '../delivery/headers.js';
-import type { Issue, Rejection } from '../errors.js';
-import type { EventNames } from '../events/envelope.js';
-import type { Logger } from '../logger.js';
-import type { Configuration } from '../options/options.js';
-import type { GrantedClaim } from '../stores/claim-answer.js';
-import { type Claim, keyOf } from '../stores/store.js';
-import { StoreFailure } from '../stores/timed-calls.js';
-import { newToken } from '../stores/token.js';
-import { DeadLetterCalls } from './dead-letter-calls.js';
+
+import type { GrantedClaim } from '../claims/claim-answer.js';
 import type {
   DeadLetter,
   DeadLetterChange,
   DeadLetterReason,
   DeadLetterStore,
+  DeliveryLetter,
   ProcessedEvent,
-} from './dead-letter-store.js';
+  Unprocessed,
+} from '../claims/dead-letter-store.js';
+import { digestOf, type Fingerprint } from '../claims/fingerprint.js';
+import { type Claim, keyOf } from '../claims/idempotency-store.js';
+import { StoreFailure } from '../claims/timed-calls.js';
+import { newToken } from '../claims/token.js';
+import type { Issue } from '../errors.js';
+import type { EventNames } from '../events/envelope.js';
+import { keptHeaders } from '../handlers/headers.js';
+import type { Logger } from '../logger.js';
+import type { Configuration } from '../options/options.js';
+import { DeadLetterCalls } from './dead-letter-calls.js';
 
 /** The delivery that a letter is of. */
 interface Delivered {
@@ -42,15 +45,7 @@ export function letterRules(c: Configuration): LetterRules | undefined {
   return store && { store, journal, keepHeaders, namespace, storeTimeout };
 }
 
-/** Why an attempt has not processed the event. */
-export interface Unprocessed {
-  readonly reason: DeadLetterReason;
-  readonly rejection?: Rejection | undefined;
-  /** Of the claim; undefined where the event was not claimed. */
-  readonly attempt?: number | undefined;
-}
-
-export class Letter {
+export class Letter implements DeliveryLetter {
   /** Keep every event before its handlers run. What is replayed is kept already. */
   readonly journal: boolean;
   /** Why there is a letter of this event now, as far as this delivery knows. */

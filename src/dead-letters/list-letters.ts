@@ -1,9 +1,10 @@
 // Lists the dead letters of a query, page by page.
+
+import type { DeadLetter } from '../claims/dead-letter-store.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import { StoreError } from '../errors.js';
-import { StoreFailure } from '../stores/timed-calls.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import type { LetterQuery } from './dead-letter-filter.js';
-import type { DeadLetter } from './dead-letter-store.js';
 
 /** Letters in the order of their arrival. @throws {StoreError} when the store cannot list them */
 export async function* listLetters(

@@ -1,8 +1,5 @@
 // Keeps dead letters in this process: bounded, for tests and for a first look.
-import { ConfigurationError, StoreError } from '../errors.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { retentionMs } from '../stores/store.js';
+
 import type {
   DeadLetter,
   DeadLetterChange,
@@ -15,7 +12,9 @@ import type {
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
+import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
+import { retentionMs } from '../options/duration.js';
 import { LetterGroups } from './letter-groups.js';
 
 export interface MemoryDeadLettersOptions {

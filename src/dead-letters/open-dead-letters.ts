@@ -1,7 +1,8 @@
 // The dead letters of one receiver. What manages them is loaded when it is first asked for: most processes only keep them.
-import type { InFlightLimiter } from '../delivery/in-flight-limiter.js';
+
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
+import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { queryOf } from './dead-letter-filter.js';
 import { type DeadLetters, LETTERS_LOGGER } from './dead-letters.js';

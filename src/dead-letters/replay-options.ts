@@ -1,7 +1,6 @@
 // The options of a replay: which letters, how many at once, and whom to tell.
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import * as check from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 
 export interface ReplayProgress {
@@ -43,13 +42,13 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
   const { dryRun = false, keys = 'configured', concurrency = 1, onProgress, signal, ...filter } = given;
   refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'keys', 'concurrency', 'onProgress', 'signal']);
   if (typeof dryRun !== 'boolean')
-    throw new ConfigurationError(`dryRun is ${check.show(dryRun)}. Give true or false.`);
+    throw new ConfigurationError(`dryRun is ${show(dryRun)}. Give true or false.`);
   if (keys !== 'configured' && keys !== 'any')
-    throw new ConfigurationError(`keys is ${check.show(keys)}. Give "configured" or "any".`);
+    throw new ConfigurationError(`keys is ${show(keys)}. Give "configured" or "any".`);
   if (onProgress !== undefined && typeof onProgress !== 'function')
-    throw new ConfigurationError(`onProgress is ${check.show(onProgress)}. Give a function.`);
+    throw new ConfigurationError(`onProgress is ${show(onProgress)}. Give a function.`);
   if (signal !== undefined && typeof signal?.aborted !== 'boolean')
-    throw new ConfigurationError(`signal is ${check.show(signal)}. Give the signal of an AbortController.`);
+    throw new ConfigurationError(`signal is ${show(signal)}. Give the signal of an AbortController.`);
   return {
     query: queryOf(namespace, filter),
     dryRun,

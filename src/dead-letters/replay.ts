@@ -1,12 +1,12 @@
 // Replays dead letters in the order of their arrival: a few at a time, each like a delivery, until none is left.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { InFlightLimiter, Place } from '../delivery/in-flight-limiter.js';
+import type { DeadLetter } from '../claims/dead-letter-store.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import { Rejection } from '../errors.js';
 import { writeLog } from '../logger.js';
-import { StoreFailure } from '../stores/timed-calls.js';
+import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
-import type { DeadLetter } from './dead-letter-store.js';
 import type { LetterReplayer } from './letter-replayer.js';
 import { listLetters, storeError } from './list-letters.js';
 import type { ReplaySettings } from './replay-options.js';

@@ -1,6 +1,7 @@
 // What of a dead letter is sealed, and what each part is tied to, so that no part fits another letter.
+
+import type { NewDeadLetter, ProcessedEvent } from '../claims/dead-letter-store.js';
 import type { Issue } from '../errors.js';
-import type { NewDeadLetter, ProcessedEvent } from './dead-letter-store.js';
 import type { Seal } from './seal.js';
 
 /** What stays readable and never changes while there is a letter. */

@@ -11,7 +11,7 @@ import type {
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
-} from './dead-letter-store.js';
+} from '../claims/dead-letter-store.js';
 import {
   type FullRow,
   type GroupRow,

@@ -1,10 +1,10 @@
 // What a handler is given beside the event.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Delivery } from '../delivery/delivery.js';
+import type { Claim } from '../claims/idempotency-store.js';
 import type { Issue } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
 import type { Logger } from '../logger.js';
-import type { Claim } from '../stores/store.js';
+import type { Delivery } from './delivery.js';
 import type { HandlerContext } from './handler.js';
 
 /** The part of a claim that handlers see. */

@@ -1,11 +1,10 @@
 // One run of the handlers of an event: it starts their calls, and knows what came of them so far.
-import { withDeadline } from '../delivery/deadline.js';
-import type { Delivery } from '../delivery/delivery.js';
-import { handlerErrorFields } from '../delivery/describe-error.js';
+import { withDeadline } from '../claims/deadline.js';
 import { WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
-import { type Logger, writeLog } from '../logger.js';
+import { handlerErrorFields, type Logger, writeLog } from '../logger.js';
 import { type HandlerReport, type Observer, observed } from '../observer.js';
+import type { Delivery } from './delivery.js';
 import { type Attempt, DeliveryContext } from './handler-context.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 import type { SerialValues } from './serial-locks.js';

@@ -1,10 +1,7 @@
 // Which handlers an event has: patterns are resolved to names when a handler is registered.
-import { ConfigurationError, EventError } from '../errors.js';
+import { ConfigurationError, didYouMean, EventError, refuseUnknownOptions, show } from '../errors.js';
 import { type Decoded, isEventName } from '../events/envelope.js';
 import type { Outcome } from '../observer.js';
-import { didYouMean } from '../options/nearest-name.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 import type { HandlerOptions } from './handler.js';
 
 /** A handler as registered, free of the types that the public methods hold it to. */

@@ -1,16 +1,14 @@
 // Locks for handlers with `serial`: one delivery at a time has a value, in this process and among all that share the store.
 import { setTimeout as pause } from 'node:timers/promises';
-import { withDeadline } from '../delivery/deadline.js';
-import { handlerErrorFields } from '../delivery/describe-error.js';
-import { digestOf } from '../delivery/fingerprint.js';
-import { Lease } from '../delivery/lease.js';
-import { ConfigurationError, HandlerError, Rejection, storeUnavailable } from '../errors.js';
-import { writeLog } from '../logger.js';
-import { show } from '../options/option-checks.js';
-import { type Claimant, StoreCalls, type StoreRules } from '../stores/call-store.js';
-import type { GrantedClaim } from '../stores/claim-answer.js';
-import type { IdempotencyStore } from '../stores/store.js';
-import { StoreFailure } from '../stores/timed-calls.js';
+import type { GrantedClaim } from '../claims/claim-answer.js';
+import { withDeadline } from '../claims/deadline.js';
+import { digestOf } from '../claims/fingerprint.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { Lease } from '../claims/lease.js';
+import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
+import { StoreFailure } from '../claims/timed-calls.js';
+import { ConfigurationError, HandlerError, Rejection, show, storeUnavailable } from '../errors.js';
+import { handlerErrorFields, writeLog } from '../logger.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 
 /** The serial values of handlers that have one. */

@@ -7,11 +7,10 @@ import {
   metrics,
   type ObservableGauge,
 } from '@opentelemetry/api';
-import type { DeadLetterGroup } from '../dead-letters/dead-letter-store.js';
-import { ConfigurationError } from '../errors.js';
-import { byName, show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
-import { Probe } from '../stores/probe.js';
+import type { DeadLetterGroup } from '../claims/dead-letter-store.js';
+import { Probe } from '../claims/probe.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { byName } from '../options/option-checks.js';
 import { nameLabel } from './metrics.js';
 import { checkProvider } from './open-telemetry.js';
 import { SCOPE } from './spans.js';

@@ -1,9 +1,7 @@
 // An observer that reports every delivery and every handler to OpenTelemetry.
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import type { Observer } from '../observer.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { currentMetrics } from './metrics.js';
 import { Spans } from './spans.js';
 

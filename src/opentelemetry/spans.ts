@@ -11,9 +11,8 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import { describeError } from '../delivery/describe-error.js';
 import { ANSWERS } from '../errors.js';
-import { shorten } from '../logger.js';
+import { describeError, shorten } from '../logger.js';
 import type { DeliveryRecord, Observer } from '../observer.js';
 
 /** The instrumentation scope of all spans and metrics. */

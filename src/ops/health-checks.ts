@@ -1,6 +1,7 @@
 // The single checks of a receiver's health: a name, whether it is ok, a number, and what to do when it is not.
+
+import type { Reachable } from '../claims/ping-store.js';
 import type { DeadLetterCount } from '../dead-letters/dead-letters.js';
-import type { Reachable } from '../stores/ping-store.js';
 import type { HealthRules } from './health-options.js';
 import type { Counted } from './refused-share.js';
 

@@ -1,8 +1,7 @@
 // The options of `health()`: which thresholds make it answer 503, and how long the stores have to answer.
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 
 /** Without a threshold the value is reported, and changes nothing. Durations are milliseconds, or text like `'6h'`. */
 export interface HealthOptions {
@@ -77,12 +76,10 @@ function perhaps(value: unknown, read: (value: unknown) => number): number | und
 function duration(option: string, value: unknown): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= 1) return ms;
-  throw new ConfigurationError(
-    `${option} is ${check.show(value)}. Give milliseconds from 1, or text like "6h".`,
-  );
+  throw new ConfigurationError(`${option} is ${show(value)}. Give milliseconds from 1, or text like "6h".`);
 }
 
 function shareOfAll(value: unknown): number {
   if (typeof value === 'number' && value >= 0 && value <= 1) return value;
-  throw new ConfigurationError(`refused is ${check.show(value)}. Give a share from 0 to 1, such as 0.5.`);
+  throw new ConfigurationError(`refused is ${show(value)}. Give a share from 0 to 1, such as 0.5.`);
 }

@@ -1,12 +1,11 @@
 // A request handler for `/healthz`: whether a receiver gets deliveries, reaches its stores, and keeps up.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Reachable } from '../claims/ping-store.js';
+import { Probe } from '../claims/probe.js';
 import type { DeadLetterCount, DeadLetters } from '../dead-letters/dead-letters.js';
-import { VITALS, type Vitals } from '../delivery/vitals.js';
-import { ConfigurationError } from '../errors.js';
-import { show } from '../options/option-checks.js';
+import { ConfigurationError, show } from '../errors.js';
 import { send } from '../receiver/respond.js';
-import type { Reachable } from '../stores/ping-store.js';
-import { Probe } from '../stores/probe.js';
+import { VITALS, type Vitals } from '../telemetry/receiver-stats.js';
 import {
   closingCheck,
   type HealthCheck,

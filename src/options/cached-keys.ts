@@ -1,13 +1,11 @@
 // Private keys that are loaded from somewhere else: remembered, and loaded again when a delivery shows that they are old.
-import { withDeadline } from '../delivery/deadline.js';
-import { describeError } from '../delivery/describe-error.js';
-import { ConfigurationError } from '../errors.js';
-import { type Logger, writeLog } from '../logger.js';
+import { withDeadline } from '../claims/deadline.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { describeError, type Logger, writeLog } from '../logger.js';
 import { signingKeys } from '../signature.js';
 import { defaultLogger } from './default-logger.js';
 import type { KeyFunction, OutdatedKeys } from './keys.js';
 import * as check from './option-checks.js';
-import { refuseUnknownOptions } from './unknown-option.js';
 
 /** Asks a secret manager, a file or a database for the keys. The newest first, if there are several. */
 export type LoadKeys = () => string | readonly string[] | Promise<string | readonly string[]>;
@@ -54,7 +52,7 @@ const HUNG_MS = 30_000;
 export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): KeyFunction {
   if (typeof load !== 'function') {
     throw new ConfigurationError(
-      `cachedKeys() was given ${check.show(load)}. Give a function that loads the keys: cachedKeys(async () => …).`,
+      `cachedKeys() was given ${show(load)}. Give a function that loads the keys: cachedKeys(async () => …).`,
     );
   }
   const { ttl = '5m', refreshOnMismatch = '10s', staleIfError = '1h', logger, ...others } = options;

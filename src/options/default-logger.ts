@@ -1,6 +1,5 @@
 // The logger of receivers that were given none: pino, on the standard output, or on the console of a Worker.
 import { pino } from 'pino';
-import { runsInWorker } from '../delivery/worker-context.js';
 import type { Logger } from '../logger.js';
 
 const NAME = 'payment-webhooks';
@@ -67,4 +66,10 @@ function stdoutLines(): LogLines {
       lines += line;
     },
   };
+}
+
+/** Whether this is Cloudflare Workers, or workerd. */
+export function runsInWorker(): boolean {
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } };
+  return navigator?.userAgent === 'Cloudflare-Workers';
 }

@@ -1,4 +1,5 @@
 // Durations as people write them ("30d", "5 minutes", 1500) in milliseconds.
+import { ConfigurationError } from '../errors.js';
 
 /** Milliseconds. The longest that a timer of Node can wait: it takes anything longer for one millisecond. */
 export const LONGEST_TIMER = 2 ** 31 - 1;
@@ -23,4 +24,22 @@ export function parseDuration(value: unknown): number | undefined {
   if (!match) return undefined;
   const unit = ['ms', 's', 'm', 'h', 'd', 'w'].find((_, index) => match[index + 2] !== undefined) ?? 'ms';
   return Number(match[1]) * (UNITS.get(unit) ?? 1);
+}
+
+/** Default time for which ids are remembered. It is the replay window: the service signs no timestamp. */
+export const DEFAULT_RETENTION = '30d';
+
+/** Databases count time in fewer bits than JavaScript does. */
+const MAX_RETENTION_MS = 36_500 * 86_400_000;
+
+/** @throws {ConfigurationError} for what is no duration of at least a millisecond and at most a century */
+export function retentionMs(retention: number | string = DEFAULT_RETENTION): number {
+  const ms = parseDuration(retention);
+  if (ms === undefined || ms < 1 || ms > MAX_RETENTION_MS) {
+    throw new ConfigurationError(
+      `retention is ${typeof retention === 'string' ? JSON.stringify(retention) : String(retention)}; ` +
+        'give milliseconds, or text like "12h" or "30d", up to "36500d".',
+    );
+  }
+  return ms;
 }

@@ -1,12 +1,12 @@
 // One check for each kind of option: the value as it is used, or an error that says what to give instead.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
-import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
-import { isCredential } from '../delivery/headers.js';
-import { ConfigurationError } from '../errors.js';
+import type { DeadLetterStore } from '../claims/dead-letter-store.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { ConfigurationError, show } from '../errors.js';
+import { isCredential } from '../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
-import type { IdempotencyStore } from '../stores/store.js';
 import { LONGEST_TIMER, parseDuration } from './duration.js';
 
 /** What happens to events by their `sandbox` flag. */
@@ -166,12 +166,4 @@ export function observer(observer: unknown): Observer | undefined {
   throw new ConfigurationError(
     `observer is ${show(observer)}. Give an object with functions around, handler or settled.`,
   );
-}
-
-/** A value for an error message: text and numbers as they are, of anything else only the kind. */
-export function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
-  if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
-    return String(value);
-  return Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
 }

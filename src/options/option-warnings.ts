@@ -1,7 +1,7 @@
 // Warns, when a receiver is made, of options that are allowed and rarely meant.
-import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
+import type { DeadLetterStore } from '../claims/dead-letter-store.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { type Logger, writeLog } from '../logger.js';
-import type { IdempotencyStore } from '../stores/store.js';
 import { defaultLogger } from './default-logger.js';
 import { KEY_VARIABLE } from './keys.js';
 

@@ -1,16 +1,15 @@
 // The options of `receiver()`: what each means, what it is when left out, and what is refused.
-import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
-import { ConfigurationError } from '../errors.js';
+import type { DeadLetterStore } from '../claims/dead-letter-store.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
 import type { Observer } from '../observer.js';
-import type { IdempotencyStore } from '../stores/store.js';
 import { type KeyFunction, type KeysOf, resolveKeys } from './keys.js';
 import * as check from './option-checks.js';
 import { warnOfOptions } from './option-warnings.js';
-import { refuseUnknownOptions } from './unknown-option.js';
 
 /** Handlers by pattern, as the option `handlers` takes them. */
 export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends object = {}> = {
@@ -152,7 +151,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
 ): Configuration {
   refuseUnknown(options);
   const given = withDefaults(options);
-  const events = declareEvents(options.events);
+  const events = declareEvents(check.byName('events', options.events, 'schemas by event name'));
   const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
   const handlers = new Handlers(events.keys(), store !== undefined);
   const byPattern = check.byName('handlers', options.handlers, 'functions by pattern');
@@ -195,7 +194,7 @@ function withDefaults(options: object): Given {
 function refuseUnknown(options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     // Text is most likely the private key itself, so it is not shown.
-    const got = typeof options === 'string' ? 'text' : check.show(options);
+    const got = typeof options === 'string' ? 'text' : show(options);
     throw new ConfigurationError(`receiver() was given ${got}. Give an object of options, or nothing.`);
   }
   if ('method' in options && 'socket' in options) {

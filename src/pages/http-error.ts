@@ -1,8 +1,7 @@
 // The error of a request that cannot be served, and the JSON answer for it.
 import type { ErrorRequestHandler } from 'express';
-import { describeError } from '../delivery/describe-error.js';
 import { ConfigurationError } from '../errors.js';
-import { type Logger, writeLog } from '../logger.js';
+import { describeError, type Logger, writeLog } from '../logger.js';
 
 /** Error messages by field. */
 export type FieldErrors = { readonly [field: string]: readonly string[] | undefined };

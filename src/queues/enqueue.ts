@@ -1,9 +1,8 @@
 // What a handler that adds deliveries to a queue is: its type, and the checks that every queue needs.
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
 import * as check from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 
 /** A handler for `on()` and `onUnknown()`. */
 export type Enqueue = (

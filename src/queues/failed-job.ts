@@ -1,7 +1,8 @@
 // The error of a failed job, which the queue keeps: codes, names and stack frames, never a handler's message.
-import type { Delivery } from '../delivery/delivery.js';
-import { describeError } from '../delivery/describe-error.js';
+
 import { ANSWERS, type Rejection, type WebhookError } from '../errors.js';
+import type { Delivery } from '../handlers/delivery.js';
+import { describeError } from '../logger.js';
 
 /** The error that a worker gets. Its `cause` is what a handler threw, and stays in the process of the worker. */
 export function errorOf(rejection: Rejection, delivery: Delivery): WebhookError {

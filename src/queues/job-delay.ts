@@ -1,7 +1,7 @@
 // How long a job waits that cannot run yet. Attempts are for handlers, so the wait costs none.
 
-import type { Delivery } from '../delivery/delivery.js';
 import type { Rejection } from '../errors.js';
+import type { Delivery } from '../handlers/delivery.js';
 import { LONGEST_TIMER } from '../options/duration.js';
 
 /** Milliseconds. Undefined for a job that has used up an attempt: neither in progress elsewhere, nor stopped by its store. */

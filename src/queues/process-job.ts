@@ -1,14 +1,14 @@
 // Processes a job: takes its delivery through the remaining stations, which are decode, dedupe and dispatch.
 
 import { AsyncResource } from 'node:async_hooks';
-import { Delivery, type Result } from '../delivery/delivery.js';
-import { DeliveryLog } from '../delivery/delivery-log.js';
-import { DigestFingerprint } from '../delivery/fingerprint.js';
+import { DigestFingerprint } from '../claims/fingerprint.js';
 import { internalError, Rejection } from '../errors.js';
+import { Delivery, type Result } from '../handlers/delivery.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from '../receiver/process-event.js';
+import { DeliveryLog } from '../telemetry/delivery-log.js';
 import { unpack } from './queued-delivery.js';
 
 /** A job as every queue has it. */

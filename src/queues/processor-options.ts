@@ -1,5 +1,7 @@
 // The options of a worker, and the configuration that its jobs are processed with.
-import { ConfigurationError } from '../errors.js';
+
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
 import { declareEvents, type EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
@@ -7,8 +9,6 @@ import { LONGEST_TIMER } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 import { warnOfOptions } from '../options/option-warnings.js';
 import { DEFAULTS } from '../options/options.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
-import type { IdempotencyStore } from '../stores/store.js';
 import type { JobConfiguration } from './process-job.js';
 
 export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
@@ -43,7 +43,7 @@ export function configureJobs(
 ): JobConfiguration {
   const given = check.byName('The second argument of processor()', options, 'options');
   refuseUnknownOptions(given, ['events', 'store', 'drift', 'namespace', 'lease', 'timeout', 'logger']);
-  const events = declareEvents(given.events);
+  const events = declareEvents(check.byName('events', given.events, 'schemas by event name'));
   const handlers = new Handlers(events.keys(), Boolean(given.store));
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)

@@ -1,7 +1,7 @@
 // The data of a job: the bytes that were signed, so that the worker decodes exactly those.
 import type { IncomingHttpHeaders } from 'node:http';
-import { withoutCredentials } from '../delivery/headers.js';
 import type { HandlerContext } from '../handlers/handler.js';
+import { withoutCredentials } from '../handlers/headers.js';
 
 /** The data of a job. */
 export interface QueuedDelivery {

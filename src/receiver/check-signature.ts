@@ -1,6 +1,6 @@
 // Station 2: bytes -> proven bytes, and the key that proved them.
 import type { IncomingHttpHeaders } from 'node:http';
-import { withDeadline } from '../delivery/deadline.js';
+import { withDeadline } from '../claims/deadline.js';
 import { ConfigurationError, Rejection } from '../errors.js';
 import type { FreshKeys } from '../options/keys.js';
 import type { Configuration } from '../options/options.js';

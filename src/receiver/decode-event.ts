@@ -3,8 +3,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { parse, safeParse } from 'secure-json-parse';
-import { withDeadline } from '../delivery/deadline.js';
-import { digestOf } from '../delivery/fingerprint.js';
+import { withDeadline } from '../claims/deadline.js';
+import { digestOf } from '../claims/fingerprint.js';
 import { Rejection } from '../errors.js';
 import { type Decoded, type Envelope, envelope, isEnvelope, isEventName, isMap } from '../events/envelope.js';
 import { isOwnSchema, markUnknown } from '../events/event.js';

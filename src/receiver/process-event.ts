@@ -1,18 +1,18 @@
 // Station 4: event -> claimed, handled and completed; or kept as a dead letter, and its claim released.
 
-import type { Letter, Unprocessed } from '../dead-letters/letter.js';
-import type { Delivery, Result } from '../delivery/delivery.js';
-import { Lease } from '../delivery/lease.js';
+import type { GrantedClaim } from '../claims/claim-answer.js';
+import type { DeliveryLetter, Unprocessed } from '../claims/dead-letter-store.js';
+import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
+import { Lease } from '../claims/lease.js';
+import { StoreCalls } from '../claims/store-calls.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import { handlersFailed, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
+import type { Delivery, Result } from '../handlers/delivery.js';
 import { HandlerRun } from '../handlers/handler-run.js';
 import type { MatchedHandlers } from '../handlers/handlers.js';
 import { SerialLocks, type SerialValues, serialValuesOf } from '../handlers/serial-locks.js';
 import type { Configuration } from '../options/options.js';
-import { StoreCalls } from '../stores/call-store.js';
-import type { GrantedClaim } from '../stores/claim-answer.js';
-import { type IdempotencyStore, keyOf } from '../stores/store.js';
-import { StoreFailure } from '../stores/timed-calls.js';
 
 type Rules = Pick<
   Configuration,
@@ -24,7 +24,7 @@ export interface DecodedDelivery {
   readonly delivery: Delivery;
   readonly decoded: Decoded;
   /** Undefined without dead letters. */
-  readonly letter: Letter | undefined;
+  readonly letter: DeliveryLetter | undefined;
 }
 
 /** Answers the sender while the handlers go on. */
@@ -191,7 +191,7 @@ async function keepAndRelease(
   claim: GrantedClaim,
   ending: Ending,
   store: StoreCalls,
-  letter: Letter | undefined,
+  letter: DeliveryLetter | undefined,
 ): Promise<Result> {
   if (claim.transactional) {
     // It holds a connection, and the letter may need one of the same pool.
@@ -208,7 +208,7 @@ async function keepUnclaimed(
   claim: GrantedClaim,
   ending: Ending,
   store: StoreCalls,
-  letter: Letter | undefined,
+  letter: DeliveryLetter | undefined,
 ): Promise<Result> {
   const result = await keep(letter, ending, claim.attempt);
   await removeIfCompleted(store, letter);
@@ -219,14 +219,14 @@ async function keepUnclaimed(
  * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
  * now on finds the letter.
  */
-async function removeIfCompleted(store: StoreCalls, letter: Letter | undefined): Promise<void> {
+async function removeIfCompleted(store: StoreCalls, letter: DeliveryLetter | undefined): Promise<void> {
   if (letter?.reason === undefined) return;
   const completed = await store.completedWith();
   if (completed !== undefined) await letter.removeCompleted(completed);
 }
 
 /** Keeps the event before its delivery is answered: if that fails, only the sender has it. */
-async function keep(letter: Letter | undefined, ending: Ending, attempt?: number): Promise<Result> {
+async function keep(letter: DeliveryLetter | undefined, ending: Ending, attempt?: number): Promise<Result> {
   const unkept = await letter?.keep({ ...ending, attempt });
   return unkept ? storeUnavailable(unkept) : ending.result;
 }

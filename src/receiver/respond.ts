@@ -1,8 +1,8 @@
 // Station 6: outcome -> status, headers, body; and onto the wire, once.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Result } from '../delivery/delivery.js';
 import { ANSWERS, type ErrorCode, Rejection } from '../errors.js';
+import type { Result } from '../handlers/delivery.js';
 import type { Outcome } from '../observer.js';
 
 /** An answer, for whatever sends it. */

@@ -1,9 +1,7 @@
 // The options of startSimulator(), checked and completed before anything is opened.
 import { validateHeaderName } from 'node:http';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
 import { hostName } from '../pages/allowed-host.js';
 import { simulatorKey } from './accounts.js';
 import { isLocalHost } from './address/host.js';

@@ -1,16 +1,11 @@
 // Remembers event ids in this process: bounded, and the default.
-import { ConfigurationError, StoreError } from '../errors.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+
+import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../claims/idempotency-store.js';
+import { ConfigurationError, refuseUnknownOptions, StoreError } from '../errors.js';
+import { retentionMs } from '../options/duration.js';
 import { CompletedIds, type Serial } from './memory/completed-ids.js';
 import { KeyTable, type Row } from './memory/key-table.js';
 import { Linked, LinkedList } from './memory/linked-list.js';
-import {
-  type Claim,
-  type ClaimRequest,
-  type ClaimResult,
-  type IdempotencyStore,
-  retentionMs,
-} from './store.js';
 
 export interface MemoryStoreOptions {
   /** Ids remembered at most. Full: the oldest completed one is forgotten. @default 100_000 */

@@ -1,14 +1,14 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
-import { ConfigurationError, StoreError } from '../errors.js';
-import { show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
+import { retentionMs } from '../options/duration.js';
 import { CheckedOutClient } from './postgres/checked-out-client.js';
 import { claimRow } from './postgres/claim.js';
 import { EventTable } from './postgres/event-table.js';
 import { type ClientOf, type PostgresPool, refuseOtherThanPool, survive } from './postgres/pool.js';
 import { sqlFor } from './postgres/sql.js';
 import { claimInTransaction } from './postgres/transaction.js';
-import { type IdempotencyStore, retentionMs } from './store.js';
 
 export {
   type PostgresDeadLetters,

@@ -1,5 +1,9 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+
+import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../claims/idempotency-store.js';
+import { newToken } from '../claims/token.js';
+import { refuseUnknownOptions } from '../errors.js';
+import { retentionMs } from '../options/duration.js';
 import { connectionOf } from './redis/connection.js';
 import { invalidReply, text } from './redis/replies.js';
 import {
@@ -13,14 +17,6 @@ import {
   Scripts,
   type SendCommand,
 } from './redis/scripts.js';
-import {
-  type Claim,
-  type ClaimRequest,
-  type ClaimResult,
-  type IdempotencyStore,
-  retentionMs,
-} from './store.js';
-import { newToken } from './token.js';
 
 export {
   type RedisDeadLetters,

@@ -1,12 +1,14 @@
 // Remembers event ids in Postgres or MySQL, through whatever client or ORM its user has.
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { refuseUnknownOptions } from '../errors.js';
+import { retentionMs } from '../options/duration.js';
 import { DATABASE_OPTIONS, Database, type RunTransaction, type SqlDatabase } from './sql/database.js';
 import { MysqlRows } from './sql/mysql-rows.js';
 import { PostgresRows } from './sql/postgres-rows.js';
 import { claimRow } from './sql/row-claim.js';
 import { claimInTransaction, type InTransaction } from './sql/transaction-claim.js';
 import type { TransactionOf } from './sql/transaction-of.js';
-import { type IdempotencyStore, retentionMs } from './store.js';
 
 export type { RunTransaction, SqlDatabase } from './sql/database.js';
 export {

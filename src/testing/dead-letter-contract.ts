@@ -1,6 +1,6 @@
 // The contract suite for stores of dead letters: one case for each promise, for any test runner.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DeadLetterStore } from '../dead-letters/dead-letter-store.js';
+import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { DeadLetterContext } from './dead-letter-contract/context.js';
 import { EXPIRY_CASES, SHORT_MS } from './dead-letter-contract/expiry-cases.js';

@@ -1,7 +1,6 @@
 // A delivery as the service would send it: serialized once, and signed over exactly those bytes.
-import { ConfigurationError } from '../errors.js';
-import { headerName, show } from '../options/option-checks.js';
-import { refuseUnknownOptions } from '../options/unknown-option.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { headerName } from '../options/option-checks.js';
 import { type PrivateKey, sign } from '../signature.js';
 
 export interface SigningOptions {

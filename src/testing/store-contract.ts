@@ -1,6 +1,6 @@
 // The contract suite for stores: one case for each promise, for any test runner.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { IdempotencyStore } from '../stores/store.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { CLAIM_CASES, OWNER_CASES } from './store-contract/claim-cases.js';
 import {

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
-import type { IdempotencyStore } from '../../src/stores/store.js';
 import { CALLERS } from './store-window.js';
 
 export const REMEMBERED = 100_000;

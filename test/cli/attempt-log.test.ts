@@ -1,4 +1,5 @@
 // What `simulate` prints about an error: its code, or else its message, and never nothing.
+
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { AttemptLog } from '../../src/cli/attempt-log.js';
 import { Output } from '../../src/cli/print.js';
-import { describeError } from '../../src/delivery/describe-error.js';
+import { describeError } from '../../src/logger.js';
 import { refusingPort } from '../setup/ports.js';
 import { afterwards, simulator } from '../simulator/world.js';
 

@@ -6,9 +6,8 @@ import { transformSync } from '@swc/core';
 import * as letterGroups from '../../src/dead-letters/letter-groups.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
+import * as duration from '../../src/options/duration.js';
 import * as optionChecks from '../../src/options/option-checks.js';
-import * as unknownOption from '../../src/options/unknown-option.js';
-import * as storeContract from '../../src/stores/store.js';
 import { deadLetterContract } from '../../src/testing/dead-letter-contract.js';
 
 interface BrokenStore {
@@ -442,8 +441,7 @@ const MODULES: Record<string, unknown> = {
   './letter-groups.js': letterGroups,
   '../errors.js': errors,
   '../options/option-checks.js': optionChecks,
-  '../options/unknown-option.js': unknownOption,
-  '../stores/store.js': storeContract,
+  '../options/duration.js': duration,
 };
 
 function load(source: string): MemoryDeadLetters {

@@ -1,8 +1,8 @@
 // Keys that are loaded: when they are loaded again, what a rotation looks like, and what forged deliveries can cause.
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type CachedKeysOptions, ConfigurationError, cachedKeys, receiver } from 'payment-webhooks';
-import { VITALS, type Vitals } from '../../src/delivery/vitals.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { VITALS, type Vitals } from '../../src/telemetry/receiver-stats.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';

@@ -5,16 +5,21 @@ import { readFileSync } from 'node:fs';
 
 /** The tests of each file that is mutated. */
 export const MUTATED = {
-  'src/delivery/fingerprint.ts': ['delivery/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
+  'src/claims/fingerprint.ts': ['claims/fingerprint', 'dead-letters/replay', 'receiver/process-event'],
   'src/handlers/handler-context.ts': ['handlers/handler-run', 'handlers/calls', 'events/drift-handle'],
-  'src/handlers/handler-run.ts': ['handlers/handler-run', 'handlers/calls', 'observer', 'delivery/serial'],
-  'src/delivery/lease.ts': ['delivery/lease', 'receiver/process-event'],
+  'src/handlers/handler-run.ts': [
+    'handlers/handler-run',
+    'handlers/calls',
+    'observer',
+    'handlers/serial-locks',
+  ],
+  'src/claims/lease.ts': ['claims/lease', 'receiver/process-event'],
   'src/signature.ts': ['signature', 'construct-event', 'receiver/check-signature'],
-  'src/stores/call-store.ts': [
-    'stores/call-store',
-    'delivery/lease',
+  'src/claims/store-calls.ts': [
+    'claims/store-calls',
+    'claims/lease',
     'receiver/process-event',
-    'delivery/serial',
+    'handlers/serial-locks',
   ],
   'src/stores/memory.ts': ['stores/memory'],
   'src/stores/memory/completed-ids.ts': ['stores/memory'],
@@ -37,14 +42,14 @@ export const MUTATED = {
   'src/receiver/process-event.ts': [
     'receiver/process-event',
     'receiver/process-event-causes',
-    'delivery/lease',
-    'delivery/serial',
+    'claims/lease',
+    'handlers/serial-locks',
     'dead-letters/keeping',
     'dead-letters/journal',
     'dead-letters/retries',
     'hints',
   ],
-  'src/handlers/serial-locks.ts': ['delivery/serial'],
+  'src/handlers/serial-locks.ts': ['handlers/serial-locks'],
   'src/receiver/respond.ts': [
     'receiver/respond',
     'receiver/fetch',

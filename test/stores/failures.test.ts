@@ -7,7 +7,7 @@ import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/post
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolConfig } from 'pg';
-import { describeThrown } from '../../src/stores/describe-thrown.js';
+import { describeThrown } from '../../src/claims/describe-thrown.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';

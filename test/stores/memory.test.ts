@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { memoryStore } from '../../src/stores/memory.js';
-import type { IdempotencyStore } from '../../src/stores/store.js';
 import { ContractContext } from '../../src/testing/store-contract/context.js';
 import { compareWithModel, type Step } from '../../src/testing/store-contract/reference-model.js';
 import { keepsTheContract, stepsWith } from './contract.js';

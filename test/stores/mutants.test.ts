@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import * as errors from '../../src/errors.js';
-import * as unknownOption from '../../src/options/unknown-option.js';
+import * as duration from '../../src/options/duration.js';
 import * as completedIds from '../../src/stores/memory/completed-ids.js';
 import * as keyTable from '../../src/stores/memory/key-table.js';
 import * as linkedList from '../../src/stores/memory/linked-list.js';
 import type { memoryStore } from '../../src/stores/memory.js';
-import * as contract from '../../src/stores/store.js';
 import { storeContract } from '../../src/testing/store-contract.js';
 
 interface Mutant {
@@ -313,9 +312,8 @@ const MODULES: Record<string, unknown> = {
   '../errors.js': errors,
   './memory/key-table.js': keyTable,
   './memory/linked-list.js': linkedList,
-  '../options/unknown-option.js': unknownOption,
+  '../options/duration.js': duration,
   './memory/completed-ids.js': completedIds,
-  './store.js': contract,
 };
 
 describe('the store contract', () => {

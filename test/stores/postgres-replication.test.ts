@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
+import type { ClaimResult } from '../../src/claims/idempotency-store.js';
 import { StoreError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { sqlStore } from '../../src/stores/sql.js';
-import type { ClaimResult } from '../../src/stores/store.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';

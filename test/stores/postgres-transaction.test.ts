@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
+import type { Claim, ClaimResult } from '../../src/claims/idempotency-store.js';
 import { StoreError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
-import type { Claim, ClaimResult } from '../../src/stores/store.js';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 

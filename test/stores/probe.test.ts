@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Probe } from '../../src/stores/probe.js';
+import { Probe } from '../../src/claims/probe.js';
 import { gate, until } from '../setup/waiting.js';
 
 const LONG = 60_000;

@@ -1,7 +1,7 @@
 // What the compiler knows of `payment-webhooks/stores/postgres`: checked by `npm run typecheck`, never run.
 import { type Client, Pool, type PoolClient } from 'pg';
+import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { type PostgresClient, type PostgresPool, postgresStore } from '../../src/stores/postgres.js';
-import type { IdempotencyStore } from '../../src/stores/store.js';
 
 type ContextOf<Store> = Store extends IdempotencyStore<infer Extra> ? Extra : never;
 declare function is<Expected>(): <Given>(

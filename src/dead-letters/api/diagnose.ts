@@ -1,6 +1,7 @@
 // Says in plain sentences why a letter was kept, what to fix, and what a replay would do now.
+
+import type { DeadLetter, DeadLetterReason } from '../../claims/dead-letter-store.js';
 import type { ErrorCode, Issue } from '../../errors.js';
-import type { DeadLetter, DeadLetterReason } from '../dead-letter-store.js';
 import type { DeadLetters } from '../dead-letters.js';
 import type { ReplayEnd, ReplayReport } from '../replay-report.js';
 

@@ -1,9 +1,9 @@
 // Discards one letter, or all that fit and were there when it was asked.
-import { ConfigurationError } from '../../errors.js';
-import { show } from '../../options/option-checks.js';
+
+import type { Discarded } from '../../claims/dead-letter-store.js';
+import { ConfigurationError, show } from '../../errors.js';
 import { HttpError } from '../../pages/http-error.js';
 import type { DeadLetterFilter } from '../dead-letter-filter.js';
-import type { Discarded } from '../dead-letter-store.js';
 import type { DeadLetters } from '../dead-letters.js';
 
 export interface DiscardRequest {

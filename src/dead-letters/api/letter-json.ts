@@ -1,5 +1,5 @@
 // One letter as JSON: the row of the list, the masked detail, and the exact bytes for somebody who may see them.
-import type { DeadLetter, DeadLetterContent } from '../dead-letter-store.js';
+import type { DeadLetter, DeadLetterContent } from '../../claims/dead-letter-store.js';
 import { masked, maskedHeaders } from './mask.js';
 
 type Found = Extract<DeadLetterContent, { status: 'found' }>;

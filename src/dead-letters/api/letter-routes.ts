@@ -1,9 +1,10 @@
 // The JSON of the page: letters to list and see, and what can be done with them. Who does it is logged.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { DeadLetter } from '../../claims/dead-letter-store.js';
+import { refuseUnknownOptions } from '../../errors.js';
 import { shorten, writeLog } from '../../logger.js';
-import { refuseUnknownOptions } from '../../options/unknown-option.js';
 import { HttpError } from '../../pages/http-error.js';
-import type { DeadLetter } from '../dead-letter-store.js';
 import { diagnose } from './diagnose.js';
 import { discardLetters } from './discard-letters.js';
 import { letterJson, maskedContent, revealed } from './letter-json.js';

@@ -1,8 +1,7 @@
 // How the page answers: JSON, and errors that say what to do and nothing of the inside.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { describeError } from '../../delivery/describe-error.js';
 import { ConfigurationError, StoreError } from '../../errors.js';
-import { type Logger, writeLog } from '../../logger.js';
+import { describeError, type Logger, writeLog } from '../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 import { send } from '../../receiver/respond.js';
 

@@ -1,6 +1,5 @@
 // Reads filters of letters from the query or the body of a request, in the words of `hooks.deadLetters`.
-import { ConfigurationError } from '../../errors.js';
-import { refuseUnknownOptions } from '../../options/unknown-option.js';
+import { ConfigurationError, refuseUnknownOptions } from '../../errors.js';
 import { HttpError } from '../../pages/http-error.js';
 import { type DeadLetterFilter, FILTERS } from '../dead-letter-filter.js';
 import type { Fields } from './page-request.js';

@@ -1,7 +1,6 @@
 // Stands before every answer of the page: security headers, own origin, and a user whom `authorize` lets in.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { describeError } from '../../delivery/describe-error.js';
-import { writeLog } from '../../logger.js';
+import { describeError, writeLog } from '../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 import { PAGE_HEADERS } from '../../pages/page-headers.js';
 import { requireOwnOrigin } from './own-origin.js';

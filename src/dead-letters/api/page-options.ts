@@ -1,10 +1,8 @@
 // The options of the dead-letter page, checked before any request.
 import type { IncomingMessage } from 'node:http';
-import { ConfigurationError } from '../../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../../errors.js';
 import { isLogger, type Logger, loggerOf, silentLogger } from '../../logger.js';
 import { defaultLogger } from '../../options/default-logger.js';
-import { show } from '../../options/option-checks.js';
-import { refuseUnknownOptions } from '../../options/unknown-option.js';
 import { hostName } from '../../pages/allowed-host.js';
 import { type DeadLetters, LETTERS_LOGGER } from '../dead-letters.js';
 

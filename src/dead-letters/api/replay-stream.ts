@@ -1,7 +1,6 @@
 // Streams the progress of a replay and its report as lines of JSON, and ends the replay when nobody reads them.
 import type { ServerResponse } from 'node:http';
-import { ConfigurationError } from '../../errors.js';
-import { show } from '../../options/option-checks.js';
+import { ConfigurationError, show } from '../../errors.js';
 import type { DeadLetters } from '../dead-letters.js';
 import type { ReplayOptions, ReplayProgress } from '../replay-options.js';
 import type { ReplayReport } from '../replay-report.js';

@@ -1,6 +1,7 @@
 // The route of the page, as the URL holds it: which letters are listed, and the one that is open.
+
+import type { DeadLetterReason } from '../../claims/dead-letter-store.js';
 import type { Routing } from '../../pages/components/use-route.js';
-import type { DeadLetterReason } from '../dead-letter-store.js';
 
 /** Which letters are meant: those that fit everything that is given. */
 export interface Filter {

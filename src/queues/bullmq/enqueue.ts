@@ -1,9 +1,9 @@
 // Adds deliveries to a queue of BullMQ: a handler that resolves when Redis has the job.
+
 import type { JobsOptions } from 'bullmq';
-import { ConfigurationError } from '../../errors.js';
+import { ConfigurationError, show } from '../../errors.js';
 import { writeLog } from '../../logger.js';
-import * as check from '../../options/option-checks.js';
-import { retentionMs } from '../../stores/store.js';
+import { retentionMs } from '../../options/duration.js';
 import { checkEnqueueOptions, type Enqueue, jobKeyOf, signedNames } from '../enqueue.js';
 import { pack, type QueuedDelivery } from '../queued-delivery.js';
 
@@ -71,7 +71,7 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
 function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {
   if (typeof queue?.add !== 'function') {
     throw new ConfigurationError(
-      `enqueue() was given ${check.show(queue)}. Give a queue: "new Queue('webhooks', { connection })".`,
+      `enqueue() was given ${show(queue)}. Give a queue: "new Queue('webhooks', { connection })".`,
     );
   }
   const known = checkEnqueueOptions(options, {
@@ -87,6 +87,6 @@ function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions 
   }
   const { name } = known;
   if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw new ConfigurationError(`name is ${check.show(name)}. Give the name of the jobs.`);
+    throw new ConfigurationError(`name is ${show(name)}. Give the name of the jobs.`);
   return known;
 }

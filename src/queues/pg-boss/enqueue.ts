@@ -1,8 +1,8 @@
 // Adds deliveries to a queue of pg-boss: a handler that resolves when Postgres has the job.
-import { ConfigurationError } from '../../errors.js';
+
+import { ConfigurationError, show } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
-import * as check from '../../options/option-checks.js';
-import { retentionMs } from '../../stores/store.js';
+import { retentionMs } from '../../options/duration.js';
 import { checkEnqueueOptions, type Enqueue, signedNames } from '../enqueue.js';
 import { pack, type QueuedDelivery } from '../queued-delivery.js';
 import { type Boss, type BossDatabase, jobAt, revive } from './boss.js';
@@ -131,12 +131,12 @@ async function notTaken(boss: Boss, queue: string): Promise<ConfigurationError> 
   const found = (await boss.getQueue(queue)) as { readonly policy?: unknown } | null;
   if (!found) return missing(queue);
   return new ConfigurationError(
-    `Queue ${check.show(queue)} did not take a job: its policy is ${check.show(found.policy)}. Create it with the policy "standard".`,
+    `Queue ${show(queue)} did not take a job: its policy is ${show(found.policy)}. Create it with the policy "standard".`,
   );
 }
 
 function missing(queue: string): ConfigurationError {
-  const name = check.show(queue);
+  const name = show(queue);
   return new ConfigurationError(
     `Queue ${name} does not exist in pg-boss. Call "await boss.createQueue(${name})" before deliveries arrive.`,
   );
@@ -150,7 +150,7 @@ function checkEnqueue<JobOptions extends object>(
     [boss?.send, boss?.retry, boss?.deleteJob, boss?.getQueue].some((method) => typeof method !== 'function')
   ) {
     throw new ConfigurationError(
-      `enqueue() was given ${check.show(boss)}. Give a PgBoss: "new PgBoss(connectionString)".`,
+      `enqueue() was given ${show(boss)}. Give a PgBoss: "new PgBoss(connectionString)".`,
     );
   }
   const known = checkEnqueueOptions(options, {
@@ -160,10 +160,10 @@ function checkEnqueue<JobOptions extends object>(
   });
   const { queue, executeSql } = known;
   if (queue !== undefined && (typeof queue !== 'string' || queue === ''))
-    throw new ConfigurationError(`queue is ${check.show(queue)}. Give the name of a queue of pg-boss.`);
+    throw new ConfigurationError(`queue is ${show(queue)}. Give the name of a queue of pg-boss.`);
   if (executeSql !== undefined && executeSql !== false && typeof executeSql !== 'function') {
     throw new ConfigurationError(
-      `executeSql is ${check.show(executeSql)}. Give a function (transaction, text, values), or false.`,
+      `executeSql is ${show(executeSql)}. Give a function (transaction, text, values), or false.`,
     );
   }
   return known;

@@ -1,6 +1,5 @@
 // Lets pg-boss work inside the transaction of a delivery, so that the claim and the job are one commit.
-import { ConfigurationError } from '../../errors.js';
-import * as check from '../../options/option-checks.js';
+import { ConfigurationError, show } from '../../errors.js';
 import type { BossDatabase } from './boss.js';
 
 /** Runs one statement of pg-boss in a transaction, and resolves with its rows or with `{ rows }`. */
@@ -13,7 +12,7 @@ interface PgClient {
 const onPg = ((client: PgClient | undefined, text: string, values: unknown[]) => {
   if (typeof client?.query !== 'function') {
     throw new ConfigurationError(
-      `context.transaction is ${check.show(client)}, not a client of pg. Give enqueue() the option executeSql.`,
+      `context.transaction is ${show(client)}, not a client of pg. Give enqueue() the option executeSql.`,
     );
   }
   return client.query({ text, values });
@@ -29,7 +28,7 @@ export function databaseOf(context: object, executeSql: ExecuteSql | false = onP
       const rows = Array.isArray(reply) ? reply : (reply as { rows?: unknown } | undefined)?.rows;
       if (!Array.isArray(rows)) {
         throw new ConfigurationError(
-          `executeSql resolved with ${check.show(reply)}. Resolve with the rows, or with { rows }.`,
+          `executeSql resolved with ${show(reply)}. Resolve with the rows, or with { rows }.`,
         );
       }
       return { rows };

@@ -1,6 +1,5 @@
 // Delivers events to their webhooks: in order, at the scheduled time, one attempt of a delivery at a time.
-import { describeError } from '../../delivery/describe-error.js';
-import { writeLog } from '../../logger.js';
+import { describeError, writeLog } from '../../logger.js';
 import { type AttemptCause, Attempts, type ServiceParts } from './attempts.js';
 import type { FaultKind } from './faults.js';
 import { type PlannedFault, SimulatedDelivery, type SimulatedEvent } from './simulated-delivery.js';

@@ -1,6 +1,7 @@
 // The faults in force: which deliveries they apply to, and how often.
+
 import { z } from 'zod';
-import { didYouMean } from '../../options/nearest-name.js';
+import { didYouMean } from '../../errors.js';
 import { HttpError } from '../../pages/http-error.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import type { Randomness } from '../randomness.js';

@@ -1,7 +1,6 @@
 // The retry schedules: pauses after each failed attempt. The service does not document its own.
-import { ConfigurationError } from '../../errors.js';
+import { ConfigurationError, didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
-import { didYouMean } from '../../options/nearest-name.js';
 
 const SCHEDULES = new Map([
   ['fast', ['2s', '5s', '15s', '60s']],

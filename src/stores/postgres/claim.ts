@@ -1,7 +1,8 @@
 // A claim in Postgres: its parameters, its answer, and the claim that one row keeps.
+
+import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
+import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
-import { newToken } from '../token.js';
 import type { EventTable } from './event-table.js';
 import type { PostgresReply } from './pool.js';
 import type { Statement } from './sql.js';

@@ -1,17 +1,17 @@
 // Keeps dead letters in Postgres: one row for each, removed by the commit that processes its event.
+
 import type {
   DeadLetterQuery,
   DeadLetterStore,
   Discarded,
   ProcessedEvent,
-} from '../../dead-letters/dead-letter-store.js';
+} from '../../claims/dead-letter-store.js';
 import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
 import { sealWith } from '../../dead-letters/seal.js';
 import { LetterSeal } from '../../dead-letters/sealed-letter.js';
 import { type LetterRows, type RowChange, StoredLetters } from '../../dead-letters/stored-letters.js';
-import { StoreError } from '../../errors.js';
-import { refuseUnknownOptions } from '../../options/unknown-option.js';
-import { retentionMs } from '../store.js';
+import { refuseUnknownOptions, StoreError } from '../../errors.js';
+import { retentionMs } from '../../options/duration.js';
 import { EventTable } from './event-table.js';
 import { type LetterSql, letterSqlFor, type Question } from './letter-sql.js';
 import { noteLetterTable } from './letter-tables.js';

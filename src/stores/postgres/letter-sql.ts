@@ -1,5 +1,5 @@
 // The SQL of dead letters in Postgres, for a table that the user names.
-import type { DeadLetterQuery } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterQuery } from '../../claims/dead-letter-store.js';
 import { NOW, parseTable, Statement } from './sql.js';
 
 const migrate = (table: string, index: (columns: string) => string) => `

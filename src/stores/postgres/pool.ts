@@ -1,6 +1,5 @@
 // The part of a `pg` pool that the store uses, so that neither types nor code of a driver are loaded.
-import { ConfigurationError } from '../../errors.js';
-import { show } from '../../options/option-checks.js';
+import { ConfigurationError, show } from '../../errors.js';
 
 export interface PostgresReply {
   readonly command: string;

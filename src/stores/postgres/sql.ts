@@ -1,7 +1,6 @@
 // The SQL of the Postgres store, for a table that the user names.
 import { createHash } from 'node:crypto';
-import { ConfigurationError } from '../../errors.js';
-import { show } from '../../options/option-checks.js';
+import { ConfigurationError, show } from '../../errors.js';
 
 export class Statement {
   readonly text: string;

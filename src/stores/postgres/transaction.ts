@@ -1,7 +1,8 @@
 // A claim that is a transaction: one commit remembers the event and keeps what the handlers wrote.
+
+import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { StoreError } from '../../errors.js';
 import { LONGEST_TIMER } from '../../options/duration.js';
-import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { CheckedOutClient } from './checked-out-client.js';
 import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';

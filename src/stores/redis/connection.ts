@@ -1,6 +1,5 @@
 // How a store reaches Redis: the command that sends, and what stands before every key.
-import { ConfigurationError } from '../../errors.js';
-import { show } from '../../options/option-checks.js';
+import { ConfigurationError, show } from '../../errors.js';
 import type { SendCommand } from './scripts.js';
 
 interface Connection {

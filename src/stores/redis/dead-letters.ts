@@ -1,4 +1,5 @@
 // Keeps dead letters in Redis: one hash and two indexes, in one slot of a cluster, changed only by scripts.
+
 import type {
   DeadLetterChange,
   DeadLetterContent,
@@ -10,12 +11,12 @@ import type {
   Discarded,
   NewDeadLetter,
   ProcessedEvent,
-} from '../../dead-letters/dead-letter-store.js';
+} from '../../claims/dead-letter-store.js';
 import { LetterGroups } from '../../dead-letters/letter-groups.js';
 import { sealWith } from '../../dead-letters/seal.js';
 import { LetterSeal } from '../../dead-letters/sealed-letter.js';
-import { refuseUnknownOptions } from '../../options/unknown-option.js';
-import { retentionMs } from '../store.js';
+import { refuseUnknownOptions } from '../../errors.js';
+import { retentionMs } from '../../options/duration.js';
 import { connectionOf } from './connection.js';
 import { bytesOf, fits, letterOf, readStored, type StoredLetter } from './letter-reply.js';
 import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, UPDATE } from './letter-scripts.js';

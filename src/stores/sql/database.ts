@@ -1,6 +1,5 @@
 // A database behind any client: what its user gives to reach it, checked, and how its answers are read.
-import { ConfigurationError, StoreError } from '../../errors.js';
-import { show } from '../../options/option-checks.js';
+import { ConfigurationError, StoreError, show } from '../../errors.js';
 import { withRetry } from './conflicts.js';
 import type { SqlDialect, SqlStatement, SqlValue } from './placeholders.js';
 import type { TransactionOf } from './transaction-of.js';

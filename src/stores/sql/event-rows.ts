@@ -1,7 +1,8 @@
 // The steps of a claim as one dialect of SQL takes them, and the answer to it.
+
+import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
+import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
-import { newToken } from '../token.js';
 import type { Row, RunStatement } from './database.js';
 
 /** Who owns a claim: the token differs from that of every other claim. */

@@ -1,5 +1,5 @@
 // Rows of dead letters as clients answer them: what one gives as a number, another gives as text or as an object.
-import type { DeadLetterReason } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterReason } from '../../claims/dead-letter-store.js';
 import type { FullRow, GroupRow } from '../../dead-letters/letter-row.js';
 import type { ErrorCode } from '../../errors.js';
 import type { Row } from './database.js';

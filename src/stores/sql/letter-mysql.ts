@@ -1,5 +1,5 @@
 // The SQL of dead letters in MySQL and MariaDB, for a table that the user names.
-import type { DeadLetterQuery } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterQuery } from '../../claims/dead-letter-store.js';
 import { parseTable } from '../postgres/sql.js';
 import { mysqlLetterTable } from './letter-mysql-table.js';
 import { quoted } from './mysql-sql.js';

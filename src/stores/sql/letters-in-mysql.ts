@@ -1,9 +1,9 @@
 // Dead letters in MySQL and MariaDB through any client: nothing is told of a write, so it is read back.
-import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
+import { newToken } from '../../claims/token.js';
 import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
 import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
-import { newToken } from '../token.js';
 import { hasCode } from './conflicts.js';
 import type { Database, Row, RunStatement } from './database.js';
 import { BASE64, readGroup, readRow } from './letter-answers.js';

@@ -1,5 +1,5 @@
 // Dead letters in Postgres through any client: the SQL of postgresDeadLetters(), and so the same table.
-import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
 import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
 import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';

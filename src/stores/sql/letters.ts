@@ -1,11 +1,12 @@
 // Dead letters in Postgres or MySQL, through whatever client or ORM their user has.
-import type { DeadLetterStore } from '../../dead-letters/dead-letter-store.js';
+
+import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
 import { sealWith } from '../../dead-letters/seal.js';
 import { LetterSeal } from '../../dead-letters/sealed-letter.js';
 import { StoredLetters } from '../../dead-letters/stored-letters.js';
-import { refuseUnknownOptions } from '../../options/unknown-option.js';
+import { refuseUnknownOptions } from '../../errors.js';
+import { retentionMs } from '../../options/duration.js';
 import { noteLetterTable } from '../postgres/letter-tables.js';
-import { retentionMs } from '../store.js';
 import { DATABASE_OPTIONS, Database, type SqlDatabase } from './database.js';
 import { LettersInMysql } from './letters-in-mysql.js';
 import { LettersInPostgres } from './letters-in-postgres.js';

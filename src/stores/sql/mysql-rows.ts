@@ -1,9 +1,10 @@
 // The steps of a claim in MySQL and MariaDB: each writes, and then reads back whose token the row has.
+
+import type { Claim } from '../../claims/idempotency-store.js';
+import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
 import { parseTable } from '../postgres/sql.js';
-import type { Claim } from '../store.js';
-import { newToken } from '../token.js';
 import { hasCode } from './conflicts.js';
 import type { Row, RunStatement } from './database.js';
 import {

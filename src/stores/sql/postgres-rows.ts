@@ -1,9 +1,10 @@
 // The steps of a claim in Postgres: the statements of `postgresStore`, on the same table, for any client.
+
+import type { Claim } from '../../claims/idempotency-store.js';
 import { StoreError } from '../../errors.js';
 import { LONGEST_TIMER } from '../../options/duration.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
 import * as sql from '../postgres/sql.js';
-import type { Claim } from '../store.js';
 import type { RunStatement } from './database.js';
 import {
   type Answer,

@@ -1,5 +1,5 @@
 // A claim in lease mode: every step is a statement that commits by itself.
-import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
+import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import type { RunStatement } from './database.js';
 import { claimParameters, type EventRows, type Granted, type Owner } from './event-rows.js';
 

@@ -1,9 +1,9 @@
 // A claim that is a transaction of any client: one commit remembers the event and keeps what the handlers wrote.
+import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { StoreError } from '../../errors.js';
 import { clientOfHandlers } from '../postgres/handler-client.js';
 import { Heartbeat } from '../postgres/heartbeat.js';
 import { keptAfterCommit } from '../postgres/letter-tables.js';
-import type { Claim, ClaimRequest, ClaimResult } from '../store.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
 import type { Database, RunStatement, RunTransaction } from './database.js';
 import { claimParameters, type EventRows, type Granted, type Owner } from './event-rows.js';

@@ -8,7 +8,7 @@ import {
   type DeadLetterStore,
   FURTHER_NAMES,
   type NewDeadLetter,
-} from '../../dead-letters/dead-letter-store.js';
+} from '../../claims/dead-letter-store.js';
 
 /** What the store promises, as a sentence, and the check of it. */
 export type DeadLetterCases = Readonly<Record<string, (context: DeadLetterContext) => Promise<void>>>;

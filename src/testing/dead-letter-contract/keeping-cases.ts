@@ -1,5 +1,5 @@
 // The dead-letter contract, part one: what is kept, and what an attempt changes of it.
-import type { DeadLetter, NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetter, NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
 /** Every byte there is; together they are no UTF-8. */

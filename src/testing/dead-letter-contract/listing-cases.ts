@@ -1,5 +1,5 @@
 // The dead-letter contract, part two: which letters a query finds, and in which order.
-import type { DeadLetterReason, NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
+import type { DeadLetterReason, NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, type DeadLetterCases } from './context.js';
 
 /** Longer than the clock of a store takes to move on. */

@@ -1,5 +1,5 @@
 // The dead-letter contract, part three: what is removed when an event is processed, and what is left of a discarded one.
-import type { NewDeadLetter } from '../../dead-letters/dead-letter-store.js';
+import type { NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
 const WHY = { by: 'ada', because: 'test data; "quoted", Ωμέγα' } as const;

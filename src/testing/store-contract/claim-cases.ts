@@ -1,5 +1,5 @@
 // The store contract, part one: what claim, renew, complete and release promise to one caller after another.
-import type { Claim } from '../../stores/store.js';
+import type { Claim } from '../../claims/idempotency-store.js';
 import { ALIVE_MS, assertSame, BRIEF_MS, type ContractCases } from './context.js';
 
 export const CLAIM_CASES: ContractCases = {

@@ -1,6 +1,6 @@
 // What each case of the store contract works with: a store, keys of its own, and its assertions.
 import { createHash, randomUUID } from 'node:crypto';
-import type { Claim, ClaimResult, IdempotencyStore } from '../../stores/store.js';
+import type { Claim, ClaimResult, IdempotencyStore } from '../../claims/idempotency-store.js';
 
 /** No case takes this long, so a lease of this length does not lapse. */
 export const ALIVE_MS = 60_000;

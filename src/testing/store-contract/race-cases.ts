@@ -1,5 +1,5 @@
 // The store contract, part two: of any number of callers at the same moment, one wins.
-import type { Claim } from '../../stores/store.js';
+import type { Claim } from '../../claims/idempotency-store.js';
 import { assert, assertSame, BRIEF_MS, type ContractCases, type ContractContext } from './context.js';
 
 const CLAIMERS = 24;

@@ -1,5 +1,5 @@
 // The store contract, part three: many steps, each answer held against a reference model of a store.
-import type { Claim } from '../../stores/store.js';
+import type { Claim } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
   assertSame,

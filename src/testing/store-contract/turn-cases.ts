@@ -1,5 +1,5 @@
 // The store contract, part four: keys that stand for handlers that take turns, and what `ping` may do.
-import type { Claim } from '../../stores/store.js';
+import type { Claim } from '../../claims/idempotency-store.js';
 import { assertSame, BRIEF_MS, type ContractCases, type ContractContext } from './context.js';
 
 export const TURN_CASES: ContractCases = {

@@ -1,7 +1,11 @@
 // The API client of the page. Its paths are relative, because the page may stand behind any path.
 // From the receiver come only types: none of its code is in the bundle.
+
+import type {
+  DeadLetter as KeptLetter,
+  Discarded as KeptTombstone,
+} from '../../../claims/dead-letter-store.js';
 import { ApiError } from '../../../pages/components/api-error.js';
-import type { DeadLetter as KeptLetter, Discarded as KeptTombstone } from '../../dead-letter-store.js';
 import type { ReplayReport } from '../../replay-report.js';
 import { type Filter, filterOf, formatFilter } from '../route.js';
 import { readLines } from './read-lines.js';

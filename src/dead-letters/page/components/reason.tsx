@@ -1,6 +1,7 @@
 // The reason of a dead letter: a shape and a word; the colour only repeats them.
+
+import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
 import { Icon, type IconName } from '../../../pages/components/icon.js';
-import type { DeadLetterReason } from '../../dead-letter-store.js';
 
 interface Look {
   readonly label: string;

@@ -1,5 +1,5 @@
 // The search: parses `status:failed event:transaction.*` and plain words, and filters rows by them.
-import { didYouMean } from '../../../options/nearest-name.js';
+import { didYouMean } from '../../../errors.js';
 import { deliveryStatuses } from '../../delivery/delivery-status.js';
 import { matchesEvent } from '../../event-pattern.js';
 import type { DeliveryStatus, Row } from '../api/api.js';

@@ -1,8 +1,6 @@
 // The contract of a store: it remembers event ids, so that an event is worked on once.
 
-import { ConfigurationError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
-import { parseDuration } from '../options/duration.js';
 
 /** What a delivery claims, and for how long. */
 export interface ClaimRequest {
@@ -86,22 +84,4 @@ export interface Claim<Extra extends object = {}> {
 export function keyOf(namespace: string, event: EventNames | undefined): string {
   // Few parts: V8 keeps joined text in the parts it was joined from, and stores keep many keys.
   return `${namespace}${event?.sandbox ? ':sandbox:' : ':live:'}${event?.id}`;
-}
-
-/** Default time for which ids are remembered. It is the replay window: the service signs no timestamp. */
-export const DEFAULT_RETENTION = '30d';
-
-/** Databases count time in fewer bits than JavaScript does. */
-const LONGEST_RETENTION_MS = 36_500 * 86_400_000;
-
-/** @throws {ConfigurationError} for what is no duration of at least a millisecond and at most a century */
-export function retentionMs(retention: number | string = DEFAULT_RETENTION): number {
-  const ms = parseDuration(retention);
-  if (ms === undefined || ms < 1 || ms > LONGEST_RETENTION_MS) {
-    throw new ConfigurationError(
-      `retention is ${typeof retention === 'string' ? JSON.stringify(retention) : String(retention)}; ` +
-        'give milliseconds, or text like "12h" or "30d", up to "36500d".',
-    );
-  }
-  return ms;
 }

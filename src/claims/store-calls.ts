@@ -2,9 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
-import type { Configuration } from '../options/options.js';
 import { type ClaimAnswer, type GrantedClaim, readClaimAnswer } from './claim-answer.js';
-import type { IdempotencyStore } from './store.js';
+import type { IdempotencyStore } from './idempotency-store.js';
 import { StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
@@ -18,7 +17,12 @@ export interface Claimant {
   abort(code: ErrorCode): void;
 }
 
-export type StoreRules = Pick<Configuration, 'lease' | 'maxHandlerTime' | 'storeTimeout'>;
+/** All in milliseconds. */
+export interface StoreRules {
+  readonly lease: number;
+  readonly maxHandlerTime: number;
+  readonly storeTimeout: number;
+}
 
 /** The calls that one delivery makes. None of them rejects. */
 export class StoreCalls extends TimedCalls<Claimant> {

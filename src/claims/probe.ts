@@ -1,5 +1,5 @@
 // Asks a store now and then, however often somebody wants to know, and waits for it only so long.
-import { withDeadline } from '../delivery/deadline.js';
+import { withDeadline } from './deadline.js';
 
 /** Milliseconds. A driver may wait for ever on a server that went silent; later questions must get through. */
 const GIVEN_UP_MS = 30_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Answer, receiver } from 'payment-webhooks';
-import { type HeadersLike, headersOf } from '../../src/delivery/headers.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { type HeadersLike, headersOf } from '../../src/handlers/headers.js';
 import { delivery, hmac, KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 

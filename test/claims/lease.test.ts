@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { type HandlerContext, memoryStore, type ReceiverOptions, WebhookError } from 'payment-webhooks';
-import { Lease } from '../../src/delivery/lease.js';
-import type { StoreCalls } from '../../src/stores/call-store.js';
-import type { GrantedClaim } from '../../src/stores/claim-answer.js';
+import type { GrantedClaim } from '../../src/claims/claim-answer.js';
+import { Lease } from '../../src/claims/lease.js';
+import type { StoreCalls } from '../../src/claims/store-calls.js';
 import { delivery } from '../setup/delivery.js';
 import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
 import { answers, faultyStore, hangs, rejects, repliesAfter, times } from '../setup/faulty-store.js';

@@ -1,9 +1,8 @@
 // One log line for each delivery: what it was, and what became of it.
 
 import { ANSWERS, type ErrorCode, HandlerError, helpFor, Rejection } from '../errors.js';
-import { type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
-import type { Delivery, Result } from './delivery.js';
-import { describeError } from './describe-error.js';
+import type { Delivery, Result } from '../handlers/delivery.js';
+import { describeError, type LogLevel, shorten, silentLogger, Throttle, writeLog } from '../logger.js';
 
 const LEVELS = {
   SIGNATURE_MISSING: 'warn',

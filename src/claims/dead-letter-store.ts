@@ -1,15 +1,10 @@
 // The contract of a store of dead letters: it keeps authentic events that were not processed, with their bytes.
-import type { ErrorCode, Issue } from '../errors.js';
+import type { ErrorCode, Issue, Rejection } from '../errors.js';
+import type { DeadLetterReason } from '../observer.js';
+import type { GrantedClaim } from './claim-answer.js';
+import type { StoreFailure } from './timed-calls.js';
 
-/**
- * - `unknown`: nobody declared its name, and there is no `onUnknown` handler.
- * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but no
- *   event of the documented shape: then its `eventId` is the SHA-256 of its bytes.
- * - `failed`: a handler failed or took too long; the service was asked for a retry.
- * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
- * - `unfinished`: the journal has it, and nothing is known of its end: it is being processed, or its process died.
- */
-export type DeadLetterReason = 'unknown' | 'invalid' | 'failed' | 'conflict' | 'unfinished';
+export type { DeadLetterReason } from '../observer.js';
 
 /** An authentic event that was not processed. Its bytes and headers come from {@link DeadLetterStore.read} alone. */
 export interface DeadLetter {
@@ -184,3 +179,27 @@ export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'conflict',
   'unfinished',
 ]);
+
+/** Why an attempt has not processed the event. */
+export interface Unprocessed {
+  readonly reason: DeadLetterReason;
+  readonly rejection?: Rejection | undefined;
+  /** Of the claim; undefined where the event was not claimed. */
+  readonly attempt?: number | undefined;
+}
+
+/** The letter of one delivery, as the processing of its event uses it. None of its promises rejects. */
+export interface DeliveryLetter {
+  /** Keep every event before its handlers run. */
+  readonly journal: boolean;
+  /** Why there is a letter of this event now, as far as this delivery knows. */
+  readonly reason: DeadLetterReason | undefined;
+  /** @returns a failure when the event is not in the store, so that only its sender has it */
+  keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
+  /** Before the claim is completed: in the same commit, if letters live in its database. */
+  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined;
+  /** When the event is processed. */
+  removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined;
+  /** When another delivery has processed the event. @param completed the fingerprint of what was processed */
+  removeCompleted(completed: string): Promise<void>;
+}

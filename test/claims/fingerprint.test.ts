@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { DigestFingerprint, KeptFingerprint, SignatureFingerprint } from '../../src/delivery/fingerprint.js';
+import { DigestFingerprint, KeptFingerprint, SignatureFingerprint } from '../../src/claims/fingerprint.js';
 import { signingKeys } from '../../src/signature.js';
 
 const [bytes, other] = [Buffer.from('{"a":1}'), Buffer.from('{"a":2}')];

@@ -1,5 +1,5 @@
 // What a store answers to a claim, checked like what a sender says: a store is somebody else's code.
-import type { Claim } from './store.js';
+import type { Claim } from './idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 
 /** A granted claim, and what it carries. */

@@ -1,12 +1,11 @@
 // One delivery on its way through the stations: what is known of it so far. Only the conductor writes on it.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { DeadLetterReason } from '../dead-letters/dead-letter-store.js';
+import type { DeadLetterReason } from '../claims/dead-letter-store.js';
+import type { Fingerprint } from '../claims/fingerprint.js';
 import { type ErrorCode, type Issue, Rejection, WebhookError } from '../errors.js';
 import type { Decoded, EventNames } from '../events/envelope.js';
-import { childLogger, type Logger, shorten, writeLog } from '../logger.js';
+import { childLogger, describeError, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
-import { describeError } from './describe-error.js';
-import type { Fingerprint } from './fingerprint.js';
 
 /** How a delivery ends: with a 2xx outcome, or with a rejection. */
 export type Result = Outcome | Rejection;

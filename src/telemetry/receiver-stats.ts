@@ -1,7 +1,8 @@
 // What a health check reads of one receiver: a few numbers that each delivery updates, and whether its store answers.
+
+import { PingCalls, type Reachable } from '../claims/ping-store.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
-import { PingCalls, type Reachable } from '../stores/ping-store.js';
 import type { InFlightLimiter } from './in-flight-limiter.js';
 
 /** Where a receiver has them. `health()` may be of another copy of this package: it is in another door. */

@@ -1,7 +1,5 @@
 // Calls a store that somebody else wrote: with a deadline of our own, its time measured, its failures logged.
-import { describeError } from '../delivery/describe-error.js';
-import { isThenable } from '../delivery/thenable.js';
-import { type Logger, writeLog } from '../logger.js';
+import { describeError, type Logger, writeLog } from '../logger.js';
 import { describeThrown } from './describe-thrown.js';
 
 /** The store threw, rejected, did not answer in time, or answered what its contract does not know. */
@@ -90,4 +88,9 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
     const fields = cause === undefined ? {} : { error: { ...describeError(cause), ...(code && { code }) } };
     writeLog(this.caller.log, 'error', fields, `${what}: ${message}`);
   }
+}
+
+/** Asked by its method: the promises of another library or realm are no instances of ours. */
+function isThenable<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

@@ -1,6 +1,6 @@
 // Whether a store of event ids can be reached, without a claim.
 import type { Logger } from '../logger.js';
-import type { IdempotencyStore } from './store.js';
+import type { IdempotencyStore } from './idempotency-store.js';
 import { StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** `unknown`: a store of somebody else's that has no `ping()`. `none`: the receiver has no store. */

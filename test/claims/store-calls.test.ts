@@ -8,8 +8,8 @@ import {
   memoryStore,
   type ReceiverOptions,
 } from 'payment-webhooks';
-import { StoreCalls } from '../../src/stores/call-store.js';
-import type { GrantedClaim } from '../../src/stores/claim-answer.js';
+import type { GrantedClaim } from '../../src/claims/claim-answer.js';
+import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';

@@ -12,10 +12,10 @@ import {
 } from 'payment-webhooks';
 import { Pool } from 'pg';
 import { createClient } from 'redis';
+import type { Claim, IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
-import type { Claim, IdempotencyStore } from '../../src/stores/store.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';

@@ -1,7 +1,7 @@
 // Keeps a claim alive while handlers run, and notices when it is lost. Only the monotonic clock counts.
 import { writeLog } from '../logger.js';
-import type { StoreCalls } from '../stores/call-store.js';
-import type { GrantedClaim } from '../stores/claim-answer.js';
+import type { GrantedClaim } from './claim-answer.js';
+import type { StoreCalls } from './store-calls.js';
 
 export class Lease {
   /** Another delivery has the claim now. */
