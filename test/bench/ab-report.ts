@@ -4,7 +4,7 @@ import { type Estimate, estimate } from './bootstrap.js';
 import { describe, isOurs } from './contestants.js';
 import { type Comparison, paired, ratioOf } from './pairing.js';
 import { droppedFrom } from './report.js';
-import type { Series } from './series.js';
+import type { Measured } from './session.js';
 import { intervalOf } from './verdict-table.js';
 
 const DIGITS = 3;
@@ -14,7 +14,7 @@ export function oldName(contestant: string): string {
   return `${contestant}@old`;
 }
 
-export function abReport(all: readonly Series[], newLabel: string, oldLabel: string): string {
+export function abReport(all: readonly Measured[], newLabel: string, oldLabel: string): string {
   const head = ['', 'CPU', '95 % interval', '', 'requests a second', '95 % interval'];
   return [
     `${newLabel}, ${oldLabel} = 1. Contestants of both builds take turns in the same rounds.`,
@@ -23,7 +23,7 @@ export function abReport(all: readonly Series[], newLabel: string, oldLabel: str
   ].join('\n\n');
 }
 
-function rowsOf({ experiment, epochs, dropped }: Series): string[][] {
+function rowsOf({ experiment, epochs, dropped }: Measured): string[][] {
   const rows = experiment.contestants
     .filter((name) => isOurs(name) && !name.endsWith('@old'))
     .filter((name) => !(name in dropped) && !(oldName(name) in dropped))

@@ -1,6 +1,5 @@
 // How sure a median is: a hierarchical bootstrap over epochs and the rounds within them.
-import { median } from './median.js';
-import { seeded } from './random.js';
+import { median, seeded } from './numbers.js';
 
 const RESAMPLES = 2_000;
 /** 2.5 % of the resampled medians are left out at each end: a 95 % interval. */

@@ -78,7 +78,7 @@ function keep(built: string, name: string): string {
 }
 
 /** Of names and contents of all JavaScript in the folder. */
-export function hashOfCode(folder: string): string {
+function hashOfCode(folder: string): string {
   const hash = createHash('sha256');
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
     if (name.endsWith('.js'))

@@ -15,12 +15,6 @@ export function familyCpuTime(pid: number): number {
   );
 }
 
-/** Of the children of this process that have ended. The kernel counts these in hundredths of a second. */
-export function endedChildrenCpuTime(): number {
-  const fields = read('/proc/self/stat').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[13]) + Number(fields[14])) * 1e7;
-}
-
 function threadsOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
 }

@@ -52,10 +52,10 @@ export class Entrant {
     }
   }
 
-  /** One window; the least disturbed of several where it has to be repeated, which it is only before `until`. */
-  async sample(until: number): Promise<Sample> {
+  /** One window; the least disturbed of several where it has to be repeated. */
+  async sample(): Promise<Sample> {
     let least = await this.#window();
-    for (let repeat = 0; repeat < REPEATS && isDisturbed(least) && performance.now() < until; repeat += 1) {
+    for (let repeat = 0; repeat < REPEATS && isDisturbed(least); repeat += 1) {
       const again = await this.#window();
       if ((again.share ?? 1) > (least.share ?? 1)) least = again;
     }

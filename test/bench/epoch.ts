@@ -29,17 +29,13 @@ export function isDisturbed({ share = 1 }: Sample): boolean {
 export type Round = Readonly<Record<string, Sample>>;
 
 export interface Epoch {
-  /** How long it took, from the start of its processes to their end. */
-  readonly seconds: number;
   readonly rounds: readonly Round[];
   /** Who was dropped, and why. */
   readonly dropped: Readonly<Record<string, string>>;
 }
 
-export type Measured = Omit<Epoch, 'seconds'>;
-
 /** A contestant that had no undisturbed window in the epoch, so that the epoch says nothing about it. */
-export function disturbedContestant({ rounds }: Measured): string | undefined {
+export function disturbedContestant({ rounds }: Epoch): string | undefined {
   const names = new Set(rounds.flatMap((round) => Object.keys(round)));
   return [...names].find((name) => rounds.every(({ [name]: sample }) => !sample || isDisturbed(sample)));
 }

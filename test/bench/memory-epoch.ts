@@ -1,10 +1,10 @@
 // What 10,000 deliveries hold that wait on slow handlers, beside node:http by hand with the same bytes and events.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Measured, Sample } from './epoch.js';
+import type { Epoch, Sample } from './epoch.js';
 import { bodyOf, ID } from './events.js';
 import type { Plan } from './load-epoch.js';
-import { shuffled } from './random.js';
+import { shuffled } from './numbers.js';
 import { headersOf, schemes, signatureOf } from './schemes.js';
 import { type Server, type Surroundings, serve } from './server.js';
 
@@ -19,7 +19,7 @@ const env = { BENCH_WAITING: String(WAITING), BENCH_LIMIT: String(LIMIT) };
 export async function measureMemoryEpoch(
   build: string,
   { node, say }: Pick<Plan, 'node' | 'say'>,
-): Promise<Measured> {
+): Promise<Epoch> {
   const round: Record<string, Sample> = {};
   for (const name of shuffled([OURS_WAITING, FLOOR_WAITING])) {
     say(name);

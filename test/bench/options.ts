@@ -1,47 +1,29 @@
 // What may be typed after `npm run bench --` and `npm run bench:stores --`, and what is said about mistakes in it.
 import { parseArgs } from 'node:util';
 
-export interface Described {
+interface Described {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
-  /** What follows the option. */
-  readonly value?: string;
   readonly says: string;
 }
 
 /** Fewer epochs cannot tell two builds apart: processes of one build differ by 5 to 10 %. */
 export const EPOCHS = 8;
 const ROUNDS = 4;
-const MINUTES = 8.5;
 
-export const STORE_OPTIONS = {
-  profile: { type: 'string', multiple: true, value: 'NAME', says: 'only this profile; may be given again' },
-  epochs: { type: 'string', value: 'N', says: `epochs of each profile; default ${EPOCHS}` },
-  rounds: { type: 'string', value: 'N', says: `windows of each contestant in an epoch; default ${ROUNDS}` },
-  minutes: {
-    type: 'string',
-    value: 'N',
-    says: `stop between two epochs before this time is over; default ${MINUTES}`,
-  },
-  fresh: { type: 'boolean', says: 'delete the epochs measured so far and start over' },
+const STORE_OPTIONS = {
+  profile: { type: 'string', multiple: true, says: 'only this profile; may be given again' },
+  epochs: { type: 'string', says: `epochs of each profile; default ${EPOCHS}` },
+  rounds: { type: 'string', says: `windows of each contestant in an epoch; default ${ROUNDS}` },
   gate: { type: 'boolean', says: 'exit with 1 when a whole interval is beyond its gate' },
   help: { type: 'boolean', says: 'print this' },
 } as const satisfies Record<string, Described>;
 
-export const RECEIVER_OPTIONS = {
+const RECEIVER_OPTIONS = {
   ...STORE_OPTIONS,
-  contestant: {
-    type: 'string',
-    multiple: true,
-    value: 'NAME',
-    says: 'only this contestant; may be given again',
-  },
-  ab: {
-    type: 'string',
-    value: 'COMMIT',
-    says: 'compare the working tree with this commit; default profile: accept',
-  },
-  node: { type: 'string', value: 'PROGRAM', says: 'the Node that runs the contestants; default: this one' },
+  contestant: { type: 'string', multiple: true, says: 'only this contestant; may be given again' },
+  ab: { type: 'string', says: 'compare the working tree with this commit; default profile: accept' },
+  node: { type: 'string', says: 'the Node that runs the contestants; default: this one' },
 } as const satisfies Record<string, Described>;
 
 export interface Options {
@@ -49,10 +31,9 @@ export interface Options {
   readonly profiles: readonly string[];
   readonly epochs: number;
   readonly rounds: number;
-  readonly minutes: number;
-  readonly fresh: boolean;
   readonly gate: boolean;
-  readonly help: boolean;
+  /** What to print instead of measuring. */
+  readonly help: string | undefined;
 }
 
 export interface ReceiverOptions extends Options {
@@ -67,7 +48,11 @@ export class UsageError extends Error {}
 
 /** Of `npm run bench:stores`. */
 export function storeOptions(args: readonly string[], profiles: readonly string[]): Options {
-  return checked(parse(args, STORE_OPTIONS), profiles);
+  const values = parse(args, STORE_OPTIONS);
+  const help = `npm run bench:stores [-- OPTIONS]
+
+Measures what a claim and its completion cost in each store, relative to a single round trip of the same client.`;
+  return checked(values, { help, profiles, options: STORE_OPTIONS });
 }
 
 /** Of `npm run bench`. */
@@ -75,8 +60,11 @@ export function receiverOptions(args: readonly string[], profiles: readonly stri
   const values = parse(args, RECEIVER_OPTIONS);
   if (values.gate && (values.ab !== undefined || values.contestant))
     throw new UsageError('--gate needs every contestant of one build. Leave out --ab and --contestant.');
+  const help = `npm run bench [-- OPTIONS]
+
+Measures what a delivery costs, compared with receivers by hand and those of other packages.`;
   return {
-    ...checked(values, profiles),
+    ...checked(values, { help, profiles, options: RECEIVER_OPTIONS }),
     contestants: values.contestant ?? [],
     ab: values.ab,
     node: values.node ?? process.execPath,
@@ -87,40 +75,36 @@ function parse<Known extends Record<string, Described>>(args: readonly string[],
   try {
     return parseArgs({ args: [...args], options }).values;
   } catch (error) {
-    const message = (error as Error).message;
-    const unknown = /^Unknown option '([^']+)'/.exec(message)?.[1];
     const names = Object.keys(options).map((name) => `--${name}`);
-    throw new UsageError(
-      `${unknown ? `Unknown option ${unknown}.` : message} The options are ${names.join(', ')}.`,
-    );
+    throw new UsageError(`${(error as Error).message} The options are ${names.join(', ')}.`);
   }
 }
 
-function checked(values: ReturnType<typeof parse<typeof STORE_OPTIONS>>, known: readonly string[]): Options {
-  const { profile: profiles = [], fresh = false, gate = false, help = false } = values;
+function checked(
+  values: ReturnType<typeof parse<typeof STORE_OPTIONS>>,
+  {
+    help,
+    profiles: known,
+    options,
+  }: { help: string; profiles: readonly string[]; options: Record<string, Described> },
+): Options {
+  const { profile: profiles = [], gate = false } = values;
   const unknown = profiles.find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`--profile: there is no "${unknown}". The profiles are ${known.join(', ')}.`);
+  const lines = Object.entries(options).map(([name, { says }]) => `  ${`--${name}`.padEnd(14)} ${says}`);
   return {
     profiles,
-    fresh,
     gate,
-    help,
-    epochs: whole('epochs', values.epochs, EPOCHS),
-    rounds: whole('rounds', values.rounds, ROUNDS),
-    minutes: positive('minutes', values.minutes, MINUTES),
+    help: values.help ? `${help}\n\nProfiles: ${known.join(', ')}.\n\n${lines.join('\n')}\n` : undefined,
+    epochs: count('epochs', values.epochs, EPOCHS),
+    rounds: count('rounds', values.rounds, ROUNDS),
   };
 }
 
-function whole(name: string, given: string | undefined, standard: number): number {
-  const number = positive(name, given, standard);
-  if (!Number.isInteger(number)) throw new UsageError(`--${name} must be a whole number; it is "${given}".`);
-  return number;
-}
-
-function positive(name: string, given: string | undefined, standard: number): number {
+function count(name: string, given: string | undefined, standard: number): number {
   const number = Number(given ?? standard);
-  if (!(number > 0 && number < Number.POSITIVE_INFINITY))
-    throw new UsageError(`--${name} must be a number above 0; it is "${given}".`);
+  if (!(Number.isInteger(number) && number > 0))
+    throw new UsageError(`--${name} must be a whole number above 0; it is "${given}".`);
   return number;
 }

@@ -27,7 +27,7 @@ export function prepareOurs(progress: (text: string) => void): void {
 }
 
 /** This process, and whatever it starts from here on. */
-export function moveTo(cpus: string): void {
+function moveTo(cpus: string): void {
   execFileSync('taskset', ['-apc', cpus, String(process.pid)], { stdio: 'ignore' });
 }
 

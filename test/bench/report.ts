@@ -1,30 +1,23 @@
-// The figures of all profiles as Markdown, for the terminal and for docs/project/benchmarks.md.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { table, today } from '../setup/figures.js';
+// The figures of all profiles as Markdown.
+import { readFileSync } from 'node:fs';
+import { machine, table, today } from '../setup/figures.js';
 import { estimate } from './bootstrap.js';
-import type { Circumstances } from './circumstances.js';
 import { describe, REFERENCE } from './contestants.js';
 import { type Epoch, isDisturbed } from './epoch.js';
-import { median } from './median.js';
+import { median } from './numbers.js';
 import { EPOCHS } from './options.js';
 import { paired, ratioOf, valuesOf } from './pairing.js';
-import type { Series } from './series.js';
+import type { Measured } from './session.js';
 import type { Judged } from './verdict.js';
 import { intervalOf, verdictTable } from './verdict-table.js';
 
-const DOC = new URL('../../docs/project/benchmarks.md', import.meta.url);
 const SHOWN = ['express', 'express4', 'zod', 'raw-body'];
 const HEAD = ['', 'CPU, × by hand', '95 % interval', 'requests a second', 'CPU µs each', 'disturbed windows'];
 
-/** @param all the series of profiles, without that of memory */
-export function report(
-  all: readonly Series[],
-  judged: readonly Judged[],
-  circumstances: Circumstances,
-): string {
+/** @param all the profiles, without that of memory */
+export function report(all: readonly Measured[], judged: readonly Judged[], node: string): string {
   const parts = [
-    opening(all, circumstances),
+    opening(all, node),
     all.length > 0 ? table(HEAD, all.flatMap(rowsOf)) : '',
     ...all.flatMap(droppedFrom),
     verdictTable(judged),
@@ -33,10 +26,10 @@ export function report(
 }
 
 /** Of which machine and which versions, and how much was measured. */
-function opening(all: readonly Series[], { node, machine }: Circumstances): string {
+function opening(all: readonly Measured[], node: string): string {
   const versions = SHOWN.map((name) => `${name} ${versionOf(name)}`).join(', ');
   const fewest = Math.min(...all.map(({ epochs }) => epochs.length));
-  const line = `Node ${node}, ${machine}, ${today()}. ${versions}.`;
+  const line = `Node ${node}, ${machine()}, ${today()}. ${versions}.`;
   return fewest < EPOCHS ? `${line}\nFewer than ${EPOCHS} epochs: take it for a sketch.` : line;
 }
 
@@ -45,7 +38,7 @@ function versionOf(name: string): string {
   return JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
-function rowsOf({ experiment, epochs, dropped }: Series): string[][] {
+function rowsOf({ experiment, epochs, dropped }: Measured): string[][] {
   const rows = experiment.contestants
     .filter((name) => !(name in dropped))
     .map((name) => ({ name, cpuNs: median(valuesOf(epochs, name, 'cpuNs')) }))
@@ -70,23 +63,8 @@ function disturbed(epochs: readonly Epoch[], name: string): string {
   return count === 0 ? '' : `${count} of ${samples.length}`;
 }
 
-export function droppedFrom({ experiment, dropped }: Series): string[] {
+export function droppedFrom({ experiment, dropped }: Measured): string[] {
   return Object.entries(dropped).map(
     ([name, why]) => `Dropped from "${experiment.title}": ${name}, since ${why}.`,
   );
-}
-
-/** Replaces the figures of this major version of Node in the page, and leaves those of others. */
-export function record(text: string, major: number): string {
-  const page = readFileSync(DOC, 'utf8');
-  const [begin, end] = [`<!-- node ${major}: begin -->`, `<!-- node ${major}: end -->`];
-  const section = `${begin}\n## Node ${major}\n\n${text}\n${end}`;
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  writeFileSync(
-    DOC,
-    from === -1
-      ? `${page.trimEnd()}\n\n${section}\n`
-      : page.slice(0, from) + section + page.slice(to + end.length),
-  );
-  return fileURLToPath(DOC);
 }

@@ -1,44 +1,68 @@
-// One run of a benchmark: continues its series, and ends with a table or with the command that continues it.
-import { fileURLToPath } from 'node:url';
-import { complete, timeLeft } from './campaign.js';
-import type { Experiment } from './experiment.js';
-import { commandToContinue } from './help.js';
+// Measures experiments epoch by epoch, each in its turn, and ends a program of the bench with its exit code.
+import { disturbedContestant, type Epoch } from './epoch.js';
 import { type Options, UsageError } from './options.js';
-import { progress } from './progress.js';
-import { Series } from './series.js';
 
-const EPOCHS_FOLDER = fileURLToPath(new URL('../../.scratch/bench/', import.meta.url));
-/** EX_TEMPFAIL of sysexits.h: try again. */
-const UNFINISHED = 75;
 const MISUSED = 2;
+/** Of one epoch, until it is undisturbed. */
+const ATTEMPTS = 2;
 
-export interface Program {
-  /** As package.json calls it. */
-  readonly script: string;
-  readonly options: Options;
-  readonly experiments: readonly Experiment[];
-  /** Prints what was measured. Gives the gates that were missed, a line each. */
-  readonly conclude: (all: readonly Series[]) => readonly string[];
+/** Something that is measured in epochs. */
+export interface Experiment {
+  readonly name: string;
+  readonly title: string;
+  readonly contestants: readonly string[];
+  measure(say: (text: string) => void): Promise<Epoch>;
 }
 
-/** @returns the exit code */
-export async function run({ script, options, experiments, conclude }: Program): Promise<number> {
-  const all = experiments.map((experiment) => new Series(experiment, EPOCHS_FOLDER));
-  if (options.fresh) for (const series of all) series.restart();
-  if (!(await complete(all, options, progress))) {
-    for (const { experiment, epochs } of all)
-      progress(`${experiment.name}: ${epochs.length} of ${options.epochs} epochs are done.`);
-    const command = commandToContinue(script, process.argv.slice(2));
-    progress(`Not finished; ${timeLeft(all, options.epochs)} to go. Continue with: ${command}`);
-    return UNFINISHED;
+export interface Measured {
+  readonly experiment: Experiment;
+  readonly epochs: readonly Epoch[];
+  /** Contestants by name that were dropped in any epoch, and why. */
+  readonly dropped: Readonly<Record<string, string>>;
+}
+
+/** In turns, so that each experiment is spread over the whole run. */
+export async function measureAll(
+  experiments: readonly Experiment[],
+  { epochs: wanted }: Pick<Options, 'epochs'>,
+): Promise<Measured[]> {
+  const epochs = new Map(experiments.map(({ name }) => [name, [] as Epoch[]]));
+  for (let number = 1; number <= wanted; number += 1) {
+    for (const experiment of experiments) {
+      const say = (text: string) => progress(`${experiment.name}, epoch ${number} of ${wanted}: ${text}`);
+      epochs.get(experiment.name)?.push(...(await undisturbedEpoch(experiment, say)));
+    }
   }
-  progress('', true);
-  const missed = conclude(all);
-  for (const line of missed) console.error(line);
-  return options.gate && missed.length > 0 ? 1 : 0;
+  return experiments.map((experiment) => {
+    const measured = epochs.get(experiment.name) ?? [];
+    if (measured.length === 0)
+      throw new UsageError(`${experiment.name}: no epoch was undisturbed. Run it when the machine is idle.`);
+    return {
+      experiment,
+      epochs: measured,
+      dropped: Object.assign({}, ...measured.map(({ dropped }) => dropped)),
+    };
+  });
 }
 
-/** Runs a program to its exit code, with a line for what was typed wrongly, and ends what it started with it. */
+/** None where the machine is too busy: the ratios of such an epoch say nothing. */
+async function undisturbedEpoch(experiment: Experiment, say: (text: string) => void): Promise<Epoch[]> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const epoch = await experiment.measure(say);
+    for (const [name, why] of Object.entries(epoch.dropped)) say(`${name} is dropped: ${why}.`);
+    const disturbed = disturbedContestant(epoch);
+    if (disturbed === undefined) return [epoch];
+    say(`discarded: ${disturbed} never had its CPU to itself. Is something else running?`);
+  }
+  return [];
+}
+
+/** On standard error: the tables alone are on standard output. */
+export function progress(text: string): void {
+  process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`);
+}
+
+/** Runs a program to its exit code, with a line for what was typed wrong, and ends what it started with it. */
 export async function main(program: () => Promise<number>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   try {
@@ -48,4 +72,12 @@ export async function main(program: () => Promise<number>): Promise<void> {
     console.error(error.message);
     process.exitCode = MISUSED;
   }
+}
+
+/** @returns the exit code */
+export function conclude(text: string, missed: readonly string[], { gate }: Pick<Options, 'gate'>): number {
+  progress('');
+  console.log(text);
+  for (const line of missed) console.error(line);
+  return gate && missed.length > 0 ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 // One epoch of a store in a process of its own, with a server of its own: store-epoch.ts STORE ROUNDS BUILD
 import type { Round, Sample } from './epoch.js';
-import { shuffled } from './random.js';
+import { shuffled } from './numbers.js';
 import { stores } from './store-subjects.js';
 import { measureWindow } from './store-window.js';
 

@@ -2,9 +2,9 @@
 import { table } from '../setup/figures.js';
 import { type Estimate, estimate } from './bootstrap.js';
 import type { Epoch, Figure } from './epoch.js';
-import { median } from './median.js';
+import { median } from './numbers.js';
 import { type Comparison, paired, ratioOf, valuesOf } from './pairing.js';
-import type { Series } from './series.js';
+import type { Measured } from './session.js';
 import { intervalOf } from './verdict-table.js';
 
 const HEAD = [
@@ -18,7 +18,7 @@ const HEAD = [
   'server µs',
 ];
 
-export function storeReport(all: readonly Series[]): string {
+export function storeReport(all: readonly Measured[]): string {
   return table(
     HEAD,
     all.flatMap(({ experiment, epochs }) =>

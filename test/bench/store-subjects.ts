@@ -1,4 +1,5 @@
 // What is compared in each store: a bare round trip of a client, a claim, and a claim with its completion.
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
@@ -7,7 +8,6 @@ import { createClient } from 'redis';
 import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import type { SendCommand } from '../../src/stores/redis.js';
 import { startPostgres, startRedis } from '../setup/services.js';
-import { CLAIM, newKey, rememberOne } from './remembered.js';
 import type { Subject } from './store-window.js';
 
 export interface OpenStore {
@@ -116,4 +116,15 @@ async function claim(store: IdempotencyStore<object>): Promise<void> {
 
 function door<Door>(build: string, name: string): Promise<Door> {
   return import(pathToFileURL(join(build, name)).href);
+}
+
+const CLAIM = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
+
+/** Flat, as text that was parsed is: what randomUUID gives is a tree of pieces, five times as large. */
+const newKey = () => Buffer.from(`default:live:${randomUUID()}`).toString('latin1');
+
+async function rememberOne(store: IdempotencyStore<object>): Promise<void> {
+  const result = await store.claim(newKey(), CLAIM);
+  if (result.status !== 'claimed') throw new Error(result.status);
+  if (!(await result.claim.complete())) throw new Error('not completed');
 }

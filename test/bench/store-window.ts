@@ -2,7 +2,7 @@
 import { familyCpuTime } from './cpu-time.js';
 import type { Sample } from './epoch.js';
 
-export const CALLERS = 64;
+const CALLERS = 64;
 const WINDOW_MS = 1_000;
 
 export interface Subject {

@@ -1,7 +1,7 @@
 // Holds what was measured against the targets.
 import { type Estimate, estimate } from './bootstrap.js';
 import { paired } from './pairing.js';
-import type { Series } from './series.js';
+import type { Measured } from './session.js';
 import { type Target, targetsOn } from './targets.js';
 
 /** `within the interval`: the bound lies between its ends, so that nobody can say. */
@@ -16,7 +16,7 @@ export interface Judged {
 }
 
 /** Every target whose two contestants took part. */
-export function judge(all: readonly Series[], major: number): Judged[] {
+export function judge(all: readonly Measured[], major: number): Judged[] {
   return targetsOn(major).flatMap((target) => {
     const series = all.find(({ experiment }) => experiment.name === target.profile);
     if (!series || !target.contestants.every((name) => series.experiment.contestants.includes(name)))
@@ -38,7 +38,7 @@ export function compare({ low, high }: Estimate, bound: number, atLeast = false)
   return high <= bound ? 'met' : low > bound ? 'missed' : 'within the interval';
 }
 
-function measuredOf({ epochs, dropped }: Series, { contestants, compare }: Target): Estimate | undefined {
+function measuredOf({ epochs, dropped }: Measured, { contestants, compare }: Target): Estimate | undefined {
   if (contestants.some((name) => name in dropped)) return undefined;
   const measured = estimate(paired(epochs, contestants, compare));
   return measured && asShown(measured);

@@ -1,4 +1,12 @@
-// Random numbers that repeat: the same seed gives the same table and the same test.
+// Numbers for the bench: the median, random numbers that repeat, and a random order.
+
+/** The mean of the two middle values when there is an even number of them; `NaN` for none. */
+export function median(values: readonly number[]): number {
+  const sorted = Float64Array.from(values).sort();
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
 
 /** Numbers from 0 up to 1, by mulberry32. */
 export function seeded(seed: number): () => number {
