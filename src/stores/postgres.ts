@@ -1,13 +1,13 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
 
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { CheckedOutClient } from './postgres/checked-out-client.js';
 import { claimRow } from './postgres/claim.js';
 import { EventTable } from './postgres/event-table.js';
 import { type ClientOf, type PostgresPool, refuseOtherThanPool, survive } from './postgres/pool.js';
-import { sqlFor } from './postgres/sql.js';
+import { checkPing, sqlFor } from './postgres/sql.js';
 import { claimInTransaction } from './postgres/transaction.js';
 
 export {
@@ -82,8 +82,7 @@ async function ping({ pool, sql }: EventTable): Promise<void> {
   const checkedOut = new CheckedOutClient(await pool.connect(), PING_MS);
   try {
     const { rows } = await checkedOut.client.query({ text: sql.ping });
-    if ((rows[0] as { read_only?: unknown } | undefined)?.read_only !== 'off')
-      throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+    checkPing(rows[0], sql.exactKey);
   } catch (error) {
     // The pool destroys it. Pings may be all that uses a pool, and would else keep it at the old primary.
     checkedOut.giveBack(error as Error);

@@ -5,7 +5,7 @@ import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import type { EventTable } from './event-table.js';
 import type { PostgresReply } from './pool.js';
-import type { Statement } from './sql.js';
+import { inexactKey, type Statement } from './sql.js';
 
 /** Who owns a claim, and what it knows of earlier ones. */
 export interface Owner extends Pick<Claim, 'attempt' | 'finished' | 'kept'> {
@@ -18,6 +18,7 @@ export interface Owner extends Pick<Claim, 'attempt' | 'finished' | 'kept'> {
 export type Answer = ({ readonly status: 'claimed' } & Owner) | Exclude<ClaimResult, { status: 'claimed' }>;
 
 interface ClaimRow {
+  readonly key: string;
   readonly claimed: boolean;
   readonly attempt: number;
   readonly finished: string;
@@ -44,12 +45,13 @@ export class ClaimParameters {
   }
 
   /** The answer of a claim statement. */
-  read(reply: PostgresReply): Answer {
+  read(reply: PostgresReply, exactKey: string): Answer {
     const row = reply.rows[0] as ClaimRow | undefined;
     if (!row)
       throw new StoreError(
         'Postgres answered a claim without a row. Check the table for rules and triggers.',
       );
+    if (row.key !== this.#key) throw inexactKey(exactKey);
     if (row.claimed) return this.granted(row.attempt, JSON.parse(row.finished), row);
     if (row.lease_left === Number.POSITIVE_INFINITY)
       return { status: 'completed', fingerprint: row.fingerprint };
@@ -73,7 +75,7 @@ export async function claimRow(table: EventTable, key: string, request: ClaimReq
   const answer =
     inserted.rowCount === 1
       ? parameters.granted(1, [])
-      : parameters.read(await table.run(table.sql.claim, parameters.values));
+      : parameters.read(await table.run(table.sql.claim, parameters.values), table.sql.exactKey);
   return answer.status === 'claimed'
     ? { status: 'claimed', claim: new (request.turn ? RowTurn : RowClaim)(table, answer) }
     : answer;

@@ -1,6 +1,6 @@
 // The SQL of the Postgres store, for a table that the user names.
 import { createHash } from 'node:crypto';
-import { ConfigurationError, show } from '../../errors.js';
+import { ConfigurationError, StoreError, show } from '../../errors.js';
 
 export class Statement {
   readonly text: string;
@@ -16,7 +16,8 @@ export class Statement {
 // Every statement takes the time from the server, and takes it once.
 export const NOW = 'statement_timestamp()';
 const FORGOTTEN = `e.forget_at <= ${NOW}`;
-const FREE = `LEAST(e.lease_ends, e.forget_at) <= ${NOW}`;
+// Never the row of another event, which a column that ignores case finds too.
+const FREE = `(e.key::text COLLATE "C" = excluded.key::text AND LEAST(e.lease_ends, e.forget_at) <= ${NOW})`;
 
 export const migrate = (table: string, index: string) => `
 -- Two processes that start at once would both find no table, and one would fail to create it.
@@ -51,8 +52,11 @@ ON CONFLICT (key) DO UPDATE SET
   ${ifFree('lease_ends')},
   ${ifFree('forget_at')}`;
 
+/** Of one type and collation whatever the column has: otherwise a prepared claim would fail once that is changed. */
+export const STORED_KEY = `key::text COLLATE "C" AS key`;
+
 const claim = (table: string) => `${upsert(table)}
-RETURNING token = $2::uuid AS claimed, attempt, finished, fingerprint,
+RETURNING ${STORED_KEY}, token = $2::uuid AS claimed, attempt, finished, fingerprint,
   date_part('epoch', lease_ends) - date_part('epoch', ${NOW}) AS lease_left`;
 
 export const renew = (table: string) => `
@@ -120,9 +124,26 @@ function fromNow(parameter: string): string {
   return `${NOW} + ${parameter}::float8 * interval '1 millisecond'`;
 }
 
-/** Reads no row of the table, and fails without it. */
-export const ping = (table: string) =>
-  `SELECT current_setting('transaction_read_only') AS read_only FROM (SELECT count(*) FROM (SELECT FROM ${table} LIMIT 0) none) one`;
+/** Reads no row of the table, and fails without it. Counts two ids as the key column compares them. */
+export const ping = (table: string) => `
+SELECT current_setting('transaction_read_only') AS read_only, count(DISTINCT key)::text AS ids
+FROM (SELECT key FROM ${table} WHERE false UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`;
+
+/** @throws {StoreError} unless the server takes writes, and its table tells ids apart */
+export function checkPing(row: unknown, exactKey: string): void {
+  const { read_only, ids } = (row ?? {}) as { readonly read_only?: unknown; readonly ids?: unknown };
+  if (read_only !== 'off')
+    throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+  if (ids !== '2') throw inexactKey(exactKey);
+}
+
+/** What fixes a key column that ignores case. */
+export const exactKey = (table: string) => `ALTER TABLE ${table} ALTER COLUMN key TYPE text COLLATE "C"`;
+
+/** @param exactKey the statement that fixes it */
+export function inexactKey(exactKey: string): StoreError {
+  return new StoreError(`The key column takes the ids of different events for the same. Run: ${exactKey}`);
+}
 
 export type Sql = ReturnType<typeof sqlFor>;
 
@@ -139,6 +160,7 @@ export function sqlFor(name: unknown) {
     forget: new Statement(forget(table)),
     prune: new Statement(prune(table)),
     ping: ping(table),
+    exactKey: exactKey(table),
     begin,
     claimInTransaction: eachOnce((letterTables: readonly string[]) =>
       claimInTransaction(table, letterTables),

@@ -47,7 +47,7 @@ async function begin(
   try {
     await client.query({ text: table.sql.begin(idleMs(parameters.leaseMs)) });
     const statement = table.sql.claimInTransaction(letterTablesOn(table.pool));
-    return parameters.read(await table.query(client, statement, parameters.values));
+    return parameters.read(await table.query(client, statement, parameters.values), table.sql.exactKey);
   } catch (error) {
     if (sqlState(error) === '55P03') return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
     // The next try begins again. If the rollback fails too, the first error is the one to report.

@@ -3,6 +3,7 @@
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
+import { inexactKey } from '../postgres/sql.js';
 import type { Row, RunStatement } from './database.js';
 
 /** Who owns a claim: the token differs from that of every other claim. */
@@ -64,6 +65,18 @@ export interface EventRows {
   isCompleted(run: RunStatement, owner: Owner): Promise<boolean>;
 }
 
+/** @throws {StoreError} unless the row is that of the event, byte by byte */
+export function checkKey(stored: unknown, key: string, exactKey: string): void {
+  if (typeof stored !== 'string') throw unreadable();
+  if (stored !== key) throw inexactKey(exactKey);
+}
+
+function unreadable(): StoreError {
+  return new StoreError(
+    'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
+  );
+}
+
 /** A row as both dialects return it: all of it text, since clients read other types differently. */
 export function readAnswer(row: Row | undefined): Answer {
   if (!row)
@@ -84,9 +97,7 @@ export function readAnswer(row: Row | undefined): Answer {
   }
   if (status === 'completed') return { status, fingerprint: String(fingerprint) };
   if (status === 'in_progress') return { status, retryAfterMs: Math.max(Number(lease_left) || 0, 1) };
-  throw new StoreError(
-    'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
-  );
+  throw unreadable();
 }
 
 /** Undefined where no table of letters was asked. */

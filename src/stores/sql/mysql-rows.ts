@@ -4,12 +4,13 @@ import type { Claim } from '../../claims/idempotency-store.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
-import { parseTable } from '../postgres/sql.js';
+import { inexactKey, parseTable } from '../postgres/sql.js';
 import { hasCode } from './conflicts.js';
 import type { Row, RunStatement } from './database.js';
 import {
   type Answer,
   type ClaimParameters,
+  checkKey,
   type EventRows,
   type Owner,
   readAnswer,
@@ -44,6 +45,7 @@ export class MysqlRows implements EventRows {
     const [row] = await run(this.#sql.ping, []);
     if (row?.read_only !== '0' && row?.read_only !== 'OFF')
       throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
+    if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);
   }
 
   async prune(run: RunStatement, retentionMs: number) {
@@ -69,12 +71,16 @@ export class MysqlRows implements EventRows {
     for (const last of [false, true]) {
       await run(this.#sql.insert, values);
       const row = await this.#read(run, parameters, read);
-      if (!row && !last) continue;
-      if (row?.mine === 'yes' || row?.free !== 'yes') return row;
+      if (!row) continue;
+      checkKey(row.stored, hex(parameters.key).toUpperCase(), this.#sql.exactKey);
+      if (row.mine === 'yes' || row.free !== 'yes') return row;
       await run(this.#sql.takeOver, values);
       const taken = await this.#read(run, parameters, read);
       if (taken || last) return taken;
     }
+    // MySQL reads by bytes, and finds duplicates by the collation of the column.
+    const [compared] = await run(this.#sql.ping, []);
+    if (compared?.ids === '1') throw inexactKey(this.#sql.exactKey);
     return undefined;
   }
 

@@ -50,7 +50,7 @@ WHERE CONCAT(id, ' ', UUID_SHORT() >> 24) = $1 AND command <> 'Sleep'`;
 
 // A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
 const read = (table: string, letterTables: readonly string[] = [], seen: Seen = 'as they were') => `
-SELECT CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
+SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
@@ -103,10 +103,10 @@ const prune = (table: string) => `
 DELETE t FROM (${oldest(table)}) due STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON due.k = t.\`key\`
 WHERE t.${FORGOTTEN}`;
 
-/** Reads no row of the table, and fails without it. */
+/** Reads no row of the table, and fails without it. Counts two ids as the key column compares them. */
 const ping = (table: string) => `
-SELECT CAST(@@GLOBAL.read_only AS CHAR) AS read_only
-FROM (SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM ${table} LIMIT 0) nothing) counted`;
+SELECT CAST(@@GLOBAL.read_only AS CHAR) AS read_only, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
+FROM (SELECT \`key\` AS id FROM ${table} WHERE FALSE UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`;
 
 // A duplicate waits for the transaction that works on the event, but only for a second. The setting is of the session, so
 // it is set back before a handler runs.
@@ -130,6 +130,7 @@ export function mysqlSqlFor(table: string) {
   const reads = new Map<string, SqlStatement>();
   return {
     migrate: migrate(table),
+    exactKey: `ALTER TABLE ${table} MODIFY \`key\` VARBINARY(1024) NOT NULL`,
     insert: statement(insert(table)),
     takeOver: statement(takeOver(table)),
     read: statement(read(table)),

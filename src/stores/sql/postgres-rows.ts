@@ -1,14 +1,14 @@
 // The steps of a claim in Postgres: the statements of `postgresStore`, on the same table, for any client.
 
 import type { Claim } from '../../claims/idempotency-store.js';
-import { StoreError } from '../../errors.js';
 import { LONGEST_TIMER } from '../../options/duration.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
 import * as sql from '../postgres/sql.js';
-import type { RunStatement } from './database.js';
+import type { Row, RunStatement } from './database.js';
 import {
   type Answer,
   type ClaimParameters,
+  checkKey,
   type EventRows,
   type Owner,
   readAnswer,
@@ -21,7 +21,7 @@ const PRUNE_BATCH = 1_000;
 const WRITTEN = "RETURNING 'yes' AS written";
 
 const ANSWER = `
-RETURNING CASE WHEN token = $2::uuid THEN 'claimed' WHEN lease_ends = 'infinity' THEN 'completed' ELSE 'in_progress' END
+RETURNING ${sql.STORED_KEY}, CASE WHEN token = $2::uuid THEN 'claimed' WHEN lease_ends = 'infinity' THEN 'completed' ELSE 'in_progress' END
     AS status, attempt::text AS attempt, finished, fingerprint,
   ((date_part('epoch', lease_ends) - date_part('epoch', ${sql.NOW})) * 1000)::text AS lease_left`;
 
@@ -52,8 +52,7 @@ export class PostgresRows implements EventRows {
 
   async ping(run: RunStatement): Promise<void> {
     const [row] = await run(this.#statements.ping, []);
-    if (row?.read_only !== 'off')
-      throw new StoreError('This Postgres is read-only, so no event can be claimed. Connect to the primary.');
+    sql.checkPing(row, sql.exactKey(this.#table));
   }
 
   async prune(run: RunStatement, retentionMs: number) {
@@ -67,7 +66,12 @@ export class PostgresRows implements EventRows {
     // Most claims are the first of their event. A plain insert costs less than the statement that can take over.
     if (wrote(await run(this.#statements.claimNew, values)))
       return { status: 'claimed', attempt: 1, finished: [] };
-    return readAnswer((await run(this.#statements.claim, values))[0]);
+    return this.#answer(await run(this.#statements.claim, values), parameters);
+  }
+
+  #answer([row]: readonly Row[], { key }: Owner): Answer {
+    if (row) checkKey(row.key, key, sql.exactKey(this.#table));
+    return readAnswer(row);
   }
 
   async renew(run: RunStatement, { key, token }: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
@@ -92,7 +96,7 @@ export class PostgresRows implements EventRows {
       `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}, ${sql.SESSION}`,
       client,
     );
-    return readAnswer((await run(statement, valuesOf(parameters)))[0]);
+    return this.#answer(await run(statement, valuesOf(parameters)), parameters);
   }
 
   /** Asks too whether the event has a letter, where its client has tables of them. */

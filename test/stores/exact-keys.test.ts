@@ -1,0 +1,124 @@
+// Tables whose key column somebody has made case-insensitive: an event is never taken for another one.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { IdempotencyStore } from 'payment-webhooks';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { sqlStore } from 'payment-webhooks/stores/sql';
+import { Pool } from 'pg';
+import type { StoreError } from '../../src/errors.js';
+import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
+import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+const withPostgres = connectionString ? describe : describe.skip;
+const schema = `exact_${randomBytes(6).toString('hex')}`;
+const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(12) };
+
+type Run = (sql: string) => Promise<unknown>;
+type Make = (table: string) => IdempotencyStore<object> & { migrate(): Promise<void> };
+
+withPostgres('in Postgres', () => {
+  const pool = new Pool({ connectionString });
+  const run: Run = (sql) => pool.query(sql);
+  beforeAll(async () => {
+    await run(`CREATE SCHEMA ${schema}`);
+    await run(
+      `CREATE COLLATION ${schema}.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`,
+    );
+    await run(`CREATE EXTENSION citext SCHEMA ${schema}`);
+  });
+  afterAll(async () => {
+    await run(`DROP SCHEMA ${schema} CASCADE`);
+    await pool.end();
+  });
+
+  const columns = [`TYPE text COLLATE ${schema}.ci`, `TYPE ${schema}.citext`];
+  const stores: [string, Make][] = [
+    ['postgresStore', (table) => postgresStore({ pool, table })],
+    ['postgresStore in a transaction', (table) => postgresStore({ pool, table, transactional: true })],
+    ['sqlStore', (table) => sqlStore({ ...leased(overPg(pool)), table })],
+    ['sqlStore in a transaction', (table) => sqlStore({ ...overPg(pool), table })],
+  ];
+  describe.each(columns)('with a key of %s', (column) => {
+    describe.each(stores)('%s', (_, make) => {
+      tellsIdsApart(make, run, `ALTER COLUMN key ${column}`);
+    });
+  });
+});
+
+withMariadb('in MariaDB, with a case-insensitive key', () => {
+  const mariadb = ownMariadb();
+  const run: Run = (sql) => mariadb.pool().query(sql);
+  beforeAll(() => run(`CREATE DATABASE ${schema}`));
+
+  const column = 'MODIFY `key` VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL';
+  describe('sqlStore', () => {
+    tellsIdsApart((table) => sqlStore({ ...leased(overMysql2(mariadb.pool())), table }), run, column);
+  });
+  describe('sqlStore where WHERE compares bytes, as in MySQL', () => {
+    const make: Make = (table) => {
+      const { query, ...given } = leased(overMysql2(mariadb.pool()));
+      const asMysql = (sql: string) => sql.replaceAll('`key` = UNHEX(?)', '`key` = BINARY UNHEX(?)');
+      return sqlStore({
+        ...given,
+        query: (client, sql, values) => query(client, asMysql(sql), values),
+        table,
+      });
+    };
+    tellsIdsApart(make, run, column);
+  });
+  describe('sqlStore in a transaction', () => {
+    tellsIdsApart((table) => sqlStore({ ...overMysql2(mariadb.pool()), table }), run, column);
+  });
+});
+
+/** @param change of the column, as somebody made it */
+function tellsIdsApart(make: Make, run: Run, change: string): void {
+  const refusal = { name: 'StoreError', message: expect.stringMatching(/^The key column .* ALTER TABLE /) };
+
+  async function opened() {
+    const table = `${schema}.events_${randomBytes(4).toString('hex')}`;
+    const store = make(table);
+    await store.migrate();
+    await store.ping?.();
+    await run(`ALTER TABLE ${table} ${change}`);
+    return store;
+  }
+
+  async function granted(store: IdempotencyStore<object>, key: string) {
+    const result = await store.claim(key, request);
+    if (result.status !== 'claimed') throw new Error(result.status);
+    return result.claim;
+  }
+
+  const refused = (store: IdempotencyStore<object>, key: string) =>
+    Promise.resolve(store.claim(key, request)).then(
+      ({ status }) => status,
+      (error: unknown) => error as StoreError,
+    );
+
+  test('refuses an event for which the row is that of another, until the column is changed as it says', async () => {
+    const store = await opened();
+    expect(await (await granted(store, 'live:evtA')).complete()).toBe(true);
+    const error = await refused(store, 'live:evta');
+    expect(error).toMatchObject(refusal);
+    await expect(store.ping?.()).rejects.toMatchObject(refusal);
+    await run(/ALTER TABLE .*$/.exec((error as StoreError).message)?.[0] ?? '');
+    await store.ping?.();
+    expect(await (await granted(store, 'live:evta')).complete()).toBe(true);
+    expect(await refused(store, 'live:evtA')).toBe('completed');
+  });
+
+  test('takes over no claim of another event whose lease has ended', async () => {
+    const store = await opened();
+    const claim = await granted(store, 'live:evtA');
+    // A transaction ends with its lease.
+    if (!claim.transactional) await claim.renew(0);
+    const error = await refused(store, 'live:evta');
+    expect([error, await claim.renew(30_000)]).toEqual([
+      claim.transactional ? 'in_progress' : expect.objectContaining(refusal),
+      true,
+    ]);
+    expect(await claim.complete()).toBe(true);
+  });
+}
