@@ -25,7 +25,10 @@ export default {
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
   reporters: ['default', '<rootDir>/test/setup/closing-line.js'],
   // The pages run in a browser: test/browser uses them there, beyond the reach of this count.
-  collectCoverageFrom: ['src/**/*.ts', '!src/{dead-letters/page,pages/components,simulator/dashboard}/**'],
+  collectCoverageFrom: [
+    'src/**/*.ts',
+    '!src/tools/{dead-letter-page/page,pages/components,simulator-page}/**',
+  ],
   coverageProvider: 'v8',
   coverageThreshold: { global: { lines: 95, branches: 90 } },
 };

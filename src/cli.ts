@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // DOOR bin: runs a command line and sets the exit code.
-import { main } from './cli/main.js';
+import { main } from './tools/cli/main.js';
 
 // A reader like `head` closes the pipe early, which is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -21,7 +21,7 @@ const FLOORS: readonly (readonly string[])[] = [
   // 3: what takes a delivery through its stations, and what is mounted or run next to it.
   ['receiver', 'construct-event', 'queues/', 'testing/', 'ops/', 'opentelemetry/'],
   // 4: what runs on the screen of a developer or an operator.
-  ['pages/', 'dead-letters/api/', 'dead-letters/page/', 'simulator/', 'simulator/dashboard/', 'cli/'],
+  ['tools/pages/', 'tools/dead-letter-page/', 'tools/simulator/', 'tools/simulator-page/', 'tools/cli/'],
   // 5: what a user imports.
   ['index', 'client', 'testing', 'simulator', 'opentelemetry', 'ops', 'cli'],
 ];
@@ -40,7 +40,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
   [
     'the receiver knows its stations and the default store',
     /^receiver$/,
-    /^(?:fixtures|client)\/|^stores\/(?!memory$)|^dead-letters\/(?:memory|api\/)/,
+    /^(?:fixtures|client)\/|^stores\/(?!memory$)|^dead-letters\/memory/,
   ],
   ['a store knows no other store', /^stores\/memory/, /^stores\/(?!memory\/)/],
   ['a store knows no other store', /^stores\/postgres/, /^stores\/(?!postgres\/)/],
@@ -50,17 +50,16 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^stores\/sql/,
     /^stores\/(?!sql\/|postgres\/(?:handler-client|heartbeat|sql|letter-sql|letter-tables)$)/,
   ],
-  ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|simulator)/],
-  ['the simulator is the other side of the wire', /^simulator/, /^(?:receiver|client)(?:$|\/)/],
-  ['nobody imports the CLI', /^(?!cli)/, /^cli(?:$|\/)/],
+  ['the tests of users do not rest on what they test', /^testing\//, /^(?:receiver|tools\/simulator)/],
+  ['the simulator is the other side of the wire', /^tools\/simulator\//, /^(?:receiver|client)(?:$|\/)/],
+  ['nobody imports the CLI', /^(?!cli$|tools\/cli\/)/, /^(?:cli$|tools\/cli\/)/],
 ];
 
 /** The packages a user brings for a door; anything else that is imported must be a dependency. */
 const BROUGHT_BY_USERS: readonly (readonly [importer: RegExp, packages: readonly string[]])[] = [
   // The simulator that it is a demo of needs Express too.
-  [/^cli\/demo-endpoint$/, ['express']],
-  [/^(?:simulator|pages)\//, ['express']],
-  [/^(?:dead-letters\/page|pages\/components|simulator\/dashboard)\//, ['preact']],
+  [/^tools\/(?:cli\/demo-endpoint$|simulator\/|pages\/|dead-letter-page\/server\/)/, ['express']],
+  [/^tools\/(?:dead-letter-page\/page|pages\/components|simulator-page)\//, ['preact']],
   [/^queues\//, ['bullmq']],
   [/^opentelemetry\//, ['@opentelemetry/api']],
 ];

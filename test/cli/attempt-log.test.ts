@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
-import { AttemptLog } from '../../src/cli/attempt-log.js';
-import { Output } from '../../src/cli/print.js';
 import { describeError } from '../../src/logger.js';
+import { AttemptLog } from '../../src/tools/cli/attempt-log.js';
+import { Output } from '../../src/tools/cli/print.js';
 import { refusingPort } from '../setup/ports.js';
 import { afterwards, simulator } from '../simulator/world.js';
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { commands } from '../../src/cli/commands.js';
 import { builtInEventNames } from '../../src/events/event.js';
+import { commands } from '../../src/tools/cli/commands.js';
 import { needing } from '../setup/platform.js';
 import { runCli } from './run-cli.js';
 

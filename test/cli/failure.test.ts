@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ConfigurationError, ConnectionError, ServiceError } from 'payment-webhooks/client';
-import { CommandError, UsageError } from '../../src/cli/command.js';
-import { describeFailure } from '../../src/cli/failure.js';
+import { CommandError, UsageError } from '../../src/tools/cli/command.js';
+import { describeFailure } from '../../src/tools/cli/failure.js';
 
 const cause = (code: string) => ({ cause: Object.assign(new Error('x'), { code }) });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { UsageError } from '../../src/cli/command.js';
-import { endpointUrl } from '../../src/cli/flag-values.js';
+import { UsageError } from '../../src/tools/cli/command.js';
+import { endpointUrl } from '../../src/tools/cli/flag-values.js';
 
 describe('the URL of an endpoint', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { commands } from '../../src/cli/commands.js';
-import { painter, printable, table } from '../../src/cli/print.js';
+import { commands } from '../../src/tools/cli/commands.js';
+import { painter, printable, table } from '../../src/tools/cli/print.js';
 import { runCli } from './run-cli.js';
 
 const { version } = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8'));

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { commands, findCommand } from '../../src/cli/commands.js';
+import { commands, findCommand } from '../../src/tools/cli/commands.js';
 import { BEGIN, cliReference, END } from '../setup/cli-reference.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { ROOT } from '../setup/shell.js';

@@ -1,7 +1,7 @@
 // Runs a command line in this process, with streams of its own.
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { main } from '../../src/cli/main.js';
+import { main } from '../../src/tools/cli/main.js';
 
 export interface Run {
   readonly code: number;

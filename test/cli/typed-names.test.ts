@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { OPTIONS as CLIENT_OPTIONS } from '../../src/client/options.js';
-import { OPTIONS as SIMULATOR_OPTIONS } from '../../src/simulator/settings.js';
+import { OPTIONS as SIMULATOR_OPTIONS } from '../../src/tools/simulator/settings.js';
 import { against } from './against.js';
 import { runCli } from './run-cli.js';
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { retryPauses } from '../../src/simulator/delivery/retry-schedule.js';
+import { retryPauses } from '../../src/tools/simulator/delivery/retry-schedule.js';
 import { readSources } from '../setup/sources.js';
 
 const ROOT = join(__dirname, '../..');
@@ -36,9 +36,9 @@ const [inDocs, inHelp] = [seconds.map((pause) => `${pause} s`).join(', '), `fast
 test.each([
   ['docs/simulator.md', `\`'fast'\`: ${inDocs} after each failure`],
   ['docs/project/conformance.md', `${inDocs} after the failure before`],
-  ['src/simulator/settings.ts', `@default 'fast': ${inDocs} */`],
+  ['src/tools/simulator/settings.ts', `@default 'fast': ${inDocs} */`],
   // From there it comes into the help.
-  ['src/cli/simulator-options.ts', `Delays before retries: ${inHelp},`],
+  ['src/tools/cli/simulator-options.ts', `Delays before retries: ${inHelp},`],
 ])('%s names the retry delays of the simulator', (file, text) => {
   expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
 });

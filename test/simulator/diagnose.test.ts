@@ -5,7 +5,7 @@ import https from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import type { Attempt } from 'payment-webhooks/simulator';
-import { DIAGNOSES, diagnose } from '../../src/simulator/delivery/diagnose.js';
+import { DIAGNOSES, diagnose } from '../../src/tools/simulator/delivery/diagnose.js';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
 import { type Answer, afterwards, endpoint, simulator } from './world.js';

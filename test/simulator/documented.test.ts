@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { OPTIONS } from '../../src/simulator/settings.js';
+import { OPTIONS } from '../../src/tools/simulator/settings.js';
 
 const ROOT = join(__dirname, '../..');
 const page = readFileSync(join(ROOT, 'docs/project/conformance.md'), 'utf8');

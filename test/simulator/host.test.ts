@@ -1,6 +1,6 @@
 // What kind of network an address belongs to, in every form of IPv6 that wraps an IPv4 address.
 import { describe, expect, test } from '@jest/globals';
-import { addressKind, isLocalHost, isSameAddress } from '../../src/simulator/address/host.js';
+import { addressKind, isLocalHost, isSameAddress } from '../../src/tools/simulator/address/host.js';
 
 /** The second half of an IPv6 address, in hexadecimal groups. */
 function groups(ipv4: string, invert = 0): string {

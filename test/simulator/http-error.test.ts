@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import express from 'express';
 import { ConfigurationError } from '../../src/errors.js';
-import { answerErrors, HttpError } from '../../src/pages/http-error.js';
+import { answerErrors, HttpError } from '../../src/tools/pages/http-error.js';
 import { afterwards, call } from './world.js';
 
 async function answerTo(thrown: unknown) {

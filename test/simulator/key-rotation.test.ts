@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals';
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
-import { DIAGNOSES } from '../../src/simulator/delivery/diagnose.js';
+import { DIAGNOSES } from '../../src/tools/simulator/delivery/diagnose.js';
 import { afterwards, basic, call, endpoint, opensslHmac, simulator } from './world.js';
 
 /** An Express app with a receiver that knows these keys, at the time of each delivery. */

@@ -1,6 +1,6 @@
 // A process of its own that tries to take each of the locks it is told, at the instant it is told.
 import { setTimeout as pause } from 'node:timers/promises';
-import { StateLock } from '../../src/simulator/state/state-lock.js';
+import { StateLock } from '../../src/tools/simulator/state/state-lock.js';
 
 interface Contest {
   readonly states: readonly string[];

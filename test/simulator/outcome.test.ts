@@ -1,7 +1,7 @@
 // The outcome that an endpoint reports for a delivery, in the record and in the row.
 import { describe, expect, test } from '@jest/globals';
 import { receiver } from 'payment-webhooks';
-import { outcomeIn } from '../../src/simulator/delivery/delivery-record.js';
+import { outcomeIn } from '../../src/tools/simulator/delivery/delivery-record.js';
 import { refusingPort } from '../setup/ports.js';
 import { call, simulator } from './world.js';
 

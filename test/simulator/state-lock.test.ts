@@ -15,7 +15,7 @@ import { hostname, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { startSimulator } from 'payment-webhooks/simulator';
-import { StateLock } from '../../src/simulator/state/state-lock.js';
+import { StateLock } from '../../src/tools/simulator/state/state-lock.js';
 import { testOnLinux, testOnUnix } from '../setup/platform.js';
 import { afterwards, call, simulator, startError } from './world.js';
 

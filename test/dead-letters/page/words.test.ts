@@ -1,8 +1,9 @@
 // The texts of the page of dead letters: its URL, how many match, and what comes of a replay.
 import { describe, expect, test } from '@jest/globals';
-import type { Loaded } from '../../../src/dead-letters/page/api/use-letters.js';
-import { countOf, countText } from '../../../src/dead-letters/page/components/count-text.js';
-import { lettersIn, reportText } from '../../../src/dead-letters/page/dialogs/replay-text.js';
+import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay-report.js';
+import type { Loaded } from '../../../src/tools/dead-letter-page/page/api/use-letters.js';
+import { countOf, countText } from '../../../src/tools/dead-letter-page/page/components/count-text.js';
+import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/page/dialogs/replay-text.js';
 import {
   fitsEvent,
   formatRoute,
@@ -10,8 +11,7 @@ import {
   NO_FILTER,
   parseRoute,
   type Route,
-} from '../../../src/dead-letters/page/route.js';
-import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay-report.js';
+} from '../../../src/tools/dead-letter-page/page/route.js';
 
 const NOWHERE: Route = { ...NO_FILTER, discarded: false, letter: undefined };
 

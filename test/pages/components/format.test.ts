@@ -9,7 +9,7 @@ import {
   shortId,
   shortUrl,
   showInvisible,
-} from '../../../src/pages/components/format.js';
+} from '../../../src/tools/pages/components/format.js';
 
 describe('times and sizes', () => {
   test.each([

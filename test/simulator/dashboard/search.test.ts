@@ -4,7 +4,7 @@ import {
   matches,
   parseSearch,
   withStatus,
-} from '../../../src/simulator/dashboard/deliveries/search.js';
+} from '../../../src/tools/simulator-page/deliveries/search.js';
 import { last, row } from './rows.js';
 
 const found = (text: string, fields: Parameters<typeof row>[0]) => matches(parseSearch(text), row(fields));

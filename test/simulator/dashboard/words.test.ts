@@ -2,15 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import type { Fault, Settings } from '../../../src/simulator/dashboard/api/api.js';
+import { faultKinds } from '../../../src/tools/simulator/delivery/faults.js';
+import type { Fault, Settings } from '../../../src/tools/simulator-page/api/api.js';
 import {
   faultEffect,
   faultText,
   signatureEffect,
-} from '../../../src/simulator/dashboard/components/fault-text.js';
-import { documentedRows } from '../../../src/simulator/dashboard/dialogs/documented.js';
-import { formatRoute, parseRoute } from '../../../src/simulator/dashboard/route.js';
-import { faultKinds } from '../../../src/simulator/delivery/faults.js';
+} from '../../../src/tools/simulator-page/components/fault-text.js';
+import { documentedRows } from '../../../src/tools/simulator-page/dialogs/documented.js';
+import { formatRoute, parseRoute } from '../../../src/tools/simulator-page/route.js';
 
 describe('the URL', () => {
   test('holds the search and the open delivery', () => {

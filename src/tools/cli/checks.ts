@@ -1,0 +1,196 @@
+// The checks of `doctor`: each a delivery, what is expected of the endpoint, and what to fix if it answers otherwise.
+import { fixtures } from '../../fixtures/fixture.js';
+import { badDeliveries } from '../../testing/bad-deliveries.js';
+import { type SigningOptions, signedDelivery } from '../../testing/sign-delivery.js';
+import { outcomeIn } from '../simulator/delivery/delivery-record.js';
+import type { Delivery, Reply } from './probe.js';
+
+export interface Check {
+  readonly name: string;
+  readonly expected: keyof typeof EXPECTED;
+  readonly delivery: Delivery;
+}
+
+export interface Checks {
+  readonly first: Check;
+  /** Proves nothing unless a handler ran for the first. */
+  readonly repeat: Check;
+  readonly others: readonly Check[];
+  /** Sent while the others are, because it takes as long as the endpoint waits. */
+  readonly slow: Check;
+  readonly last: Check;
+}
+
+/** How a person and a program recognise the test events, which are also sandbox events. */
+const TEST_ORDER = 'doctor-test';
+
+export function checks(signing: SigningOptions): Checks {
+  const post = (event: object | string): Delivery => {
+    const { headers, rawBody } = signedDelivery(event, signing);
+    return { method: 'POST', headers, body: rawBody };
+  };
+  const valid = post(testEvent());
+  const spaced = post(JSON.stringify(testEvent(), null, 3));
+  const large = post(testEvent({ padding: 'x'.repeat(300_000) }));
+  const get: Delivery = { method: 'GET', headers: {}, body: Buffer.alloc(0) };
+  const endless: Delivery = { ...post(testEvent()), slowly: true };
+  return {
+    first: { name: 'a valid delivery', expected: 'accepted', delivery: valid },
+    repeat: { name: 'the same delivery again', expected: 'deduplicated', delivery: valid },
+    others: [
+      { name: 'a valid delivery with other spacing', expected: 'accepted', delivery: spaced },
+      ...badDeliveries(testEvent(), signing).map(({ name, body, headers, status }): Check => {
+        const expected = status === 401 ? 'refused' : status === 413 ? 'limited' : 'not-retried';
+        return { name, expected, delivery: { method: 'POST', headers, body: Buffer.from(body) } };
+      }),
+      { name: 'a valid delivery of 300 KB', expected: 'limited', delivery: large },
+      { name: 'GET', expected: 'not-found', delivery: get },
+    ],
+    slow: { name: 'a body that never ends', expected: 'timed-out', delivery: endless },
+    last: { name: 'a valid delivery after all that', expected: 'accepted', delivery: post(testEvent()) },
+  };
+}
+
+function testEvent(metadata: Record<string, string> = {}): object {
+  return fixtures.transactionPaid({
+    sandbox: true,
+    payload: { metadata: { type: TEST_ORDER, ...metadata }, transaction: { order_id: TEST_ORDER } },
+  });
+}
+
+type Answer = Extract<Reply, { status: number }>;
+
+interface Expected {
+  readonly isMet: (answer: Answer) => boolean;
+  /** What to do about an answer that does not meet it. @param name of the check */
+  readonly fix: (answer: Answer, name: string) => string;
+}
+
+const accepts = ({ status }: Answer) => status >= 200 && status < 300;
+const refuses = ({ status }: Answer) => status >= 400 && status < 500;
+
+const PARSED_FIRST =
+  'express.json() runs before receiver() and keeps no bytes, so no signature can be checked. Move app.post(…, receiver()) above the line app.use(express.json()), or change that line to app.use(express.json({ verify: keepRawBody })), with keepRawBody from payment-webhooks.';
+const REENCODED =
+  'The app checks the signature over JSON that it parsed and encoded again, as in JSON.stringify(req.body). Check it over the raw bytes: receiver() does, if it comes before express.json().';
+const UNHANDLED = {
+  ignored:
+    "It answered 200 ignored: no handler ran. Either no handler is registered for transaction.paid, or the option sandbox is 'ignore'. Register a handler. With sandbox: 'ignore', run doctor where the app processes sandbox events.",
+  kept: 'It answered 200 kept: no handler ran, because the event does not match the schema that the app declares for transaction.paid. The event is a dead letter now. Fix the schema.',
+};
+
+const EXPECTED = {
+  accepted: {
+    isMet: accepts,
+    fix: ({ status, text }, name) => {
+      if (status === 401 && name.includes('spacing')) return REENCODED;
+      return ACCEPTED_FIXES.get(status) ?? `Answer 2xx to a valid delivery.${errorCode(text)}`;
+    },
+  },
+  /** Accepted, and not handled again. */
+  deduplicated: {
+    isMet: (answer) => accepts(answer) && outcomeIn(answer.text) !== 'processed',
+    fix: ({ status }) =>
+      status < 300
+        ? 'The event was handled twice. Senders repeat deliveries: keep a store (the default memoryStore(), or redisStore() for several processes), and do not set store: false.'
+        : 'The same delivery was accepted the first time. Answer 2xx for an event that was already handled, or the sender may send it again and again.',
+  },
+  /** The signature is forged. `cachedKeys()` asks for a retry until it can load newer keys. */
+  refused: {
+    isMet: (answer) => refuses(answer) || (answer.status === 503 && answer.text.includes('KEY_UNAVAILABLE')),
+    fix: ({ status }, name) => {
+      if (status >= 300)
+        return 'Check the signature before anything else, and answer 401: after a 5xx the sender retries.';
+      if (/seriali[sz]ed/.test(name)) return REENCODED;
+      return 'A FORGED DELIVERY WAS ACCEPTED: anyone who knows the URL can report payments. Check the signature over the raw bytes, in constant time, and accept only 64 lower-case hexadecimal digits: mount receiver().';
+    },
+  },
+  /** The signature is right and the content is useless, so the endpoint may refuse or ignore it. */
+  'not-retried': {
+    isMet: (answer) => accepts(answer) || refuses(answer),
+    fix: () => 'Answer 4xx: after a 5xx the sender retries a delivery that can never succeed.',
+  },
+  /** Refused, or accepted without a crash: it is larger than any event. */
+  limited: {
+    isMet: (answer) => accepts(answer) || refuses(answer),
+    fix: () => 'Limit the size of the body (the default of receiver() is 256 KB), and answer 413.',
+  },
+  'not-found': {
+    isMet: refuses,
+    fix: () => 'Mount the receiver for POST only: app.post(…, receiver()).',
+  },
+  /** The endpoint stops reading a body that never ends. */
+  'timed-out': {
+    isMet: refuses,
+    fix: () => 'Answer 408 to a body that does not end: receiver() does after bodyTimeout.',
+  },
+} satisfies Readonly<Record<string, Expected>>;
+
+const ACCEPTED_FIXES: ReadonlyMap<number, string> = new Map([
+  [
+    401,
+    'A correct signature was refused. Common causes: the app has another key; it reads another header (see --header); or express.json() runs before the signature is checked.',
+  ],
+  [403, 'Something before the receiver refuses the request. Exclude this path from sign-in and CSRF checks.'],
+  [404, 'There is no route at this path. Compare the URL with the one in app.post(…).'],
+  [405, 'The route does not accept POST. Mount the receiver with app.post(…).'],
+  [413, 'An ordinary event is larger than the limit. Raise the option limit.'],
+  [
+    415,
+    'Its content type is refused. Mount the receiver before any body parser; it accepts any content type.',
+  ],
+  [422, 'The event does not match the schema that the app declares for transaction.paid.'],
+  [
+    500,
+    'The app failed on a valid event; see its log. If a handler needs the order to exist, skip sandbox events (the option sandbox).',
+  ],
+  [
+    503,
+    'The app cannot process deliveries now. Check its store, its key function, and what its handlers wait for.',
+  ],
+]);
+
+/** What the endpoint answered, in a few words, and what to fix unless that is as it should be. */
+export function evaluateCheck({ expected, name }: Check, reply: Reply): { got: string; fix?: string } {
+  if (reply.status === undefined) {
+    const stopsReading = expected === 'timed-out' && reply.failure !== 'TIMED_OUT';
+    return stopsReading ? { got: reply.message } : { got: reply.message, fix: unanswered(expected, reply) };
+  }
+  const unhandled = expected === 'accepted' ? outcomeWithoutHandler(reply) : undefined;
+  if (unhandled) return { got: `${reply.status} ${unhandled}`, fix: UNHANDLED[unhandled] };
+  const got = String(reply.status);
+  const { isMet, fix }: Expected = EXPECTED[expected];
+  return isMet(reply) ? { got } : { got, fix: causeInAnswer(reply) ?? fix(reply, name) };
+}
+
+/** Set where the endpoint has accepted the event, and says that no handler ran. */
+export function outcomeWithoutHandler(reply: Reply): keyof typeof UNHANDLED | undefined {
+  const outcome = reply.status !== undefined && accepts(reply) ? outcomeIn(reply.text) : null;
+  return outcome === 'ignored' || outcome === 'kept' ? outcome : undefined;
+}
+
+/** A cause that the answer itself shows, whatever was sent. */
+function causeInAnswer({ status, text }: Answer): string | undefined {
+  if (status >= 300 && status < 400) {
+    return 'Senders do not follow redirects. Register the URL that this one redirects to.';
+  }
+  // receiver() names the code; a hand-written check fails when it hashes an object.
+  const consumed = /BODY_CONSUMED|must be of type string or an instance of Buffer/.test(text);
+  return status >= 500 && consumed ? PARSED_FIRST : undefined;
+}
+
+function unanswered(expected: Check['expected'], { failure }: Reply): string {
+  if (failure !== 'TIMED_OUT') {
+    return expected === 'limited'
+      ? 'The connection was closed before an answer. Send 413 and keep reading for a moment, so that the sender learns why.'
+      : 'Answer every delivery. See the log for what closed the connection.';
+  }
+  return expected === 'timed-out'
+    ? 'It did not stop reading within --timeout. If its own limit is longer, raise --timeout. If it has none, a few slow clients can exhaust it: limit the time for the whole body (bodyTimeout of receiver()).'
+    : 'It did not answer within --timeout. Answer faster and move long work to a queue, or raise --timeout.';
+}
+
+function errorCode(text: string): string {
+  const [, found] = /"code":"([A-Z_]{1,40})"/.exec(text) ?? [];
+  return found === undefined ? '' : ` It answered ${found}. Run \`npx payment-webhooks explain ${found}\`.`;
+}

@@ -1,0 +1,67 @@
+// `explain`: what a code in a log, an error or an answer means, and what to do. The text is docs/errors.md.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ANSWERS, didYouMean, type ErrorCode } from '../../errors.js';
+import { packageFolder } from '../pages/package-folder.js';
+import { CommandError, command, EXIT, jsonOption, type Result, UsageError } from './command.js';
+import { table } from './print.js';
+
+const CODES = Object.keys(ANSWERS) as ErrorCode[];
+
+export const explain = command({
+  about:
+    'Prints what a code means and what to do: the code of a log line, an error or an answer. Without a code it lists all of them. The text is the section of docs/errors.md.',
+  arguments: [{ name: 'CODE', about: 'such as SIGNATURE_MISMATCH', optional: true, offer: CODES }],
+  options: { json: jsonOption },
+  examples: {
+    'payment-webhooks explain SIGNATURE_MISMATCH': 'what it means, and what to do',
+    'payment-webhooks explain': 'every code',
+  },
+  async run({ positionals: [typed] }) {
+    return typed === undefined ? everyCode() : explanationOf(codeOf(typed));
+  },
+});
+
+function everyCode(): Result {
+  const values = CODES.map((code) => ({ code, ...ANSWERS[code] }));
+  const text = table(values.map(({ code, status, message }) => [code, String(status), message]));
+  return { values, text };
+}
+
+/** Typed in either case, and with any hyphens. */
+function codeOf(typed: string): ErrorCode {
+  const wanted = typed.toUpperCase().replaceAll('-', '_');
+  const code = CODES.find((known) => known === wanted);
+  if (code) return code;
+  const shown = JSON.stringify(typed.slice(0, 80));
+  throw new UsageError(
+    `CODE ${shown} is not known.${didYouMean(wanted, CODES)} The codes are ${CODES.join(', ')}.`,
+  );
+}
+
+function explanationOf(code: ErrorCode): Result {
+  const text = asText(sectionOf(code));
+  return { values: [{ code, ...ANSWERS[code], text }], text: `${code}\n\n${text}` };
+}
+
+function sectionOf(code: ErrorCode): string {
+  const [, section] = readPage().split(`\n## ${code}\n`);
+  return (section?.split(/\n## /)[0] ?? ANSWERS[code].message).trim();
+}
+
+function readPage(): string {
+  try {
+    return readFileSync(join(packageFolder() ?? '', 'docs/errors.md'), 'utf8');
+  } catch {
+    const problem = 'docs/errors.md of payment-webhooks cannot be read. Install the package again.';
+    throw new CommandError(problem, EXIT.failed, 'DOCS_MISSING');
+  }
+}
+
+/** Markdown for a terminal: code is indented, and a link shows the page that it leads to. */
+function asText(markdown: string): string {
+  return markdown
+    .replace(/^```.*\n([\s\S]*?)^```$/gm, (_fence, code: string) => code.trimEnd().replace(/^(?=.)/gm, '  '))
+    .replace(/\[([^\]]+)\]\(#[^)]*\)/g, '$1')
+    .replace(/\[([^\]]+)\]\(([^)#]+)(?:#[^)]*)?\)/g, '$1 (docs/$2)');
+}

@@ -1,0 +1,136 @@
+// Finds the command that a command line names, parses its options, and prints its result or its failure.
+
+import { parseArgs } from 'node:util';
+import { didYouMean, nearestName } from '../../errors.js';
+import {
+  type Command,
+  EXIT,
+  type ExitCode,
+  type Invocation,
+  type Options,
+  type Result,
+  type Terminal,
+  UsageError,
+} from './command.js';
+import { commands, findCommand } from './commands.js';
+import { print } from './print.js';
+
+/** @param argv the command line without `node` and the path of the program */
+export async function main(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const json = argv.includes('--json');
+  try {
+    const result = await runCommand(argv, terminal);
+    return typeof result === 'number' ? result : printResult(result, json, terminal);
+  } catch (error) {
+    const { describeFailure } = await import('./failure.js');
+    const { text, line, exitCode } = describeFailure(error);
+    print(terminal.stderr, json ? JSON.stringify(line) : text);
+    if (error instanceof UsageError && !json) {
+      const name = findCommand(argv)?.row.name;
+      print(terminal.stderr, `See payment-webhooks ${name ? `${name} ` : ''}--help`);
+    }
+    return exitCode;
+  }
+}
+
+function printResult(result: Result, json: boolean, { stdout, stderr }: Terminal): ExitCode {
+  const { values, text, notes = [], exitCode = EXIT.ok } = result;
+  if (json) for (const value of values) print(stdout, JSON.stringify(value));
+  else if (text !== '') print(stdout, text);
+  for (const note of notes) print(stderr, note);
+  return exitCode;
+}
+
+async function runCommand(argv: readonly string[], terminal: Terminal): Promise<Result | ExitCode> {
+  const [first] = argv;
+  if (first === '--version' || first === '-V') {
+    const { packageVersion } = await import('./help.js');
+    print(terminal.stdout, packageVersion());
+    return EXIT.ok;
+  }
+  const words = first === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const found = findCommand(words);
+  if (!found) return withoutCommand(words, terminal);
+  const command = await found.row.load();
+  if (found.rest.includes('--help') || found.rest.includes('-h')) {
+    const { commandHelp } = await import('./help.js');
+    terminal.stdout.write(commandHelp(found.row, command));
+    return EXIT.ok;
+  }
+  return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
+}
+
+/** Prints the overview, or throws for words that name no command. */
+async function withoutCommand(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const [first = '', second = ''] = words;
+  const group = commands.filter(({ name }) => name.startsWith(`${first} `));
+  const wantsHelp = words.includes('--help') || words.includes('-h');
+  if (wantsHelp || first === '') {
+    const { overview } = await import('./help.js');
+    const stream = wantsHelp ? terminal.stdout : terminal.stderr;
+    stream.write(overview(group.length > 0 ? group : commands));
+    return wantsHelp ? EXIT.ok : EXIT.refused;
+  }
+  if (group.length > 0) {
+    const names = group.map(({ name }) => name.slice(first.length + 1));
+    throw new UsageError(`\`${first}\` needs one of ${names.join(', ')}.${didYouMean(second, names)}`);
+  }
+  if (first.startsWith('-')) throw new UsageError('Give the command first, then its options.');
+  throw new UsageError(`There is no command ${quoted(first)}.${suggestion(first)}`);
+}
+
+/** The first word of a command, or the commands with this second word. */
+function suggestion(typed: string): string {
+  const near = nearestName(typed, new Set(commands.flatMap(({ name }) => name.split(' '))));
+  if (near === undefined) return '';
+  const inGroups = commands.filter(({ name }) => name.endsWith(` ${near}`)).map(({ name }) => `"${name}"`);
+  return ` Did you mean ${inGroups.length === 0 ? `"${near}"` : inGroups.join(' or ')}?`;
+}
+
+type Parsed = Pick<Invocation<Options>, 'values' | 'positionals'>;
+
+function parse(name: string, { arguments: known, options }: Command, args: readonly string[]): Parsed {
+  const { values, positionals } = parseOptions(name, options, args);
+  const missing = known[positionals.length];
+  if (missing && !missing.optional) {
+    throw new UsageError(`\`${name}\` needs ${missing.name}: ${missing.about}`);
+  }
+  if (positionals.length > known.length) {
+    throw new UsageError(`\`${name}\` takes no argument ${quoted(positionals[known.length])}.`);
+  }
+  return { values: values as Parsed['values'], positionals };
+}
+
+function parseOptions(name: string, options: Options, args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const [typed = ''] = /--?[\w-]+/.exec(message) ?? [];
+    const option = options[typed.slice(2)];
+    if (code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' || !option) {
+      throw new UsageError(unknownOption(name, typed, Object.keys(options)));
+    }
+    if (option.type === 'boolean') throw new UsageError(`${typed} takes no value.`);
+    const hint = message.includes('ambiguous')
+      ? ` A value that begins with a hyphen is written ${typed}=-x.`
+      : '';
+    throw new UsageError(`${typed} needs a value, such as ${typed} ${option.example}.${hint}`);
+  }
+}
+
+/** @param typed with its hyphens */
+function unknownOption(name: string, typed: string, known: readonly string[]): string {
+  const option = typed.replace(/^--?/, '');
+  if (/^(private-?)?key$|^(access-?)?token$|^secret$/.test(option)) {
+    const use = known.includes('token-file') ? '--token-file' : 'SERVICE_PRIVATE_KEY or --key-file';
+    return `--${option} does not exist, because every user of this machine can read the command line. Use ${use}.`;
+  }
+  const hint = didYouMean(option, known).replace(/"(.+)"/, '"--$1"');
+  const all = [...known, 'help'].map((each) => `--${each}`).join(', ');
+  return `Unknown option ${typed}.${hint} \`${name}\` takes ${all}.`;
+}
+
+function quoted(word: unknown): string {
+  return JSON.stringify(String(word).slice(0, 80));
+}

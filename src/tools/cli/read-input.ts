@@ -1,0 +1,89 @@
+// Reads what a person gives: private keys, a body, byte for byte, or the answer to a question.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { keyFault } from '../../signature.js';
+import { CommandError, type Terminal, text } from './command.js';
+import { print, printable } from './print.js';
+
+export const bodyOption = text(
+  { '@FILE': '@event.json' },
+  'The body: @FILE, or the text itself. Default: standard input.',
+);
+
+export async function readBody(
+  flag: '--body' | '--data',
+  body: string | undefined,
+  { stdin, stderr }: Terminal,
+): Promise<Buffer> {
+  if (body !== undefined && !body.startsWith('@')) {
+    if (existsSync(body)) print(stderr, `${flag} is the text ${body}. To read the file, give @${body}.`);
+    return Buffer.from(body, 'utf8');
+  }
+  if (body === undefined || body === '@-') {
+    if (stdin.isTTY) print(stderr, 'Reading the body from the terminal. End it with Ctrl-D.');
+    const chunks: Buffer[] = [];
+    for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+    return Buffer.concat(chunks);
+  }
+  return readFile(body.slice(1)).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(`${flag} ${JSON.stringify(body)} cannot be read (${error.code}).`);
+  });
+}
+
+/** @throws {CommandError} unless a person answers yes */
+export async function confirm(question: string, { stdin, stderr }: Terminal): Promise<void> {
+  const asked = printable(question);
+  if (!stdin.isTTY) {
+    throw new CommandError(`${asked} Standard input is not a terminal, so give --yes to confirm.`);
+  }
+  stderr.write(`${asked} [y/N] `);
+  // A terminal passes on whole lines, so the first chunk is the answer.
+  for await (const line of stdin) {
+    if (/^\s*y(es)?\s*$/i.test(String(line))) return;
+    break;
+  }
+  throw new CommandError('Cancelled: the answer was not yes.');
+}
+
+export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
+
+/** Whether the key has a prefix of simulator keys. */
+export function isSimulatorKey(key: string): boolean {
+  return /^pri_(sandbox_)?sim_/.test(key);
+}
+
+/** Where the key came from, as the beginning of a sentence. */
+export function keySource(file: string | undefined): string {
+  return file === undefined ? KEY_VARIABLE : 'The key in --key-file';
+}
+
+export async function readKey(file: string | undefined, terminal: Terminal): Promise<string> {
+  const [key = '', ...more] = await readKeys(file, terminal);
+  if (more.length === 0) return key;
+  throw new CommandError(`--key-file holds ${more.length + 1} keys. Keep only the one to use.`);
+}
+
+/** The keys of the file, one per line (during a rotation either may have signed), or else that of the environment. */
+export async function readKeys(file: string | undefined, { env }: Terminal): Promise<string[]> {
+  const key = env[KEY_VARIABLE];
+  if (file === undefined && key === undefined) {
+    throw new CommandError('The private key is missing. Set SERVICE_PRIVATE_KEY, or give --key-file.');
+  }
+  const source = file === undefined ? KEY_VARIABLE : 'A key in --key-file';
+  const keys = file === undefined ? [key] : await linesOf(file);
+  for (const candidate of keys) {
+    const fault = keyFault(candidate);
+    if (fault) throw new CommandError(`${source} ${fault}`);
+  }
+  return keys.filter((candidate) => candidate !== undefined);
+}
+
+async function linesOf(file: string): Promise<string[]> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    // Without the path: it may be the key itself, typed in the wrong place.
+    throw new CommandError(`--key-file cannot be read (${error.code}).`);
+  });
+  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
+  while (lines.length > 1 && lines.at(-1) === '') lines.pop();
+  return lines;
+}

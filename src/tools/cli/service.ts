@@ -1,0 +1,87 @@
+// Which service a command calls: the simulator on this machine, or with --live the service itself.
+import { ConnectionError } from '../../client/errors.js';
+import { ServiceClient } from '../../client/service-client.js';
+import { isSandboxKey } from '../../signature.js';
+import { CommandError, EXIT, flag, jsonOption, keyFileOption, type Terminal, UsageError } from './command.js';
+import { explainUnreachable, type SimulatorUrl, simulatorUrl, simulatorUrlOption } from './control-plane.js';
+import { type TypedNames, withTypedNames } from './failure.js';
+import { isSimulatorKey, KEY_VARIABLE, keySource, readKey } from './read-input.js';
+
+/** The published key of the simulator. */
+const SIMULATOR_KEY = 'pri_sim_dev';
+
+export const serviceOptions = {
+  url: simulatorUrlOption,
+  live: flag('Call the service at SERVICE_API_URL, with the key of SERVICE_PRIVATE_KEY or --key-file.'),
+  'key-file': keyFileOption,
+  json: jsonOption,
+} as const;
+
+export interface ServiceChoice {
+  readonly url?: string;
+  readonly live?: boolean;
+  readonly 'key-file'?: string;
+  /** What was typed for the options of the call. */
+  readonly names?: TypedNames;
+}
+
+/** Runs `call` with a client of the chosen service. */
+export async function withService<Result>(
+  choice: ServiceChoice,
+  terminal: Terminal,
+  call: (client: ServiceClient) => Promise<Result>,
+): Promise<Result> {
+  const { live = false, url, 'key-file': file } = choice;
+  const service = live ? liveUrl(url, terminal) : simulatorUrl(url, terminal);
+  const { address, source } = service;
+  if (/\/api\/v2\/?$/.test(address)) {
+    throw new UsageError(`${source} ends in /api/v2. Remove the path of the API.`);
+  }
+  const privateKey = live ? await liveKey(file, terminal) : await simulatorKey(file, terminal);
+  const sandbox = isSandboxKey(privateKey);
+  const simulated = { apiPath: sandbox ? '/sandbox/api/v2' : '/api/v2', retries: 0 };
+  try {
+    return await call(new ServiceClient({ baseUrl: address, privateKey, ...(live ? {} : simulated) }));
+  } catch (error) {
+    const reason = live ? undefined : unreachable(service, error);
+    const names = { baseUrl: source, privateKey: keySource(file), url: 'URL', ...choice.names };
+    throw reason ?? withTypedNames(names, error);
+  }
+}
+
+function liveUrl(typed: string | undefined, { env }: Terminal): SimulatorUrl {
+  if (typed !== undefined) {
+    throw new UsageError('--url is the address of a simulator. With --live, set SERVICE_API_URL instead.');
+  }
+  const { SERVICE_API_URL: address } = env;
+  if (!address) throw new CommandError('--live needs the address of the service in SERVICE_API_URL.');
+  return { address, source: 'SERVICE_API_URL' };
+}
+
+async function liveKey(file: string | undefined, terminal: Terminal): Promise<string> {
+  const key = await readKey(file, terminal);
+  if (!isSandboxKey(key)) return key;
+  throw new CommandError(
+    `${keySource(file)} is a sandbox key, which the service refuses at /api/v2. Give the live key.`,
+  );
+}
+
+/** Only a simulator's key is sent to a simulator: a live key must reach nothing but the service. */
+async function simulatorKey(file: string | undefined, terminal: Terminal): Promise<string> {
+  if (file === undefined) {
+    const key = terminal.env[KEY_VARIABLE] ?? '';
+    return isSimulatorKey(key) ? key : SIMULATOR_KEY;
+  }
+  const key = await readKey(file, terminal);
+  if (isSimulatorKey(key)) return key;
+  throw new CommandError(
+    `${keySource(file)} is not a simulator's, so it was not sent to one. To call the service itself, give --live.`,
+  );
+}
+
+function unreachable(simulator: SimulatorUrl, error: unknown): CommandError | undefined {
+  if (!(error instanceof ConnectionError)) return undefined;
+  const reason = explainUnreachable(simulator, error.cause);
+  if (!reason) return undefined;
+  return new CommandError(`${reason}, or --live to call the service itself.`, EXIT.unreachable, error.code);
+}

@@ -1,0 +1,106 @@
+// Says in plain sentences why a letter was kept, what to fix, and what a replay would do now.
+
+import type { DeadLetter, DeadLetterReason } from '../../../claims/dead-letter-store.js';
+import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
+import type { ReplayEnd, ReplayReport } from '../../../dead-letters/replay-report.js';
+import type { ErrorCode, Issue } from '../../../errors.js';
+
+/** A dry run waits for room beside deliveries; the person who looks does not wait longer than this. */
+const PATIENCE_MS = 2_000;
+const MOST_PATHS = 5;
+
+/** Runs no handler and changes nothing. @throws {StoreError} when the store of letters is down */
+export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promise<string[]> {
+  const { id, attempts } = letter;
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const report = await letters.replay({ id, dryRun: true, signal });
+  const tried = attempts === 1 ? [] : [`It was tried ${attempts} times.`];
+  return [KEPT[letter.reason](letter), ...tried, ...nowOf(letter, report)];
+}
+
+const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> = {
+  unknown: ({ eventName }) =>
+    `Nobody had declared ${eventName} when it arrived, and the receiver has no onUnknown handler.`,
+  invalid: ({ eventName, eventId, issues }) =>
+    isDigest(eventId)
+      ? `It is authentic, but not an event of the documented shape${at(issues)}. Its id is the digest of its bytes.`
+      : `Its payload did not fit the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
+  failed: ({ code }) => FAILED.get(code) ?? 'Its handlers did not succeed.',
+  conflict: () => 'An event with the same id and other bytes was processed before it.',
+  unfinished: () =>
+    'The journal kept it before its handlers ran. Either they still run, or their process has died.',
+};
+
+const FAILED: ReadonlyMap<ErrorCode | undefined, string> = new Map([
+  ['HANDLER_FAILED', 'A handler failed.'],
+  ['HANDLER_TIMEOUT', 'A handler took too long.'],
+  ['CLAIM_LOST', 'Its claim was lost while its handlers ran.'],
+  ['STORE_UNAVAILABLE', 'The store of event ids did not answer.'],
+]);
+
+function nowOf(letter: DeadLetter, report: ReplayReport): string[] {
+  if (report.stopped === 'closing') return ['The receiver is shutting down, so a replay does nothing now.'];
+  if (report.stopped) return ['The receiver is busy, so what a replay would do now is not known.'];
+  const [event] = report.events;
+  const end = event && (Object.keys(NOW) as ReplayEnd[]).find((name) => event[name] > 0);
+  return end ? NOW[end](letter, event.issues) : NOW.gone(letter, []);
+}
+
+type Sentences = (letter: DeadLetter, issues: readonly Pick<Issue, 'path'>[]) => string[];
+
+const IN_THE_LOG = (eventId: string) =>
+  `Fix what made it fail: the log has the error, with the event id ${eventId}.`;
+const GONE: Sentences = () => ['It was processed or discarded a moment ago.'];
+
+const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
+  processed: ({ reason, eventId, eventName }) => [
+    ...(reason === 'failed' ? [IN_THE_LOG(eventId)] : []),
+    ...(reason === 'unknown' ? [`${eventName} has a handler now.`] : []),
+    ...(reason === 'invalid' ? ['It has a handler that takes it now.'] : []),
+    reason === 'unfinished'
+      ? 'A replay leaves it alone while its handlers run, and else runs them.'
+      : 'A replay would run its handlers now.',
+  ],
+  stillUnknown: ({ eventName }) => [
+    `Declare ${eventName} in the option events, and register a handler for it.`,
+    'A replay would leave it here now: nobody declares it yet.',
+  ],
+  stillInvalid: ({ eventName, eventId }, issues) => [
+    isDigest(eventId)
+      ? 'Correct by hand what it means, then discard it; or update payment-webhooks to a version that takes it.'
+      : `Change the schema of ${eventName} so that it takes what arrives.`,
+    `A replay would leave it here now: it still does not fit${at(issues)}.`,
+  ],
+  failed: ({ eventName }) => [
+    `Fix the schema of ${eventName} or the key function: one of them throws or takes too long.`,
+    'A replay would leave it here now.',
+  ],
+  conflicts: () => [
+    'A replay never runs it, because its event was processed. Compare the two, correct by hand what differs, and discard it.',
+  ],
+  ignored: ({ eventName }) => [
+    `Register a handler for ${eventName}, or look at the option sandbox.`,
+    'A replay would leave it here now: no handler wants it.',
+  ],
+  unreadable: () => [
+    'What is stored is not what was kept, so it is never replayed. Look at the option encryptionKeys, and at who can write to the store.',
+  ],
+  keyNotConfigured: ({ keyId = 'unknown' }) => [
+    `The private key that signed it is not configured (key ID ${keyId}).`,
+    'If that key has leaked, the event may be forged: discard it. After a rotation, replay it on the command line with --keys any.',
+  ],
+  duplicates: GONE,
+  inProgress: () => ['A delivery or another replay works on it now.'],
+  gone: GONE,
+};
+
+/** Of what was kept without an id of its own. */
+function isDigest(eventId: string): boolean {
+  return /^[0-9a-f]{64}$/.test(eventId);
+}
+
+function at(issues: readonly Pick<Issue, 'path'>[]): string {
+  if (issues.length === 0) return '';
+  const paths = issues.slice(0, MOST_PATHS).map(({ path }) => path);
+  return ` at ${paths.join(', ')}${issues.length > MOST_PATHS ? ' and elsewhere' : ''}`;
+}

@@ -1,0 +1,117 @@
+// The options of the dead-letter page, checked before any request.
+import type { IncomingMessage } from 'node:http';
+import { type DeadLetters, LETTERS_LOGGER } from '../../../dead-letters/dead-letters.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
+import { isLogger, type Logger, loggerOf, silentLogger } from '../../../logger.js';
+import { defaultLogger } from '../../../options/default-logger.js';
+import { hostName } from '../../pages/allowed-host.js';
+
+/** Who asks: a name, or an object with one. Anything falsy is refused. */
+export type PageUser =
+  | string
+  | { readonly name: string }
+  | { readonly id: string | number }
+  | false
+  | null
+  | undefined;
+
+/** Called for every request, those for scripts and styles too. */
+export type Authorize<Req extends IncomingMessage = IncomingMessage> = (
+  req: Req,
+) => PageUser | PromiseLike<PageUser>;
+
+/** @typeParam Req the request of your framework, such as that of Express */
+export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMessage> {
+  /**
+   * Returns the user who may see and change dead letters, or something falsy to answer 403. A reveal, a replay and a
+   * discard are logged with this user. When it throws or rejects, the answer is 500.
+   */
+  readonly authorize: Authorize<Req>;
+  /**
+   * The hosts that a request may name, without port, such as `['ops.example']`; this machine may always be named. Give it
+   * where `authorize` trusts the network: else any web page can reach yours through a name that resolves to it.
+   * @default any host
+   */
+  readonly hosts?: readonly string[] | undefined;
+  /** Gets the audit lines and what went wrong; false for silence. @default the logger of the receiver */
+  readonly logger?: Logger | false | undefined;
+}
+
+/** The part of a receiver that the page needs. */
+export interface PageReceiver {
+  readonly deadLetters: DeadLetters | undefined;
+  readonly eventNames: readonly string[];
+}
+
+export interface PageSettings {
+  readonly letters: DeadLetters;
+  readonly eventNames: readonly string[];
+  readonly authorize: (req: IncomingMessage) => unknown;
+  /** As {@link hostName} returns them; undefined for any. */
+  readonly hosts: ReadonlySet<string> | undefined;
+  readonly logFor: (req: IncomingMessage) => Logger;
+}
+
+const SIGN = 'deadLetterPage(hooks, { authorize: (req) => req.session.user })';
+
+/** @throws {ConfigurationError} naming what is missing or wrong, and what to give */
+export function pageSettings(hooks: unknown, options: unknown): PageSettings {
+  const { deadLetters, eventNames } = receiverOf(hooks);
+  if (typeof options !== 'object' || options === null)
+    throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Give ${SIGN}.`);
+  refuseUnknownOptions(options, ['authorize', 'hosts', 'logger']);
+  const { authorize, hosts, logger } = options as Record<string, unknown>;
+  if (typeof authorize !== 'function') {
+    throw new ConfigurationError(
+      `authorize is ${show(authorize)}. Give a function that returns the user who may see dead letters: ${SIGN}.`,
+    );
+  }
+  return {
+    letters: deadLetters,
+    eventNames,
+    authorize: authorize as PageSettings['authorize'],
+    hosts: hosts === undefined ? undefined : hostNames(hosts),
+    logFor: logs(logger, deadLetters),
+  };
+}
+
+/** Not by its class: the receiver may be of another copy of this package. */
+function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: DeadLetters } {
+  const { deadLetters, eventNames } = (hooks ?? {}) as Partial<PageReceiver>;
+  if (!Array.isArray(eventNames)) {
+    throw new ConfigurationError(
+      `The first argument of deadLetterPage() is ${show(hooks)}. Give what receiver() returned.`,
+    );
+  }
+  if (typeof deadLetters?.replay !== 'function') {
+    throw new ConfigurationError(
+      'This receiver keeps no dead letters. Give it a store of them: receiver({ deadLetters: memoryDeadLetters() }).',
+    );
+  }
+  return { deadLetters, eventNames };
+}
+
+function hostNames(hosts: unknown): ReadonlySet<string> {
+  if (!Array.isArray(hosts) || hosts.length === 0)
+    throw new ConfigurationError(`hosts is ${show(hosts)}. Give a list such as ['ops.example'].`);
+  return new Set(
+    hosts.map((host) => {
+      const name = typeof host === 'string' ? hostName(host) : undefined;
+      if (name !== undefined) return name;
+      throw new ConfigurationError(
+        `hosts has ${show(host)}. Give names or addresses without scheme and port, such as "ops.example".`,
+      );
+    }),
+  );
+}
+
+function logs(logger: unknown, letters: DeadLetters): PageSettings['logFor'] {
+  if (logger !== undefined && logger !== false && !isLogger(logger)) {
+    throw new ConfigurationError(
+      `logger is ${show(logger)}. Give a logger with info(), warn() and error(), or false for silence.`,
+    );
+  }
+  const own = logger === false ? silentLogger : logger;
+  const known = own ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
+  return known ? () => known : (req) => loggerOf(req) ?? defaultLogger();
+}

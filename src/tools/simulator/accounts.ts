@@ -1,0 +1,128 @@
+// The accounts of the simulated service and their current credentials (spec: Authentication, Errors).
+import { ConfigurationError } from '../../errors.js';
+import { keyFault, type SigningKey, signingKey } from '../../signature.js';
+import { DEVELOPER, type Scope, type SeededAccount, seeds } from './seeds.js';
+
+/** The developer account's two keys. */
+export interface KeyPair {
+  readonly privateKey: string;
+  readonly sandboxKey: string;
+}
+
+/** Who sent an authenticated request, and its scopes: a private key has all. */
+export interface Caller {
+  readonly account: SeededAccount;
+  readonly scopes: readonly Scope[] | 'all';
+}
+
+const KEY_PREFIX = { privateKey: 'pri_sim_', sandboxKey: 'pri_sandbox_sim_' } as const;
+
+export class Accounts {
+  /** The keys that the simulator was started with. */
+  readonly initial: KeyPair;
+  /** The keys that authenticate and sign now. */
+  current: KeyPair;
+  readonly #signingKeys = new Map<string, SigningKey>();
+
+  constructor({ privateKey, sandboxKey }: KeyPair) {
+    this.initial = { privateKey, sandboxKey };
+    this.current = this.initial;
+  }
+
+  /** From now on only the new keys authenticate and sign. @throws {ConfigurationError} as `startSimulator()` does */
+  rotate(keys: Partial<Record<keyof KeyPair, unknown>>): void {
+    const { privateKey = this.current.privateKey, sandboxKey = this.current.sandboxKey } = keys;
+    this.current = {
+      privateKey: simulatorKey('privateKey', privateKey),
+      sandboxKey: simulatorKey('sandboxKey', sandboxKey),
+    };
+  }
+
+  reset(): void {
+    this.current = this.initial;
+  }
+
+  /** The key that signs events: the private key, or on request the sandbox key. */
+  signingKey(sandbox: boolean): SigningKey {
+    const text = sandbox ? this.current.sandboxKey : this.current.privateKey;
+    const key = this.#signingKeys.get(text) ?? signingKey(text);
+    this.#signingKeys.set(text, key);
+    return key;
+  }
+
+  /**
+   * The caller, or undefined for 401: the credential is missing, malformed, unknown, or a key of the other mode.
+   *
+   * @param headers every value of the Authorization header
+   */
+  authenticate(headers: readonly string[], sandbox: boolean): Caller | undefined {
+    const [header, ...more] = headers;
+    if (header === undefined || more.length > 0) return undefined;
+    // Scheme names are case-insensitive in HTTP; the credential is not.
+    const [, scheme = '', credential = ''] = /^(basic|bearer) ([^ ]+)$/i.exec(header) ?? [];
+    if (scheme.toLowerCase() === 'bearer') {
+      const token = seeds.tokens.find((known) => known.token === credential);
+      return token && { account: accountOf(token.account), scopes: token.scopes };
+    }
+    const key = scheme === '' ? undefined : privateKeyIn(credential);
+    const account = key === undefined ? undefined : this.#ownerOf(key, sandbox);
+    return account && { account, scopes: 'all' };
+  }
+
+  #ownerOf(key: string, sandbox: boolean): SeededAccount | undefined {
+    const { privateKey, sandboxKey } = this.current;
+    if (key === (sandbox ? sandboxKey : privateKey)) return accountOf(DEVELOPER);
+    const seed = seeds.keys.find((known) => known.key === key);
+    if (!seed || seed.account === DEVELOPER || seed.sandbox !== sandbox) return undefined;
+    return accountOf(seed.account);
+  }
+}
+
+/** Why the account or its token does not permit this, or undefined. Answered 403. */
+export function forbidden({ account, scopes }: Caller, needed: Scope): string | undefined {
+  if (!account.active) return 'The account is inactive.';
+  if (!account.identity_verified) return "The account's identity is not verified.";
+  if (scopes !== 'all' && !scopes.includes(needed)) return `The access token lacks the scope ${needed}.`;
+  return undefined;
+}
+
+/**
+ * Accepts only keys made for a simulator: a real key must not get into a tool that prints and stores.
+ *
+ * @throws {ConfigurationError} that never quotes the key
+ */
+export function simulatorKey(option: keyof KeyPair, key: unknown): string {
+  const prefix = KEY_PREFIX[option];
+  const fault = keyFault(key, `Give a key that begins with "${prefix}".`);
+  if (fault) throw new ConfigurationError(`${option} ${fault}`);
+  const text = String(key);
+  if (!text.startsWith(prefix) || text === prefix) {
+    throw new ConfigurationError(
+      `${option} does not begin with "${prefix}", so it may be a real key. Give a key made for the simulator.`,
+    );
+  }
+  if (!/^[!-9;-~]+$/.test(text)) {
+    throw new ConfigurationError(
+      `${option} has a space, a colon or a character outside ASCII. Give a key without them.`,
+    );
+  }
+  if (seeds.keys.some((seed) => seed.key === text && seed.account !== DEVELOPER)) {
+    throw new ConfigurationError(`${option} is the seeded key of another account. Give another key.`);
+  }
+  return text;
+}
+
+/** Basic credentials: the user name is the key, and the password is empty, so the text ends with its only colon. */
+function privateKeyIn(credential: string): string | undefined {
+  const bytes = Buffer.from(credential, 'base64');
+  // Node skips what it cannot decode, so only encoding it again proves the text.
+  if (bytes.toString('base64') !== credential) return undefined;
+  const text = bytes.toString('utf8');
+  return text.indexOf(':') === text.length - 1 ? text.slice(0, -1) : undefined;
+}
+
+function accountOf(id: string): SeededAccount {
+  const account = seeds.accounts.find((known) => known.id === id);
+  if (!account) throw new Error(`The seeds have no account ${id}.`);
+  return account;
+}

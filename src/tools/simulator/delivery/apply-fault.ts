@@ -1,0 +1,73 @@
+// The HTTP request of one attempt: headers and body as they should be, or as a fault changes them.
+import { type SigningKey, signingKey, signWith } from '../../../signature.js';
+import type { FaultKind } from './faults.js';
+import type { HeaderPair } from './simulated-delivery.js';
+
+export interface DeliveryRequest {
+  readonly headers: HeaderPair[];
+  readonly body: Buffer;
+}
+
+export interface RequestParts {
+  readonly host: string;
+  readonly body: Buffer;
+  readonly key: SigningKey;
+  readonly signatureHeader: string;
+}
+
+const WRONG_KEY = signingKey('pri_sim_wrong_key');
+
+/** The signature covers the original bytes, unless the fault changes the signature itself. */
+export function buildRequest(parts: RequestParts, fault: FaultKind | undefined): DeliveryRequest {
+  const body = changedBody(parts.body, fault);
+  const signature = signWith(parts.body, fault === 'wrong_key' ? WRONG_KEY : parts.key);
+  const headers: HeaderPair[] = [
+    ['Host', parts.host],
+    ['Content-Type', 'application/json'],
+    ['Content-Length', String(body.byteLength)],
+  ];
+  if (fault === 'uppercase_signature') headers.push([parts.signatureHeader, signature.toUpperCase()]);
+  else if (fault !== 'missing_signature') headers.push([parts.signatureHeader, signature]);
+  headers.push(['Connection', 'keep-alive']);
+  const isCut = fault === 'truncate_body' || fault === 'reset_connection';
+  return { headers, body: isCut ? firstHalf(body) : body };
+}
+
+const UNAUTHENTIC: ReadonlySet<FaultKind> = new Set([
+  'tamper_body',
+  'reserialize_body',
+  'wrong_key',
+  'missing_signature',
+  'uppercase_signature',
+  'truncate_body',
+  'reset_connection',
+]);
+
+/** Whether a correct endpoint accepts the signature of an attempt with this fault. */
+export function isAuthentic(fault: FaultKind | null): boolean {
+  return fault === null || !UNAUTHENTIC.has(fault);
+}
+
+function changedBody(body: Buffer, fault: FaultKind | undefined): Buffer {
+  if (fault === 'tamper_body') return tampered(body);
+  if (fault !== 'reserialize_body') return body;
+  return Buffer.from(JSON.stringify(JSON.parse(body.toString('utf8')), null, 2));
+}
+
+/** Changes one digit after `"payload"`: the result is JSON of the same length. */
+function tampered(body: Buffer): Buffer {
+  const changed = Buffer.from(body);
+  const start = Math.max(0, changed.indexOf('"payload"'));
+  const at = changed.findIndex((byte, index) => index > start && byte >= 0x30 && byte <= 0x39);
+  if (at === -1) return Buffer.concat([body, Buffer.from(' ')]);
+  // 9 becomes 8: a number in JSON cannot start with 0.
+  changed[at] = changed[at] === 0x39 ? 0x38 : (changed[at] ?? 0x30) + 1;
+  return changed;
+}
+
+/** Never cuts within a character, so that the record shows as text exactly what was sent. */
+function firstHalf(body: Buffer): Buffer {
+  let end = Math.floor(body.byteLength / 2);
+  while (end > 0 && ((body[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return body.subarray(0, end);
+}

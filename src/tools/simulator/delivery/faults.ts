@@ -1,0 +1,146 @@
+// The faults in force: which deliveries they apply to, and how often.
+
+import { z } from 'zod';
+import { didYouMean } from '../../../errors.js';
+import { HttpError } from '../../pages/http-error.js';
+import { isEventPattern, matchesEvent } from '../event-pattern.js';
+import type { Randomness } from '../randomness.js';
+
+/** Every kind of fault. */
+export const faultKinds = [
+  'duplicate',
+  'reorder',
+  'delay',
+  'truncate_body',
+  'tamper_body',
+  'reserialize_body',
+  'wrong_key',
+  'missing_signature',
+  'uppercase_signature',
+  'slow_body',
+  'reset_connection',
+  'drop',
+] as const;
+
+export type FaultKind = (typeof faultKinds)[number];
+
+/** Which attempts a fault applies to, and how. */
+export interface FaultRule {
+  readonly kind: FaultKind;
+  /** Only deliveries of this event: a name or a pattern. @default every event */
+  readonly event?: string | null;
+  /** Only deliveries to the webhook with this id. @default every webhook */
+  readonly webhook?: string | null;
+  /** How many attempts. @default 1 */
+  readonly times?: number | 'always';
+  /** The probability that an attempt gets the fault, above 0 and at most 1. @default 1 */
+  readonly probability?: number;
+  /** For `delay` and `reorder`, on the simulator's clock, and `slow_body`, in real time. @default 5000, 5000, 2000 */
+  readonly delayMs?: number | null;
+}
+
+/** A fault in force. */
+export interface Fault {
+  readonly id: string;
+  readonly kind: FaultKind;
+  readonly event: string | null;
+  readonly webhook: string | null;
+  readonly times: number | 'always';
+  remaining: number | 'always';
+  readonly probability: number;
+  readonly delayMs: number | null;
+}
+
+const MAX_DELAY_MS = 7 * 86_400_000;
+
+export class Faults {
+  readonly #randomness: Randomness;
+  readonly #changed: () => void;
+  readonly #faults = new Map<string, Fault>();
+
+  /** @param changed called after every change */
+  constructor(randomness: Randomness, changed: () => void) {
+    this.#randomness = randomness;
+    this.#changed = changed;
+  }
+
+  list(): Fault[] {
+    return [...this.#faults.values()].map((fault) => ({ ...fault }));
+  }
+
+  /** @param rule as {@link readFaultRule} returns it */
+  add({ kind, event, webhook, times, probability, delayMs }: Required<FaultRule>): Fault {
+    const id = this.#randomness.uuid();
+    const fault = { id, kind, event, webhook, times, remaining: times, probability, delayMs };
+    this.#faults.set(id, fault);
+    this.#changed();
+    return { ...fault };
+  }
+
+  /** Adds a fault from a state file. */
+  restore(fault: Fault): void {
+    this.#faults.set(fault.id, { ...fault });
+  }
+
+  remove(id: string): boolean {
+    const known = this.#faults.delete(id);
+    if (known) this.#changed();
+    return known;
+  }
+
+  clear(): void {
+    if (this.#faults.size === 0) return;
+    this.#faults.clear();
+    this.#changed();
+  }
+
+  /** The first fault that applies to this attempt; counts as one of its `times`. */
+  pick(eventName: string, webhookId: string, except: readonly FaultKind[]): Fault | undefined {
+    for (const fault of this.#faults.values()) {
+      if (except.includes(fault.kind)) continue;
+      if (fault.webhook !== null && fault.webhook !== webhookId) continue;
+      if (fault.event !== null && !matchesEvent(fault.event, eventName)) continue;
+      if (!this.#randomness.chance(fault.probability)) continue;
+      if (fault.remaining !== 'always') {
+        fault.remaining -= 1;
+        if (fault.remaining === 0) this.#faults.delete(fault.id);
+        this.#changed();
+      }
+      return fault;
+    }
+    return undefined;
+  }
+}
+
+const isFrom = (least: number, most: number) => (value: unknown) =>
+  typeof value === 'number' && value >= least && value <= most;
+const isCount = (value: unknown) => value === 'always' || (Number.isInteger(value) && isFrom(1, 1e9)(value));
+
+const faultRule = z.object({
+  kind: z.enum(faultKinds, {
+    error: ({ input }) =>
+      `The kind must be one of ${faultKinds.join(', ')}.${didYouMean(String(input), faultKinds)}`,
+  }),
+  event: z
+    .custom<string>(isEventPattern, 'The event must be an event name or a pattern such as "transaction.*".')
+    .nullable()
+    .default(null),
+  webhook: z.string('The webhook must be the id of a webhook.').nullable().default(null),
+  times: z
+    .custom<number | 'always'>(isCount, 'The times must be "always" or a whole number from 1.')
+    .default(1),
+  probability: z
+    .custom<number>(isFrom(Number.MIN_VALUE, 1), 'The probability must be above 0 and at most 1.')
+    .default(1),
+  delayMs: z
+    .custom<number>(isFrom(0, MAX_DELAY_MS), 'The delayMs must be milliseconds from 0 to 7 days.')
+    .nullable()
+    .default(null),
+});
+
+/** Reads a rule from an untrusted source. @throws {HttpError} with the errors of every field */
+export function readFaultRule(fields: unknown): Required<FaultRule> {
+  const result = faultRule.safeParse(fields);
+  if (result.success) return result.data;
+  throw HttpError.invalid(z.flattenError(result.error).fieldErrors);
+}

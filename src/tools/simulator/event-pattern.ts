@@ -1,0 +1,13 @@
+// Event patterns: a name, `resource.*`, or `*` for every event.
+import { isEventName } from '../../events/envelope.js';
+
+export function isEventPattern(text: unknown): text is string {
+  if (typeof text !== 'string') return false;
+  // A star that is only part of the action would match nothing.
+  return text === '*' || (isEventName(text) && !text.replace(/\.\*$/, '.').includes('*'));
+}
+
+export function matchesEvent(pattern: string, name: string): boolean {
+  if (pattern === '*' || pattern === name) return true;
+  return pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1));
+}

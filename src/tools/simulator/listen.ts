@@ -1,0 +1,64 @@
+// Opens a port; if it is in use, says which program uses it.
+import { once } from 'node:events';
+import http, { type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ConfigurationError } from '../../errors.js';
+
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+const ASK_TIMEOUT_MS = 1_000;
+
+/** @throws {ConfigurationError} that says who uses the port, or what is wrong with the host */
+export async function listen(
+  listener: RequestListener,
+  place: Place,
+): Promise<{ server: Server; port: number }> {
+  const server = http.createServer(listener);
+  try {
+    server.listen(place.port, place.host);
+    await once(server, 'listening');
+  } catch (error) {
+    throw new ConfigurationError(await explain(error as NodeJS.ErrnoException, place));
+  }
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+/** Ends every connection too. */
+export async function closeServer(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+/** The host in a URL that this machine can reach. */
+export function urlHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+async function explain({ code }: NodeJS.ErrnoException, { host, port }: Place): Promise<string> {
+  if (code === 'EADDRINUSE') {
+    const user = await userOf(`http://${urlHost(host)}:${port}/_sim/readyz`);
+    return `Port ${port} is taken by ${user}. Stop it, or choose another port; 0 takes any free one.`;
+  }
+  if (code === 'EACCES') return `Port ${port} needs more rights than this user has. Choose one above 1023.`;
+  return `The simulator cannot listen on ${host} port ${port} (${code}). Choose an address of this machine, such as 127.0.0.1.`;
+}
+
+/** Asks what answers there: another simulator says so. */
+async function userOf(url: string): Promise<string> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT_MS), redirect: 'error' });
+    const { simulator, pid, started_at } = (await response.json()) as Record<string, unknown>;
+    if (simulator === 'payment-webhooks')
+      return `another simulator (process ${Number(pid)}, started ${String(started_at).slice(0, 40)})`;
+  } catch {
+    // It is silent, or speaks another protocol.
+  }
+  return 'another program';
+}

@@ -1,0 +1,156 @@
+// The simulated service without its port: its parts, and what they do together.
+import { builtInEventNames } from '../../events/event.js';
+import { writeLog } from '../../logger.js';
+import { HttpError } from '../pages/http-error.js';
+import { Accounts, type KeyPair } from './accounts.js';
+import { Targets } from './address/targets.js';
+import { Registrations } from './api/registrations.js';
+import type { ServiceParts } from './delivery/attempts.js';
+import { Deliverer } from './delivery/deliverer.js';
+import { isoTime } from './delivery/delivery-record.js';
+import { Faults, faultKinds } from './delivery/faults.js';
+import { ManualScheduler, Scheduler } from './delivery/scheduler.js';
+import type { SimulatedDelivery, SimulatedEvent } from './delivery/simulated-delivery.js';
+import { Randomness } from './randomness.js';
+import { now } from './real-time.js';
+import type { SimulatorSettings } from './settings.js';
+import { SimulatorStore } from './simulator-store.js';
+import { restoreState, takeState } from './state/state.js';
+import type { StateFile } from './state/state-file.js';
+import { createEvents, type Trigger } from './trigger.js';
+
+export class Service implements ServiceParts {
+  readonly settings: SimulatorSettings;
+  readonly store = new SimulatorStore();
+  readonly accounts: Accounts;
+  readonly randomness: Randomness;
+  readonly targets: Targets;
+  readonly faults: Faults;
+  readonly scheduler: Scheduler;
+  readonly deliverer: Deliverer;
+  readonly registrations: Registrations;
+  readonly #startedAt = now();
+  readonly #unfinished: readonly SimulatedDelivery[];
+  readonly #file: StateFile | undefined;
+
+  /** @param file keeps the state, and is closed with the service */
+  constructor(settings: SimulatorSettings, file: StateFile | undefined) {
+    const state = file?.content;
+    this.#file = file;
+    this.settings = settings;
+    this.accounts = new Accounts(settings);
+    this.randomness = new Randomness(settings.seed);
+    this.targets = new Targets(settings.allowTargets);
+    this.faults = new Faults(this.randomness, () => this.store.notify({ kind: 'faults' }));
+    this.scheduler =
+      settings.clock === 'real' ? new Scheduler() : new ManualScheduler(state?.now ?? this.#startedAt);
+    this.deliverer = new Deliverer(this);
+    this.registrations = new Registrations(this);
+    this.#unfinished = state ? restoreState(state, this) : [];
+  }
+
+  get maxAttempts(): number {
+    return this.settings.retry.length + 1;
+  }
+
+  /** Writes the state file, from now on after every change. @throws {ConfigurationError} if it cannot be written */
+  async open(): Promise<void> {
+    const file = this.#file;
+    if (!file) return;
+    await file.begin(() => takeState(this), this.settings.logger);
+    this.store.watch(() => file.writeSoon());
+  }
+
+  /** Schedules what was pending when the last process ended, and sends what was due. */
+  resume(): void {
+    this.scheduler.resume(this.#unfinished.filter((delivery) => delivery.nextAttemptAt !== null));
+    for (const delivery of this.#unfinished)
+      if (delivery.nextAttemptAt === null) void this.deliverer.send(delivery);
+  }
+
+  /** Records the events and their deliveries; nothing is sent yet. */
+  trigger(trigger: Trigger): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
+    const events = createEvents(trigger, () => this.randomness.uuid());
+    return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, trigger.fault)) };
+  }
+
+  /** @throws {HttpError} for an unknown id */
+  delivery(id: string): SimulatedDelivery {
+    const delivery = this.store.deliveries.get(id);
+    if (!delivery) throw HttpError.unknown('delivery', id);
+    return delivery;
+  }
+
+  /** The delivery, if it can be sent again. @throws {HttpError} if not */
+  resendable(id: string): SimulatedDelivery {
+    const delivery = this.delivery(id);
+    if (this.store.webhooks.has(delivery.webhookId)) return delivery;
+    throw new HttpError(409, 'The webhook of this delivery was deleted, so it cannot be sent again.');
+  }
+
+  rotateKeys(keys: Partial<Record<keyof KeyPair, unknown>>): void {
+    this.accounts.rotate(keys);
+    this.store.notify({ kind: 'keys' });
+  }
+
+  /** Replaces the private key with a new one. @returns it */
+  makePrivateKey(): string {
+    const privateKey = `pri_sim_${this.randomness.uuid().replaceAll('-', '')}`;
+    this.rotateKeys({ privateKey });
+    writeLog(
+      this.settings.logger,
+      'warn',
+      {},
+      'the private key was rotated, and the old one no longer works',
+    );
+    return privateKey;
+  }
+
+  /** Moves the manual clock; resolves when every attempt that became due is settled. */
+  async advance(ms: number): Promise<void> {
+    // Attempts in flight settle at the time at which they started.
+    await this.deliverer.settled();
+    await this.scheduler.advance(ms);
+    await this.deliverer.settled();
+    this.store.notify({ kind: 'clock' });
+  }
+
+  async reset(): Promise<void> {
+    this.store.clear();
+    this.faults.clear();
+    this.accounts.reset();
+    await this.deliverer.abort();
+  }
+
+  /** Resolves when all changes would survive a crash; at once without a state file. */
+  saved(): Promise<void> {
+    return this.#file?.saved() ?? Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    await this.deliverer.close();
+    await this.#file?.close();
+  }
+
+  /** What the page and the command line need to know about this simulator. */
+  describe(): object {
+    const { settings } = this;
+    return {
+      ready: true,
+      simulator: 'payment-webhooks',
+      pid: process.pid,
+      started_at: isoTime(this.#startedAt),
+      now: isoTime(this.scheduler.now()),
+      clock: settings.clock,
+      retry: settings.retry,
+      max_attempts: this.maxAttempts,
+      timeout_ms: settings.timeout,
+      signature_header: settings.signatureHeader,
+      sandbox_signing: settings.sandboxSigning,
+      event_names: builtInEventNames,
+      fault_kinds: faultKinds,
+      state: settings.state !== undefined,
+      state_error: this.#file?.error ?? null,
+    };
+  }
+}

@@ -1,0 +1,146 @@
+// The options of startSimulator(), checked and completed before anything is opened.
+import { validateHeaderName } from 'node:http';
+import { ConfigurationError, refuseUnknownOptions, show } from '../../errors.js';
+import { isLogger, type Logger, silentLogger } from '../../logger.js';
+import { hostName } from '../pages/allowed-host.js';
+import { simulatorKey } from './accounts.js';
+import { isLocalHost } from './address/host.js';
+import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';
+
+/** Options of `startSimulator()`. */
+export interface SimulatorOptions {
+  /** `0` takes any free port. @default 4747 */
+  readonly port?: number;
+  /** The address to listen on. One that other machines can reach needs `allowHosts`. @default '127.0.0.1' */
+  readonly host?: string;
+  /** The names and addresses that other machines use for the simulator, without a port. @default [] */
+  readonly allowHosts?: readonly string[];
+  /** The developer account's live key; it begins with `pri_sim_`. @default 'pri_sim_dev' */
+  readonly privateKey?: string;
+  /** The developer account's sandbox key; it begins with `pri_sandbox_sim_`. @default 'pri_sandbox_sim_dev' */
+  readonly sandboxKey?: string;
+  /** Pauses between attempts. @default 'fast': 2 s, 5 s, 15 s, 60 s */
+  readonly retry?: RetrySchedule;
+  /** Milliseconds of real time in which an endpoint must answer. @default 10_000 */
+  readonly timeout?: number;
+  /** `'manual'`: time stands still until you call `advance()`. `'real'`: it passes by itself. @default 'manual' */
+  readonly clock?: 'manual' | 'real';
+  /** A file that keeps the state across restarts. @default none: memory only */
+  readonly state?: string;
+  /** The same seed gives the same ids in every run. */
+  readonly seed?: string | number;
+  /** Public hosts that webhooks may point to. Loopback and private addresses are always allowed. @default [] */
+  readonly allowTargets?: readonly string[];
+  /** A pino-compatible logger, or `false` for silence. @default false */
+  readonly logger?: Logger | false;
+  /** Which key signs sandbox events. The service documents the private key for all events. @default 'private-key' */
+  readonly sandboxSigning?: 'private-key' | 'sandbox-key';
+  /** The name of the signature header at the service. @default 'X-SERVICE-SIGNATURE' */
+  readonly signatureHeader?: string;
+  /** Adds `X-SIM-DELIVERY`, `X-SIM-ATTEMPT` and `X-SIM-FAULT`, which the service does not send. @default false */
+  readonly debugHeaders?: boolean;
+  /** Start also if `NODE_ENV` is `production`. @default false */
+  readonly allowProduction?: boolean;
+}
+
+/** Every option, checked and complete. */
+export interface SimulatorSettings
+  extends Required<Omit<SimulatorOptions, 'allowProduction' | 'logger' | 'retry' | 'seed' | 'state'>> {
+  readonly logger: Logger;
+  /** Pauses in milliseconds. */
+  readonly retry: readonly number[];
+  readonly seed: string | number | undefined;
+  readonly state: string | undefined;
+}
+
+type Check = readonly [expected: string, isValid: (value: unknown) => boolean];
+
+const isBoolean = (value: unknown) => typeof value === 'boolean';
+const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
+// Checked where it is read.
+const later = () => true;
+
+/** What each option takes. A mapped type, so that the compiler insists on every option. */
+export const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: Check } = {
+  port: ['a port number from 0 to 65535', (port) => Number.isInteger(port) && isBetween(port, 0, 65_535)],
+  host: ['a host name or address to listen on', isText],
+  allowHosts: ['a list of host names or addresses', Array.isArray],
+  privateKey: ['a key that begins with "pri_sim_"', later],
+  sandboxKey: ['a key that begins with "pri_sandbox_sim_"', later],
+  retry: ['"fast", "realistic", "off" or a list of pauses', later],
+  timeout: ['milliseconds above 0, at most a day', (ms) => ms !== 0 && isBetween(ms, 0, 86_400_000)],
+  clock: ['"manual" or "real"', (clock) => clock === 'manual' || clock === 'real'],
+  state: ['the path of a file', isText],
+  seed: ['text or a number', (seed) => isText(seed) || Number.isFinite(seed)],
+  allowTargets: ['a list of host names or addresses', (all) => Array.isArray(all) && all.every(isText)],
+  logger: ['a pino-compatible logger, or false', (logger) => logger === false || isLogger(logger)],
+  sandboxSigning: ['"private-key" or "sandbox-key"', (key) => key === 'private-key' || key === 'sandbox-key'],
+  signatureHeader: ['the name of an HTTP header', isHeaderName],
+  debugHeaders: ['true or false', isBoolean],
+  allowProduction: ['true or false', isBoolean],
+};
+
+/** @throws {ConfigurationError} that names the option, its value and what it takes */
+export function resolveSettings(options: SimulatorOptions = {}): SimulatorSettings {
+  refuseUnknownOptions(options, Object.keys(OPTIONS));
+  for (const [name, [expected, isValid]] of Object.entries(OPTIONS)) {
+    const value: unknown = options[name as keyof SimulatorOptions];
+    if (value !== undefined && !isValid(value))
+      throw new ConfigurationError(`${name} is ${show(value)}. Give ${expected}.`);
+  }
+  refuseProduction(options.allowProduction);
+  const { host = '127.0.0.1', logger = false } = options;
+  return {
+    port: options.port ?? 4747,
+    host,
+    allowHosts: allowedHosts(options.allowHosts, host),
+    privateKey: simulatorKey('privateKey', options.privateKey ?? 'pri_sim_dev'),
+    sandboxKey: simulatorKey('sandboxKey', options.sandboxKey ?? 'pri_sandbox_sim_dev'),
+    retry: retryPauses(options.retry ?? 'fast'),
+    timeout: options.timeout ?? 10_000,
+    clock: options.clock ?? 'manual',
+    state: options.state,
+    seed: options.seed,
+    allowTargets: (options.allowTargets ?? []).map((target) => target.toLowerCase()),
+    logger: logger === false ? silentLogger : logger,
+    sandboxSigning: options.sandboxSigning ?? 'private-key',
+    signatureHeader: options.signatureHeader ?? 'X-SERVICE-SIGNATURE',
+    debugHeaders: options.debugHeaders ?? false,
+  };
+}
+
+/** @throws {ConfigurationError} for an invalid host, and for none if other machines can reach the simulator */
+function allowedHosts(hosts: readonly string[] = [], host: string): string[] {
+  const names = hosts.map((given, index) => {
+    const name = typeof given === 'string' ? hostName(given) : undefined;
+    if (name !== undefined) return name;
+    throw new ConfigurationError(
+      `allowHosts[${index}] is ${show(given)}. Give a host name or address without a port, such as "simulator".`,
+    );
+  });
+  if (names.length > 0 || isLocalHost(host)) return names;
+  throw new ConfigurationError(
+    `host is ${show(host)}, which other machines can reach. List the hosts that they may use: allowHosts: ['simulator'].`,
+  );
+}
+
+function refuseProduction(allowed = false): void {
+  if (allowed || process.env.NODE_ENV !== 'production') return;
+  throw new ConfigurationError(
+    'NODE_ENV is "production", and the simulator is for development and tests. ' +
+      'Unset NODE_ENV, or set allowProduction: true if you are sure.',
+  );
+}
+
+function isBetween(value: unknown, least: number, most: number): boolean {
+  return typeof value === 'number' && value >= least && value <= most;
+}
+
+export function isHeaderName(name: unknown): name is string {
+  try {
+    validateHeaderName(name as string);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,195 @@
+// A running simulator, for programs: its addresses and keys, and what a program can do with it.
+import type { RequestListener, Server } from 'node:http';
+import { ConfigurationError } from '../../errors.js';
+import { HttpError } from '../pages/http-error.js';
+import {
+  type DeliveryFilter,
+  deliveryFilter,
+  type WaitFilter,
+  waitFilter,
+  waitForDelivery,
+} from './api/delivery-filter.js';
+import { type Webhook, type WebhookInput, webhookView } from './api/registrations.js';
+import { type Delivery, deliveryRecord } from './delivery/delivery-record.js';
+import { type Fault, type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
+import { advanceDuration } from './delivery/scheduler.js';
+import { closeServer, listen } from './listen.js';
+import { DEVELOPER } from './seeds.js';
+import type { Service } from './service.js';
+import { type Overrides, readTrigger, type TriggerOptions } from './trigger.js';
+
+const DEFAULT_WAIT_MS = 10_000;
+
+/** A running simulator. */
+export class Simulator {
+  /** The service's address: `{base_url}` in its documentation. */
+  readonly baseUrl: string;
+  /** The page. */
+  readonly dashboardUrl: string;
+  readonly #service: Service;
+  readonly #closePort: () => Promise<void>;
+  readonly #attached: { server: Server; input: WebhookInput }[] = [];
+  #closing: Promise<void> | undefined;
+
+  /** Use `startSimulator()`. @internal */
+  constructor(service: Service, baseUrl: string, closePort: () => Promise<void>) {
+    this.#service = service;
+    this.#closePort = closePort;
+    this.baseUrl = baseUrl;
+    this.dashboardUrl = `${baseUrl}/`;
+  }
+
+  /** The developer account's live key: it authenticates on `/api/v2`, and signs every delivery. */
+  get privateKey(): string {
+    return this.#service.accounts.current.privateKey;
+  }
+
+  /** The developer account's sandbox key: it authenticates on `/sandbox/api/v2`. */
+  get sandboxKey(): string {
+    return this.#service.accounts.current.sandboxKey;
+  }
+
+  /** The webhooks of the developer account. */
+  readonly webhooks = {
+    list: (): Webhook[] => this.#service.store.webhooksOf(DEVELOPER).map(webhookView),
+    create: async (fields: { readonly url: string; readonly events?: readonly string[] }): Promise<Webhook> =>
+      webhookView(await forProgram(() => this.#service.registrations.create(DEVELOPER, fields))),
+    update: async (
+      id: string,
+      changes: { readonly url?: string; readonly events?: readonly string[]; readonly paused?: boolean },
+    ): Promise<Webhook> =>
+      webhookView(await forProgram(() => this.#service.registrations.update(DEVELOPER, id, changes))),
+    delete: async (id: string): Promise<void> =>
+      forProgram(() => this.#service.registrations.delete(DEVELOPER, id)),
+  };
+
+  /** Faults in force. `once` and `always` are short for `add`. */
+  readonly faults = {
+    add: (rule: FaultRule): Fault => forProgram(() => this.#service.faults.add(readFaultRule(rule))),
+    once: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
+      this.faults.add({ ...rule, kind, times: 1 }),
+    always: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
+      this.faults.add({ ...rule, kind, times: 'always' }),
+    list: (): Fault[] => this.#service.faults.list(),
+    clear: (): void => this.#service.faults.clear(),
+  };
+
+  /**
+   * Triggers an event. Resolves when the first attempt of every delivery is settled, or postponed by a fault.
+   *
+   * @param overrides changes to the sample event, merged deeply
+   * @example
+   * const [delivery] = await service.trigger('transaction.paid', { payload: { transaction: { amount: '12.50' } } });
+   */
+  async trigger<const Name extends string>(
+    name: Name,
+    overrides: Overrides<Name> = {} as Overrides<Name>,
+    { count, fault, signatureHeader }: TriggerOptions = {},
+  ): Promise<Delivery[]> {
+    const { deliveries } = forProgram(() =>
+      this.#service.trigger(
+        readTrigger({ event_name: name, overrides, count, fault, signature_header: signatureHeader }),
+      ),
+    );
+    await this.#service.saved();
+    await Promise.all(deliveries.map((delivery) => this.#service.deliverer.send(delivery)));
+    return deliveries.map(deliveryRecord);
+  }
+
+  /** The recorded deliveries that match, oldest first. */
+  deliveries(filter: DeliveryFilter = {}): Delivery[] {
+    const matches = forProgram(() => deliveryFilter(filter));
+    return this.#service.store.allDeliveries().filter(matches).map(deliveryRecord);
+  }
+
+  /**
+   * The first delivery that matches, now or later. Without `status` and `attempt` it must be finished.
+   *
+   * @throws {Error} if none matched within `timeout` milliseconds of real time
+   */
+  async waitForDelivery(
+    filter: WaitFilter = {},
+    { timeout = DEFAULT_WAIT_MS }: { readonly timeout?: number } = {},
+  ): Promise<Delivery> {
+    const { store } = this.#service;
+    const matches = forProgram(() => waitFilter(filter));
+    const found = await waitForDelivery(store, matches, timeout);
+    if (found) return deliveryRecord(found);
+    const latest = store.allDeliveries().slice(-5);
+    const states = latest.map(({ event, status }) => `${event.name} is ${status}`).join(', ') || 'none';
+    throw new Error(`No delivery matched within ${timeout} ms. The latest deliveries: ${states}.`);
+  }
+
+  /** Sends the same bytes again, as a new attempt of the delivery. Resolves when it is settled. */
+  async resend(id: string): Promise<Delivery> {
+    const delivery = forProgram(() => this.#service.resendable(id));
+    await this.#service.deliverer.resend(delivery);
+    return deliveryRecord(delivery);
+  }
+
+  /** Moves the manual clock by milliseconds or text such as `"5m"`. Resolves when every attempt that became due is settled. */
+  async advance(duration: number | string): Promise<void> {
+    await this.#service.advance(advanceDuration(duration));
+  }
+
+  /** Resolves when no attempt is in flight. Does not wait for scheduled ones. */
+  async settled(): Promise<void> {
+    await this.#service.deliverer.settled();
+  }
+
+  /** Replaces the keys: from now on only the new ones authenticate and sign. */
+  rotateKey(keys: { readonly privateKey?: string; readonly sandboxKey?: string }): void {
+    this.#service.rotateKeys(keys);
+  }
+
+  /**
+   * Listens for an app on a free port and registers it. `close()` closes it, and `reset()` registers it again.
+   *
+   * @param app an Express app, or any `(request, response)` function
+   */
+  async attach(
+    app: RequestListener,
+    path = '/',
+    { events }: { readonly events?: readonly string[] } = {},
+  ): Promise<Webhook> {
+    const { server, port } = await listen(app, { host: '127.0.0.1', port: 0 });
+    const input = { url: `http://127.0.0.1:${port}${path}`, ...(events ? { events } : {}) };
+    try {
+      const webhook = await this.webhooks.create(input);
+      this.#attached.push({ server, input });
+      return webhook;
+    } catch (error) {
+      await closeServer(server);
+      throw error;
+    }
+  }
+
+  /** Forgets webhooks, deliveries, faults and rotated keys. Attached apps are registered again. */
+  async reset(): Promise<void> {
+    await this.#service.reset();
+    for (const { input } of this.#attached) await this.#service.registrations.create(DEVELOPER, input);
+    await this.#service.saved();
+  }
+
+  /** Ends what is in flight and closes every port. With a state file, a new simulator continues from here. */
+  close(): Promise<void> {
+    this.#closing ??= this.#closePort()
+      .then(() => this.#service.close())
+      .then(() => Promise.all(this.#attached.splice(0).map(({ server }) => closeServer(server))))
+      .then(() => {});
+    return this.#closing;
+  }
+}
+
+/** Runs work of the service; an HttpError becomes the error that a program gets in its place. */
+function forProgram<Value>(work: () => Value): Value {
+  const fail = (error: unknown): never => {
+    throw error instanceof HttpError ? new ConfigurationError(error.message) : error;
+  };
+  try {
+    const result = work();
+    return result instanceof Promise ? (result.catch(fail) as Value) : result;
+  } catch (error) {
+    return fail(error);
+  }
+}
