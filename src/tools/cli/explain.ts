@@ -23,9 +23,14 @@ export const explain = command({
 });
 
 function everyCode(): Result {
-  const values = CODES.map((code) => ({ code, ...ANSWERS[code] }));
+  const values = CODES.map(answerOf);
   const text = table(values.map(({ code, status, message }) => [code, String(status), message]));
   return { values, text };
+}
+
+function answerOf(code: ErrorCode) {
+  // Nobody is there to be answered, so its record has status 0 too.
+  return { code, ...ANSWERS[code], ...(code === 'BODY_ABORTED' && { status: 0 }) };
 }
 
 /** Typed in either case, and with any hyphens. */
@@ -41,7 +46,7 @@ function codeOf(typed: string): ErrorCode {
 
 function explanationOf(code: ErrorCode): Result {
   const text = asText(sectionOf(code));
-  return { values: [{ code, ...ANSWERS[code], text }], text: `${code}\n\n${text}` };
+  return { values: [{ ...answerOf(code), text }], text: `${code}\n\n${text}` };
 }
 
 function sectionOf(code: ErrorCode): string {
