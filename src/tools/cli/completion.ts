@@ -16,7 +16,8 @@ const SCRIPTS: ReadonlyMap<string, (entries: readonly Entry[]) => string> = new 
 const SHELLS = [...SCRIPTS.keys()];
 
 export const completion = command({
-  about: 'Prints a script that teaches the shell the commands, options and names of this program.',
+  about:
+    'Prints a script that teaches the shell the commands, options and names of this program. The shell completes a program that it finds, so first run npm install --global payment-webhooks.',
   arguments: [{ name: 'SHELL', about: 'bash, zsh or fish', offer: SHELLS }],
   options: {},
   examples: {
