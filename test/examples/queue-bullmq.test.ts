@@ -57,9 +57,7 @@ withRedis('the example queue-bullmq', () => {
       expect(await ordersInLedger()).toEqual([]);
       worker = await startUntil('Working on the events', work?.script ?? '', {}, FOLDER);
       await until(async () => (await ordersInLedger()).length > 0);
-      const shown = await session.type(
-        (look?.script ?? '').replace('redis-cli', `redis-cli -p ${redis.server.port}`),
-      );
+      const shown = await session.type(look?.script ?? '');
       expect(shown).toBe('order-1042 paid by txn-1');
     }, 120_000);
   });
