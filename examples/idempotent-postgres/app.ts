@@ -24,7 +24,8 @@ export async function migrate(): Promise<void> {
   `);
 }
 
-const hooks = receiver({ store });
+// Below the size of the pool, because reading a commit back can need a second connection.
+const hooks = receiver({ store, maxInFlight: 15 });
 
 hooks.on('transaction.paid', async (event, { transaction }) => {
   const { order_id, amount, currency } = event.payload.transaction;

@@ -16,7 +16,7 @@ export async function prepare(): Promise<void> {
   await startBoss();
 }
 
-const hooks = receiver({ store });
+const hooks = receiver({ store, maxInFlight: 15 });
 hooks.on('*', enqueue(boss, { queue: QUEUE }));
 
 export const app = express();
