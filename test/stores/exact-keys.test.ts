@@ -1,11 +1,12 @@
 // Tables whose key column somebody has made case-insensitive: an event is never taken for another one.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { IdempotencyStore } from 'payment-webhooks';
-import { postgresStore } from 'payment-webhooks/stores/postgres';
-import { sqlStore } from 'payment-webhooks/stores/sql';
+import type { DeadLetterStore, IdempotencyStore } from 'payment-webhooks';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import type { StoreError } from '../../src/errors.js';
+import { aLetter } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
 
@@ -15,6 +16,7 @@ const schema = `exact_${randomBytes(6).toString('hex')}`;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(12) };
 
 type Run = (sql: string) => Promise<unknown>;
+type MakeLetters = (table: string) => DeadLetterStore & { migrate(): Promise<void> };
 type Make = (table: string) => IdempotencyStore<object> & { migrate(): Promise<void> };
 
 withPostgres('in Postgres', () => {
@@ -40,6 +42,14 @@ withPostgres('in Postgres', () => {
     ['sqlStore in a transaction', (table) => sqlStore({ ...overPg(pool), table })],
   ];
   describe.each(columns)('with a key of %s', (column) => {
+    const letters: [string, MakeLetters][] = [
+      ['postgresDeadLetters', (table) => postgresDeadLetters({ pool, table })],
+      ['sqlDeadLetters', (table) => sqlDeadLetters({ ...leased(overPg(pool)), table })],
+    ];
+    test.each(letters)('%s removes no letter of another event', (_, make) =>
+      removesNoOther(make, run, `ALTER COLUMN key ${column}`),
+    );
+
     describe.each(stores)('%s', (_, make) => {
       tellsIdsApart(make, run, `ALTER COLUMN key ${column}`);
     });
@@ -52,6 +62,9 @@ withMariadb('in MariaDB, with a case-insensitive key', () => {
   beforeAll(() => run(`CREATE DATABASE ${schema}`));
 
   const column = 'MODIFY `key` VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL';
+  test('sqlDeadLetters removes no letter of another event', () =>
+    removesNoOther((table) => sqlDeadLetters({ ...leased(overMysql2(mariadb.pool())), table }), run, column));
+
   describe('sqlStore', () => {
     tellsIdsApart((table) => sqlStore({ ...leased(overMysql2(mariadb.pool())), table }), run, column);
   });
@@ -71,6 +84,17 @@ withMariadb('in MariaDB, with a case-insensitive key', () => {
     tellsIdsApart((table) => sqlStore({ ...overMysql2(mariadb.pool()), table }), run, column);
   });
 });
+
+async function removesNoOther(make: MakeLetters, run: Run, change: string): Promise<void> {
+  const table = `${schema}.letters_${randomBytes(4).toString('hex')}`;
+  const store = make(table);
+  await store.migrate();
+  await run(`ALTER TABLE ${table} ${change}`);
+  const [one, other] = [aLetter({ eventId: 'evtA' }), aLetter({ eventId: 'evta' })];
+  for (const letter of [one, other]) await store.keep(letter);
+  expect(await store.remove(other, {})).toBe(1);
+  expect((await store.read(one.id)).status).toBe('found');
+}
 
 /** @param change of the column, as somebody made it */
 function tellsIdsApart(make: Make, run: Run, change: string): void {

@@ -60,9 +60,10 @@ const update = (table: string) => `
 UPDATE ${table} l SET reason = $3, code = $4, issues = $5::bytea, attempts = COALESCE($6::int, attempts)
 WHERE id = $2 AND ${alive(RETENTION)}`;
 
+// The second comparison is exact also where somebody has given the column a case-insensitive collation.
 const remove = (table: string) => `
 DELETE FROM ${table} l
-WHERE key = $2 AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive(RETENTION)}`;
+WHERE key = $2 AND key::text COLLATE "C" = $2::text AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive(RETENTION)}`;
 
 const discard = (table: string) => `
 UPDATE ${table} l SET head = NULL, body = NULL, discarded_by = $3, discarded_because = $4,

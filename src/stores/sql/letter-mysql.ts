@@ -50,8 +50,9 @@ WHERE id = ${bytes(2)} AND ${ALIVE}`;
 const isAlive = (table: string) =>
   `SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE} FOR UPDATE`;
 
+// The second comparison is exact also where somebody has given the column a case-insensitive collation.
 const REMOVED = `
-\`key\` = ${bytes(2)} AND (fingerprint = ${bytes(3)} OR reason IN ('failed', 'unfinished')) AND ${ALIVE}`;
+\`key\` = ${bytes(2)} AND HEX(\`key\`) = HEX(${bytes(2)}) AND (fingerprint = ${bytes(3)} OR reason IN ('failed', 'unfinished')) AND ${ALIVE}`;
 
 const discard = (table: string) => `
 UPDATE ${table} SET head = NULL, body = NULL, discarded_by = ${text(3)}, discarded_because = ${text(4)},
