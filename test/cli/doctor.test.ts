@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { cachedKeys, memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
@@ -13,7 +13,7 @@ const KEY = 'pri_doctor_test';
 const setting: Setting = { env: { SERVICE_PRIVATE_KEY: KEY } };
 
 const servers: Server[] = [];
-afterEach(() => {
+afterAll(() => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();
@@ -67,6 +67,64 @@ const mounted = (handler: RequestListener) => {
 };
 const digest = (body: string | Buffer) => createHmac('sha256', KEY).update(body).digest('hex');
 const header = 'x-service-signature';
+
+const bodyOf = async (request: unknown) =>
+  Buffer.concat(await (request as { toArray(): Promise<Buffer[]> }).toArray());
+
+function compareParsedBody(): RequestListener {
+  const app = express();
+  app.use(express.json());
+  app.post('/hooks', (request, response) => {
+    if (request.get(header) !== digest(JSON.stringify(request.body))) response.sendStatus(401);
+    else response.json({ ok: true });
+  });
+  return app;
+}
+
+/** Apps that leave a check unanswered. Each waits for it, so they are all examined at the same time. */
+const UNANSWERED = {
+  'a check of JSON.stringify(req.body)': () => examine(compareParsedBody()),
+  'a check that stops at the first bad digit': () =>
+    examine(
+      mounted(async (request, response) => {
+        const body = await bodyOf(request);
+        const given = Buffer.from(String(request.headers[header]), 'hex');
+        response.statusCode = given.toString('hex') === digest(body) ? 200 : 401;
+        response.end();
+      }),
+    ),
+  'an answer whose body does not end': () =>
+    examine((_, response) => void response.writeHead(418).write('{')),
+  'no limit to the time or the size of a body': () =>
+    examine(
+      mounted(async (request, response) => {
+        const body = await bodyOf(request);
+        if (request.headers[header] === digest(body) && body.length < 100_000) response.end('{}');
+        else if (body.length >= 100_000) request.socket.destroy();
+        else response.writeHead(401).end();
+      }),
+    ),
+  'a --timeout that is shorter than the limit of the app': () =>
+    examine(mounted(hooks({ bodyTimeout: 60_000 }))),
+};
+type Unanswered = keyof typeof UNANSWERED;
+
+const examined = new Map<string, ReturnType<typeof examine>>();
+let minimal: ReturnType<typeof runCli>;
+beforeAll(() => {
+  process.env.SERVICE_PRIVATE_KEY = KEY;
+  for (const [name, start] of Object.entries(UNANSWERED)) examined.set(name, start());
+  // It waits for the default bodyTimeout of the receiver.
+  minimal = import('../../examples/minimal/app.js').then(async ({ app }) =>
+    runCli(['doctor', await serve(app)], setting),
+  );
+});
+
+async function examinationOf(name: Unanswered) {
+  const examination = await examined.get(name);
+  if (!examination) throw new Error(`${name} was not examined.`);
+  return examination;
+}
 
 describe('an app with receiver()', () => {
   test('passes every check too when cachedKeys() asks for a retry of forged deliveries', async () => {
@@ -167,13 +225,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('a check of JSON.stringify(req.body)', async () => {
-    const app = express();
-    app.use(express.json());
-    app.post('/hooks', (request, response) => {
-      if (request.get(header) !== digest(JSON.stringify(request.body))) response.sendStatus(401);
-      else response.json({ ok: true });
-    });
-    const { code, cureOf, failed } = await examine(app);
+    const { code, cureOf, failed } = await examinationOf('a check of JSON.stringify(req.body)');
     expect(code).toBe(1);
     expect(failed.map(({ check }) => check)).not.toContain('a valid delivery');
     for (const check of ['other spacing', 'again after signing']) {
@@ -189,13 +241,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('a check that stops at the first bad digit', async () => {
-    const app = mounted(async (request, response) => {
-      const chunks = await (request as unknown as { toArray(): Promise<Buffer[]> }).toArray();
-      const given = Buffer.from(String(request.headers[header]), 'hex');
-      response.statusCode = given.toString('hex') === digest(Buffer.concat(chunks)) ? 200 : 401;
-      response.end();
-    });
-    const { failed } = await examine(app);
+    const { failed } = await examinationOf('a check that stops at the first bad digit');
     expect(failed.map(({ check }) => check)).toEqual([
       'a signature in upper case',
       'a signature with a digit too many',
@@ -225,7 +271,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('an answer whose body does not end counts by its status', async () => {
-    const { failed } = await examine((_, response) => void response.writeHead(418).write('{'));
+    const { failed } = await examinationOf('an answer whose body does not end');
     expect(failed).toEqual([expect.objectContaining({ check: 'a valid delivery', got: '418' })]);
   });
 
@@ -257,14 +303,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('no limit to the time or the size of a body', async () => {
-    const app = mounted(async (request, response) => {
-      const chunks = await (request as unknown as { toArray(): Promise<Buffer[]> }).toArray();
-      const body = Buffer.concat(chunks);
-      if (request.headers[header] === digest(body) && body.length < 100_000) response.end('{}');
-      else if (body.length >= 100_000) request.socket.destroy();
-      else response.writeHead(401).end();
-    });
-    const { cureOf } = await examine(app);
+    const { cureOf } = await examinationOf('no limit to the time or the size of a body');
     expect(cureOf('never ends')).toContain('bodyTimeout');
     expect(cureOf('300 KB')).toContain('Send 413');
   });
@@ -278,7 +317,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('a --timeout that is shorter than the limit of the app is named', async () => {
-    const { failed, cureOf } = await examine(mounted(hooks({ bodyTimeout: 60_000 })));
+    const { failed, cureOf } = await examinationOf('a --timeout that is shorter than the limit of the app');
     expect(failed.map(({ check, got }) => [check, got])).toEqual([
       ['a body that never ends', 'no answer within 4 s'],
     ]);
@@ -401,13 +440,8 @@ test('the endpoint may be given as simulate --forward takes it', async () => {
 });
 
 describe('the examples', () => {
-  beforeAll(() => {
-    process.env.SERVICE_PRIVATE_KEY = KEY;
-  });
-
   test('minimal passes everything, exit code 0', async () => {
-    const { app } = await import('../../examples/minimal/app.js');
-    const { code, stdout } = await runCli(['doctor', await serve(app)], setting);
+    const { code, stdout } = await minimal;
     expect(stdout).not.toContain('FAIL');
     expect(stdout).toMatch(/\d\d passed, 0 failed\. All is well\.\n$/);
     expect(code).toBe(0);

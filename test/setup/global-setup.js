@@ -1,17 +1,17 @@
 // Starts Postgres and Redis for the whole run. Tests find them in TEST_POSTGRES_URL and TEST_REDIS_URL. Those with MariaDB
-// start their own where TEST_MARIADB says that it is installed.
+// start their own, from the tables in the folder TEST_MARIADB.
 import { findProgram, howToInstall, isMissing, PROGRAMS } from './programs.js';
-import { startPostgres, startRedis } from './services.js';
+import { prepareMariadb, startPostgres, startRedis } from './services.js';
 
 export default async function globalSetup() {
   // Not from outside: a test may empty what it finds here.
   for (const { variable } of Object.values(PROGRAMS)) if (variable) delete process.env[variable];
-  if (findProgram('mariadbd')) process.env.TEST_MARIADB = 'installed';
   const running = await Promise.all([
     start('TEST_POSTGRES_URL', () =>
       startPostgres(['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']),
     ),
     findProgram('redis-server') && start('TEST_REDIS_URL', () => startRedis()),
+    findProgram('mariadbd') && start('TEST_MARIADB', prepareMariadb),
   ]);
   globalThis.stopServices = () => Promise.all(running.map((service) => service?.stop()));
   const missing = Object.keys(PROGRAMS).filter(isMissing);
