@@ -9,7 +9,7 @@ import { deadLetterContract } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { StoreError } from '../../src/errors.js';
 import { letterSqlFor } from '../../src/stores/postgres/letter-sql.js';
-import { aLetter, DAMAGES, queryOf } from '../setup/letters.js';
+import { aLetter, DAMAGES, keepsTheLetterContract, queryOf } from '../setup/letters.js';
 import { needing } from '../setup/platform.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -40,7 +40,7 @@ withPostgres('dead letters in Postgres', () => {
     ['encrypted', [NEW_KEY, OLD_KEY]],
   ])('kept %s keep the contract', (_, encryptionKeys) => {
     const cases = deadLetterContract({ create: ({ retention }) => open({ retention, encryptionKeys }) });
-    test.each(cases)('$name', ({ run }) => run());
+    keepsTheLetterContract(cases);
   });
 
   describe('with a changed row', () => {

@@ -9,7 +9,7 @@ import { sqlDeadLetters } from 'payment-webhooks/stores/sql';
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { mysqlLetterSqlFor } from '../../src/stores/sql/letter-mysql.js';
-import { aLetter, queryOf } from '../setup/letters.js';
+import { aLetter, keepsTheLetterContract, queryOf } from '../setup/letters.js';
 import { needing } from '../setup/platform.js';
 import { describeEachClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 
@@ -50,7 +50,7 @@ describeEachClient('dead letters through %s', (client) => {
     const cases = deadLetterContract({
       create: ({ retention }) => open({ retention, encryptionKeys: keys }),
     });
-    test.each(cases)('$name', ({ run }) => run());
+    keepsTheLetterContract(cases);
   });
 
   test.each([
