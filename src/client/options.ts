@@ -1,5 +1,6 @@
 // The options of the client: their defaults, and the checks of all that can be wrong before a request.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { anything, defineOptions, type OptionRule, option } from '../options/define-options.js';
 import { LONGEST_TIMER } from '../options/duration.js';
 import { isSandboxKey } from '../signature.js';
 import { type Codec, codec } from './codec.js';
@@ -47,30 +48,25 @@ export interface ResolvedOptions {
 }
 
 /** The one list of options; the compiler checks that it is complete. */
-export const OPTIONS = {
-  baseUrl: true,
-  privateKey: true,
-  accessToken: true,
-  apiPath: true,
-  timeout: true,
-  retries: true,
-  maxResponseBytes: true,
-  fetch: true,
-  codec: true,
-} satisfies Record<keyof ServiceClientOptions, true>;
+export const CLIENT_OPTIONS = defineOptions({
+  baseUrl: anything(),
+  privateKey: anything(),
+  accessToken: anything(),
+  apiPath: option('/api/v2', resolveApiPath),
+  timeout: option(10_000, timeoutOf),
+  retries: option(2, (value, name) => wholeNumber(name, value, { to: 10 })),
+  maxResponseBytes: option(1_048_576, (value, name) => wholeNumber(name, value, { from: 1 })),
+  fetch: option(undefined, resolveFetch),
+  codec: option({}, (value) => resolveCodec(value as Partial<Codec>)),
+} satisfies Record<keyof ServiceClientOptions, OptionRule<unknown>>);
 
 /** @throws {ConfigurationError} */
 export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
-  refuseUnknownOptions(options, Object.keys(OPTIONS));
-  const apiPath = resolveApiPath(options.apiPath ?? '/api/v2');
+  const { baseUrl, privateKey: _, accessToken: __, apiPath, ...others } = CLIENT_OPTIONS.read(options);
   return {
-    root: resolveBaseUrl(options.baseUrl, apiPath) + apiPath,
+    ...others,
+    root: resolveBaseUrl(baseUrl, apiPath) + apiPath,
     credential: resolveCredential(options, apiPath),
-    timeout: timeoutOf(options.timeout ?? 10_000),
-    retries: wholeNumber('retries', options.retries ?? 2, { to: 10 }),
-    maxResponseBytes: wholeNumber('maxResponseBytes', options.maxResponseBytes ?? 1_048_576, { from: 1 }),
-    fetch: resolveFetch(options.fetch),
-    codec: resolveCodec(options.codec ?? {}),
   };
 }
 

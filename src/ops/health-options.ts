@@ -1,5 +1,14 @@
 // The options of `health()`: which thresholds make it answer 503, and how long the stores have to answer.
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+
+import { ConfigurationError, show } from '../errors.js';
+import {
+  defineOptions,
+  type OptionRule,
+  type OptionTable,
+  type OptionValues,
+  option,
+  optional,
+} from '../options/define-options.js';
 import { parseDuration } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 
@@ -21,19 +30,22 @@ export interface HealthOptions {
   readonly cache?: number | string | undefined;
 }
 
-/** Durations in milliseconds; undefined: no threshold. */
-export interface HealthRules {
-  readonly silence: number | undefined;
-  readonly refused: number | undefined;
-  readonly window: number;
-  readonly deadLetters: number | undefined;
-  readonly deadLetterAge: number | undefined;
-  readonly timeout: number;
-  readonly cache: number;
-}
-
-const OPTIONS = ['silence', 'refused', 'window', 'deadLetters', 'deadLetterAge', 'timeout', 'cache'];
 const OF_LETTERS = ['deadLetters', 'deadLetterAge'] as const;
+
+const HEALTH_OPTIONS = defineOptions({
+  silence: optional(duration),
+  refused: optional(shareOfAll),
+  window: option('10m', duration),
+  deadLetters: optional((value, name) => check.wholeNumber(name, value, 0)),
+  deadLetterAge: optional(duration),
+  timeout: check.duration('2s'),
+  cache: check.duration('2s'),
+} satisfies Record<keyof HealthOptions, OptionRule<unknown>>);
+
+/** Durations in milliseconds; undefined: no threshold. */
+export type HealthRules = OptionValues<
+  typeof HEALTH_OPTIONS extends OptionTable<infer Rules> ? Rules : never
+>;
 
 /**
  * @param letters whether the receiver has dead letters
@@ -41,39 +53,16 @@ const OF_LETTERS = ['deadLetters', 'deadLetterAge'] as const;
  */
 export function healthRules(options: HealthOptions, letters: boolean): HealthRules {
   const given = check.byName('The second argument of health()', options, 'thresholds, or nothing');
-  refuseUnknownOptions(given, OPTIONS);
+  const rules = HEALTH_OPTIONS.read(given);
   const unused = OF_LETTERS.find((option) => given[option] !== undefined);
-  if (unused && !letters) {
-    throw new ConfigurationError(
-      `${unused} is a threshold for dead letters, and the receiver has none. Leave it out, or give receiver() the option deadLetters.`,
-    );
-  }
-  const {
-    silence,
-    refused,
-    window = '10m',
-    deadLetters,
-    deadLetterAge,
-    timeout = '2s',
-    cache = '2s',
-  } = given;
-  return {
-    silence: perhaps(silence, (value) => duration('silence', value)),
-    refused: perhaps(refused, shareOfAll),
-    window: duration('window', window),
-    deadLetters: perhaps(deadLetters, (value) => check.wholeNumber('deadLetters', value, 0)),
-    deadLetterAge: perhaps(deadLetterAge, (value) => duration('deadLetterAge', value)),
-    timeout: check.milliseconds('timeout', timeout, 1),
-    cache: check.milliseconds('cache', cache, 1),
-  };
-}
-
-function perhaps(value: unknown, read: (value: unknown) => number): number | undefined {
-  return value === undefined ? undefined : read(value);
+  if (unused === undefined || letters) return rules;
+  throw new ConfigurationError(
+    `${unused} is a threshold for dead letters, and the receiver has none. Leave it out, or give receiver() the option deadLetters.`,
+  );
 }
 
 /** Unlike those of timers, as long as anybody likes. */
-function duration(option: string, value: unknown): number {
+function duration(value: unknown, option: string): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= 1) return ms;
   throw new ConfigurationError(`${option} is ${show(value)}. Give milliseconds from 1, or text like "6h".`);

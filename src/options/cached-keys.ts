@@ -1,9 +1,11 @@
 // Private keys that are loaded from somewhere else: remembered, and loaded again when a delivery shows that they are old.
+
 import { withDeadline } from '../claims/deadline.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError, show } from '../errors.js';
 import { describeError, type Logger, writeLog } from '../logger.js';
 import { signingKeys } from '../signature.js';
 import { defaultLogger } from './default-logger.js';
+import { defineOptions, type OptionRule, option } from './define-options.js';
 import type { KeyFunction, OutdatedKeys } from './keys.js';
 import * as check from './option-checks.js';
 
@@ -55,16 +57,16 @@ export function cachedKeys(load: LoadKeys, options: CachedKeysOptions = {}): Key
       `cachedKeys() was given ${show(load)}. Give a function that loads the keys: cachedKeys(async () => …).`,
     );
   }
-  const { ttl = '5m', refreshOnMismatch = '10s', staleIfError = '1h', logger, ...others } = options;
-  refuseUnknownOptions(others, ['ttl', 'refreshOnMismatch', 'staleIfError', 'logger']);
-  const cache = new KeyCache(load, {
-    ttl: check.milliseconds('ttl', ttl, 1),
-    refreshOnMismatch: check.milliseconds('refreshOnMismatch', refreshOnMismatch, 1),
-    staleIfError: check.milliseconds('staleIfError', staleIfError, 0),
-    logger: check.logger(logger),
-  });
+  const cache = new KeyCache(load, CACHE_OPTIONS.read(options));
   return Object.assign(() => cache.keys(), { refresh: (askedAt: number) => cache.refresh(askedAt) });
 }
+
+const CACHE_OPTIONS = defineOptions({
+  ttl: check.duration('5m'),
+  refreshOnMismatch: check.duration('10s'),
+  staleIfError: check.duration('1h', 0),
+  logger: option(undefined, check.logger),
+} satisfies Record<keyof CachedKeysOptions, OptionRule<unknown>>);
 
 interface Rules {
   readonly ttl: number;

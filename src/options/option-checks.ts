@@ -7,7 +7,13 @@ import { ConfigurationError, show } from '../errors.js';
 import { isCredential } from '../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
+import { type OptionRule, option } from './define-options.js';
 import { LONGEST_TIMER, parseDuration } from './duration.js';
+
+/** Milliseconds of a timer of Node. */
+export function duration(fallback: number | string, least = 1): OptionRule<number> {
+  return option(fallback, (value, name) => milliseconds(name, value, least));
+}
 
 /** What happens to events by their `sandbox` flag. */
 export type SandboxPolicy = 'accept' | 'ignore' | 'only';
@@ -57,16 +63,6 @@ export function headerName(value: unknown): string {
   );
 }
 
-export function sandboxPolicy(value: unknown): SandboxPolicy {
-  if (value === 'accept' || value === 'ignore' || value === 'only') return value;
-  throw new ConfigurationError(`sandbox is ${show(value)}. Give "accept", "ignore" or "only".`);
-}
-
-export function driftPolicy(value: unknown): DriftPolicy {
-  if (value === 'keep' || value === 'handle') return value;
-  throw new ConfigurationError(`drift is ${show(value)}. Give "keep" or "handle".`);
-}
-
 export function namespace(value: unknown): string {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(value)) return value;
   throw new ConfigurationError(
@@ -86,8 +82,9 @@ export function byName<Value extends object>(
   throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
 }
 
-export function store(store: unknown): IdempotencyStore<object> | undefined {
-  if (store === undefined) return undefined;
+/** `false` where nothing is to be remembered. */
+export function store(store: unknown): IdempotencyStore<object> | false | undefined {
+  if (store === undefined || store === false) return store;
   if (typeof (store as { claim?: unknown } | null)?.claim === 'function')
     return store as IdempotencyStore<object>;
   throw new ConfigurationError(

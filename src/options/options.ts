@@ -1,12 +1,14 @@
 // The options of `receiver()`: what each means, what it is when left out, and what is refused.
+
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { ConfigurationError, show } from '../errors.js';
 import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
 import type { Observer } from '../observer.js';
+import { anything, defineOptions, type OptionRule, oneOf, option } from './define-options.js';
 import { type KeyFunction, type KeysOf, resolveKeys } from './keys.js';
 import * as check from './option-checks.js';
 import { warnOfOptions } from './option-warnings.js';
@@ -87,29 +89,38 @@ export interface ReceiverOptions<
   readonly observer?: Observer | undefined;
 }
 
-/** What an option is when left out: the one list of options, and the compiler insists that it is whole. */
-export const DEFAULTS = {
-  privateKey: undefined,
-  signatureHeader: 'X-SERVICE-SIGNATURE',
-  events: undefined,
-  handlers: undefined,
-  sandbox: 'accept',
-  drift: 'keep',
-  store: undefined,
-  deadLetters: undefined,
-  journal: false,
-  keepHeaders: undefined,
-  namespace: 'default',
-  lease: 30_000,
-  limit: '256kb',
-  bodyTimeout: 10_000,
-  timeout: 10_000,
-  maxHandlerTime: 300_000,
-  storeTimeout: 2_000,
-  maxInFlight: 1_000,
-  logger: undefined,
-  observer: undefined,
-} as const satisfies Record<keyof ReceiverOptions, unknown>;
+/** Of jobs too. */
+export const MAX_HANDLER_TIME_MS = 300_000;
+export const STORE_TIMEOUT_MS = 2_000;
+
+/** The one list of options, and the compiler insists that it is whole. */
+export const RECEIVER_RULES = {
+  privateKey: anything(),
+  signatureHeader: option('X-SERVICE-SIGNATURE', check.headerName),
+  events: option(undefined, (value) =>
+    declareEvents(check.byName('events', value as EventSchemas | undefined, 'schemas by event name')),
+  ),
+  handlers: option(undefined, (value) =>
+    check.byName('handlers', value as object | undefined, 'functions by pattern'),
+  ),
+  sandbox: oneOf<check.SandboxPolicy>('accept', 'ignore', 'only'),
+  drift: oneOf<check.DriftPolicy>('keep', 'handle'),
+  store: option(undefined, check.store),
+  deadLetters: anything(),
+  journal: option(false, (value) => value),
+  keepHeaders: anything(),
+  namespace: option('default', check.namespace),
+  lease: check.duration(30_000),
+  limit: option('256kb', check.bodyLimit),
+  bodyTimeout: check.duration(10_000),
+  timeout: check.duration(10_000, 0),
+  maxHandlerTime: check.duration(MAX_HANDLER_TIME_MS),
+  storeTimeout: check.duration(STORE_TIMEOUT_MS),
+  maxInFlight: option(1_000, (value, name) => check.wholeNumber(name, value, 1)),
+  logger: option(undefined, check.logger),
+  observer: option(undefined, check.observer),
+} satisfies Record<keyof ReceiverOptions, OptionRule<unknown>>;
+export const RECEIVER_OPTIONS = defineOptions(RECEIVER_RULES);
 
 /** What the stations read. */
 export interface Configuration {
@@ -140,8 +151,6 @@ export interface Configuration {
   /** As given; undefined lets each request's own logger come first. */
   readonly logger: Logger | undefined;
   readonly observer: Observer | undefined;
-  /** Whether it matters how each handler fared. */
-  readonly reports: boolean;
 }
 
 /** @throws {ConfigurationError} naming the option, what it got and what it takes */
@@ -149,49 +158,24 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   options: ReceiverOptions<Events, Extra>,
   defaultStore: () => IdempotencyStore,
 ): Configuration {
-  refuseUnknown(options);
-  const given = withDefaults(options);
-  const events = declareEvents(check.byName('events', options.events, 'schemas by event name'));
-  const store = given.store === false ? undefined : (check.store(given.store) ?? defaultStore());
-  const handlers = new Handlers(events.keys(), store !== undefined);
-  const byPattern = check.byName('handlers', options.handlers, 'functions by pattern');
-  for (const [pattern, handler] of Object.entries(byPattern)) handlers.on(pattern, handler);
-  const logger = check.logger(given.logger);
-  const observer = check.observer(given.observer);
-  const maxHandlerTime = check.milliseconds('maxHandlerTime', given.maxHandlerTime, 1);
+  refuseOtherThanOptions(options);
+  const { privateKey: _, deadLetters, journal, keepHeaders, ...given } = RECEIVER_OPTIONS.read(options);
+  const store = given.store === false ? undefined : (given.store ?? defaultStore());
+  const handlers = new Handlers(given.events.keys(), store !== undefined);
+  for (const [pattern, handler] of Object.entries(given.handlers)) handlers.on(pattern, handler);
   const configuration = {
+    ...given,
+    ...check.deadLetters({ deadLetters, journal, keepHeaders }, store),
     keys: resolveKeys(options.privateKey, 'privateKey' in options),
-    signatureHeader: check.headerName(given.signatureHeader),
-    events,
     handlers,
-    sandbox: check.sandboxPolicy(given.sandbox),
-    drift: check.driftPolicy(given.drift),
     store,
-    ...check.deadLetters(given, store),
-    namespace: check.namespace(given.namespace),
-    limit: check.bodyLimit(given.limit),
-    bodyTimeout: check.milliseconds('bodyTimeout', given.bodyTimeout, 1),
-    timeout: check.milliseconds('timeout', given.timeout, 0) || maxHandlerTime,
-    maxHandlerTime,
-    storeTimeout: check.milliseconds('storeTimeout', given.storeTimeout, 1),
-    lease: check.milliseconds('lease', given.lease, 1),
-    maxInFlight: check.wholeNumber('maxInFlight', given.maxInFlight, 1),
-    logger,
-    observer,
-    reports: observer?.settled !== undefined,
+    timeout: given.timeout || given.maxHandlerTime,
   };
   warnOfOptions(configuration, options);
   return configuration;
 }
 
-type Given = { readonly [Option in keyof typeof DEFAULTS]: unknown };
-
-function withDefaults(options: object): Given {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { ...DEFAULTS, ...Object.fromEntries(given) };
-}
-
-function refuseUnknown(options: object): void {
+function refuseOtherThanOptions(options: object): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     // Text is most likely the private key itself, so it is not shown.
     const got = typeof options === 'string' ? 'text' : show(options);
@@ -202,5 +186,4 @@ function refuseUnknown(options: object): void {
       "receiver() was given a request. Call it when you mount it: app.post('/hooks', receiver()), not app.post('/hooks', receiver).",
     );
   }
-  refuseUnknownOptions(options, Object.keys(DEFAULTS));
 }

@@ -1,14 +1,15 @@
 // The options of a worker, and the configuration that its jobs are processed with.
 
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
-import { declareEvents, type EventSchemas } from '../events/event.js';
+import { ConfigurationError } from '../errors.js';
+import type { EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
+import { defineOptions, type OptionRule } from '../options/define-options.js';
 import { LONGEST_TIMER } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 import { warnOfOptions } from '../options/option-warnings.js';
-import { DEFAULTS } from '../options/options.js';
+import { MAX_HANDLER_TIME_MS, RECEIVER_RULES, STORE_TIMEOUT_MS } from '../options/options.js';
 import type { JobConfiguration } from './process-job.js';
 
 export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
@@ -34,42 +35,42 @@ export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extend
   readonly logger?: Logger | false | undefined;
 }
 
-const TIMEOUT_MS = 300_000;
+const { drift, events, lease, logger, namespace, store } = RECEIVER_RULES;
+const PROCESSOR_OPTIONS = defineOptions({
+  events,
+  store,
+  drift,
+  namespace,
+  lease,
+  timeout: check.duration(300_000, 0),
+  logger,
+} satisfies Record<keyof ProcessorOptions, OptionRule<unknown>>);
 
 /** @throws {ConfigurationError} for a wrong option, pattern or handler */
 export function configureJobs(
   byPattern: object,
   options: ProcessorOptions<EventSchemas, object>,
 ): JobConfiguration {
-  const given = check.byName('The second argument of processor()', options, 'options');
-  refuseUnknownOptions(given, ['events', 'store', 'drift', 'namespace', 'lease', 'timeout', 'logger']);
-  const events = declareEvents(check.byName('events', given.events, 'schemas by event name'));
-  const handlers = new Handlers(events.keys(), Boolean(given.store));
+  const given = PROCESSOR_OPTIONS.read(
+    check.byName('The second argument of processor()', options, 'options'),
+  );
+  const handlers = new Handlers(given.events.keys(), Boolean(given.store));
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.on(pattern, handler);
-  const { lease = DEFAULTS.lease, timeout = TIMEOUT_MS, namespace = DEFAULTS.namespace, store } = given;
-  const { drift = DEFAULTS.drift } = given;
-  const logger = check.logger(given.logger);
-  const timeoutMs = check.milliseconds('timeout', timeout, 0) || LONGEST_TIMER;
-  // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
-  const maxHandlerTime = Math.min(timeoutMs + DEFAULTS.maxHandlerTime, LONGEST_TIMER);
+  const timeout = given.timeout || LONGEST_TIMER;
   const c = {
-    events,
+    ...given,
     handlers,
     sandbox: 'accept' as const,
-    drift: check.driftPolicy(drift),
-    store: store === false ? undefined : check.store(store),
-    namespace: check.namespace(namespace),
-    lease: check.milliseconds('lease', lease, 1),
-    maxHandlerTime,
-    logger,
+    store: given.store || undefined,
+    timeout,
+    // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
+    maxHandlerTime: Math.min(timeout + MAX_HANDLER_TIME_MS, LONGEST_TIMER),
     observer: undefined,
-    reports: true,
-    timeout: timeoutMs,
-    storeTimeout: DEFAULTS.storeTimeout,
+    storeTimeout: STORE_TIMEOUT_MS,
   };
-  warnOfOptions(c, { timeout: given.timeout, sandbox: c.sandbox });
+  warnOfOptions(c, { timeout: options.timeout, sandbox: c.sandbox });
   return c;
 }

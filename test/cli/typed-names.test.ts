@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { OPTIONS as CLIENT_OPTIONS } from '../../src/client/options.js';
-import { OPTIONS as SIMULATOR_OPTIONS } from '../../src/tools/simulator/settings.js';
+import { CLIENT_OPTIONS } from '../../src/client/options.js';
+import { SIMULATOR_OPTIONS } from '../../src/tools/simulator/settings.js';
 import { against } from './against.js';
 import { runCli } from './run-cli.js';
 
@@ -28,11 +28,9 @@ function typed(words: readonly Word[]): string[] {
 }
 
 // Those that are no word of English, so that a message may not hold them at all.
-const API_NAMES = [
-  ...Object.keys(SIMULATOR_OPTIONS),
-  ...Object.keys(CLIENT_OPTIONS),
-  'signatureHeader',
-].filter((name) => /[A-Z]/.test(name));
+const API_NAMES = [...SIMULATOR_OPTIONS.names, ...CLIENT_OPTIONS.names, 'signatureHeader'].filter((name) =>
+  /[A-Z]/.test(name),
+);
 
 const sim = { SERVICE_PRIVATE_KEY: 'pri_sim_dev' };
 const url = 'https://shop.example/hooks';

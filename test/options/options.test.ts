@@ -3,7 +3,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ConfigurationError, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { DEFAULTS, resolveOptions } from '../../src/options/options.js';
+import { RECEIVER_RULES, resolveOptions } from '../../src/options/options.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { node } from '../setup/shell.js';
@@ -50,7 +50,7 @@ describe('an option that is left out', () => {
   });
 
   test('has the same default when it is given as undefined', () => {
-    const options = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, undefined]));
+    const options = Object.fromEntries(Object.keys(RECEIVER_RULES).map((name) => [name, undefined]));
     expect(resolve({ ...options, privateKey: KEY })).toMatchObject(expected);
   });
 
@@ -88,7 +88,7 @@ describe('an option that is left out', () => {
 });
 
 describe('options as a whole', () => {
-  const ALL = `The options are ${Object.keys(DEFAULTS).join(', ')}.`;
+  const ALL = `The options are ${Object.keys(RECEIVER_RULES).join(', ')}.`;
 
   test.each([
     ['limits', 'limit'],

@@ -1,7 +1,8 @@
 // The options of startSimulator(), checked and completed before anything is opened.
 import { validateHeaderName } from 'node:http';
-import { ConfigurationError, refuseUnknownOptions, show } from '../../errors.js';
+import { ConfigurationError, show } from '../../errors.js';
 import { isLogger, type Logger, silentLogger } from '../../logger.js';
+import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
 import { hostName } from '../pages/allowed-host.js';
 import { simulatorKey } from './accounts.js';
 import { isLocalHost } from './address/host.js';
@@ -53,64 +54,75 @@ export interface SimulatorSettings
   readonly state: string | undefined;
 }
 
-type Check = readonly [expected: string, isValid: (value: unknown) => boolean];
-
 const isBoolean = (value: unknown) => typeof value === 'boolean';
-const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
-// Checked where it is read.
-const later = () => true;
+const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
 
-/** What each option takes. A mapped type, so that the compiler insists on every option. */
-export const OPTIONS: { readonly [Name in keyof Required<SimulatorOptions>]: Check } = {
-  port: ['a port number from 0 to 65535', (port) => Number.isInteger(port) && isBetween(port, 0, 65_535)],
-  host: ['a host name or address to listen on', isText],
-  allowHosts: ['a list of host names or addresses', Array.isArray],
-  privateKey: ['a key that begins with "pri_sim_"', later],
-  sandboxKey: ['a key that begins with "pri_sandbox_sim_"', later],
-  retry: ['"fast", "realistic", "off" or a list of pauses', later],
-  timeout: ['milliseconds above 0, at most a day', (ms) => ms !== 0 && isBetween(ms, 0, 86_400_000)],
-  clock: ['"manual" or "real"', (clock) => clock === 'manual' || clock === 'real'],
-  state: ['the path of a file', isText],
-  seed: ['text or a number', (seed) => isText(seed) || Number.isFinite(seed)],
-  allowTargets: ['a list of host names or addresses', (all) => Array.isArray(all) && all.every(isText)],
-  logger: ['a pino-compatible logger, or false', (logger) => logger === false || isLogger(logger)],
-  sandboxSigning: ['"private-key" or "sandbox-key"', (key) => key === 'private-key' || key === 'sandbox-key'],
-  signatureHeader: ['the name of an HTTP header', isHeaderName],
-  debugHeaders: ['true or false', isBoolean],
-  allowProduction: ['true or false', isBoolean],
-};
+/** @throws {ConfigurationError} that says what the option takes */
+function expecting<Value>(
+  fallback: Value,
+  expected: string,
+  isValid: (value: unknown) => boolean,
+): OptionRule<Value> {
+  return option(fallback, (value, name) => {
+    if (value === fallback || isValid(value)) return value as Value;
+    throw new ConfigurationError(`${name} is ${show(value)}. Give ${expected}.`);
+  });
+}
+
+/** What each option takes; the compiler insists on every option. */
+export const SIMULATOR_OPTIONS = defineOptions({
+  port: expecting(
+    4747,
+    'a port number from 0 to 65535',
+    (port) => Number.isInteger(port) && isBetween(port, 0, 65_535),
+  ),
+  host: expecting('127.0.0.1', 'a host name or address to listen on', isText),
+  allowHosts: expecting<readonly string[]>([], 'a list of host names or addresses', Array.isArray),
+  privateKey: option('pri_sim_dev', (key, name) =>
+    simulatorKey(name as 'privateKey' | 'sandboxKey', key as string),
+  ),
+  sandboxKey: option('pri_sandbox_sim_dev', (key, name) =>
+    simulatorKey(name as 'privateKey' | 'sandboxKey', key as string),
+  ),
+  retry: option('fast', (retry) => retryPauses(retry as RetrySchedule)),
+  timeout: expecting(
+    10_000,
+    'milliseconds above 0, at most a day',
+    (ms) => ms !== 0 && isBetween(ms, 0, 86_400_000),
+  ),
+  clock: oneOf('manual', 'real'),
+  state: expecting<string | undefined>(undefined, 'the path of a file', isText),
+  seed: expecting<string | number | undefined>(
+    undefined,
+    'text or a number',
+    (seed) => isText(seed) || Number.isFinite(seed),
+  ),
+  allowTargets: expecting<readonly string[]>(
+    [],
+    'a list of host names or addresses',
+    (all) => Array.isArray(all) && all.every(isText),
+  ),
+  logger: expecting<Logger | false>(false, 'a pino-compatible logger, or false', isLogger),
+  sandboxSigning: oneOf('private-key', 'sandbox-key'),
+  signatureHeader: expecting('X-SERVICE-SIGNATURE', 'the name of an HTTP header', isHeaderName),
+  debugHeaders: expecting(false, 'true or false', isBoolean),
+  allowProduction: expecting(false, 'true or false', isBoolean),
+} satisfies Record<keyof SimulatorOptions, OptionRule<unknown>>);
 
 /** @throws {ConfigurationError} that names the option, its value and what it takes */
 export function resolveSettings(options: SimulatorOptions = {}): SimulatorSettings {
-  refuseUnknownOptions(options, Object.keys(OPTIONS));
-  for (const [name, [expected, isValid]] of Object.entries(OPTIONS)) {
-    const value: unknown = options[name as keyof SimulatorOptions];
-    if (value !== undefined && !isValid(value))
-      throw new ConfigurationError(`${name} is ${show(value)}. Give ${expected}.`);
-  }
-  refuseProduction(options.allowProduction);
-  const { host = '127.0.0.1', logger = false } = options;
+  const { allowProduction, logger, ...settings } = SIMULATOR_OPTIONS.read(options);
+  refuseProduction(allowProduction);
   return {
-    port: options.port ?? 4747,
-    host,
-    allowHosts: allowedHosts(options.allowHosts, host),
-    privateKey: simulatorKey('privateKey', options.privateKey ?? 'pri_sim_dev'),
-    sandboxKey: simulatorKey('sandboxKey', options.sandboxKey ?? 'pri_sandbox_sim_dev'),
-    retry: retryPauses(options.retry ?? 'fast'),
-    timeout: options.timeout ?? 10_000,
-    clock: options.clock ?? 'manual',
-    state: options.state,
-    seed: options.seed,
-    allowTargets: (options.allowTargets ?? []).map((target) => target.toLowerCase()),
+    ...settings,
+    allowHosts: allowedHosts(settings.allowHosts, settings.host),
+    allowTargets: settings.allowTargets.map((target) => target.toLowerCase()),
     logger: logger === false ? silentLogger : logger,
-    sandboxSigning: options.sandboxSigning ?? 'private-key',
-    signatureHeader: options.signatureHeader ?? 'X-SERVICE-SIGNATURE',
-    debugHeaders: options.debugHeaders ?? false,
   };
 }
 
 /** @throws {ConfigurationError} for an invalid host, and for none if other machines can reach the simulator */
-function allowedHosts(hosts: readonly string[] = [], host: string): string[] {
+function allowedHosts(hosts: readonly unknown[], host: string): string[] {
   const names = hosts.map((given, index) => {
     const name = typeof given === 'string' ? hostName(given) : undefined;
     if (name !== undefined) return name;
@@ -124,7 +136,7 @@ function allowedHosts(hosts: readonly string[] = [], host: string): string[] {
   );
 }
 
-function refuseProduction(allowed = false): void {
+function refuseProduction(allowed: boolean): void {
   if (allowed || process.env.NODE_ENV !== 'production') return;
   throw new ConfigurationError(
     'NODE_ENV is "production", and the simulator is for development and tests. ' +

@@ -1,0 +1,75 @@
+// One table of options for each entry point: what an option is when left out, and the check that reads it.
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+
+/** How one option is read: what it is when left out, and the check that returns it as it is used. */
+export interface OptionRule<Value> {
+  readonly fallback: unknown;
+  check(value: unknown, name: string): Value;
+}
+
+export type OptionValues<Rules> = {
+  readonly [Name in keyof Rules]: Rules[Name] extends OptionRule<infer Value> ? Value : never;
+};
+
+/** The options of one entry point, as a table. */
+export interface OptionTable<Rules> {
+  readonly names: readonly string[];
+  readonly fallbacks: { readonly [Name in keyof Rules]: unknown };
+  /**
+   * The options as they are used. One that is undefined counts as left out.
+   *
+   * @throws {ConfigurationError} naming the option, what it got and what it takes
+   */
+  read(given: object): OptionValues<Rules>;
+}
+
+export function defineOptions<Rules extends Readonly<Record<string, OptionRule<unknown>>>>(
+  rules: Rules,
+): OptionTable<Rules> {
+  const entries = Object.entries(rules);
+  const names = Object.keys(rules);
+  return {
+    names,
+    fallbacks: Object.fromEntries(entries.map(([name, { fallback }]) => [name, fallback])) as never,
+    read(given) {
+      refuseUnknownOptions(given, names);
+      const values = given as Readonly<Record<string, unknown>>;
+      const read = entries.map(([name, { fallback, check }]) => [
+        name,
+        check(values[name] === undefined ? fallback : values[name], name),
+      ]);
+      return Object.fromEntries(read) as OptionValues<Rules>;
+    },
+  };
+}
+
+/** @param fallback what the option is when left out */
+export function option<Value>(
+  fallback: unknown,
+  check: (value: unknown, name: string) => Value,
+): OptionRule<Value> {
+  return { fallback, check };
+}
+
+/** Of an option that is checked elsewhere. */
+export function anything(): OptionRule<unknown> {
+  return option(undefined, (value) => value);
+}
+
+export function oneOf<const Word extends string>(...words: readonly Word[]): OptionRule<Word> {
+  const list = words
+    .map((word) => `"${word}"`)
+    .join(', ')
+    .replace(/, (?=[^,]*$)/, ' or ');
+  return option(words[0], (value, name) => {
+    if (words.includes(value as Word)) return value as Word;
+    throw new ConfigurationError(`${name} is ${show(value)}. Give ${list}.`);
+  });
+}
+
+/** For an option that may be left out: then it is undefined. */
+export function optional<Value>(
+  check: (value: unknown, name: string) => Value,
+): OptionRule<Value | undefined> {
+  return option(undefined, (value, name) => (value === undefined ? undefined : check(value, name)));
+}
