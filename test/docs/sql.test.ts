@@ -9,7 +9,7 @@ import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { ROOT, tsx } from '../setup/shell.js';
 
 const DRIVER = `
-import { delivery } from '../setup/delivery.js';
+import { delivery } from '../../test/setup/delivery.js';
 import { hooks } from './app.js';
 const { body, headers } = delivery();
 for (let sent = 0; sent < 2; sent += 1) {
@@ -22,7 +22,7 @@ process.exit();
 const LETTER_KEY = Buffer.alloc(32, 5).toString('base64');
 
 const LETTERS_DRIVER = `
-import { delivery } from '../setup/delivery.js';
+import { delivery } from '../../test/setup/delivery.js';
 import { hooks } from './letters.js';
 const event = { id: 'e-1', event_name: 'refund.made', sandbox: false, payload: {} };
 const { body, headers } = delivery(event);
