@@ -1,4 +1,4 @@
-// What a logger is, and what may be logged: codes, ids and names, never what a body, key or handler says.
+// What a logger is, and what may be logged: codes, ids and names, never bodies, keys or messages.
 import { WebhookError } from './errors.js';
 
 /** One level of a pino-compatible logger. */
@@ -18,7 +18,7 @@ export interface Logger {
 export type LogLevel = 'info' | 'warn' | 'error';
 
 /** Longest id or name in a log line. */
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 const THROTTLE_MS = 10_000;
 
 const nothing: LogMethod = () => {};
@@ -62,7 +62,7 @@ export function childLogger(logger: Logger, fields: Record<string, unknown>): Lo
 
 /** A checked id or name, cut to a length that no log line suffers from. */
 export function shorten(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text;
 }
 
 /** Holds back repeated lines: a stranger must not be able to fill the disk. */

@@ -112,7 +112,11 @@ export function observed<T>(
 }
 
 /** An observer is not awaited. When an async one rejects, that must not end the process. */
-export function tell(observer: Observer | undefined, record: () => DeliveryRecord, delivery: Observed): void {
+export function notifyObserver(
+  observer: Observer | undefined,
+  record: () => DeliveryRecord,
+  delivery: Observed,
+): void {
   if (!observer?.settled) return;
   try {
     const told: unknown = observer.settled(record());

@@ -10,7 +10,7 @@ import { Delivery, type Result } from './handlers/delivery.js';
 import type { Handler, HandlerOptions, InvalidHandler, Matching, Pattern } from './handlers/handler.js';
 import { type HeadersLike, headersOf } from './handlers/headers.js';
 import { describeError, type Logger, loggerOf, writeLog } from './logger.js';
-import { observedDelivery, tell } from './observer.js';
+import { notifyObserver, observedDelivery } from './observer.js';
 import { defaultLogger, runsInWorker } from './options/default-logger.js';
 import { type Configuration, type ReceiverOptions, resolveOptions } from './options/options.js';
 import { type BodySource, captureBody, hasLeft, inspectHeaders } from './receiver/capture-body.js';
@@ -21,7 +21,7 @@ import { type Answer, respond, responseOf, type Sent, send } from './receiver/re
 import { memoryStore } from './stores/memory.js';
 import { DeliveryLog } from './telemetry/delivery-log.js';
 import { InFlightLimiter } from './telemetry/in-flight-limiter.js';
-import { VITALS, Vitals } from './telemetry/receiver-stats.js';
+import { RECEIVER_STATS, ReceiverStats } from './telemetry/receiver-stats.js';
 
 /** A request handler for Express, Connect and `http.createServer`, for servers that speak fetch, and the same journey without a request. */
 export interface Receiver<
@@ -105,13 +105,13 @@ export function receiver<
     deadLetters: { value: openDeadLetters(c, conductor.limiter), enumerable: true },
     eventNames: { value: [...c.events.keys()], enumerable: true },
     inFlight: { get: () => conductor.limiter.inFlight, enumerable: true },
-    [VITALS]: { value: conductor.vitals },
+    [RECEIVER_STATS]: { value: conductor.stats },
   });
 }
 
 class Conductor {
   readonly limiter: InFlightLimiter;
-  readonly vitals: Vitals;
+  readonly stats: ReceiverStats;
   readonly #c: Configuration;
   readonly #letters: LetterRules | undefined;
   readonly #log = new DeliveryLog();
@@ -119,7 +119,7 @@ class Conductor {
   constructor(c: Configuration) {
     this.#c = c;
     this.limiter = new InFlightLimiter(c.maxInFlight);
-    this.vitals = new Vitals(this.limiter, c);
+    this.stats = new ReceiverStats(this.limiter, c);
     this.#letters = letterRules(c);
   }
 
@@ -164,7 +164,7 @@ class Conductor {
     delivery.keyIndex = proof.keyIndex;
     delivery.keyId = proof.key.id;
     delivery.fingerprint = new SignatureFingerprint(signature, bytes, proof.keys);
-    this.vitals.proven(delivery.startedAt);
+    this.stats.recordAuthentic(delivery.startedAt);
     const letter = this.#letters && new Letter(delivery, this.#letters);
     delivery.letter = letter;
 
@@ -208,11 +208,11 @@ class Conductor {
     const answer = respond(result, this.limiter.closing);
     const sent = write(answer);
     const status = sent === 'sent' ? answer.status : 0;
-    if (answer.status === 401 || (result instanceof Rejection && result.unproven)) this.vitals.refused += 1;
+    if (answer.status === 401 || (result instanceof Rejection && result.unproven)) this.stats.refused += 1;
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
-    tell(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
+    notifyObserver(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
     return answer;
   }
 }

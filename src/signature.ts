@@ -1,4 +1,4 @@
-// Signs and verifies raw bytes: lower-case hex HMAC-SHA256, keyed with the private key (RFC 2104, RFC 4231).
+// Signs and verifies raw bytes: HMAC-SHA256 in lower-case hex (RFC 2104, RFC 4231).
 import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from './errors.js';

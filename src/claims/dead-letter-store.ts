@@ -1,4 +1,4 @@
-// The contract of a store of dead letters: it keeps authentic events that were not processed, with their bytes.
+// The contract of a dead-letter store: it keeps authentic events that were not processed.
 import type { ErrorCode, Issue, Rejection } from '../errors.js';
 import type { DeadLetterReason } from '../observer.js';
 import type { GrantedClaim } from './claim-answer.js';

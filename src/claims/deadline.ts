@@ -1,4 +1,4 @@
-// How long a promise may take. The timer is armed by the delivery that waits, so what it runs keeps that delivery's async context.
+// Gives a promise a deadline.
 
 /** Settles like the promise, or resolves with `late()` once that many milliseconds have passed. */
 export function withDeadline<Value>(promise: Promise<Value>, ms: number, late: () => Value): Promise<Value> {

@@ -1,4 +1,4 @@
-// What stands for the bytes of a delivery in a store, and whether a stored one stands for the same bytes.
+// Fingerprints of a delivery's bytes: what a store keeps to recognize the same bytes again.
 import { hash } from 'node:crypto';
 import { type SigningKey, signWith } from '../signature.js';
 

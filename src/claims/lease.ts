@@ -1,4 +1,4 @@
-// Keeps a claim alive while handlers run, and notices when it is lost. Only the monotonic clock counts.
+// Renews a claim while handlers run, and notices when it is lost. Uses the monotonic clock only.
 import { writeLog } from '../logger.js';
 import type { GrantedClaim } from './claim-answer.js';
 import type { StoreCalls } from './store-calls.js';

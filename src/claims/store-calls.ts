@@ -1,4 +1,4 @@
-// The one place that calls a store of event ids: what one delivery asks of it, and its answers checked.
+// The calls that one delivery makes to its store, with checked answers.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';

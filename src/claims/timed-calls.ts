@@ -1,4 +1,4 @@
-// Calls a store that somebody else wrote: with a deadline of our own, its time measured, its failures logged.
+// Calls a store with a deadline, measures the time, and logs failures.
 import { describeError, type Logger, writeLog } from '../logger.js';
 import { describeThrown } from './describe-thrown.js';
 

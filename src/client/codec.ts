@@ -1,4 +1,4 @@
-// Every wire shape that the service's documentation leaves open: our assumptions, replaceable in one place.
+// Every wire shape that the service does not document: our assumptions, replaceable in one place.
 import type { Issue } from '../errors.js';
 
 /** A webhook registration. Other fields are kept as they came. */

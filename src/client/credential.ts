@@ -1,4 +1,4 @@
-// The credential of the client: a private key or an access token, its Authorization header, and how it is kept out of errors.
+// The client's credential: a private key or an access token, and its Authorization header.
 import { ConfigurationError } from '../errors.js';
 import { keyFault } from '../signature.js';
 

@@ -1,7 +1,7 @@
 // The options of the client: their defaults, and the checks of all that can be wrong before a request.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { anything, defineOptions, type OptionRule, option } from '../options/define-options.js';
-import { LONGEST_TIMER } from '../options/duration.js';
+import { MAX_TIMER_MS } from '../options/duration.js';
 import { isSandboxKey } from '../signature.js';
 import { type Codec, codec } from './codec.js';
 import { type AccessTokenSource, type Credential, keyCredential, tokenCredential } from './credential.js';
@@ -72,7 +72,7 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
 
 /** @throws {ConfigurationError} for anything but milliseconds that a timer can wait */
 export function timeoutOf(value: unknown): number {
-  return wholeNumber('timeout', value, { to: LONGEST_TIMER });
+  return wholeNumber('timeout', value, { to: MAX_TIMER_MS });
 }
 
 function wholeNumber(option: string, value: unknown, range: { from?: number; to?: number } = {}): number {

@@ -1,4 +1,4 @@
-// An answer -> what the method promises, read through the codec; or the error of its status, with what to do about it.
+// Turns an answer into the result of a method, or into the error of its status.
 import type { Codec } from './codec.js';
 import { redactJson, redactText } from './credential.js';
 import {
@@ -92,9 +92,9 @@ const FAILED: Kind = {
   hint: 'The service failed. Try again later.',
 };
 
-const MOST_ISSUES = 5;
-const LONGEST_QUOTE = 200;
-const LONGEST_TEXT = 2_000;
+const MAX_ISSUES = 5;
+const MAX_QUOTE = 200;
+const MAX_TEXT = 2_000;
 
 function answerError(answer: HttpAnswer, { endpoint, codec, secrets }: Reading): ServiceError {
   const { status } = answer;
@@ -106,7 +106,7 @@ function answerError(answer: HttpAnswer, { endpoint, codec, secrets }: Reading):
   const wait = retryAfterMs(answer.headers);
   const parts = [
     `${endpoint} was answered ${status}${message ? `: ${quote(message)}` : '.'}`,
-    ...issues.slice(0, MOST_ISSUES).map((issue) => quote(`${issue.path}: ${issue.message}`)),
+    ...issues.slice(0, MAX_ISSUES).map((issue) => quote(`${issue.path}: ${issue.message}`)),
     wait === undefined ? '' : `The service asks to wait ${Math.ceil(wait / 1_000)} s.`,
     hint,
   ];
@@ -116,13 +116,13 @@ function answerError(answer: HttpAnswer, { endpoint, codec, secrets }: Reading):
 function readBody(text: string, secrets: readonly string[]): unknown {
   if (text === '') return undefined;
   const json = attempt(() => redactJson(JSON.parse(text), secrets));
-  return json === undefined ? redactText(text, secrets).slice(0, LONGEST_TEXT) : json;
+  return json === undefined ? redactText(text, secrets).slice(0, MAX_TEXT) : json;
 }
 
 /** Text of the service in a message of ours: one line, and not a long one. */
 function quote(text: string): string {
   const line = text.replace(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
-  return line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line;
+  return line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line;
 }
 
 /** Undefined when it throws. No JSON document is undefined. */

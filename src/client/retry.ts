@@ -8,8 +8,8 @@ const TEMPORARY_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const TEMPORARY_CODE: ReadonlySet<string> = new Set(['NETWORK_FAILED', 'TIMED_OUT', 'RESPONSE_CUT']);
 
 const FIRST_DELAY = 500;
-const LONGEST_DELAY = 8_000;
-const LONGEST_RETRY_AFTER = 30_000;
+const MAX_DELAY = 8_000;
+const MAX_RETRY_AFTER = 30_000;
 
 /**
  * Milliseconds until the next attempt, or undefined for no retry. Full jitter (anything up to a bound that doubles),
@@ -22,9 +22,9 @@ export function retryDelay(
 ): number | undefined {
   if (!IDEMPOTENT.has(method) || !isTemporary(failure)) return undefined;
   if (failure.retryAfterMs !== undefined) {
-    return failure.retryAfterMs <= LONGEST_RETRY_AFTER ? failure.retryAfterMs : undefined;
+    return failure.retryAfterMs <= MAX_RETRY_AFTER ? failure.retryAfterMs : undefined;
   }
-  return random() * Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** retries);
+  return random() * Math.min(MAX_DELAY, FIRST_DELAY * 2 ** retries);
 }
 
 function isTemporary(failure: ServiceError): boolean {

@@ -1,4 +1,4 @@
-// One request and its answer, read whole and bounded, with any fetch; a failure becomes a ConnectionError.
+// Sends one request and reads the whole answer, up to a limit.
 
 import { redactText } from './credential.js';
 import { type ConnectionCode, ConnectionError, ServiceError } from './errors.js';
@@ -29,7 +29,7 @@ export interface Transport {
   readonly maxResponseBytes: number;
 }
 
-const MOST_REDIRECTS = 3;
+const MAX_REDIRECTS = 3;
 
 /** @throws {ServiceError} when no complete answer came, or it redirects where the client must not follow */
 export async function sendRequest(
@@ -82,7 +82,7 @@ function redirectTarget(
     const shown = redactText(location ?? '', secrets) === location ? target.origin : 'another origin';
     throw refuse(`to ${shown}. It was not followed, to keep the credential here. Check baseUrl.`);
   }
-  if (from.redirects >= MOST_REDIRECTS)
+  if (from.redirects >= MAX_REDIRECTS)
     throw refuse(`for the ${from.redirects + 1}th time. The address leads in a circle.`);
   if (from.method !== 'GET' && status !== 307 && status !== 308)
     throw refuse('that would turn the request into a GET. Check baseUrl.');
@@ -144,12 +144,12 @@ function explain(code: ConnectionCode, reason: string | undefined, message: stri
   return `the connection broke (${message}).`;
 }
 
-const MOST_CAUSES = 8;
+const MAX_CAUSES = 8;
 
 /** The innermost cause says most; the outermost only "fetch failed". */
 function innermost(failure: unknown): { readonly code?: unknown; readonly message?: unknown } {
   let error = fieldsOf(failure);
-  for (let depth = 0; depth < MOST_CAUSES; depth += 1) {
+  for (let depth = 0; depth < MAX_CAUSES; depth += 1) {
     const next = error.cause ?? (Array.isArray(error.errors) ? error.errors[0] : undefined);
     if (typeof next !== 'object' || next === null) break;
     error = fieldsOf(next);

@@ -1,4 +1,4 @@
-// Whether a payload of `transaction.paid` fits as it is: what its schema says, without the copy that zod makes to say it.
+// A fast check of `transaction.paid` payloads; zod runs only for those that do not fit.
 import { isIdentifier, isMap } from './envelope.js';
 import type { TransactionPaidPayload } from './transaction.js';
 

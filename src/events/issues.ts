@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Issue } from '../errors.js';
 
 /** How many issues of one event are reported. */
-const MOST_ISSUES = 20;
+const MAX_ISSUES = 20;
 
 /** Paths and expectations, never values. Messages only of our own schemas: others quote what they received. */
 export function toIssues(
@@ -11,7 +11,7 @@ export function toIssues(
   prefix: readonly string[],
   ours: boolean,
 ): readonly Issue[] {
-  const told = issues.slice(0, MOST_ISSUES).map((issue) => ({
+  const told = issues.slice(0, MAX_ISSUES).map((issue) => ({
     path: [...prefix, ...(issue.path ?? []).map(segment)].join('.'),
     message: ours ? issue.message : expectation(issue),
   }));

@@ -1,4 +1,4 @@
-// One delivery on its way through the stations: what is known of it so far. Only the conductor writes on it.
+// What is known of one delivery so far, on its way through the stations.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DeadLetterReason } from '../claims/dead-letter-store.js';
 import type { Fingerprint } from '../claims/fingerprint.js';

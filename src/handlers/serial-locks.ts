@@ -1,4 +1,4 @@
-// Locks for handlers with `serial`: one delivery at a time has a value, in this process and among all that share the store.
+// Locks for `serial` handlers: one delivery at a time per value, across processes.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { GrantedClaim } from '../claims/claim-answer.js';
 import { withDeadline } from '../claims/deadline.js';

@@ -1,4 +1,4 @@
-// The metrics of all receivers that report to one meter provider. Their labels are closed sets, whatever a sender invents.
+// The metrics of all receivers of one meter provider. Every label has a closed set of values.
 import {
   type Attributes,
   type Counter,

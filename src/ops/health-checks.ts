@@ -1,4 +1,4 @@
-// The single checks of a receiver's health: a name, whether it is ok, a number, and what to do when it is not.
+// The checks of a receiver's health: a name, whether it is ok, a number, and the cure.
 
 import type { Reachable } from '../claims/ping-store.js';
 import type { DeadLetterCount } from '../dead-letters/dead-letters.js';
@@ -32,7 +32,7 @@ export interface HealthReport {
 }
 
 /** Of fewer deliveries a share says little: one stray request would be all of them. */
-const FEWEST = 20;
+const MIN_SAMPLE = 20;
 const NOTHING_TO_DO = 'Nothing to do.';
 
 interface Measured {
@@ -73,7 +73,7 @@ export function refusedCheck({ authentic, refused }: Counted, { refused: most }:
   return check('refused', {
     value: share === null ? null : Number(share.toFixed(3)),
     threshold: most,
-    ok: all < FEWEST || within(share, most),
+    ok: all < MIN_SAMPLE || within(share, most),
     advice:
       'Too many deliveries have a wrong signature. Compare the private key with that of the service, and check that no proxy ' +
       'changes bodies. Anybody can send unsigned requests, so look at who sends them.',

@@ -1,4 +1,4 @@
-// The options of `health()`: which thresholds make it answer 503, and how long the stores have to answer.
+// The options of `health()`: the thresholds for 503, and deadlines for the stores.
 
 import { ConfigurationError, show } from '../errors.js';
 import {

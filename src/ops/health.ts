@@ -1,11 +1,11 @@
-// A request handler for `/healthz`: whether a receiver gets deliveries, reaches its stores, and keeps up.
+// A request handler for `/healthz`: are deliveries arriving, and can the stores be reached?
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reachable } from '../claims/ping-store.js';
 import { Probe } from '../claims/probe.js';
 import type { DeadLetterCount, DeadLetters } from '../dead-letters/dead-letters.js';
 import { ConfigurationError, show } from '../errors.js';
 import { send } from '../receiver/respond.js';
-import { VITALS, type Vitals } from '../telemetry/receiver-stats.js';
+import { RECEIVER_STATS, type ReceiverStats } from '../telemetry/receiver-stats.js';
 import {
   closingCheck,
   type HealthCheck,
@@ -40,44 +40,44 @@ export function health(
   hooks: WatchedReceiver,
   options: HealthOptions = {},
 ): (req: IncomingMessage, res: ServerResponse) => void {
-  const vitals = (hooks as { readonly [VITALS]?: Vitals } | null | undefined)?.[VITALS];
-  if (!vitals) {
+  const stats = (hooks as { readonly [RECEIVER_STATS]?: ReceiverStats } | null | undefined)?.[RECEIVER_STATS];
+  if (!stats) {
     throw new ConfigurationError(
       `health() was given ${show(hooks)}. Give what receiver() returned: app.get('/healthz', health(hooks)).`,
     );
   }
   const rules = healthRules(options, hooks.deadLetters !== undefined);
-  const report = new Health(vitals, hooks.deadLetters, rules);
+  const report = new Health(stats, hooks.deadLetters, rules);
   return (req, res) => void answer(report, req, res);
 }
 
 class Health {
-  readonly #vitals: Vitals;
+  readonly #stats: ReceiverStats;
   readonly #rules: HealthRules;
   readonly #share: RefusedShare;
   readonly #store: Probe<Reachable>;
   /** Reaching the store of letters and counting them is one question. */
   readonly #letters: Probe<DeadLetterCount> | undefined;
 
-  constructor(vitals: Vitals, deadLetters: DeadLetters | undefined, rules: HealthRules) {
-    this.#vitals = vitals;
+  constructor(stats: ReceiverStats, deadLetters: DeadLetters | undefined, rules: HealthRules) {
+    this.#stats = stats;
     this.#rules = rules;
-    this.#share = new RefusedShare(rules.window, vitals.startedAt);
-    this.#store = new Probe(() => vitals.reachStore(), rules);
+    this.#share = new RefusedShare(rules.window, stats.startedAt);
+    this.#store = new Probe(() => stats.reachStore(), rules);
     this.#letters = deadLetters && new Probe(() => deadLetters.count(), rules);
   }
 
   /** Never rejects. */
   async report(): Promise<HealthReport> {
     // The stores may be closed before the receiver has settled.
-    const asked = this.#vitals.closing ? [] : await this.#askStores();
-    const { closing, authenticAt, authentic } = this.#vitals;
+    const asked = this.#stats.closing ? [] : await this.#askStores();
+    const { closing, authenticAt, authentic } = this.#stats;
     const now = performance.now();
     const silentMs = Math.max(now - authenticAt, 0);
     const checks = [
       closingCheck(closing),
       silenceCheck(silentMs, this.#rules),
-      refusedCheck(this.#share.since(this.#vitals, now), this.#rules),
+      refusedCheck(this.#share.since(this.#stats, now), this.#rules),
       ...asked,
     ];
     const failing = checks.some(({ ok }) => !ok);

@@ -1,4 +1,4 @@
-// Private keys that are loaded from somewhere else: remembered, and loaded again when a delivery shows that they are old.
+// Caches private keys, and loads them again when a delivery shows that they are old.
 
 import { withDeadline } from '../claims/deadline.js';
 import { ConfigurationError, show } from '../errors.js';

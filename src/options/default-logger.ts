@@ -1,4 +1,4 @@
-// The logger of receivers that were given none: pino, on the standard output, or on the console of a Worker.
+// The default logger: pino on the standard output, or the console on Workers.
 import { pino } from 'pino';
 import type { Logger } from '../logger.js';
 
@@ -42,7 +42,7 @@ interface LogLines {
 }
 
 /** Bytes that wait for a full disk. What comes after is dropped. */
-const MOST_WAITING = 8 * 1_024 * 1_024;
+const MAX_WAITING = 8 * 1_024 * 1_024;
 
 /**
  * A write for each line costs more than the line itself, so the lines of one turn are written together when it ends, or
@@ -51,7 +51,7 @@ const MOST_WAITING = 8 * 1_024 * 1_024;
 function stdoutLines(): LogLines {
   if (process.stdout.write !== process.stdout.constructor.prototype.write) return process.stdout;
   // Written like console.log writes to a pipe: what is on its way in another thread would be lost in a crash.
-  const stdout = pino.destination({ dest: process.stdout.fd || 1, sync: true, maxLength: MOST_WAITING });
+  const stdout = pino.destination({ dest: process.stdout.fd || 1, sync: true, maxLength: MAX_WAITING });
   stdout.on('error', () => {}); // A full disk must cost no event.
   let lines = '';
   const flush = () => {

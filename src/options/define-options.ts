@@ -1,4 +1,4 @@
-// One table of options for each entry point: what an option is when left out, and the check that reads it.
+// Defines the options of an entry point as one table: default, check and name.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 
 /** How one option is read: what it is when left out, and the check that returns it as it is used. */

@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../errors.js';
 
 /** Milliseconds. The longest that a timer of Node can wait: it takes anything longer for one millisecond. */
-export const LONGEST_TIMER = 2 ** 31 - 1;
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],

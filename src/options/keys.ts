@@ -1,4 +1,4 @@
-// Where the private keys come from: an option, the environment, or a function called for each delivery.
+// Where private keys come from: an option, the environment, or a function per delivery.
 import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigurationError } from '../errors.js';
 import { type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
@@ -36,7 +36,7 @@ export interface FreshKeys {
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 
 /** Keys remembered at most; a function for more accounts than this makes some key objects again. */
-const MOST_CACHED = 1_000;
+const MAX_CACHED = 1_000;
 
 /**
  * @param isGiven whether the option is there, also as undefined: a variable of the app that is not set
@@ -70,7 +70,7 @@ function fromFunction(source: KeyFunction): KeysOf {
     // The owner of bytes can change them, so only text is remembered.
     if (typeof given !== 'string') return toKey(given);
     const key = known.get(given) ?? toKey(given);
-    if (known.size >= MOST_CACHED) known.clear();
+    if (known.size >= MAX_CACHED) known.clear();
     known.set(given, key);
     return key;
   };

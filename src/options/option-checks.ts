@@ -1,4 +1,4 @@
-// One check for each kind of option: the value as it is used, or an error that says what to give instead.
+// One check for each kind of option: it returns the value as used, or throws with the cure.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
@@ -8,7 +8,7 @@ import { isCredential } from '../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
 import { type OptionRule, option } from './define-options.js';
-import { LONGEST_TIMER, parseDuration } from './duration.js';
+import { MAX_TIMER_MS, parseDuration } from './duration.js';
 
 /** Milliseconds of a timer of Node. */
 export function duration(fallback: number | string, least = 1): OptionRule<number> {
@@ -23,9 +23,9 @@ export type DriftPolicy = 'keep' | 'handle';
 
 export function milliseconds(option: string, value: unknown, least: number): number {
   const ms = parseDuration(value);
-  if (ms !== undefined && ms >= least && ms <= LONGEST_TIMER) return ms;
+  if (ms !== undefined && ms >= least && ms <= MAX_TIMER_MS) return ms;
   throw new ConfigurationError(
-    `${option} is ${show(value)}. Give milliseconds from ${least} to ${LONGEST_TIMER.toLocaleString('en')}, or text like "10s".`,
+    `${option} is ${show(value)}. Give milliseconds from ${least} to ${MAX_TIMER_MS.toLocaleString('en')}, or text like "10s".`,
   );
 }
 
@@ -35,7 +35,7 @@ export function wholeNumber(option: string, value: unknown, least: number): numb
 }
 
 /** JSON is parsed from text, and this is the longest text that Node can hold: 2²⁹ − 24 characters. */
-const LARGEST_BODY = constants.MAX_STRING_LENGTH;
+const MAX_BODY = constants.MAX_STRING_LENGTH;
 
 /** `bytes` would also take what only begins with a number, and raw-body takes what it cannot read for no limit. */
 const SIZE = /^\d+(?:\.\d+)? *(?:b|kb|mb|gb|tb)?$/i;
@@ -43,9 +43,9 @@ const SIZE = /^\d+(?:\.\d+)? *(?:b|kb|mb|gb|tb)?$/i;
 export function bodyLimit(value: unknown): number {
   const text = typeof value === 'string' && SIZE.test(value.trim()) ? value.trim() : undefined;
   const size = text === undefined ? value : parseSize(text);
-  if (Number.isSafeInteger(size) && (size as number) > LARGEST_BODY) {
+  if (Number.isSafeInteger(size) && (size as number) > MAX_BODY) {
     throw new ConfigurationError(
-      `limit is ${show(value)}. Give at most ${LARGEST_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
+      `limit is ${show(value)}. Give at most ${MAX_BODY.toLocaleString('en')} bytes, such as "511mb". A larger body cannot be parsed.`,
     );
   }
   if (Number.isSafeInteger(size) && (size as number) >= 1) return size as number;

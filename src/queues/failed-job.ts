@@ -1,4 +1,4 @@
-// The error of a failed job, which the queue keeps: codes, names and stack frames, never a handler's message.
+// The error that the queue keeps of a failed job: codes, names and frames, never a message.
 
 import { ANSWERS, type Rejection, type WebhookError } from '../errors.js';
 import type { Delivery } from '../handlers/delivery.js';

@@ -1,4 +1,4 @@
-// The door to pg-boss: the receiver queues deliveries in Postgres, and other processes run their handlers.
+// The door to pg-boss: the receiver queues deliveries in Postgres, workers run the handlers.
 
 export type { Enqueue } from './enqueue.js';
 export type { Boss, BossJobState } from './pg-boss/boss.js';

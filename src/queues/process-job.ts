@@ -1,4 +1,4 @@
-// Processes a job: takes its delivery through the remaining stations, which are decode, dedupe and dispatch.
+// Processes a job: decodes its event, and runs the handlers as for a delivery.
 
 import { AsyncResource } from 'node:async_hooks';
 import { DigestFingerprint } from '../claims/fingerprint.js';

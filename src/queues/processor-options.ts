@@ -6,7 +6,7 @@ import type { EventSchemas } from '../events/event.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
 import { defineOptions, type OptionRule } from '../options/define-options.js';
-import { LONGEST_TIMER } from '../options/duration.js';
+import { MAX_TIMER_MS } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 import { warnOfOptions } from '../options/option-warnings.js';
 import { MAX_HANDLER_TIME_MS, RECEIVER_RULES, STORE_TIMEOUT_MS } from '../options/options.js';
@@ -59,7 +59,7 @@ export function configureJobs(
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');
   for (const [pattern, handler] of patterns) handlers.on(pattern, handler);
-  const timeout = given.timeout || LONGEST_TIMER;
+  const timeout = given.timeout || MAX_TIMER_MS;
   const c = {
     ...given,
     handlers,
@@ -67,7 +67,7 @@ export function configureJobs(
     store: given.store || undefined,
     timeout,
     // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
-    maxHandlerTime: Math.min(timeout + MAX_HANDLER_TIME_MS, LONGEST_TIMER),
+    maxHandlerTime: Math.min(timeout + MAX_HANDLER_TIME_MS, MAX_TIMER_MS),
     observer: undefined,
     storeTimeout: STORE_TIMEOUT_MS,
   };

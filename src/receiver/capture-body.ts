@@ -1,4 +1,4 @@
-// Station 1: a request of Node or of fetch, or bytes that were kept -> the bytes of the body, exactly as they were sent.
+// Station 1: request, or bytes that were kept -> the body's bytes, exactly as sent.
 
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';

@@ -18,7 +18,7 @@ const OUTDATED =
   'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a delivery that is forged.';
 /** Of the characters and the length that any log line takes. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
-const MOST_SIMILAR = 5;
+const MAX_SIMILAR = 5;
 const NOT_POST =
   'The request is not a POST, and deliveries are POST. Mount the receiver with app.post(), not with app.use() or app.all().';
 
@@ -47,7 +47,7 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
   const expected = `The header ${name} is missing or empty.`;
   const similar = Object.keys(headers).filter((other) => other !== name && SIMILAR.test(other));
   if (similar.length === 0) return expected;
-  const came = similar.slice(0, MOST_SIMILAR).join(', ');
+  const came = similar.slice(0, MAX_SIMILAR).join(', ');
   return `${expected} These came: ${came}. If one of them carries the signature, name it in the option signatureHeader.`;
 }
 

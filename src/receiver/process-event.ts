@@ -1,4 +1,4 @@
-// Station 4: event -> claimed, handled and completed; or kept as a dead letter, and its claim released.
+// Station 4: event -> claimed, handled and completed; or kept as a dead letter and released.
 
 import type { GrantedClaim } from '../claims/claim-answer.js';
 import type { DeliveryLetter, Unprocessed } from '../claims/dead-letter-store.js';

@@ -30,7 +30,7 @@ const LEVELS = {
 const CONFLICT = 'a completed event was delivered again with other bytes; no handler ran';
 
 /** Names that were warned of are remembered up to this many; a service adds few. */
-const MOST_NAMES = 1_000;
+const MAX_NAMES = 1_000;
 
 export class DeliveryLog {
   readonly #throttle = new Throttle();
@@ -98,7 +98,7 @@ export class DeliveryLog {
   #unhandled(delivery: Delivery, result: 'ignored' | 'kept'): void {
     const name = delivery.event?.event_name;
     const message = whyUnhandled(delivery, result);
-    if (!message || name === undefined || this.#warned.has(name) || this.#warned.size >= MOST_NAMES) return;
+    if (!message || name === undefined || this.#warned.has(name) || this.#warned.size >= MAX_NAMES) return;
     this.#warned.add(name);
     writeLog(delivery.log, 'warn', {}, message);
   }

@@ -1,4 +1,4 @@
-// What a health check reads of one receiver: a few numbers that each delivery updates, and whether its store answers.
+// The counters of one receiver that health checks read, and whether its store answers.
 
 import { PingCalls, type Reachable } from '../claims/ping-store.js';
 import { defaultLogger } from '../options/default-logger.js';
@@ -6,12 +6,12 @@ import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from './in-flight-limiter.js';
 
 /** Where a receiver has them. `health()` may be of another copy of this package: it is in another door. */
-export const VITALS = Symbol.for('payment-webhooks.vitals');
+export const RECEIVER_STATS = Symbol.for('payment-webhooks.vitals');
 
 type Rules = Pick<Configuration, 'store' | 'logger' | 'storeTimeout'>;
 
 /** Of this process alone. */
-export class Vitals {
+export class ReceiverStats {
   /** Milliseconds by the monotonic clock, like `authenticAt`. */
   readonly startedAt = performance.now();
   /** When the latest authentic delivery arrived; before the first one, when the receiver was made. */
@@ -28,7 +28,7 @@ export class Vitals {
   }
 
   /** @param at when the delivery arrived: known by then, so that this reads no clock */
-  proven(at: number): void {
+  recordAuthentic(at: number): void {
     this.authenticAt = at;
     this.authentic += 1;
   }

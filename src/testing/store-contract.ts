@@ -35,7 +35,7 @@ const SHORT_MS = 100;
 const PAST_SHORT_MS = 200;
 const LONG_MS = 2_800;
 // Leaves room for a machine that stalls for a second; twice this is more than the retention.
-const MOST_OF_LONG_MS = 1_450;
+const MAX_OF_LONG_MS = 1_450;
 
 const SHORT_RETENTION_CASES: ContractCases = {
   'a completed key is new once its retention is over': async (context) => {
@@ -84,11 +84,11 @@ const LONG_RETENTION_CASES: ContractCases = {
       await context.granted(keys.renew, { leaseMs }),
       await context.granted(keys.claim, { leaseMs }),
     ];
-    await context.sleep(MOST_OF_LONG_MS);
+    await context.sleep(MAX_OF_LONG_MS);
     const wrote = [await complete.complete(), await release.release(['mail']), await renew.renew(leaseMs)];
     assert(wrote.every(Boolean), 'an owner may write within the retention', wrote);
     await context.granted(keys.claim, { leaseMs });
-    await context.sleep(MOST_OF_LONG_MS);
+    await context.sleep(MAX_OF_LONG_MS);
     assertSame((await context.claim(keys.complete)).status, 'completed', 'complete() restarts the retention');
     assertSame((await context.granted(keys.release)).finished, ['mail'], 'release() restarts the retention');
     assertSame((await context.granted(keys.renew)).attempt, 2, 'renew() restarts the retention');

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type CachedKeysOptions, ConfigurationError, cachedKeys, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { VITALS, type Vitals } from '../../src/telemetry/receiver-stats.js';
+import { RECEIVER_STATS, type ReceiverStats } from '../../src/telemetry/receiver-stats.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
@@ -164,7 +164,7 @@ describe('cachedKeys()', () => {
     for (let count = 0; count < 3; count += 1) expect(await deliver('pri_forged')).toBe(503);
     const lines = log.lines.filter(({ code }) => code === 'KEY_UNAVAILABLE');
     expect(lines).toMatchObject([{ level: 40, hint: expect.stringContaining('None of the loaded keys') }]);
-    expect((hooks as unknown as Record<symbol, Vitals>)[VITALS]?.refused).toBe(3);
+    expect((hooks as unknown as Record<symbol, ReceiverStats>)[RECEIVER_STATS]?.refused).toBe(3);
   });
 
   test('10,000 forged deliveries in 10 seconds load the keys at most twice', async () => {

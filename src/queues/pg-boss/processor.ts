@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigurationError, Rejection, type WebhookError } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import type { Outcome } from '../../observer.js';
-import { LONGEST_TIMER } from '../../options/duration.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import type { HandlersByPattern } from '../../options/options.js';
 import { errorOf } from '../failed-job.js';
 import { delayOf } from '../job-delay.js';
@@ -73,7 +73,7 @@ function attemptOf({ retryCount }: ProcessedJob): number {
 
 /** Another worker may get the job then. */
 function expiryOf({ expireInSeconds }: ProcessedJob): AbortSignal {
-  return AbortSignal.timeout(Math.min(Number(expireInSeconds) * 1_000 || LONGEST_TIMER, LONGEST_TIMER));
+  return AbortSignal.timeout(Math.min(Number(expireInSeconds) * 1_000 || MAX_TIMER_MS, MAX_TIMER_MS));
 }
 
 /** pg-boss writes all of an error into its table. The cause is what a handler threw, which may quote a customer. */

@@ -1,4 +1,4 @@
-// Lets pg-boss work inside the transaction of a delivery, so that the claim and the job are one commit.
+// Lets pg-boss use the transaction of a delivery, so that claim and job are one commit.
 import { ConfigurationError, show } from '../../errors.js';
 import type { BossDatabase } from './boss.js';
 

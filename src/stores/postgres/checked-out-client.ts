@@ -1,6 +1,6 @@
-// A client that is checked out of the pool: it goes back exactly once, and only if its transaction has ended.
+// A checked-out client: returned to the pool exactly once, and only after its transaction.
 import { StoreError } from '../../errors.js';
-import { LONGEST_TIMER } from '../../options/duration.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import type { PostgresClient } from './pool.js';
 
 /** Where a commit waits for synchronous replicas: Postgres names the function in a warning about the wait. */
@@ -35,7 +35,7 @@ export class CheckedOutClient {
     clearTimeout(this.#expiry);
     const expire = () =>
       this.giveBack(new StoreError('The lease expired, so its transaction was rolled back.'));
-    this.#expiry = setTimeout(expire, Math.min(leaseMs, LONGEST_TIMER)).unref();
+    this.#expiry = setTimeout(expire, Math.min(leaseMs, MAX_TIMER_MS)).unref();
   }
 
   async rollBack(): Promise<void> {

@@ -1,4 +1,4 @@
-// Which tables of dead letters a pool, or any other client, has, so that a claim in a transaction of it can tell whether its event has a letter.
+// Remembers which dead-letter tables a client has, so that a claim can look for letters.
 const tables = new WeakMap<object, readonly string[]>();
 
 /** @param table as SQL has its name */

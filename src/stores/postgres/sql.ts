@@ -187,7 +187,7 @@ function eachOnce(text: (tables: readonly string[]) => string): (tables: readonl
 }
 
 const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_]{0,62})\.)?([A-Za-z_][A-Za-z0-9_]{0,62})$/;
-const LONGEST_NAME = 63;
+const MAX_NAME = 63;
 
 /** The name as SQL has it, and the names of its indexes. */
 export function parseTable(table: unknown): {
@@ -213,7 +213,7 @@ function indexName(table: string, columns: string): string {
   const index = `${table}_${columns}`;
   // The name of an index of earlier versions stays.
   const hashed = columns === 'claimed_at' ? table : index;
-  return index.length <= LONGEST_NAME
+  return index.length <= MAX_NAME
     ? `"${index}"`
     : `"${table.slice(0, 40)}_${createHash('sha256').update(hashed).digest('hex').slice(0, 16)}"`;
 }

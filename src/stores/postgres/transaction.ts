@@ -2,7 +2,7 @@
 
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { StoreError } from '../../errors.js';
-import { LONGEST_TIMER } from '../../options/duration.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import { CheckedOutClient } from './checked-out-client.js';
 import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';
@@ -181,5 +181,5 @@ class TransactionClaim implements Claim<InTransaction> {
 
 /** Postgres takes no longer time than a timer of Node does. */
 function idleMs(leaseMs: number): number {
-  return Math.min(Math.max(Math.ceil(leaseMs), 1), LONGEST_TIMER);
+  return Math.min(Math.max(Math.ceil(leaseMs), 1), MAX_TIMER_MS);
 }

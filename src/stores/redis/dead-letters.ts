@@ -1,4 +1,4 @@
-// Keeps dead letters in Redis: one hash and two indexes, in one slot of a cluster, changed only by scripts.
+// Keeps dead letters in Redis: one hash and two indexes in one cluster slot, changed by scripts.
 
 import type {
   DeadLetterChange,

@@ -1,4 +1,4 @@
-// Errors of databases as clients and ORMs wrap them, and the retry of what concurrent transactions undid.
+// Recognizes database errors as clients and ORMs wrap them, and retries conflicts.
 import { setTimeout as pause } from 'node:timers/promises';
 
 const TRIES = 3;

@@ -1,4 +1,4 @@
-// A database behind any client: what its user gives to reach it, checked, and how its answers are read.
+// The options of `sqlStore()`, checked, and how the client's answers are read.
 import { ConfigurationError, StoreError, show } from '../../errors.js';
 import { withRetry } from './conflicts.js';
 import type { SqlDialect, SqlStatement, SqlValue } from './placeholders.js';

@@ -1,6 +1,6 @@
-// A transaction that takes a callback, held open: the callback ends when the claim does, and the commit is waited for.
+// Holds a callback-style transaction open until the claim ends, and waits for the commit.
 import { StoreError } from '../../errors.js';
-import { LONGEST_TIMER } from '../../options/duration.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import type { RunTransaction } from './database.js';
 
 /** How `transaction()` itself ended. */
@@ -39,7 +39,7 @@ export class HeldTransaction<Transaction> {
   extend(leaseMs: number): void {
     clearTimeout(this.#expiry);
     const expire = () => this.break(new StoreError('The lease expired, so its transaction was rolled back.'));
-    this.#expiry = setTimeout(expire, Math.min(leaseMs, LONGEST_TIMER)).unref();
+    this.#expiry = setTimeout(expire, Math.min(leaseMs, MAX_TIMER_MS)).unref();
   }
 
   /** Rolls back without being waited for: nothing that happens from now on can make it a success. */

@@ -1,4 +1,4 @@
-// Rows of dead letters as clients answer them: what one gives as a number, another gives as text or as an object.
+// Reads rows of dead letters, which clients return with different types.
 import type { DeadLetterReason } from '../../claims/dead-letter-store.js';
 import type { FullRow, GroupRow } from '../../dead-letters/letter-row.js';
 import type { ErrorCode } from '../../errors.js';

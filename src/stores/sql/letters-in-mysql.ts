@@ -1,4 +1,4 @@
-// Dead letters in MySQL and MariaDB through any client: nothing is told of a write, so it is read back.
+// Dead letters in MySQL and MariaDB through any client. Writes are read back to confirm them.
 import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
 import { newToken } from '../../claims/token.js';
 import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';

@@ -1,4 +1,4 @@
-// Dead letters in Postgres through any client: the SQL of postgresDeadLetters(), and so the same table.
+// Dead letters in Postgres through any client, in the table of postgresDeadLetters().
 import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
 import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
 import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';

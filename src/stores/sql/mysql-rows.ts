@@ -18,10 +18,10 @@ import {
 } from './event-rows.js';
 import { type MysqlSql, mysqlSqlFor, PRUNE_BATCH, quoted, savepoint } from './mysql-sql.js';
 
-const LONGEST_KEY = 1_024;
-const LONGEST_FINGERPRINT = 256;
+const MAX_KEY = 1_024;
+const MAX_FINGERPRINT = 256;
 /** MySQL counts dates to the year 9999. */
-const MOST_MICROSECONDS = 4e15;
+const MAX_MICROSECONDS = 4e15;
 
 /** The savepoint is not known: another transaction has begun since, or none has. */
 export const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
@@ -202,8 +202,8 @@ function idOf({ key, token }: Owner): [string, string] {
 
 function valuesOf(parameters: ClaimParameters): unknown[] {
   const { key, fingerprint, leaseMs, keepMs } = parameters;
-  refuseLong('The key of an event', key, LONGEST_KEY);
-  refuseLong('A fingerprint', fingerprint, LONGEST_FINGERPRINT);
+  refuseLong('The key of an event', key, MAX_KEY);
+  refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
   return [...idOf(parameters), hex(fingerprint), microseconds(leaseMs), microseconds(keepMs)];
 }
 
@@ -224,5 +224,5 @@ function unhex(text: unknown): string {
 }
 
 function microseconds(ms: number): number {
-  return Math.min(Math.max(Math.round(ms * 1_000), 0), MOST_MICROSECONDS);
+  return Math.min(Math.max(Math.round(ms * 1_000), 0), MAX_MICROSECONDS);
 }

@@ -1,4 +1,4 @@
-// The SQL of the MySQL and MariaDB store. Text goes in and out as hex, whatever the character set of the connection is.
+// The SQL of the MySQL and MariaDB store. Text is sent as hex, whatever the connection's charset.
 import type { parseTable } from '../postgres/sql.js';
 import { SqlStatement } from './placeholders.js';
 

@@ -1,7 +1,7 @@
-// The steps of a claim in Postgres: the statements of `postgresStore`, on the same table, for any client.
+// The steps of a claim in Postgres for any client, with the statements of `postgresStore`.
 
 import type { Claim } from '../../claims/idempotency-store.js';
-import { LONGEST_TIMER } from '../../options/duration.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
 import { letterTablesOn } from '../postgres/letter-tables.js';
 import * as sql from '../postgres/sql.js';
 import type { Row, RunStatement } from './database.js';
@@ -165,5 +165,5 @@ function wrote(rows: readonly unknown[]): boolean {
 
 /** Postgres takes no longer time than a timer of Node does. */
 function idleMs(leaseMs: number): number {
-  return Math.min(Math.max(Math.ceil(leaseMs), 1), LONGEST_TIMER);
+  return Math.min(Math.max(Math.ceil(leaseMs), 1), MAX_TIMER_MS);
 }

@@ -1,4 +1,4 @@
-// A claim that is a transaction of any client: one commit remembers the event and keeps what the handlers wrote.
+// A claim that is a transaction: one commit holds the claim and the handlers' writes.
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { StoreError } from '../../errors.js';
 import { clientOfHandlers } from '../postgres/handler-client.js';

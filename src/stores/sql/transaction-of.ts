@@ -1,4 +1,4 @@
-// What a transaction of a client is, by the types of the client, so that handlers get it typed without a word.
+// Infers the type of a client's transaction, so that handlers get it typed.
 
 type Callback = (transaction: never) => unknown;
 

@@ -1,4 +1,4 @@
-// What each case of the dead-letter contract works with: a store, letters of its own, and its assertions.
+// The context of a dead-letter contract case: a store, its letters, and assertions.
 import { createHash, randomBytes } from 'node:crypto';
 import {
   type DeadLetter,

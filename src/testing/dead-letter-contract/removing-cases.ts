@@ -1,4 +1,4 @@
-// The dead-letter contract, part three: what is removed when an event is processed, and what is left of a discarded one.
+// The dead-letter contract, part three: removing processed events, and discarding.
 import type { NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 

@@ -1,4 +1,4 @@
-// The store contract, part one: what claim, renew, complete and release promise to one caller after another.
+// The store contract, part one: claim, renew, complete and release.
 import type { Claim } from '../../claims/idempotency-store.js';
 import { ALIVE_MS, assertSame, BRIEF_MS, type ContractCases } from './context.js';
 

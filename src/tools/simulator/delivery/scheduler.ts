@@ -1,6 +1,6 @@
 // Schedules the next attempts: by the real clock, or by a manual one for tests.
 import { ConfigurationError } from '../../../errors.js';
-import { LONGEST_TIMER, parseDuration } from '../../../options/duration.js';
+import { MAX_TIMER_MS, parseDuration } from '../../../options/duration.js';
 import { LinkedList } from '../../../stores/memory/linked-list.js';
 import { after, cancel, now, type Timer } from '../real-time.js';
 import type { SimulatedDelivery } from './simulated-delivery.js';
@@ -77,7 +77,7 @@ export class Scheduler {
     if (this.#stopped || !next || dueAt(next) >= this.#timerDueAt) return;
     cancel(this.#timer);
     this.#timerDueAt = dueAt(next);
-    const wait = Math.min(Math.max(0, this.#timerDueAt - now()), LONGEST_TIMER);
+    const wait = Math.min(Math.max(0, this.#timerDueAt - now()), MAX_TIMER_MS);
     this.#timer = after(wait, () => {
       this.#timerDueAt = Infinity;
       for (const delivery of this.takeDue(now())) void this.onDue(delivery);
