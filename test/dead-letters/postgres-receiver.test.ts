@@ -146,15 +146,21 @@ withPostgres('a receiver with dead letters in Postgres', () => {
       expect([await letterRows(event.id), await ledgerRows(event.id)]).toEqual([[], [event.id]]);
     });
 
-    test('keeps the letter of a replayed event whose handler ended the transaction itself', async () => {
-      const { event, hooks, send, fail } = start(lettersOn(pool));
-      let commits = false;
-      await send((transaction) => (commits ? transaction.query({ text: 'COMMIT' }) : fail()));
-      commits = true;
-      const report = await hooks.deadLetters.replay({ eventId: event.id });
-      expect(report).toMatchObject({ processed: 0, failed: 1 });
-      expect(await letterRows(event.id)).toHaveLength(1);
-    });
+    test.each(['COMMIT', 'ROLLBACK'])(
+      'never deletes the letter of a replayed event whose handler sent %s',
+      async (end) => {
+        const { event, hooks, send, fail } = start(lettersOn(pool));
+        let ends = false;
+        await send((transaction) => (ends ? transaction.query({ text: end }) : fail()));
+        const kept = async () => (await lettersOf(hooks, { eventId: event.id })).map(({ id }) => id);
+        const before = await kept();
+        ends = true;
+        const report = await hooks.deadLetters.replay({ eventId: event.id });
+        expect(report).toMatchObject({ processed: 0, failed: 1 });
+        expect(before).toHaveLength(1);
+        expect(await kept()).toEqual(before);
+      },
+    );
   });
 
   test('on another pool removes the letter once the event is processed', async () => {

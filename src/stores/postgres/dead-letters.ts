@@ -116,7 +116,7 @@ class PostgresRows implements LetterRows {
     return changed(
       transaction === undefined
         ? await this.#table.run(sql.remove, values)
-        : await this.#table.query(transaction as Queryable, sql.remove, values),
+        : await this.#table.query(transaction as Queryable, sql.removeWithin, values),
     );
   }
 

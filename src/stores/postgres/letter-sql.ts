@@ -65,6 +65,10 @@ const remove = (table: string) => `
 DELETE FROM ${table} l
 WHERE key = $2 AND key::text COLLATE "C" = $2::text AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive(RETENTION)}`;
 
+// The claim has written. If a handler has ended its transaction, a delete would commit by itself, and the letter would be
+// gone although its event is not processed.
+const removeWithin = (table: string) => `${remove(table)} AND pg_current_xact_id_if_assigned() IS NOT NULL`;
+
 const discard = (table: string) => `
 UPDATE ${table} l SET head = NULL, body = NULL, discarded_by = $3, discarded_because = $4,
   discarded_at = date_trunc('milliseconds', ${NOW})
@@ -146,6 +150,7 @@ export function letterSqlFor(name: unknown) {
     find: new Statement(find(table)),
     update: new Statement(update(table)),
     remove: new Statement(remove(table)),
+    removeWithin: new Statement(removeWithin(table)),
     discard: new Statement(discard(table)),
     prune: new Statement(prune(table)),
     count: (query: DeadLetterQuery, retentionMs: number): Question => {

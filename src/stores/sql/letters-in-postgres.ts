@@ -11,10 +11,6 @@ import { asOneStatement } from './postgres-rows.js';
 
 const PRUNE_BATCH = 1_000;
 
-// The claim has written. If a handler has ended its transaction, a delete would commit by itself, and the letter would be
-// gone although its event is not processed.
-const IS_OPEN = 'pg_current_xact_id_if_assigned() IS NOT NULL';
-
 export class LettersInPostgres implements LetterRows {
   readonly table: string;
   readonly retentionMs: number;
@@ -31,13 +27,13 @@ export class LettersInPostgres implements LetterRows {
     this.table = this.#sql.table;
     this.retentionMs = retentionMs;
     this.database = db.client;
-    const { keep, find, update, remove, discard, prune } = this.#sql;
+    const { keep, find, update, remove, removeWithin, discard, prune } = this.#sql;
     this.#statements = {
       keep: new SqlStatement('postgres', keep.text),
       find: new SqlStatement('postgres', find.text),
       update: counted(update.text),
       remove: counted(remove.text),
-      removeWithin: counted(`${remove.text} AND ${IS_OPEN}`),
+      removeWithin: counted(removeWithin.text),
       discard: counted(discard.text),
       prune: counted(prune.text),
     };
