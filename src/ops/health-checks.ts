@@ -1,4 +1,4 @@
-// The checks of a receiver's health: a name, whether it is ok, a number, and the cure.
+// The checks of a receiver's health: a name, whether it is ok, a number, and what to fix.
 
 import type { Reachable } from '../claims/ping-store.js';
 import type { DeadLetterCount } from '../dead-letters/dead-letters.js';

@@ -1,4 +1,4 @@
-// A request handler for `/healthz`: are deliveries arriving, and can the stores be reached?
+// A request handler for `/healthz` that answers 503 when a threshold of the receiver is passed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reachable } from '../claims/ping-store.js';
 import { Probe } from '../claims/probe.js';

@@ -1,4 +1,4 @@
-// One check for each kind of option: it returns the value as used, or throws with the cure.
+// One check for each kind of option: it returns the value as used, or throws with what to give.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
