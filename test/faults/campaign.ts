@@ -26,7 +26,14 @@ export interface CampaignOptions {
 
 export type Campaign = Verdict & { readonly seconds: number; readonly faults: number };
 
-export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
+/** Sends the load by itself, instead of the one of the options. */
+export type Drive = (run: {
+  readonly sender: Sender;
+  readonly workers: Workers;
+  readonly progress: (line: string) => void;
+}) => Promise<void>;
+
+export async function runCampaign(options: CampaignOptions, drive?: Drive): Promise<Campaign> {
   const began = performance.now();
   const script = bundle(new URL('./worker.ts', import.meta.url));
   const postgres = await startPostgres(['fsync=off']);
@@ -36,7 +43,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
   try {
     await pool.query(LEDGER);
     await postgresStore({ pool }).migrate();
-    const verdict = await injectFaults(options, { postgres, redis, pool, script });
+    const verdict = await injectFaults(options, { postgres, redis, pool, script, drive });
     return { ...verdict, seconds: Math.round((performance.now() - began) / 1_000) };
   } finally {
     await pool.end();
@@ -50,9 +57,10 @@ interface Servers {
   readonly redis: Service;
   readonly pool: Pool;
   readonly script: string;
+  readonly drive: Drive | undefined;
 }
 
-async function injectFaults(options: CampaignOptions, { postgres, redis, pool, script }: Servers) {
+async function injectFaults(options: CampaignOptions, { postgres, redis, pool, script, drive }: Servers) {
   const { mode, copies, concurrency, plan, progress } = options;
   const proxy = await startProxy((mode === 'redis' ? redis : postgres).port);
   const env = { MODE: mode, STORE_PORT: String(proxy.port), LEDGER_URL: postgres.url };
@@ -66,12 +74,15 @@ async function injectFaults(options: CampaignOptions, { postgres, redis, pool, s
   });
   try {
     let over = Object.keys(plan).length === 0;
-    const load = over
-      ? sender.deliverShuffled(concurrency, options.events)
-      : sender.deliver(concurrency, (events) => over && events >= options.events);
+    const load = drive
+      ? drive({ sender, workers, progress: (line) => progress(`${mode}: ${line}`) })
+      : over
+        ? sender.deliverShuffled(concurrency, options.events)
+        : sender.deliver(concurrency, (events) => over && events >= options.events);
     await nemesis.run(plan, (done, of) =>
       progress(`${mode}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
     );
+    if (drive) await load;
     over = true;
     sender.calm = true;
     // The claims of the last killed workers keep their leases for as long.

@@ -8,6 +8,7 @@ import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
 import { keysCampaign, serialCampaigns } from './options-campaigns.js';
+import { runSoak } from './soak.js';
 import { runSqlClients } from './sql-clients.js';
 import { runTopologies } from './topologies.js';
 
@@ -74,6 +75,8 @@ own servers. Exits with 1 when an event is lost or forged, or ran twice without 
   --keys              cached keys, with forged deliveries beside a key that changes
   --topologies NAME   failovers whose names begin with NAME: redis, postgres
   --sql               the clients of sqlStore()
+  --soak              no faults, for minutes in each store: whether heap or handles grow
+  --minutes N         with --soak, for each store; default 10
   --client NAME       with --sql, only this client
   --help              print this
 
@@ -97,6 +100,8 @@ async function main(): Promise<number> {
       keys: flag,
       topologies: { type: 'string' },
       sql: flag,
+      soak: flag,
+      minutes: { type: 'string', default: '10' },
       client: { type: 'string' },
       help: flag,
     },
@@ -113,6 +118,7 @@ async function main(): Promise<number> {
     throw new Error(`--mode is "${values.mode}". Give one of: ${MODES.join(', ')}.`);
   const size = values.long ? LONG : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
+  if (values.soak) return conclude(await soaks(modes, Number(values.minutes)));
   const alone = values.deliveries || values.letters || values['pg-boss'];
   const rows = alone && !values.deliveries ? [] : await faultCampaigns(modes, size);
   const letterRows = alone && !values.letters ? [] : await letterCampaigns(modes, size);
@@ -150,6 +156,20 @@ async function faultCampaigns(modes: readonly Mode[], size: Size): Promise<Row[]
       rows.push(row);
       report(row);
     }
+  }
+  return rows;
+}
+
+async function soaks(modes: readonly Mode[], minutes: number): Promise<Row[]> {
+  if (!(minutes > 0)) throw new Error('--minutes must be a number above 0.');
+  const rows: Row[] = [];
+  for (const mode of modes) {
+    const load = { events: 0, copies: 2, concurrency: 4, workers: 2, plan: {} };
+    const { heaps, ...campaign } = await runSoak({ mode, ...load, progress }, minutes);
+    const row = { name: `${mode}: ${minutes} minutes without faults`, ...campaign };
+    rows.push(row);
+    report(row);
+    for (const heap of heaps) process.stdout.write(`  a worker: ${heap}\n`);
   }
   return rows;
 }

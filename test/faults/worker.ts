@@ -2,6 +2,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { type HandlerContext, type IdempotencyStore, receiver, type TransactionPaid } from 'payment-webhooks';
 import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
@@ -77,6 +79,14 @@ const hooks = receiver({
 });
 const server = createServer(hooks).listen(0, '127.0.0.1', () => {
   process.send?.((server.address() as AddressInfo).port);
+});
+
+// A soak asks what this process holds when it has nothing to do.
+process.on('message', () => {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  const handles = process.getActiveResourcesInfo().length;
+  process.send?.({ heap: process.memoryUsage().heapUsed, handles });
 });
 
 process.on('SIGTERM', async () => {

@@ -56,6 +56,10 @@ export class Workers {
     return all[Math.floor(Math.random() * all.length)];
   }
 
+  all(): Worker[] {
+    return [...this.#living];
+  }
+
   /** The one that has taken deliveries for longest. */
   oldest(): Worker | undefined {
     const [first] = this.#living;

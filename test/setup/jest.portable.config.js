@@ -13,8 +13,6 @@ export default {
     '/node_modules/',
     // Chromium.
     '<rootDir>/test/browser/',
-    // Programs that run on Linux only: CPU time from /proc, pinned cores.
-    '<rootDir>/test/(?:bench|soak)/',
     // What is typed into bash as the docs show it, in a process group that a signal ends.
     '<rootDir>/test/examples/',
     '<rootDir>/test/docs/(?:deploying|frameworks|security)\\.test\\.ts$',
