@@ -1,19 +1,21 @@
 // The one place that calls a store of dead letters: in time, its answers checked, its failures logged.
 
-import type {
-  DeadLetterChange,
-  DeadLetterContent,
-  DeadLetterGroup,
-  DeadLetterPage,
-  DeadLetterQuery,
-  DeadLetterStore,
-  Discarded,
-  NewDeadLetter,
-  ProcessedEvent,
+import {
+  type DeadLetter,
+  type DeadLetterChange,
+  type DeadLetterContent,
+  type DeadLetterGroup,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetterStore,
+  type Discarded,
+  type NewDeadLetter,
+  type ProcessedEvent,
+  REASONS,
 } from '../claims/dead-letter-store.js';
 import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
+import { StoreError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { readContent, readGroups, readPage } from './dead-letter-answers.js';
 import type { LetterQuery } from './dead-letter-filter.js';
 import { LetterGroups } from './letter-groups.js';
 
@@ -135,6 +137,25 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 }
 
+/** Letters in the order of their arrival. @throws {StoreError} when the store cannot list them */
+export async function* listLetters(
+  calls: DeadLetterCalls,
+  query: LetterQuery,
+): AsyncGenerator<DeadLetter, void> {
+  for (let after: string | undefined; ; ) {
+    const page = await calls.list(query, after);
+    if (page instanceof StoreFailure) throw storeError(page);
+    yield* page.letters;
+    if (page.next === undefined) return;
+    after = page.next;
+  }
+}
+
+/** The error that a caller gets. What the store threw is its cause. */
+export function storeError({ message, cause }: StoreFailure): StoreError {
+  return new StoreError(`The dead letters cannot be reached. ${message}`, { cause });
+}
+
 function boolean(verb: string, answer: unknown): boolean | StoreFailure {
   return typeof answer === 'boolean' ? answer : odd(verb, 'true or false');
 }
@@ -145,4 +166,78 @@ function count(verb: string, answer: unknown): number | StoreFailure {
 
 function odd(verb: string, expected: string): StoreFailure {
   return new StoreFailure(`Its answer to ${verb}() was not ${expected}.`);
+}
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** @param after where this page began: a store that returns to it would be asked for ever */
+function readPage(answer: unknown, after: string | undefined): DeadLetterPage | StoreFailure {
+  return reading('list', () => {
+    const { letters, next } = answer as Given;
+    if (!Array.isArray(letters) || !letters.every(isLetter)) return undefined;
+    if (next === undefined || next === null || letters.length === 0) return { letters };
+    return typeof next === 'string' && next !== after ? { letters, next } : undefined;
+  });
+}
+
+function readContent(answer: unknown): DeadLetterContent | StoreFailure {
+  return reading('read', () => {
+    const { status, letter, rawBody, headers, keyIndex, signaturePrefix } = answer as Given;
+    if (status === 'gone' || status === 'unreadable') return { status };
+    if (status !== 'found' || !isLetter(letter) || !(rawBody instanceof Uint8Array)) return undefined;
+    if (typeof headers !== 'object' || headers === null || !Number.isSafeInteger(keyIndex)) return undefined;
+    if (!isOptionalText(signaturePrefix)) return undefined;
+    return {
+      status,
+      letter,
+      rawBody: Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength),
+      headers: headers as Readonly<Record<string, string>>,
+      keyIndex: keyIndex as number,
+      signaturePrefix,
+    };
+  });
+}
+
+function readGroups(answer: unknown): readonly DeadLetterGroup[] | StoreFailure {
+  return reading('countGroups', () => (Array.isArray(answer) && answer.every(isGroup) ? answer : undefined));
+}
+
+/** A getter of the answer may throw. */
+function reading<Value>(verb: string, read: () => Value | undefined): Value | StoreFailure {
+  try {
+    return read() ?? new StoreFailure(`Its answer to ${verb}() is not as the contract says.`);
+  } catch (cause) {
+    return new StoreFailure(`Its answer to ${verb}() threw when it was read.`, cause);
+  }
+}
+
+function isLetter(given: unknown): given is DeadLetter {
+  const letter = given as Given | null;
+  if (typeof letter !== 'object' || letter === null) return false;
+  const texts = [letter.id, letter.namespace, letter.eventName, letter.eventId];
+  return (
+    texts.every((text) => typeof text === 'string' && text !== '') &&
+    REASONS.has(letter.reason as string) &&
+    letter.keptAt instanceof Date &&
+    typeof letter.sandbox === 'boolean' &&
+    Number.isSafeInteger(letter.attempts) &&
+    isOptionalText(letter.keyId) &&
+    Array.isArray(letter.issues)
+  );
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
+}
+
+function isGroup(given: unknown): given is DeadLetterGroup {
+  const { reason, eventName, count, oldest } = given as Given;
+  return (
+    REASONS.has(reason as string) &&
+    typeof eventName === 'string' &&
+    Number.isSafeInteger(count) &&
+    (count as number) > 0 &&
+    oldest instanceof Date &&
+    !Number.isNaN(oldest.getTime())
+  );
 }

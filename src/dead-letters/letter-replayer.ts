@@ -14,8 +14,8 @@ import { type DecodedDelivery, processEvent } from '../receiver/process-event.js
 import { isSignature, type SigningKey, verify } from '../signature.js';
 import { DeliveryLog } from '../telemetry/delivery-log.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
+import { storeError } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
-import { storeError } from './list-letters.js';
 import type { ReplaySettings } from './replay-options.js';
 import type { ReplayEnd } from './replay-report.js';
 

@@ -3,10 +3,9 @@
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
-import { DeadLetterCalls } from './dead-letter-calls.js';
+import { DeadLetterCalls, listLetters } from './dead-letter-calls.js';
 import { queryOf } from './dead-letter-filter.js';
 import { type DeadLetters, LETTERS_LOGGER } from './dead-letters.js';
-import { listLetters } from './list-letters.js';
 
 export type { DeadLetters } from './dead-letters.js';
 

@@ -7,8 +7,8 @@ import { Rejection } from '../errors.js';
 import { writeLog } from '../logger.js';
 import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
+import { listLetters, storeError } from './dead-letter-calls.js';
 import type { LetterReplayer } from './letter-replayer.js';
-import { listLetters, storeError } from './list-letters.js';
 import type { ReplaySettings } from './replay-options.js';
 import { type ReplayReport, ReplayTally } from './replay-report.js';
 

@@ -6,9 +6,8 @@ import type {
   Discarded,
   ProcessedEvent,
 } from '../../claims/dead-letter-store.js';
-import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
-import { sealWith } from '../../dead-letters/seal.js';
-import { LetterSeal } from '../../dead-letters/sealed-letter.js';
+import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
+import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/stored-letters.js';
 import { type LetterRows, type RowChange, StoredLetters } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions, StoreError } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';

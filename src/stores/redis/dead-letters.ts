@@ -13,8 +13,7 @@ import type {
   ProcessedEvent,
 } from '../../claims/dead-letter-store.js';
 import { LetterGroups } from '../../dead-letters/letter-groups.js';
-import { sealWith } from '../../dead-letters/seal.js';
-import { LetterSeal } from '../../dead-letters/sealed-letter.js';
+import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
 import { connectionOf } from './connection.js';

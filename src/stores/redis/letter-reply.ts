@@ -1,6 +1,6 @@
 // What the scripts reply of one letter, and the letter that it is.
 import type { DeadLetter, DeadLetterQuery, DeadLetterReason } from '../../claims/dead-letter-store.js';
-import type { LetterIdentity, LetterSeal } from '../../dead-letters/sealed-letter.js';
+import type { LetterIdentity, LetterSeal } from '../../dead-letters/seal.js';
 import type { ErrorCode } from '../../errors.js';
 import { invalidReply, text } from './replies.js';
 

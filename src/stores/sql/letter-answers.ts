@@ -1,6 +1,6 @@
 // Reads rows of dead letters, which clients return with different types.
 import type { DeadLetterReason } from '../../claims/dead-letter-store.js';
-import type { FullRow, GroupRow } from '../../dead-letters/letter-row.js';
+import type { FullRow, GroupRow } from '../../dead-letters/stored-letters.js';
 import type { ErrorCode } from '../../errors.js';
 import type { Row } from './database.js';
 

@@ -1,8 +1,14 @@
 // Dead letters in MySQL and MariaDB through any client. Writes are read back to confirm them.
 import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
 import { newToken } from '../../claims/token.js';
-import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
-import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
+import type {
+  FullRow,
+  GroupRow,
+  LetterRow,
+  LetterRows,
+  NewRow,
+  RowChange,
+} from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { hasCode } from './conflicts.js';
 import type { Database, Row, RunStatement } from './database.js';

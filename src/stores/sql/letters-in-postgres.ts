@@ -1,7 +1,13 @@
 // Dead letters in Postgres through any client, in the table of postgresDeadLetters().
 import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
-import type { FullRow, GroupRow, LetterRow, NewRow } from '../../dead-letters/letter-row.js';
-import type { LetterRows, RowChange } from '../../dead-letters/stored-letters.js';
+import type {
+  FullRow,
+  GroupRow,
+  LetterRow,
+  LetterRows,
+  NewRow,
+  RowChange,
+} from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { type LetterSql, letterSqlFor, type Question } from '../postgres/letter-sql.js';
 import type { Database, Row } from './database.js';

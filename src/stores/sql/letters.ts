@@ -1,8 +1,7 @@
 // Dead letters in Postgres or MySQL, through whatever client or ORM their user has.
 
 import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
-import { sealWith } from '../../dead-letters/seal.js';
-import { LetterSeal } from '../../dead-letters/sealed-letter.js';
+import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
 import { StoredLetters } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
