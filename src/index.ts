@@ -23,8 +23,14 @@ export type { DeadLetterCount, DeadLetters } from './dead-letters/dead-letters.j
 export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
 // Nothing authentic is lost
 export { memoryDeadLetters } from './dead-letters/memory.js';
-export type { ReplayOptions, ReplayProgress } from './dead-letters/replay-options.js';
-export type { ReplayCounts, ReplayEnd, ReplayedEvents, ReplayReport } from './dead-letters/replay-report.js';
+export type {
+  ReplayCounts,
+  ReplayEnd,
+  ReplayedEvents,
+  ReplayOptions,
+  ReplayProgress,
+  ReplayReport,
+} from './dead-letters/replay.js';
 export type { ErrorCode, Issue } from './errors.js';
 // What went wrong, and what telemetry is told
 export {

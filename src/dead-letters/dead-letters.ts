@@ -9,8 +9,7 @@ import type {
   Discarded,
 } from '../claims/dead-letter-store.js';
 import type { DeadLetterFilter } from './dead-letter-filter.js';
-import type { ReplayOptions } from './replay-options.js';
-import type { ReplayReport } from './replay-report.js';
+import type { ReplayOptions, ReplayReport } from './replay.js';
 
 /** How many letters there are, and since when. */
 export interface DeadLetterCount {

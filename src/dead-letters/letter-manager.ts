@@ -16,9 +16,8 @@ import { type DeadLetterCalls, listLetters, PAGE, storeError } from './dead-lett
 import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
 import type { DeadLetterCount, DeadLetters } from './dead-letters.js';
 import { LetterReplayer } from './letter-replayer.js';
-import { Replay } from './replay.js';
-import { type ReplayOptions, replaySettings } from './replay-options.js';
-import type { ReplayReport } from './replay-report.js';
+import type { ReplayReport } from './replay.js';
+import { Replay, type ReplayOptions, replaySettings } from './replay.js';
 
 const LONGEST_TEXT = 1_000;
 /** Of how many names letters are counted, for each reason. */

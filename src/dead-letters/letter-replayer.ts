@@ -4,7 +4,7 @@ import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.
 import { withDeadline } from '../claims/deadline.js';
 import { KeptFingerprint } from '../claims/fingerprint.js';
 import { StoreFailure } from '../claims/timed-calls.js';
-import { type Issue, Rejection } from '../errors.js';
+import { Rejection } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { Delivery, type Result } from '../handlers/delivery.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
@@ -16,17 +16,9 @@ import { DeliveryLog } from '../telemetry/delivery-log.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import { storeError } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
-import type { ReplaySettings } from './replay-options.js';
-import type { ReplayEnd } from './replay-report.js';
+import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
 
 type Found = Extract<DeadLetterContent, { status: 'found' }>;
-
-/** How the replay of one letter ended. */
-export interface ReplayedLetter {
-  readonly end: ReplayEnd;
-  /** Where its payload does not fit. */
-  readonly issues: readonly Issue[];
-}
 
 export class LetterReplayer {
   readonly #c: Configuration;

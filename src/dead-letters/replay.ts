@@ -3,14 +3,118 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { StoreFailure } from '../claims/timed-calls.js';
-import { Rejection } from '../errors.js';
+import { ConfigurationError, type Issue, Rejection, refuseUnknownOptions, show } from '../errors.js';
 import { writeLog } from '../logger.js';
+import * as check from '../options/option-checks.js';
 import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
-import type { DeadLetterCalls } from './dead-letter-calls.js';
-import { listLetters, storeError } from './dead-letter-calls.js';
-import type { LetterReplayer } from './letter-replayer.js';
-import type { ReplaySettings } from './replay-options.js';
-import { type ReplayReport, ReplayTally } from './replay-report.js';
+import { type DeadLetterCalls, listLetters, storeError } from './dead-letter-calls.js';
+import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
+
+export interface ReplayProgress {
+  /** Letters that were looked at, of the `total` there were at the start. */
+  readonly done: number;
+  readonly total: number;
+  readonly processed: number;
+  readonly failed: number;
+}
+
+export interface ReplayOptions extends ReplayFilter {
+  /** Only decode, and report what would happen: no claim, no handler, no change. @default false */
+  readonly dryRun?: boolean | undefined;
+  /**
+   * `'any'` also runs letters whose private key is not configured any more, such as after a rotation. Never say it after a
+   * key has leaked before its letters are discarded: some may be forged. @default 'configured'
+   */
+  readonly keys?: 'configured' | 'any' | undefined;
+  /** Letters at once. With 1 each begins when the one before it has ended. @default 1 */
+  readonly concurrency?: number | undefined;
+  /** Called after each letter. */
+  readonly onProgress?: ((progress: ReplayProgress) => void) | undefined;
+  /** When it aborts no further letter is begun; the report then says `stopped: 'aborted'`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How many letters ended in which way. */
+export interface ReplayCounts {
+  /** Every handler succeeded; the letter is removed. */
+  readonly processed: number;
+  /** A handler failed, or the claim was not granted; the letter stays. */
+  readonly failed: number;
+  /** Nobody declares its name; the letter stays. */
+  readonly stillUnknown: number;
+  /** It does not fit its schema; the letter stays. */
+  readonly stillInvalid: number;
+  /** Another delivery or replay works on the event; the letter stays. */
+  readonly inProgress: number;
+  /** The event was processed before; the letter is removed, and no handler ran. */
+  readonly duplicates: number;
+  /** An event of the same id was processed with other bytes; the letter stays, for somebody to look at. */
+  readonly conflicts: number;
+  /** No handler wants it, or the option `sandbox` does not; the letter stays. */
+  readonly ignored: number;
+  /** What the store has is not what was kept; the letter stays. */
+  readonly unreadable: number;
+  /** Its private key is not configured; the letter stays: replay with `keys: 'any'`, or discard it if the key has leaked. */
+  readonly keyNotConfigured: number;
+  /** It was processed or discarded while the replay was on its way. */
+  readonly gone: number;
+}
+
+export type ReplayEnd = keyof ReplayCounts;
+
+/** The letters of one name. */
+export interface ReplayedEvents extends ReplayCounts {
+  readonly eventName: string;
+  /** Where payloads do not fit their schema, and in how many letters. */
+  readonly issues: readonly { readonly path: string; readonly count: number }[];
+}
+
+/** With `dryRun` each count says what would happen, as far as decoding tells: `processed` are those that have a handler. */
+export interface ReplayReport extends ReplayCounts {
+  readonly dryRun: boolean;
+  readonly events: readonly ReplayedEvents[];
+  /** Why it ended before the last letter; the others can be replayed later. */
+  readonly stopped?: 'aborted' | 'closing';
+}
+
+/** How the replay of one letter ended. */
+export interface ReplayedLetter {
+  readonly end: ReplayEnd;
+  /** Where its payload does not fit. */
+  readonly issues: readonly Issue[];
+}
+
+export interface ReplaySettings {
+  readonly query: LetterQuery;
+  readonly dryRun: boolean;
+  readonly keys: 'configured' | 'any';
+  readonly concurrency: number;
+  readonly onProgress: ReplayOptions['onProgress'];
+  readonly signal: AbortSignal | undefined;
+}
+
+/** @throws {ConfigurationError} naming the option, what it got and what it takes */
+export function replaySettings(namespace: string, options: ReplayOptions = {}): ReplaySettings {
+  const given: ReplayOptions = check.byName('The argument of replay()', options, 'filters and options');
+  const { dryRun = false, keys = 'configured', concurrency = 1, onProgress, signal, ...filter } = given;
+  refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'keys', 'concurrency', 'onProgress', 'signal']);
+  if (typeof dryRun !== 'boolean')
+    throw new ConfigurationError(`dryRun is ${show(dryRun)}. Give true or false.`);
+  if (keys !== 'configured' && keys !== 'any')
+    throw new ConfigurationError(`keys is ${show(keys)}. Give "configured" or "any".`);
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw new ConfigurationError(`onProgress is ${show(onProgress)}. Give a function.`);
+  if (signal !== undefined && typeof signal?.aborted !== 'boolean')
+    throw new ConfigurationError(`signal is ${show(signal)}. Give the signal of an AbortController.`);
+  return {
+    query: queryOf(namespace, filter),
+    dryRun,
+    keys,
+    concurrency: check.wholeNumber('concurrency', concurrency, 1),
+    onProgress,
+    signal,
+  };
+}
 
 /** Deliveries come first: while there is no room beside them, a replay looks this often for room. */
 const BUSY_MS = 50;
@@ -19,7 +123,7 @@ const BUSY_MS = 50;
 export interface ReplayMeans {
   readonly calls: DeadLetterCalls;
   readonly limiter: InFlightLimiter;
-  readonly replayer: LetterReplayer;
+  readonly replayer: { replay(letter: DeadLetter): Promise<ReplayedLetter> };
 }
 
 export class Replay {
@@ -106,5 +210,46 @@ export class Replay {
     } catch {
       complain();
     }
+  }
+}
+
+type Counts = Record<ReplayEnd, number>;
+
+const NONE: Readonly<Counts> = {
+  processed: 0,
+  failed: 0,
+  stillUnknown: 0,
+  stillInvalid: 0,
+  inProgress: 0,
+  duplicates: 0,
+  conflicts: 0,
+  ignored: 0,
+  unreadable: 0,
+  keyNotConfigured: 0,
+  gone: 0,
+};
+
+export class ReplayTally {
+  readonly counts: Counts = { ...NONE };
+  done = 0;
+  readonly #events = new Map<string, { readonly counts: Counts; readonly issues: Map<string, number> }>();
+
+  add(eventName: string, end: ReplayEnd, issues: readonly Issue[] = []): void {
+    const event = this.#events.get(eventName) ?? { counts: { ...NONE }, issues: new Map() };
+    this.#events.set(eventName, event);
+    this.done += 1;
+    this.counts[end] += 1;
+    event.counts[end] += 1;
+    const paths = new Set(issues.map(({ path }) => path));
+    for (const path of paths) event.issues.set(path, (event.issues.get(path) ?? 0) + 1);
+  }
+
+  report(dryRun: boolean, stopped: ReplayReport['stopped']): ReplayReport {
+    const events = [...this.#events].map(([eventName, { counts, issues }]) => ({
+      eventName,
+      ...counts,
+      issues: [...issues].map(([path, count]) => ({ path, count })),
+    }));
+    return { ...this.counts, dryRun, events, ...(stopped && { stopped }) };
   }
 }

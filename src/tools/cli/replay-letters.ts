@@ -1,6 +1,5 @@
 // Has the app replay dead letters, and shows how far it is, until the report comes or the person ends it.
-import type { ReplayProgress } from '../../dead-letters/replay-options.js';
-import type { ReplayReport } from '../../dead-letters/replay-report.js';
+import type { ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
 import { CommandError, EXIT } from './command.js';
 import type { LetterPage } from './letter-page.js';
 import type { ProgressBar } from './progress-bar.js';

@@ -1,5 +1,5 @@
 // The report of a replay as text: what became of the letters, by event, and what to do about those that are left.
-import type { ReplayCounts, ReplayEnd, ReplayReport } from '../../dead-letters/replay-report.js';
+import type { ReplayCounts, ReplayEnd, ReplayReport } from '../../dead-letters/replay.js';
 import { printable } from './print.js';
 
 interface Row {

@@ -1,6 +1,6 @@
 // The texts of the page of dead letters: its URL, how many match, and what comes of a replay.
 import { describe, expect, test } from '@jest/globals';
-import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay-report.js';
+import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay.js';
 import type { Loaded } from '../../../src/tools/dead-letter-page/page/api/use-letters.js';
 import { countOf, countText } from '../../../src/tools/dead-letter-page/page/components/count-text.js';
 import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/page/dialogs/replay-text.js';

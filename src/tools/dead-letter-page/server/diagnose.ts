@@ -2,7 +2,7 @@
 
 import type { DeadLetter, DeadLetterReason } from '../../../claims/dead-letter-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import type { ReplayEnd, ReplayReport } from '../../../dead-letters/replay-report.js';
+import type { ReplayEnd, ReplayReport } from '../../../dead-letters/replay.js';
 import type { ErrorCode, Issue } from '../../../errors.js';
 
 /** A dry run waits for room beside deliveries; the person who looks does not wait longer than this. */

@@ -1,8 +1,7 @@
 // Streams the progress of a replay and its report as lines of JSON, and ends the replay when nobody reads them.
 import type { ServerResponse } from 'node:http';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import type { ReplayOptions, ReplayProgress } from '../../../dead-letters/replay-options.js';
-import type { ReplayReport } from '../../../dead-letters/replay-report.js';
+import type { ReplayOptions, ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { ConfigurationError, show } from '../../../errors.js';
 import { answerTo } from './page-answers.js';
 

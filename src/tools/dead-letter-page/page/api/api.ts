@@ -5,12 +5,12 @@ import type {
   DeadLetter as KeptLetter,
   Discarded as KeptTombstone,
 } from '../../../../claims/dead-letter-store.js';
-import type { ReplayReport } from '../../../../dead-letters/replay-report.js';
+import type { ReplayReport } from '../../../../dead-letters/replay.js';
 import { ApiError } from '../../../pages/components/api-error.js';
 import { type Filter, filterOf, formatFilter } from '../route.js';
 import { readLines } from './read-lines.js';
 
-export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../../dead-letters/replay-report.js';
+export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../../dead-letters/replay.js';
 
 export interface Letter extends Omit<KeptLetter, 'keptAt' | 'discarded'> {
   readonly keptAt: string;
