@@ -104,6 +104,13 @@ describe('every file in src', () => {
     expect(sources.filter(({ lines }) => lines.length > 400).map(({ path }) => path)).toEqual([]);
   });
 
+  test('awaits what it returns from a try with a finally, which would run first', () => {
+    const overtaken = sources.flatMap(({ path, unawaitedReturns }) =>
+      unawaitedReturns.map((line) => `${path}:${line}`),
+    );
+    expect(overtaken).toEqual([]);
+  });
+
   test('is named by what it is, not by what kind of code is in it', () => {
     const vague = /(?:^|\/)(?:utils?|helpers?|common|types?|misc)$/;
     expect(sources.filter(({ path }) => vague.test(path)).map(({ path }) => path)).toEqual([]);
@@ -226,11 +233,15 @@ describe('the reader of sources', () => {
     ]);
   });
 
-  test('measures functions in lines, and lists calls in the order of the text', () => {
-    expect(source.functions).toEqual([
-      { line: 5, length: 3 },
-      { line: 6, length: 1 },
-    ]);
+  test('lists calls in the order of the text', () => {
     expect(source.calls).toEqual(['first', 'second']);
+  });
+
+  test('sees what a finally overtakes', () => {
+    const text = (returned: string) =>
+      `async function f() {\n  try {\n    return ${returned};\n  } finally {\n    await end();\n  }\n}\n`;
+    const linesOf = (returned: string) => readSource('receiver/example.ts', text(returned)).unawaitedReturns;
+    expect([linesOf('work()'), linesOf('ok ? await work() : work()')]).toEqual([[3], [3]]);
+    expect([linesOf('await work()'), linesOf('value'), linesOf('() => work()')]).toEqual([[], [], []]);
   });
 });

@@ -1,4 +1,4 @@
-// Reads src as data: the imports, functions and calls of every file, for the test that holds the layout.
+// Reads src as data: the imports, calls and unawaited returns of every file, for the test that holds the layout.
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { type Module, parseSync } from '@swc/core';
@@ -19,7 +19,8 @@ export interface Source {
   readonly imports: readonly Import[];
   /** Kinds of its top-level statements. */
   readonly statements: readonly string[];
-  readonly functions: readonly { readonly line: number; readonly length: number }[];
+  /** Lines that return a call from a `try` with a `finally` and do not await it: the `finally` runs first. */
+  readonly unawaitedReturns: readonly number[];
   /** What is called by a plain name, in the order of the text. */
   readonly calls: readonly string[];
 }
@@ -35,14 +36,9 @@ export function readSources(root: string): Source[] {
 export function readSource(name: string, text: string): Source {
   const { module, lineAt } = parseSource(name, text);
   const imports: Import[] = [];
-  const functions: { line: number; length: number }[] = [];
   const calls: string[] = [];
   visit(module.body, (node) => {
     if (isImport(node)) imports.push(toImport(name, node.source.value, node.typeOnly ?? false));
-    if (isFunction(node)) {
-      const line = lineAt(node.span.start);
-      functions.push({ line, length: lineAt(node.span.end) - line + 1 });
-    }
     if (node.type !== 'CallExpression') return;
     if (node.callee?.type === 'Identifier' && node.callee.value) calls.push(node.callee.value);
     const [first] = node.arguments ?? [];
@@ -53,7 +49,7 @@ export function readSource(name: string, text: string): Source {
     lines: text.trimEnd().split('\n'),
     imports,
     statements: module.body.slice(1).map((statement) => statement.type),
-    functions,
+    unawaitedReturns: unawaitedReturns(module.body, false).map((node) => lineAt(node.span.start)),
     calls,
   };
 }
@@ -92,6 +88,26 @@ export function visit<Looked = Node>(value: unknown, look: (node: Looked) => voi
 
 function isImport(node: Node): node is Node & { source: { value: string } } {
   return /^(?:Import|Export\w+)Declaration$/.test(node.type) && Boolean(node.source);
+}
+
+/** @param guarded whether this is inside of such a `try` of an asynchronous function */
+function unawaitedReturns(value: unknown, guarded: boolean, asynchronous = false): Node[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const node = value as Node & Record<string, unknown>;
+  if (isFunction(node) || node.type === 'ClassMethod' || node.type === 'PrivateMethod') {
+    const { async: isAsync } = (node.function ?? node) as { async?: boolean };
+    return Object.values(node).flatMap((child) => unawaitedReturns(child, false, isAsync ?? asynchronous));
+  }
+  if (node.type === 'ReturnStatement' && guarded && asynchronous) {
+    const returned = node.argument as { type?: string; consequent?: Node; alternate?: Node } | undefined;
+    const values =
+      returned?.type === 'ConditionalExpression' ? [returned.consequent, returned.alternate] : [returned];
+    return values.some((one) => one?.type === 'CallExpression') ? [node] : [];
+  }
+  if (node.type === 'TryStatement' && node.finalizer) {
+    return [node.block, node.handler].flatMap((child) => unawaitedReturns(child, true, asynchronous));
+  }
+  return Object.values(node).flatMap((child) => unawaitedReturns(child, guarded, asynchronous));
 }
 
 function isFunction(node: Node): boolean {
