@@ -160,3 +160,6 @@ function describeFrames(error: Error): string[] | undefined {
   }
   return frames.length > 0 ? frames : undefined;
 }
+
+/** Where `hooks.deadLetters` has the logger of the receiver, for the page, which may be of another copy of this package. */
+export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');

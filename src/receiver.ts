@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './claims/dead-letter-store.js';
 import { SignatureFingerprint } from './claims/fingerprint.js';
+import { type DeadLetters, openDeadLetters } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
-import { type DeadLetters, openDeadLetters } from './dead-letters/open-dead-letters.js';
 import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
 import { Delivery, type Result } from './handlers/delivery.js';

@@ -3,25 +3,18 @@
 import type {
   DeadLetter,
   DeadLetterContent,
-  DeadLetterGroup,
   DeadLetterPage,
   DeadLetterPageRequest,
   Discarded,
 } from '../claims/dead-letter-store.js';
-import type { DeadLetterFilter } from './dead-letter-filter.js';
+import { LETTERS_LOGGER } from '../logger.js';
+import { defaultLogger } from '../options/default-logger.js';
+import type { Configuration } from '../options/options.js';
+import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
+import { DeadLetterCalls, listLetters } from './dead-letter-calls.js';
+import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
+import type { DeadLetterCount } from './letter-groups.js';
 import type { ReplayOptions, ReplayReport } from './replay.js';
-
-/** How many letters there are, and since when. */
-export interface DeadLetterCount {
-  readonly total: number;
-  /** When the oldest of them was first kept, by the clock of the store; undefined when there is no letter. */
-  readonly oldest: Date | undefined;
-  /**
-   * Those with the most letters first. For each reason up to 1,000 names; the letters of further ones are together in a
-   * group with the name `…`, because the names of undeclared events come from outside.
-   */
-  readonly groups: readonly DeadLetterGroup[];
-}
 
 /** The dead letters of one receiver: those of its namespace. */
 export interface DeadLetters {
@@ -85,5 +78,30 @@ export interface DeadLetters {
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
 }
 
-/** For the page, which may be of another copy of this package: the logger of the receiver. */
-export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');
+/**
+ * Undefined without the option. What manages letters is loaded when it is first asked for: most processes only keep them.
+ *
+ * @param limiter that of the deliveries
+ */
+export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): DeadLetters | undefined {
+  const { deadLetters: store, logger, namespace, storeTimeout } = c;
+  if (!store) return undefined;
+  const calls = () => new DeadLetterCalls(store, { log: logger ?? defaultLogger() }, storeTimeout);
+  const manager = async () => {
+    const { LetterManager } = await import('./letter-manager.js');
+    return new LetterManager(c, calls(), limiter);
+  };
+  const letters: DeadLetters & { readonly [LETTERS_LOGGER]: typeof logger } = {
+    list(filter) {
+      const query = queryOf(namespace, filter);
+      return { [Symbol.asyncIterator]: () => listLetters(calls(), query) };
+    },
+    count: async (...given) => (await manager()).count(...given),
+    page: async (...given) => (await manager()).page(...given),
+    read: async (id) => (await manager()).read(id),
+    replay: async (options) => (await manager()).replay(options),
+    discard: async (id, why) => (await manager()).discard(id, why),
+    [LETTERS_LOGGER]: logger,
+  };
+  return letters;
+}

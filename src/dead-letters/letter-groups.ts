@@ -1,6 +1,18 @@
 // Counts dead letters by reason and name of event, in bounded memory: names of events nobody declared come from outside.
 import { type DeadLetterGroup, type DeadLetterReason, FURTHER_NAMES } from '../claims/dead-letter-store.js';
 
+/** How many letters there are, and since when. */
+export interface DeadLetterCount {
+  readonly total: number;
+  /** When the oldest of them was first kept, by the clock of the store; undefined when there is no letter. */
+  readonly oldest: Date | undefined;
+  /**
+   * Those with the most letters first. For each reason up to 1,000 names; the letters of further ones are together in a
+   * group with the name `…`, because the names of undeclared events come from outside.
+   */
+  readonly groups: readonly DeadLetterGroup[];
+}
+
 interface CountedLetter {
   readonly reason: DeadLetterReason;
   readonly eventName: string;
@@ -49,4 +61,17 @@ export class LetterGroups {
       })),
     );
   }
+}
+
+export function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
+  const total = groups.reduce((sum, { count }) => sum + count, 0);
+  const oldest = groups.reduce(
+    (first, group) => Math.min(first, group.oldest.getTime()),
+    Number.POSITIVE_INFINITY,
+  );
+  return {
+    total,
+    oldest: total > 0 ? new Date(oldest) : undefined,
+    groups: [...groups].sort((one, other) => other.count - one.count),
+  };
 }

@@ -2,7 +2,6 @@
 
 import type {
   DeadLetterContent,
-  DeadLetterGroup,
   DeadLetterPage,
   DeadLetterPageRequest,
   Discarded,
@@ -14,7 +13,7 @@ import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { type DeadLetterCalls, listLetters, PAGE, storeError } from './dead-letter-calls.js';
 import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
-import type { DeadLetterCount, DeadLetters } from './dead-letters.js';
+import { type DeadLetterCount, sumOf } from './letter-groups.js';
 import { LetterReplayer } from './letter-replayer.js';
 import type { ReplayReport } from './replay.js';
 import { Replay, type ReplayOptions, replaySettings } from './replay.js';
@@ -23,7 +22,7 @@ const LONGEST_TEXT = 1_000;
 /** Of how many names letters are counted, for each reason. */
 const MOST_NAMES = 1_000;
 
-export class LetterManager implements Omit<DeadLetters, 'list'> {
+export class LetterManager {
   readonly #c: Configuration;
   readonly #calls: DeadLetterCalls;
   readonly #limiter: InFlightLimiter;
@@ -72,19 +71,6 @@ export class LetterManager implements Omit<DeadLetters, 'list'> {
     const { by, because } = reasonsOf(why);
     return (await isThere(this.#calls, query)) && reached(await this.#calls.discard(id, { by, because }));
   }
-}
-
-function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
-  const total = groups.reduce((sum, { count }) => sum + count, 0);
-  const oldest = groups.reduce(
-    (first, group) => Math.min(first, group.oldest.getTime()),
-    Number.POSITIVE_INFINITY,
-  );
-  return {
-    total,
-    oldest: total > 0 ? new Date(oldest) : undefined,
-    groups: [...groups].sort((one, other) => other.count - one.count),
-  };
 }
 
 /** A store may hold the letters of other receivers too. */

@@ -2,7 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reachable } from '../claims/ping-store.js';
 import { Probe } from '../claims/probe.js';
-import type { DeadLetterCount, DeadLetters } from '../dead-letters/dead-letters.js';
+import type { DeadLetters } from '../dead-letters/dead-letters.js';
+import type { DeadLetterCount } from '../dead-letters/letter-groups.js';
 import { ConfigurationError, show } from '../errors.js';
 import { send } from '../receiver/respond.js';
 import { RECEIVER_STATS, type ReceiverStats } from '../telemetry/receiver-stats.js';

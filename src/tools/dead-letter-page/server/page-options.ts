@@ -1,8 +1,8 @@
 // The options of the dead-letter page, checked before any request.
 import type { IncomingMessage } from 'node:http';
-import { type DeadLetters, LETTERS_LOGGER } from '../../../dead-letters/dead-letters.js';
+import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
-import { isLogger, type Logger, loggerOf, silentLogger } from '../../../logger.js';
+import { isLogger, LETTERS_LOGGER, type Logger, loggerOf, silentLogger } from '../../../logger.js';
 import { defaultLogger } from '../../../options/default-logger.js';
 import { hostName } from '../../pages/allowed-host.js';
 
