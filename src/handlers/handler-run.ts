@@ -42,16 +42,29 @@ export class HandlerRun {
 
   /** Starts all handlers at once, except that those with one serial value follow each other. */
   start(): void {
+    const { serialValues } = this.input;
+    const [first, ...others] = this.calls;
+    if (first && others.length === 0) this.settled = first.run();
+    else
+      this.settled = Promise.all(
+        serialValues ? this.#inTurns(serialValues) : this.calls.map((call) => call.run()),
+      );
+  }
+
+  #inTurns(serialValues: SerialValues): Promise<void>[] {
     const lastOf = new Map<string, Promise<void>>();
-    const calls = this.calls.map((call) => {
-      const value = this.input.serialValues?.get(call.handler);
+    return this.calls.map((call) => {
+      const value = serialValues.get(call.handler);
       if (value === undefined) return call.run();
       const before = lastOf.get(value);
       const done = before ? before.then(() => call.run()) : call.run();
       lastOf.set(value, done);
       return done;
     });
-    this.settled = Promise.all(calls);
+  }
+
+  get hasSettled(): boolean {
+    return this.calls.every(({ status }) => status !== 'running');
   }
 
   /** Names of the handlers that have not settled. */

@@ -31,7 +31,7 @@ export interface DecodedDelivery {
 export type AnswerEarly = (result: Result) => void;
 
 /** What the claim is for. */
-interface ClaimedWork extends DecodedDelivery {
+interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter'> {
   readonly store: IdempotencyStore<object>;
   readonly matched: MatchedHandlers;
   readonly serialValues?: SerialValues | undefined;
@@ -65,8 +65,8 @@ export async function processEvent(
   if (matched.handlers.length === 0 && !(letter && unhandled)) return decoded.rejection ?? 'ignored';
   if (!store) return runUnclaimed(given, matched, c, answerEarly);
 
-  const work = { ...given, store, matched, timeout };
-  if (unhandled) return runClaimed({ ...work, unhandled }, c, answerEarly);
+  const work: ClaimedWork = { delivery, letter, store, matched, timeout, unhandled };
+  if (unhandled) return runClaimed(work, c, answerEarly);
   const values = serialValuesOf(matched, delivery);
   if (!values) return runClaimed(work, c, answerEarly);
 
@@ -177,7 +177,7 @@ async function runHandlers(
   run.start();
   // Handlers that wait for nothing have settled one microtask later. They need neither a timer nor a renewal.
   await undefined;
-  if (run.unsettled.length === 0) return;
+  if (run.hasSettled) return;
   lease?.start();
   if (await run.settlesWithin(timeout)) return;
   delivery.abort('HANDLER_TIMEOUT');
