@@ -13,7 +13,7 @@ export class PingCalls extends TimedCalls<{ readonly log: Logger }> {
     if (!store.ping) return store.scope === 'process' ? 'reachable' : 'unknown';
     const answer = await this.call<unknown>(() => store.ping?.(), timeout);
     if (!(answer instanceof StoreFailure)) return 'reachable';
-    this.complain('the store did not answer a health check', answer);
+    this.logFailure('the store did not answer a health check', answer);
     return 'unreachable';
   }
 }

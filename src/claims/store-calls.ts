@@ -46,7 +46,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
       (late) => this.#giveBack(readClaimAnswer(late)),
     );
     const checked = this.#withinLease(readClaimAnswer(answer));
-    if (checked instanceof StoreFailure) this.complain('the store did not answer', checked);
+    if (checked instanceof StoreFailure) this.logFailure('the store did not answer', checked);
     return checked;
   }
 
@@ -55,7 +55,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
       'renew',
       await this.call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
     );
-    if (answer instanceof StoreFailure) this.complain('the claim was not renewed', answer);
+    if (answer instanceof StoreFailure) this.logFailure('the claim was not renewed', answer);
     return answer;
   }
 
@@ -77,7 +77,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
       answer = checkBoolean('complete', await tryOnce());
     }
     if (answer instanceof StoreFailure)
-      this.complain(transactional ? 'the store did not answer' : 'processed, but not remembered', answer);
+      this.logFailure(transactional ? 'the store did not answer' : 'processed, but not remembered', answer);
     return answer;
   }
 
@@ -88,7 +88,8 @@ export class StoreCalls extends TimedCalls<Claimant> {
    */
   async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<boolean> {
     const answer = await this.call(() => claim.release(finished), this.rules.storeTimeout);
-    if (answer instanceof StoreFailure) this.complain('claim not released, so its lease will lapse', answer);
+    if (answer instanceof StoreFailure)
+      this.logFailure('claim not released, so its lease will lapse', answer);
     return answer !== false;
   }
 

@@ -83,7 +83,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
     return new StoreFailure(describeThrown(cause, this.storeName).message, cause);
   }
 
-  protected complain(what: string, { message, cause }: StoreFailure): void {
+  protected logFailure(what: string, { message, cause }: StoreFailure): void {
     const { code } = describeThrown(cause, this.storeName);
     const fields = cause === undefined ? {} : { error: { ...describeError(cause), ...(code && { code }) } };
     writeLog(this.caller.log, 'error', fields, `${what}: ${message}`);
