@@ -22,7 +22,7 @@ import { LetterGroups } from './letter-groups.js';
 type Answer<Value> = Promise<Value | StoreFailure>;
 
 /** How many letters are listed with one call, unless the caller wants fewer. */
-export const PAGE = 100;
+export const MAX_PAGE = 100;
 
 /** None of them rejects. */
 export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
@@ -38,20 +38,20 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   keep(letter: NewDeadLetter): Answer<string> {
-    return this.#ask(
+    return this.#checkedCall(
       'the event was not kept as a dead letter',
       () => this.store.keep(letter),
-      (id) => (typeof id === 'string' && id !== '' ? id : odd('keep', 'the id of a letter')),
+      (id) => (typeof id === 'string' && id !== '' ? id : invalidAnswer('keep', 'the id of a letter')),
     );
   }
 
   update(id: string, change: DeadLetterChange): Answer<boolean> {
     const call = () => this.store.update(id, change);
-    return this.#ask('the dead letter was not changed', call, (answer) => boolean('update', answer));
+    return this.#checkedCall('the dead letter was not changed', call, (answer) => boolean('update', answer));
   }
 
   remove(event: ProcessedEvent, transaction?: unknown): Answer<number> {
-    return this.#ask(
+    return this.#checkedCall(
       'the event is processed, and its dead letter was not removed: a replay will remove it',
       () => this.store.remove(event, transaction === undefined ? {} : { transaction }),
       (answer) => count('remove', answer),
@@ -60,14 +60,16 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answer<boolean> {
     const call = () => this.store.discard(id, why);
-    return this.#ask('the dead letter was not discarded', call, (answer) => boolean('discard', answer));
+    return this.#checkedCall('the dead letter was not discarded', call, (answer) =>
+      boolean('discard', answer),
+    );
   }
 
   /** With `keyId` it may list fewer than `limit`, and at least one where there is one. */
   async list(
     { keyId, ...query }: LetterQuery,
     after: string | undefined,
-    limit = PAGE,
+    limit = MAX_PAGE,
   ): Answer<DeadLetterPage> {
     for (let from = after; ; ) {
       const page = await this.#page(query, from, limit);
@@ -80,7 +82,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   #page(query: DeadLetterQuery, after: string | undefined, limit: number): Answer<DeadLetterPage> {
-    return this.#ask(
+    return this.#checkedCall(
       'the dead letters were not listed',
       () => this.store.list(query, { limit, after }),
       (answer) => readPage(answer, after),
@@ -90,14 +92,14 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   async count({ keyId, ...query }: LetterQuery): Answer<number> {
     if (keyId !== undefined) return this.#fold({ keyId, ...query }, 0, (sum, { length }) => sum + length);
     const call = () => this.store.count(query);
-    return this.#ask('the dead letters were not counted', call, (answer) => count('count', answer));
+    return this.#checkedCall('the dead letters were not counted', call, (answer) => count('count', answer));
   }
 
   /** @param names for each reason at most so many; the letters of further ones are counted together */
   async countGroups({ keyId, ...query }: LetterQuery, names: number): Answer<readonly DeadLetterGroup[]> {
     if (this.store.countGroups && keyId === undefined) {
       const call = () => this.store.countGroups?.(query, { names });
-      return this.#ask('the dead letters were not counted', call, readGroups);
+      return this.#checkedCall('the dead letters were not counted', call, readGroups);
     }
     const groups = await this.#fold({ keyId, ...query }, new LetterGroups(names), (sum, letters) =>
       sum.add(letters),
@@ -121,18 +123,18 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   read(id: string): Answer<DeadLetterContent> {
-    return this.#ask('the dead letter was not read', () => this.store.read(id), readContent);
+    return this.#checkedCall('the dead letter was not read', () => this.store.read(id), readContent);
   }
 
   /** @param failed what the log says when there is no such answer */
-  async #ask<Value>(
+  async #checkedCall<Value>(
     failed: string,
     call: () => unknown,
     check: (answer: unknown) => Value | StoreFailure,
   ): Answer<Value> {
     const answer = await this.call(call, this.#timeout);
     const checked = answer instanceof StoreFailure ? answer : check(answer);
-    if (checked instanceof StoreFailure) this.complain(failed, checked);
+    if (checked instanceof StoreFailure) this.logFailure(failed, checked);
     return checked;
   }
 }
@@ -143,28 +145,31 @@ export async function* listLetters(
   query: LetterQuery,
 ): AsyncGenerator<DeadLetter, void> {
   for (let after: string | undefined; ; ) {
-    const page = await calls.list(query, after);
-    if (page instanceof StoreFailure) throw storeError(page);
+    const page = answerOrThrow(await calls.list(query, after));
     yield* page.letters;
     if (page.next === undefined) return;
     after = page.next;
   }
 }
 
-/** The error that a caller gets. What the store threw is its cause. */
-export function storeError({ message, cause }: StoreFailure): StoreError {
-  return new StoreError(`The dead letters cannot be reached. ${message}`, { cause });
+/** @throws {StoreError} when the store did not answer; what it threw is the cause */
+export function answerOrThrow<Value>(answer: Value | StoreFailure): Value {
+  if (!(answer instanceof StoreFailure)) return answer;
+  const { message, cause } = answer;
+  throw new StoreError(`The dead letters cannot be reached. ${message}`, { cause });
 }
 
 function boolean(verb: string, answer: unknown): boolean | StoreFailure {
-  return typeof answer === 'boolean' ? answer : odd(verb, 'true or false');
+  return typeof answer === 'boolean' ? answer : invalidAnswer(verb, 'true or false');
 }
 
 function count(verb: string, answer: unknown): number | StoreFailure {
-  return Number.isSafeInteger(answer) && (answer as number) >= 0 ? (answer as number) : odd(verb, 'a number');
+  return Number.isSafeInteger(answer) && (answer as number) >= 0
+    ? (answer as number)
+    : invalidAnswer(verb, 'a number');
 }
 
-function odd(verb: string, expected: string): StoreFailure {
+function invalidAnswer(verb: string, expected: string): StoreFailure {
   return new StoreFailure(`Its answer to ${verb}() was not ${expected}.`);
 }
 
@@ -172,7 +177,7 @@ type Given = Readonly<Record<string, unknown>>;
 
 /** @param after where this page began: a store that returns to it would be asked for ever */
 function readPage(answer: unknown, after: string | undefined): DeadLetterPage | StoreFailure {
-  return reading('list', () => {
+  return readSafely('list', () => {
     const { letters, next } = answer as Given;
     if (!Array.isArray(letters) || !letters.every(isLetter)) return undefined;
     if (next === undefined || next === null || letters.length === 0) return { letters };
@@ -181,7 +186,7 @@ function readPage(answer: unknown, after: string | undefined): DeadLetterPage | 
 }
 
 function readContent(answer: unknown): DeadLetterContent | StoreFailure {
-  return reading('read', () => {
+  return readSafely('read', () => {
     const { status, letter, rawBody, headers, keyIndex, signaturePrefix } = answer as Given;
     if (status === 'gone' || status === 'unreadable') return { status };
     if (status !== 'found' || !isLetter(letter) || !(rawBody instanceof Uint8Array)) return undefined;
@@ -199,11 +204,13 @@ function readContent(answer: unknown): DeadLetterContent | StoreFailure {
 }
 
 function readGroups(answer: unknown): readonly DeadLetterGroup[] | StoreFailure {
-  return reading('countGroups', () => (Array.isArray(answer) && answer.every(isGroup) ? answer : undefined));
+  return readSafely('countGroups', () =>
+    Array.isArray(answer) && answer.every(isGroup) ? answer : undefined,
+  );
 }
 
 /** A getter of the answer may throw. */
-function reading<Value>(verb: string, read: () => Value | undefined): Value | StoreFailure {
+function readSafely<Value>(verb: string, read: () => Value | undefined): Value | StoreFailure {
   try {
     return read() ?? new StoreFailure(`Its answer to ${verb}() is not as the contract says.`);
   } catch (cause) {

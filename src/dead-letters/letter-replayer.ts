@@ -1,9 +1,8 @@
-// Takes one dead letter through decode, dedupe and dispatch again, with the handlers and schemas of today.
+// Replays one dead letter: decodes and processes it again, with the handlers and schemas of today.
 
 import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
 import { KeptFingerprint } from '../claims/fingerprint.js';
-import { StoreFailure } from '../claims/timed-calls.js';
 import { Rejection } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { Delivery, type Result } from '../handlers/delivery.js';
@@ -13,8 +12,7 @@ import { decodeEvent } from '../receiver/decode-event.js';
 import { type DecodedDelivery, processEvent } from '../receiver/process-event.js';
 import { isSignature, type SigningKey, verify } from '../signature.js';
 import { DeliveryLog } from '../telemetry/delivery-log.js';
-import type { DeadLetterCalls } from './dead-letter-calls.js';
-import { storeError } from './dead-letter-calls.js';
+import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
 import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
 
@@ -43,9 +41,8 @@ export class LetterReplayer {
   /** @throws {StoreError} when the store of letters is down */
   async replay(letter: DeadLetter): Promise<ReplayedLetter> {
     if (letter.reason === 'conflict') return ended('conflicts');
-    const content = await this.#calls.read(letter.id);
-    if (content instanceof StoreFailure) throw storeError(content);
-    if (content.status === 'unreadable') this.#note('error', letter, UNREADABLE);
+    const content = answerOrThrow(await this.#calls.read(letter.id));
+    if (content.status === 'unreadable') this.#logLetter('error', letter, UNREADABLE);
     if (content.status !== 'found') return ended(content.status);
     const delivery = new Delivery(content.headers, this.#calls.caller.log);
     delivery.rawBody = content.rawBody;
@@ -58,11 +55,11 @@ export class LetterReplayer {
         return ended('failed');
       }
       if (!isSignedBy(keys, content, this.#signatureOf(content))) {
-        if (!this.#dryRun) this.#note('warn', letter, KEY_NOT_CONFIGURED);
+        if (!this.#dryRun) this.#logLetter('warn', letter, KEY_NOT_CONFIGURED);
         return ended('keyNotConfigured');
       }
     }
-    if (this.#dryRun) return this.#look(delivery, content.letter);
+    if (this.#dryRun) return this.#preview(delivery, content.letter);
     return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
   }
 
@@ -72,7 +69,7 @@ export class LetterReplayer {
   }
 
   /** What would happen, as far as the event itself tells. */
-  async #look(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
+  async #preview(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
     const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
     if (decoded instanceof Rejection) return ended('unreadable');
     const { handlers } = this.#c.handlers.match(decoded);
@@ -82,22 +79,22 @@ export class LetterReplayer {
     };
   }
 
-  async #run(delivery: Delivery, found: Found, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
-    const { letter, rawBody } = found;
-    const own = new Letter(delivery, this.#rules, letter);
-    delivery.letter = own;
+  async #run(delivery: Delivery, content: Found, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
+    const { letter, rawBody } = content;
+    const kept = new Letter(delivery, this.#rules, letter);
+    delivery.letter = kept;
     // The same bytes may have been signed with another key since.
-    delivery.fingerprint = new KeptFingerprint(this.#signatureOf(found), rawBody, keys);
+    delivery.fingerprint = new KeptFingerprint(this.#signatureOf(content), rawBody, keys);
     // What was kept as an event of the sandbox never becomes a live one.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     const result =
-      decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: own });
-    if (result === 'duplicate' && !delivery.conflict) await own.removeNow();
+      decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: kept });
+    if (result === 'duplicate' && !delivery.conflict) await kept.removeNow();
     this.#log.replayed(delivery, result);
     return { end: endOf(delivery, result), issues: delivery.issues ?? [] };
   }
 
-  /** Nobody waits for an answer, so handlers that outlast `timeout` are waited for while their claim is renewed. */
+  /** No sender waits for an answer, so handlers may outlast `timeout`: their claim is renewed meanwhile. */
   async #process(given: DecodedDelivery): Promise<Result> {
     given.delivery.decoded = given.decoded;
     let giveUp: NodeJS.Timeout | undefined;
@@ -115,12 +112,12 @@ export class LetterReplayer {
 
   /** A key function gets the headers that were kept. */
   async #keysFor({ headers }: Delivery): Promise<readonly SigningKey[] | Rejection> {
-    const late = () => new Rejection('KEY_UNAVAILABLE', { hint: 'The key function took too long.' });
+    const tooLate = () => new Rejection('KEY_UNAVAILABLE', { hint: 'The key function took too long.' });
     try {
       return await withDeadline<readonly SigningKey[] | Rejection>(
         this.#loadKeys(headers),
         this.#c.storeTimeout,
-        late,
+        tooLate,
       );
     } catch (cause) {
       return new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause });
@@ -134,7 +131,7 @@ export class LetterReplayer {
     return fresh && fresh.keys.length > 0 ? fresh.keys : keys(headers);
   }
 
-  #note(level: LogLevel, { id, eventName }: DeadLetter, message: string): void {
+  #logLetter(level: LogLevel, { id, eventName }: DeadLetter, message: string): void {
     const fields = { deadLetterId: shorten(id), eventName: shorten(eventName) };
     writeLog(this.#calls.caller.log, level, fields, message);
   }
@@ -153,7 +150,7 @@ function isSignedBy(keys: readonly SigningKey[], { letter, rawBody }: Found, sig
   return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
 }
 
-/** Of an event that no handler wants. */
+/** How the replay of an event without a handler ends. */
 const UNHANDLED = {
   declared: 'ignored',
   unknown: 'stillUnknown',

@@ -1,4 +1,4 @@
-// What is kept of one delivery while its event is not processed, and when it is deleted.
+// Keeps the event of one delivery as a dead letter until it is processed, and removes it then.
 
 import type { GrantedClaim } from '../claims/claim-answer.js';
 import type {
@@ -82,10 +82,10 @@ export class Letter implements DeliveryLetter {
     // It is still there, as it was.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
-    // Of what is replayed somebody has discarded the letter, or processed the event, unless this attempt has removed it
-    // itself: a handler that ends the transaction of its delivery commits the removal too. A delivery is kept again.
-    const others = this.#replayed && !this.#joined;
-    return changed || others ? undefined : this.#keepNew(change, attempts ?? attempt);
+    // Somebody discarded the replayed letter, or processed its event, unless this attempt removed it itself: a handler that
+    // ends the transaction of its delivery commits the removal too. A delivery is kept again.
+    const goneBefore = this.#replayed && !this.#joined;
+    return changed || goneBefore ? undefined : this.#keepNew(change, attempts ?? attempt);
   }
 
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
@@ -129,7 +129,7 @@ export class Letter implements DeliveryLetter {
   /** Called when the event is processed. @returns undefined at once where nothing is to be removed, or already is */
   removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
     // After the commit the claim may know of a letter that was kept while the event was worked on.
-    const left = this.#joined ? this.#told(claim) === true : this.#mayExist(claim);
+    const left = this.#joined ? this.#claimKnows(claim) === true : this.#mayExist(claim);
     if (this.#joined) this.reason = undefined;
     return left ? this.removeNow() : undefined;
   }
@@ -159,20 +159,21 @@ export class Letter implements DeliveryLetter {
   /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */
   #mayExist(granted: GrantedClaim): boolean {
     if (this.reason !== undefined) return true;
-    return this.#told(granted) ?? (granted.transactional === true || granted.attempt > 1);
+    return this.#claimKnows(granted) ?? (granted.transactional === true || granted.attempt > 1);
   }
 
   /** What a database knows of its own letters says nothing of those that are kept elsewhere. */
-  #told({ claim }: GrantedClaim): boolean | undefined {
-    const database = tell(claim, 'database');
+  #claimKnows({ claim }: GrantedClaim): boolean | undefined {
+    const database = claimProperty(claim, 'database');
     const known = database === undefined || database === this.#calls.store.database;
-    return known ? tell(claim, 'kept') : undefined;
+    return known ? claimProperty(claim, 'kept') : undefined;
   }
 
   #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
     const { database } = this.#calls.store;
-    if (!transactional || database === undefined || tell(claim, 'database') !== database) return undefined;
-    if (tell(claim, 'open') === false) return undefined;
+    if (!transactional || database === undefined || claimProperty(claim, 'database') !== database)
+      return undefined;
+    if (claimProperty(claim, 'open') === false) return undefined;
     return (context as { transaction?: unknown } | undefined)?.transaction;
   }
 
@@ -187,7 +188,7 @@ export class Letter implements DeliveryLetter {
 }
 
 /** A getter of a claim may throw. */
-function tell<Name extends 'kept' | 'database' | 'open'>(
+function claimProperty<Name extends 'kept' | 'database' | 'open'>(
   claim: Claim<object>,
   name: Name,
 ): Claim<object>[Name] {

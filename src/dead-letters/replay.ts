@@ -2,12 +2,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetter } from '../claims/dead-letter-store.js';
-import { StoreFailure } from '../claims/timed-calls.js';
 import { ConfigurationError, type Issue, Rejection, refuseUnknownOptions, show } from '../errors.js';
 import { writeLog } from '../logger.js';
 import * as check from '../options/option-checks.js';
 import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
-import { type DeadLetterCalls, listLetters, storeError } from './dead-letter-calls.js';
+import { answerOrThrow, type DeadLetterCalls, listLetters } from './dead-letter-calls.js';
 import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 
 export interface ReplayProgress {
@@ -116,101 +115,78 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
   };
 }
 
-/** Deliveries come first: while there is no room beside them, a replay looks this often for room. */
+/** Deliveries come first: while they leave no room, a replay looks for room this often. */
 const BUSY_MS = 50;
 
-/** What a replay works with. */
-export interface ReplayMeans {
+interface ReplayParts {
   readonly calls: DeadLetterCalls;
   readonly limiter: InFlightLimiter;
-  readonly replayer: { replay(letter: DeadLetter): Promise<ReplayedLetter> };
+  readonly replayLetter: (letter: DeadLetter) => Promise<ReplayedLetter>;
 }
 
-export class Replay {
-  readonly #means: ReplayMeans;
-  readonly #settings: ReplaySettings;
-  readonly #tally = new ReplayTally();
-  #total = 0;
-  #taken = 0;
-  #stopped: ReplayReport['stopped'];
-  #failure: unknown;
+/** @throws {StoreError} when the store of letters is down; what was processed until then stays processed */
+export async function replay(
+  { calls, limiter, replayLetter }: ReplayParts,
+  { query, concurrency, dryRun, signal, onProgress }: ReplaySettings,
+): Promise<ReplayReport> {
+  // Letters that are kept meanwhile are left for the next replay, or it might never end.
+  const total = answerOrThrow(await calls.count(query));
+  const letters = listLetters(calls, query);
+  const tally = new ReplayTally();
+  let begun = 0;
+  let stopped: ReplayReport['stopped'];
+  let failure: unknown;
 
-  constructor(means: ReplayMeans, settings: ReplaySettings) {
-    this.#means = means;
-    this.#settings = settings;
-  }
+  const waitForPlace = async (): Promise<Place | undefined> => {
+    for (;;) {
+      if (signal?.aborted) stopped ??= 'aborted';
+      if (stopped) return undefined;
+      const place = limiter.enterReplay();
+      if (!(place instanceof Rejection)) return place;
+      if (place.code === 'CLOSING') stopped ??= 'closing';
+      else await pause(BUSY_MS);
+    }
+  };
 
-  /** @throws {StoreError} when the store of letters is down; what was processed until then stays processed */
-  async run(): Promise<ReplayReport> {
-    const { calls } = this.#means;
-    const { query, concurrency, dryRun } = this.#settings;
-    const total = await calls.count(query);
-    if (total instanceof StoreFailure) throw storeError(total);
-    this.#total = total;
-    const letters = listLetters(calls, query);
-    const workers = Array.from({ length: Math.min(concurrency, total) }, () => this.#work(letters));
-    await Promise.all(workers);
-    if (this.#failure !== undefined) throw this.#failure;
-    return this.#tally.report(dryRun, this.#stopped);
-  }
-
-  /** Never rejects: when one of several cannot go on, the others end what they are at. */
-  async #work(letters: AsyncGenerator<DeadLetter, void>): Promise<void> {
+  /** What the caller's function throws changes nothing. */
+  const reportProgress = () => {
+    const { done, counts } = tally;
+    const logFailure = () =>
+      writeLog(calls.caller.log, 'error', {}, 'onProgress() threw; the replay goes on');
     try {
-      while (this.#failure === undefined && this.#take()) {
-        const place = await this.#enter();
+      const { processed, failed } = counts;
+      const returned: unknown = onProgress?.({ done, total, processed, failed });
+      if (returned !== undefined) Promise.resolve(returned).catch(logFailure);
+    } catch {
+      logFailure();
+    }
+  };
+
+  /** Never rejects: when one worker fails, the others finish their letters. */
+  const work = async () => {
+    try {
+      while (failure === undefined && begun < total) {
+        begun += 1;
+        const place = await waitForPlace();
         if (!place) return;
         try {
           const { value: letter, done } = await letters.next();
           if (done) return;
-          await this.#replay(letter);
+          const { end, issues } = await replayLetter(letter);
+          tally.add(letter.eventName, end, issues);
+          reportProgress();
         } finally {
           place.leave();
         }
       }
     } catch (error) {
-      this.#failure ??= error;
+      failure ??= error;
     }
-  }
+  };
 
-  /** Whether there is one more of those that there were at the start: a replay must not run after letters that are kept meanwhile. */
-  #take(): boolean {
-    this.#taken += 1;
-    return this.#taken <= this.#total;
-  }
-
-  /** Waits for a place. Undefined once the replay is stopped. */
-  async #enter(): Promise<Place | undefined> {
-    for (;;) {
-      if (this.#settings.signal?.aborted) this.#stopped ??= 'aborted';
-      if (this.#stopped) return undefined;
-      const place = this.#means.limiter.enterReplay();
-      if (!(place instanceof Rejection)) return place;
-      if (place.code === 'CLOSING') this.#stopped ??= 'closing';
-      else await pause(BUSY_MS);
-    }
-  }
-
-  async #replay(letter: DeadLetter): Promise<void> {
-    const { replayer } = this.#means;
-    const { end, issues } = await replayer.replay(letter);
-    this.#tally.add(letter.eventName, end, issues);
-    this.#progress();
-  }
-
-  /** What the caller's function throws changes nothing. */
-  #progress(): void {
-    const { done, counts } = this.#tally;
-    const { processed, failed } = counts;
-    const complain = () =>
-      writeLog(this.#means.calls.caller.log, 'error', {}, 'onProgress() threw; the replay goes on');
-    try {
-      const told: unknown = this.#settings.onProgress?.({ done, total: this.#total, processed, failed });
-      if (told !== undefined) Promise.resolve(told).catch(complain);
-    } catch {
-      complain();
-    }
-  }
+  await Promise.all(Array.from({ length: Math.min(concurrency, total) }, work));
+  if (failure !== undefined) throw failure;
+  return tally.report(dryRun, stopped);
 }
 
 type Counts = Record<ReplayEnd, number>;
