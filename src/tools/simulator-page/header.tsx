@@ -2,8 +2,8 @@
 import { memo } from 'preact/compat';
 import { Button } from '../pages/components/button.js';
 import { Icon } from '../pages/components/icon.js';
-import { ThemeButton } from '../pages/components/theme-button.js';
-import type { State } from './api/state.js';
+import { ThemeButton } from '../pages/components/page-frame.js';
+import type { State } from './state.js';
 
 interface HeaderProps {
   readonly connection: State['connection'];

@@ -3,17 +3,17 @@ import { memo } from 'preact/compat';
 import { useCallback } from 'preact/hooks';
 import { focus, focusRow } from '../pages/components/focus.js';
 import { useRoute } from '../pages/components/use-route.js';
-import type { FaultKind } from './api/api.js';
-import type { State } from './api/state.js';
-import { Deliveries } from './deliveries/deliveries.js';
-import { Onboarding } from './deliveries/onboarding.js';
-import { Detail } from './detail/detail.js';
+import type { FaultKind } from './api.js';
+import { Deliveries } from './deliveries.js';
+import { Detail } from './detail.js';
+import { FaultBanner, FaultsPanel } from './faults.js';
+import { Onboarding } from './onboarding.js';
+import { PrivateKeyPanel } from './private-key.js';
 import { routing } from './route.js';
 import { useShortcuts } from './shortcuts.js';
-import { FaultBanner, FaultsPanel } from './sidebar/faults.js';
-import { PrivateKeyPanel } from './sidebar/private-key.js';
-import { TriggerPanel } from './sidebar/trigger.js';
-import { RowsContext, WebhooksPanel } from './sidebar/webhooks.js';
+import type { State } from './state.js';
+import { TriggerPanel } from './trigger.js';
+import { RowsContext, WebhooksPanel } from './webhooks.js';
 
 export function Layout({ state }: { state: State }) {
   const [route, navigate] = useRoute(routing);

@@ -4,21 +4,21 @@ import { useCallback, useEffect, useReducer, useRef, useState } from 'preact/hoo
 import { NoticeContext } from '../pages/components/button.js';
 import { Notice } from '../pages/components/notice.js';
 import { ShortcutsDialog } from '../pages/components/shortcuts.js';
-import { announcement } from './api/announcement.js';
-import { initialState, reduce, type State } from './api/state.js';
-import { follow } from './api/stream.js';
-import { ClockProvider } from './components/retry-countdown.js';
-import { AboutDialog } from './dialogs/about-dialog.js';
+import { AboutDialog } from './about-dialog.js';
+import { announcement } from './announcement.js';
 import { Header } from './header.js';
 import { Layout } from './layout.js';
+import { ClockProvider } from './retry-countdown.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
+import { initialState, reduce, type State } from './state.js';
+import { follow } from './stream.js';
 import '../pages/styles/tokens.css';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
 import '../pages/styles/list.css';
-import './styles/deliveries.css';
-import './styles/detail.css';
+import './simulator.css';
+import './detail.css';
 
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);

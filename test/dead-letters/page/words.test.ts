@@ -1,9 +1,8 @@
 // The texts of the page of dead letters: its URL, how many match, and what comes of a replay.
 import { describe, expect, test } from '@jest/globals';
 import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay.js';
-import type { Loaded } from '../../../src/tools/dead-letter-page/page/api/use-letters.js';
-import { countOf, countText } from '../../../src/tools/dead-letter-page/page/components/count-text.js';
-import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/page/dialogs/replay-text.js';
+import { countOf, countText } from '../../../src/tools/dead-letter-page/page/count-text.js';
+import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/page/replay-text.js';
 import {
   fitsEvent,
   formatRoute,
@@ -12,6 +11,7 @@ import {
   parseRoute,
   type Route,
 } from '../../../src/tools/dead-letter-page/page/route.js';
+import type { Loaded } from '../../../src/tools/dead-letter-page/page/use-letters.js';
 
 const NOWHERE: Route = { ...NO_FILTER, discarded: false, letter: undefined };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { checkPayload } from '../../../src/tools/simulator-page/sidebar/check-payload.js';
+import { checkPayload } from '../../../src/tools/simulator-page/check-payload.js';
 
 const SAMPLE = { transaction: { id: 't1', amount: '149.90', status: 1, base: null }, tags: ['a'] };
 const typed = (text: string) => checkPayload(text, SAMPLE);

@@ -1,5 +1,5 @@
 // Rows of the list of deliveries. A test gives only the fields that matter to it.
-import type { Row } from '../../../src/tools/simulator-page/api/api.js';
+import type { Row } from '../../../src/tools/simulator-page/api.js';
 
 export function row(fields: Partial<Row> = {}): Row {
   return {

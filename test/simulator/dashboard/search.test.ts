@@ -1,10 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  anyStatus,
-  matches,
-  parseSearch,
-  withStatus,
-} from '../../../src/tools/simulator-page/deliveries/search.js';
+import { anyStatus, matches, parseSearch, withStatus } from '../../../src/tools/simulator-page/search.js';
 import { last, row } from './rows.js';
 
 const found = (text: string, fields: Parameters<typeof row>[0]) => matches(parseSearch(text), row(fields));

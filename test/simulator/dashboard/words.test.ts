@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { faultKinds } from '../../../src/tools/simulator/delivery/faults.js';
-import type { Fault, Settings } from '../../../src/tools/simulator-page/api/api.js';
-import {
-  faultEffect,
-  faultText,
-  signatureEffect,
-} from '../../../src/tools/simulator-page/components/fault-text.js';
-import { documentedRows } from '../../../src/tools/simulator-page/dialogs/documented.js';
+import type { Fault, Settings } from '../../../src/tools/simulator-page/api.js';
+import { documentedRows } from '../../../src/tools/simulator-page/documented.js';
+import { faultEffect, faultText, signatureEffect } from '../../../src/tools/simulator-page/fault-text.js';
 import { formatRoute, parseRoute } from '../../../src/tools/simulator-page/route.js';
 
 describe('the URL', () => {

@@ -1,19 +1,19 @@
 // The columns under the header: the search, the list of letters, and the letter that is open.
 import { useContext, useEffect, useState } from 'preact/hooks';
+import { AnnounceContext } from '../../pages/components/announcer.js';
 import { focus, focusedRow, focusRow } from '../../pages/components/focus.js';
 import { rowKeys } from '../../pages/components/row-keys.js';
-import type { Letters } from './api/use-letters.js';
-import { AnnounceContext } from './components/announcer.js';
-import { countText, nameOf } from './components/count-text.js';
-import { Detail } from './detail/detail.js';
-import { DiscardDialog } from './dialogs/discard-dialog.js';
-import { ReplayDialog } from './dialogs/replay-dialog.js';
-import { type Work, WorkContext } from './dialogs/work.js';
-import { LetterList } from './list/letter-list.js';
+import { countText, nameOf } from './count-text.js';
+import { Detail } from './detail.js';
+import { DiscardDialog } from './discard-dialog.js';
+import { Groups } from './groups.js';
+import { LetterList } from './letter-list.js';
+import { ReplayDialog } from './replay-dialog.js';
 import { formatFilter, type Navigate, type Route } from './route.js';
 import { useShortcuts } from './shortcuts.js';
-import { Groups } from './sidebar/groups.js';
-import { Search } from './sidebar/search.js';
+import { Search } from './sidebar.js';
+import type { Letters } from './use-letters.js';
+import { type Work, WorkContext } from './work.js';
 
 interface LayoutProps {
   readonly letters: Letters;

@@ -1,23 +1,23 @@
 // Starts the page of dead letters: loads what its URL asks for, and renders it.
 import { render } from 'preact';
 import { useState } from 'preact/hooks';
+import { Announcer } from '../../pages/components/announcer.js';
 import { Button, NoticeContext } from '../../pages/components/button.js';
 import { Notice } from '../../pages/components/notice.js';
+import { ThemeButton } from '../../pages/components/page-frame.js';
 import { ShortcutsDialog } from '../../pages/components/shortcuts.js';
-import { ThemeButton } from '../../pages/components/theme-button.js';
 import { useRoute } from '../../pages/components/use-route.js';
-import { useLetters } from './api/use-letters.js';
-import { NowProvider } from './components/age.js';
-import { Announcer } from './components/announcer.js';
+import { NowProvider } from './age.js';
 import { Layout } from './layout.js';
 import { routing } from './route.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
+import { useLetters } from './use-letters.js';
 import '../../pages/styles/tokens.css';
 import '../../pages/styles/base.css';
 import '../../pages/styles/components.css';
 import '../../pages/styles/layout.css';
 import '../../pages/styles/list.css';
-import './styles/letters.css';
+import './letters.css';
 
 function App() {
   const [route, navigate] = useRoute(routing);

@@ -1,0 +1,148 @@
+// The API client of the page. Its paths are relative, because the page may stand behind any path.
+// From the receiver come only types: none of its code is in the bundle.
+
+import type {
+  DeadLetter as KeptLetter,
+  Discarded as KeptTombstone,
+} from '../../../claims/dead-letter-store.js';
+import type { ReplayReport } from '../../../dead-letters/replay.js';
+import { ApiError } from '../../pages/components/api-error.js';
+import { readLines } from './read-lines.js';
+import { type Filter, filterOf, formatFilter } from './route.js';
+
+export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../dead-letters/replay.js';
+
+export interface Letter extends Omit<KeptLetter, 'keptAt' | 'discarded'> {
+  readonly keptAt: string;
+  readonly discarded?: Omit<KeptTombstone, 'at'> & { readonly at: string };
+}
+
+export interface LetterPage {
+  readonly letters: readonly Letter[];
+  /** Where the next page begins. */
+  readonly next: string | null;
+}
+
+/** How many letters have the same reason and event name. */
+export interface Group {
+  readonly reason: string;
+  readonly eventName: string;
+  readonly count: number;
+  readonly oldest: string;
+}
+
+/** The name of the group of all names that are too many to be counted one by one. */
+export const OTHER_NAMES = '…';
+
+export interface Summary {
+  readonly total: number;
+  readonly groups: readonly Group[];
+  /** The declared event names. */
+  readonly names: readonly string[];
+  /** Who uses the page. */
+  readonly user: string;
+}
+
+export interface LetterContent {
+  readonly letter: Letter;
+  /** `unreadable`: what is stored is not what was kept. */
+  readonly content: 'found' | 'unreadable';
+  /** The parsed body, with the name of its type in place of each value; null when it cannot be read. */
+  readonly payload: unknown;
+  /** Bytes of the body. */
+  readonly size: number;
+  /** Most of them masked. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly diagnosis: readonly string[];
+}
+
+export interface Revealed {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Whether the bytes are no text, so that `body` is their Base64. */
+  readonly base64?: boolean;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  readonly processed: number;
+  readonly failed: number;
+}
+
+export interface ReplayCall {
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/** One letter, or all that fit. */
+export type Target = { readonly id: string } | Filter;
+
+interface ListOptions {
+  readonly discarded: boolean;
+  readonly after?: string | undefined;
+}
+
+const signedOut = 'If you were signed out, reload the page.';
+
+export const api = {
+  letters(filter: Filter, { discarded, after }: ListOptions): Promise<LetterPage> {
+    const others = { ...(discarded && { discarded: 'true' }), ...(after !== undefined && { after }) };
+    return get(`letters?${formatFilter(filter, others)}`);
+  },
+  summary(filter: Filter, discarded: boolean): Promise<Summary> {
+    return get(`summary?${formatFilter(filter, discarded ? { discarded: 'true' } : {})}`);
+  },
+  async isThere(id: string): Promise<boolean> {
+    const { letters }: LetterPage = await get(`letters?${new URLSearchParams({ id })}`);
+    return letters.length > 0;
+  },
+  letter: (id: string): Promise<LetterContent> => get(pathOf(id)),
+  reveal: async (id: string): Promise<Revealed> => json(await request(`${pathOf(id)}/reveal`, {})),
+  /** @returns how many were discarded: 0 when the letter is gone */
+  async discard(id: string, because: string): Promise<number> {
+    const { discarded } = await json<{ discarded: number }>(await request('discard', { id, because }));
+    return discarded;
+  },
+  async replay(target: Target, { dryRun, signal, onProgress }: ReplayCall): Promise<ReplayReport> {
+    const which = 'id' in target ? { id: target.id } : filterOf(target);
+    const response = await request('replay', { ...which, dryRun }, signal);
+    for await (const line of readLines(response)) {
+      const { progress, report, error } = JSON.parse(line);
+      if (error) throw new ApiError(error.message);
+      if (report) return report;
+      if (progress) onProgress(progress);
+    }
+    throw new ApiError('The connection was lost.');
+  },
+};
+
+function pathOf(id: string): string {
+  return `letters/${encodeURIComponent(id)}`;
+}
+
+async function get<Data>(path: string): Promise<Data> {
+  return json(await request(path));
+}
+
+/** A page that asks to sign in may come in place of an answer. */
+async function json<Data>(response: Response): Promise<Data> {
+  return response.json().catch(() => {
+    throw new ApiError(`The answer of the server is not JSON. ${signedOut}`);
+  });
+}
+
+async function request(path: string, body?: object, signal?: AbortSignal): Promise<Response> {
+  const response = await fetch(path, {
+    headers: { Accept: 'application/json', ...(body && { 'Content-Type': 'application/json' }) },
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  }).catch((error) => {
+    throw signal?.aborted ? error : new ApiError(`The server does not answer. ${signedOut}`);
+  });
+  if (response.ok) return response;
+  const { message } = await response.json().catch(() => ({}));
+  const { status } = response;
+  throw new ApiError(message ?? `The server answered with status ${status}. ${signedOut}`, status);
+}

@@ -1,0 +1,29 @@
+// How many letters match, and which one is meant, in words.
+import { showInvisible } from '../../pages/components/format.js';
+import type { Letter } from './api.js';
+import { fitsEvent, isFiltered } from './route.js';
+import type { Loaded } from './use-letters.js';
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
+/** `3 dead letters`, `1 matching dead letter`, `2 discarded dead letters`. */
+export function countText(loaded: Loaded): string {
+  const kind = [isFiltered(loaded.filter) && 'matching', loaded.discarded && 'discarded'].filter(Boolean);
+  return plural(loaded.total, [...kind, 'dead letter'].join(' '));
+}
+
+/** The name and the id of its event. */
+export function nameOf({ eventName, eventId }: Letter): string {
+  return showInvisible(`${eventName} ${eventId}`);
+}
+
+/** How many letters of the reason fit the rest of the filter. */
+export function countOf({ summary, filter, total }: Loaded, reason: string | undefined): number {
+  if (reason === filter.reason) return total;
+  return summary.groups
+    .filter((group) => reason === undefined || group.reason === reason)
+    .filter(({ eventName }) => fitsEvent(eventName, filter.event))
+    .reduce((sum, { count }) => sum + count, 0);
+}

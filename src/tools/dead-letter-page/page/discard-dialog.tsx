@@ -1,0 +1,178 @@
+// Discards one letter, or all that match: those that the dialog counted, and none that is kept meanwhile.
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { AnnounceContext } from '../../pages/components/announcer.js';
+import { Dialog } from '../../pages/components/dialog.js';
+import { Field, Form } from '../../pages/components/form.js';
+import { showInvisible } from '../../pages/components/format.js';
+import { ScrollArea } from '../../pages/components/scroll-area.js';
+import { api, type Letter, type Target } from './api.js';
+import { plural } from './count-text.js';
+import type { Work } from './work.js';
+
+interface DiscardDialogProps {
+  readonly work: Work;
+  /** @param changed whether a letter may have been discarded */
+  readonly closed: (changed: boolean) => void;
+}
+
+const LONGEST_REASON = 1_000;
+
+export function DiscardDialog({ work, closed }: DiscardDialogProps) {
+  const changed = useRef(false);
+  const begun = () => {
+    changed.current = true;
+  };
+  return (
+    <Dialog title={`Discard ${work.what}`} keep closed={() => closed(changed.current)}>
+      {(close) => <DiscardForm target={work.target} begun={begun} close={close} />}
+    </Dialog>
+  );
+}
+
+interface DiscardFormProps {
+  readonly target: Target;
+  readonly begun: () => void;
+  readonly close: () => void;
+}
+
+function DiscardForm({ target, begun, close }: DiscardFormProps) {
+  const { ids, names, problem } = useMeant(target);
+  const [done, setDone] = useState<number>();
+  const announce = useContext(AnnounceContext);
+  const open = useOpen();
+  const discard = async (values: FormData) => {
+    if (!ids) return;
+    begun();
+    const count = await discardAll(ids, String(values.get('because')).trim(), {
+      isOpen: () => open.current,
+      onDone: setDone,
+    });
+    announce(`${plural(count, 'dead letter')} discarded.`);
+    close();
+  };
+  return (
+    <Form
+      verb={ids ? `Discard ${plural(ids.length, 'dead letter')} for good` : 'Counting…'}
+      submit={discard}
+      disabled={!ids || ids.length === 0 || done !== undefined}
+      cancel={close}
+      cancelVerb="Keep"
+    >
+      <Consequence />
+      <Field
+        label="Why"
+        name="because"
+        required
+        autofocus
+        maxLength={LONGEST_REASON}
+        placeholder="test data"
+      />
+      {problem !== undefined && <p class="problem">{problem}</p>}
+      <NameCounts names={names} />
+      {ids && done !== undefined && <progress aria-label="Progress" max={ids.length} value={done} />}
+    </Form>
+  );
+}
+
+function Consequence() {
+  return (
+    <p>
+      This deletes the bytes and headers, so that the event can never be replayed. Who discarded it, when and
+      why stays in the list of discarded dead letters.
+    </p>
+  );
+}
+
+/** Whether the dialog is open still. */
+function useOpen(): { readonly current: boolean } {
+  const open = useRef(true);
+  useEffect(
+    () => () => {
+      open.current = false;
+    },
+    [],
+  );
+  return open;
+}
+
+interface Meant {
+  /** Undefined until all are known. */
+  readonly ids?: readonly string[];
+  readonly names: ReadonlyMap<string, number>;
+  readonly problem?: string;
+}
+
+/** Which letters are meant, one by one: what matches when the button is pressed may be more. */
+function useMeant(target: Target): Meant {
+  const [meant, setMeant] = useState<Meant>(
+    'id' in target ? { ids: [target.id], names: new Map() } : { names: new Map() },
+  );
+  // Once, when the dialog opens.
+  useEffect(() => {
+    if (meant.ids) return;
+    listAll(target).then(
+      (letters) => setMeant({ ids: letters.map(({ id }) => id), names: countNames(letters) }),
+      (error: unknown) =>
+        setMeant({ names: new Map(), problem: error instanceof Error ? error.message : String(error) }),
+    );
+  }, []);
+  return meant;
+}
+
+async function listAll(target: Target): Promise<readonly Letter[]> {
+  if ('id' in target) return [];
+  const letters = new Map<string, Letter>();
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await api.letters(target, { discarded: false, after });
+    for (const letter of page.letters) letters.set(letter.id, letter);
+    after = page.next;
+  }
+  return [...letters.values()];
+}
+
+function countNames(letters: readonly Letter[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { eventName } of letters) counts.set(eventName, (counts.get(eventName) ?? 0) + 1);
+  return counts;
+}
+
+function NameCounts({ names }: Pick<Meant, 'names'>) {
+  if (names.size === 0) return null;
+  return (
+    <ScrollArea label="For each event name">
+      <ul>
+        {[...names].map(([name, count]) => (
+          <li key={name} class="spread">
+            <span class="mono wrap">{showInvisible(name)}</span>
+            <b>{count.toLocaleString('en')}</b>
+          </li>
+        ))}
+      </ul>
+    </ScrollArea>
+  );
+}
+
+interface DiscardCall {
+  readonly isOpen: () => boolean;
+  readonly onDone: (done: number) => void;
+}
+
+/** One after the other, until the dialog is closed. @returns how many were discarded: others are gone */
+async function discardAll(
+  ids: readonly string[],
+  because: string,
+  { isOpen, onDone }: DiscardCall,
+): Promise<number> {
+  let discarded = 0;
+  for (const [done, id] of ids.entries()) {
+    if (!isOpen()) break;
+    onDone(done);
+    try {
+      discarded += await api.discard(id, because);
+    } catch (error) {
+      const before = ids.length > 1 ? `${plural(discarded, 'dead letter')} discarded. ` : '';
+      throw new Error(`${before}${error instanceof Error ? error.message : error}`);
+    }
+  }
+  return discarded;
+}

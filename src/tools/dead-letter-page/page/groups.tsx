@@ -1,0 +1,58 @@
+// How many letters there are of each reason and event name; each group is also a filter.
+
+import { showInvisible } from '../../pages/components/format.js';
+import { Panel } from '../../pages/components/panel.js';
+import { Age } from './age.js';
+import { type Group, OTHER_NAMES } from './api.js';
+import { ReasonIcon, reasonLabel } from './reason.js';
+import type { Navigate, Route } from './route.js';
+
+interface GroupsProps {
+  readonly route: Route;
+  readonly navigate: Navigate;
+  readonly groups: readonly Group[];
+}
+
+export function Groups({ route, navigate, groups }: GroupsProps) {
+  const sorted = [...groups].sort(
+    (one, other) => other.count - one.count || one.eventName.localeCompare(other.eventName),
+  );
+  return (
+    <Panel title="By reason and event" id="groups" count={groups.length}>
+      {groups.length === 0 && <p class="note">Nothing to count.</p>}
+      <ul>
+        {sorted.map((group) => {
+          const { reason, eventName } = group;
+          const event = eventName === OTHER_NAMES ? undefined : eventName;
+          const chosen = route.reason === reason && route.event === event;
+          const change = chosen ? { reason: undefined, event: undefined } : { reason, event };
+          return (
+            <li key={`${reason} ${eventName}`}>
+              <button
+                type="button"
+                class="group"
+                aria-pressed={chosen}
+                onClick={() => navigate({ ...change, letter: undefined })}
+              >
+                <GroupText group={group} />
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}
+
+function GroupText({ group: { reason, eventName, count, oldest } }: { group: Group }) {
+  return (
+    <>
+      <ReasonIcon reason={reason} />
+      <span class="wrap">{eventName === OTHER_NAMES ? 'Other names' : showInvisible(eventName)}</span>
+      <b>{count.toLocaleString('en')}</b>
+      <span class="note">
+        {reasonLabel(reason)}, oldest <Age at={oldest} />
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+// The reason of a dead letter: a shape and a word; the colour only repeats them.
+
+import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
+import { Icon, type IconName } from '../../pages/components/icon.js';
+
+interface Look {
+  readonly label: string;
+  readonly icon: IconName;
+  readonly tone: string;
+}
+
+const LOOKS: ReadonlyMap<string, Look> = new Map(
+  Object.entries({
+    failed: { label: 'Failed', icon: 'failed', tone: 'failed' },
+    unknown: { label: 'Unknown', icon: 'unknown', tone: 'pending' },
+    invalid: { label: 'Invalid', icon: 'fault', tone: 'fault' },
+    conflict: { label: 'Conflict', icon: 'conflict', tone: 'fault' },
+    unfinished: { label: 'Unfinished', icon: 'pending', tone: 'pending' },
+  } satisfies Record<DeadLetterReason, Look>),
+);
+
+export function reasonLabel(reason: string): string {
+  return LOOKS.get(reason)?.label ?? reason;
+}
+
+export function ReasonIcon({ reason }: { reason: string }) {
+  const { icon, tone } = LOOKS.get(reason) ?? { icon: 'unknown', tone: 'pending' };
+  return (
+    <span class={`tone-${tone}`}>
+      <Icon name={icon} />
+    </span>
+  );
+}
+
+export function Reason({ reason }: { reason: string }) {
+  return (
+    <span class="status cluster">
+      <ReasonIcon reason={reason} />
+      {reasonLabel(reason)}
+    </span>
+  );
+}

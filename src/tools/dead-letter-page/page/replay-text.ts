@@ -1,0 +1,76 @@
+// What came of a replay, or would come of it, in words: how many ended in which way, and what to do.
+import type { ReplayEnd, ReplayReport } from './api.js';
+
+interface EndText {
+  readonly label: string;
+  /** In a dry run. */
+  readonly would: string;
+  /** What to do about it. */
+  readonly hint?: string;
+}
+
+export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
+  processed: { label: 'processed', would: 'would go to a handler' },
+  failed: {
+    label: 'failed again',
+    would: 'would fail again',
+    hint: 'The log of your app has the error of the handler.',
+  },
+  stillUnknown: {
+    label: 'still unknown',
+    would: 'would stay unknown',
+    hint: 'Declare the event, register a handler, and deploy.',
+  },
+  stillInvalid: {
+    label: 'still invalid',
+    would: 'would stay invalid',
+    hint: 'Change the schema of the event so that it takes these payloads, and deploy.',
+  },
+  inProgress: {
+    label: 'in progress',
+    would: 'in progress',
+    hint: 'Another delivery or replay works on the event.',
+  },
+  duplicates: { label: 'processed before, and removed', would: 'processed before' },
+  conflicts: {
+    label: 'in conflict',
+    would: 'in conflict',
+    hint: 'An event of the same ID was processed with other bytes. Compare them, then discard the dead letter.',
+  },
+  ignored: {
+    label: 'ignored',
+    would: 'would be ignored',
+    hint: 'No handler wants it, or the option sandbox excludes it.',
+  },
+  unreadable: {
+    label: 'unreadable',
+    would: 'unreadable',
+    hint: 'It was changed in the store, or its encryption key is missing.',
+  },
+  keyNotConfigured: {
+    label: 'without a configured key',
+    would: 'without a configured key',
+    hint: 'If the private key that signed it has leaked, discard it. After a rotation, replay it on the command line with --keys any.',
+  },
+  gone: { label: 'gone meanwhile', would: 'gone meanwhile' },
+};
+
+export const ORDER = Object.keys(ENDS) as readonly ReplayEnd[];
+
+/** How many letters a report is about. */
+export function lettersIn(report: ReplayReport): number {
+  return ORDER.reduce((sum, end) => sum + report[end], 0);
+}
+
+/** One sentence for all event names. */
+export function reportText(report: ReplayReport): string {
+  const found = ORDER.filter((end) => report[end] > 0).map((end) => `${report[end]} ${textOf(report, end)}`);
+  const all = found.length > 0 ? `${found.join(', ')}.` : 'No dead letter matches any more.';
+  if (report.stopped === undefined) return all;
+  const why = report.stopped === 'closing' ? 'The server is shutting down' : 'The replay was stopped';
+  return `${all} ${why}. The others can be replayed later.`;
+}
+
+export function textOf({ dryRun }: Pick<ReplayReport, 'dryRun'>, end: ReplayEnd): string {
+  return dryRun ? ENDS[end].would : ENDS[end].label;
+}

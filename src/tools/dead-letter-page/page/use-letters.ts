@@ -1,0 +1,93 @@
+// Loads the letters that fit, page by page, and how many there are of each reason and name.
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { api, type Letter, type LetterPage, type Summary } from './api.js';
+import { type Filter, filterOf, NO_FILTER, type Route } from './route.js';
+
+export interface Loaded extends LetterPage {
+  /** Of every reason and event name. */
+  readonly summary: Summary;
+  /** How many letters fit, on all pages. */
+  readonly total: number;
+  /** What was asked for: another filter may be on its way. */
+  readonly filter: Filter;
+  readonly discarded: boolean;
+}
+
+export interface Letters {
+  /** Undefined until the first answer. */
+  readonly loaded: Loaded | undefined;
+  readonly problem: string | undefined;
+  /** Loads the list again, as long as it is now. */
+  readonly reload: () => Promise<Loaded | undefined>;
+  /** Loads the next page. */
+  readonly more: () => Promise<void>;
+}
+
+type Wanted = Pick<Route, keyof Filter | 'discarded'>;
+
+export function useLetters({ reason, event, eventId, keyId, since, discarded }: Wanted): Letters {
+  const [loaded, setLoaded] = useState<Loaded>();
+  const [problem, setProblem] = useState<string>();
+  // An answer to an older request must not replace that to a newer one.
+  const latest = useRef(0);
+  const shown = useRef<Loaded | undefined>(undefined);
+  shown.current = loaded;
+  const load = useCallback(async (wanted: Wanted, least: number) => {
+    latest.current += 1;
+    const turn = latest.current;
+    try {
+      const found = await loadAll(wanted, least);
+      if (turn !== latest.current) return undefined;
+      setLoaded(found);
+      setProblem(undefined);
+      return found;
+    } catch (error) {
+      if (turn === latest.current) setProblem(error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }, []);
+  const wanted = { reason, event, eventId, keyId, since, discarded };
+  const asked = useRef(wanted);
+  asked.current = wanted;
+  useEffect(() => {
+    load({ reason, event, eventId, keyId, since, discarded }, 1);
+  }, [load, reason, event, eventId, keyId, since, discarded]);
+  const reload = useCallback(() => load(asked.current, shown.current?.letters.length ?? 1), [load]);
+  const more = useCallback(async () => {
+    const before = shown.current;
+    if (before?.next == null) return;
+    const turn = latest.current;
+    const page = await api.letters(before.filter, { discarded: before.discarded, after: before.next });
+    if (turn === latest.current)
+      setLoaded({ ...before, ...page, letters: join(before.letters, page.letters) });
+  }, []);
+  return { loaded, problem, reload, more };
+}
+
+/** @param least how many letters, if there are as many */
+async function loadAll(wanted: Wanted, least: number): Promise<Loaded> {
+  const filter = filterOf(wanted);
+  const { discarded } = wanted;
+  const { eventId, keyId, since } = filter;
+  // Of every reason and name, so that the page shows what else there is.
+  const counting = api.summary({ ...NO_FILTER, eventId, keyId, since }, discarded);
+  const narrower = filter.reason !== undefined || filter.event !== undefined;
+  const [summary, { total }, first] = await Promise.all([
+    counting,
+    narrower ? api.summary(filter, discarded) : counting,
+    api.letters(filter, { discarded }),
+  ]);
+  let { letters, next } = first;
+  while (next !== null && letters.length < least) {
+    const page: LetterPage = await api.letters(filter, { discarded, after: next });
+    letters = join(letters, page.letters);
+    next = page.next;
+  }
+  return { summary, total, letters, next, filter, discarded };
+}
+
+/** While pages are loaded, a letter can move to a later one. */
+function join(before: readonly Letter[], more: readonly Letter[]): readonly Letter[] {
+  const known = new Set(before.map(({ id }) => id));
+  return [...before, ...more.filter(({ id }) => !known.has(id))];
+}

@@ -1,0 +1,101 @@
+// The API client of the page, for the control plane of its own origin, and the types of what it answers.
+// From the simulator come only types: none of its code is in the bundle.
+import { ApiError } from '../pages/components/api-error.js';
+import type { Webhook } from '../simulator/api/registrations.js';
+import type { Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
+import type { Fault, FaultKind, FaultRule } from '../simulator/delivery/faults.js';
+
+export type { Webhook } from '../simulator/api/registrations.js';
+export type { Attempt, Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
+export type { DeliveryStatus } from '../simulator/delivery/delivery-status.js';
+export type { Fault, FaultKind, FaultRule } from '../simulator/delivery/faults.js';
+export type { HeaderPair } from '../simulator/delivery/simulated-delivery.js';
+
+/** How the simulator was started. */
+export interface Settings {
+  readonly now: string;
+  readonly clock: 'real' | 'manual';
+  readonly retry: readonly number[];
+  readonly timeout_ms: number;
+  readonly signature_header: string;
+  readonly sandbox_signing: 'private-key' | 'sandbox-key';
+  readonly fault_kinds: readonly FaultKind[];
+  readonly state: boolean;
+  readonly state_error: string | null;
+}
+
+/** A declared event with a complete sample. */
+export interface Sample {
+  readonly event_name: string;
+  readonly sample: { readonly payload: object };
+}
+
+export type WebhookFields = Partial<Pick<Webhook, 'url' | 'events' | 'paused'>>;
+
+export interface Trigger {
+  readonly event_name: string;
+  readonly payload: object;
+  readonly sandbox?: boolean;
+  readonly count?: number;
+  readonly fault?: FaultKind;
+}
+
+export interface TriggerResult {
+  readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly unknown[] };
+  /** A remark of the simulator, such as that no webhook subscribes to the event. */
+  readonly message?: string;
+}
+
+/** More finished deliveries than the simulator keeps. */
+const MAX_ROWS = 1000;
+
+export const api = {
+  rows: () => data<Row[]>('GET', `deliveries?view=rows&limit=${MAX_ROWS}`),
+  /** Finished deliveries only. */
+  clearHistory: () => request('DELETE', 'deliveries'),
+  delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
+  resend: (id: string) => request('POST', `${pathOf('deliveries', id)}/resend`, {}),
+  retryNow: (id: string) => request('POST', `${pathOf('deliveries', id)}/retry-now`, {}),
+  cancel: (id: string) => request('POST', `${pathOf('deliveries', id)}/cancel`, {}),
+  async curl(id: string, attempt: number): Promise<string> {
+    return (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text();
+  },
+  samples: () => data<Sample[]>('GET', 'events'),
+  async trigger(event: Trigger): Promise<TriggerResult> {
+    return (await request('POST', 'events', event)).json();
+  },
+  webhooks: () => data<Webhook[]>('GET', 'webhooks'),
+  createWebhook: (fields: WebhookFields) => request('POST', 'webhooks', fields),
+  updateWebhook: (id: string, fields: WebhookFields) => request('PUT', pathOf('webhooks', id), fields),
+  deleteWebhook: (id: string) => request('DELETE', pathOf('webhooks', id)),
+  faults: () => data<Fault[]>('GET', 'faults'),
+  addFault: (rule: FaultRule) => request('POST', 'faults', rule),
+  removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
+  /** @returns the new private key, which is told only here */
+  async rotateKey(): Promise<string> {
+    return (await (await request('POST', 'keys/rotate', {})).json()).data.private_key;
+  },
+  removeFaults: () => request('DELETE', 'faults'),
+};
+
+function pathOf(list: string, id: string): string {
+  return `${list}/${encodeURIComponent(id)}`;
+}
+
+async function data<Data>(method: string, path: string): Promise<Data> {
+  return (await (await request(method, path)).json()).data;
+}
+
+async function request(method: string, path: string, body?: object): Promise<Response> {
+  const response = await fetch(`/_sim/${path}`, {
+    method,
+    headers: { Accept: 'application/json', ...(body && { 'Content-Type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  }).catch(() => {
+    throw new ApiError('The simulator does not answer. Check that it is running.');
+  });
+  if (response.ok) return response;
+  const { message, errors } = await response.json().catch(() => ({}));
+  const { status } = response;
+  throw new ApiError(message ?? `The simulator answered with status ${status}.`, status, errors);
+}

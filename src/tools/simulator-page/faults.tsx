@@ -1,0 +1,119 @@
+// The active faults: the panel that lists and adds them, and the banner over the deliveries.
+import { memo } from 'preact/compat';
+import { useState } from 'preact/hooks';
+import { Button } from '../pages/components/button.js';
+import { DialogButton } from '../pages/components/dialog.js';
+import { focus } from '../pages/components/focus.js';
+import { Field, Form } from '../pages/components/form.js';
+import { shortUrl } from '../pages/components/format.js';
+import { Icon } from '../pages/components/icon.js';
+import { Panel } from '../pages/components/panel.js';
+import { api, type Fault, type FaultKind, type FaultRule, type Webhook } from './api.js';
+import { faultEffect, faultText } from './fault-text.js';
+
+interface FaultsProps {
+  readonly faults: readonly Fault[];
+  readonly webhooks: readonly Webhook[];
+}
+
+export const FaultBanner = memo(({ faults, webhooks }: FaultsProps) => {
+  const [first] = faults;
+  if (!first) return null;
+  const removeAll = async () => {
+    await api.removeFaults();
+    focus('#main');
+  };
+  return (
+    <div class="fault-banner cluster tone-fault" role="status">
+      <Icon name="fault" />
+      <p>
+        <strong>The simulator injects faults:</strong> {faultText(first, webhooks)}
+        {faults.length > 1 && `, and ${faults.length - 1} more`}.
+      </p>
+      <Button look="small" act={removeAll}>
+        Remove all faults
+      </Button>
+    </div>
+  );
+});
+
+interface FaultsPanelProps extends FaultsProps {
+  readonly faultKinds: readonly FaultKind[];
+}
+
+export function FaultsPanel({ faults, webhooks, faultKinds }: FaultsPanelProps) {
+  const remove = async (id: string) => {
+    await api.removeFault(id);
+    focus('#faults > summary');
+  };
+  return (
+    <Panel title="Faults" id="faults" count={faults.length}>
+      {faults.length === 0 && <p class="note">No faults. Every delivery is sent unchanged.</p>}
+      <ul class="stack">
+        {faults.map((fault) => (
+          <li class="spread" key={fault.id}>
+            <span class="wrap">{faultText(fault, webhooks)}</span>
+            <Button look="small quiet" label={`Remove ${fault.kind}`} act={() => remove(fault.id)}>
+              Remove
+            </Button>
+          </li>
+        ))}
+      </ul>
+      <DialogButton title="Add fault" text="Add fault">
+        {(close) => <FaultForm faultKinds={faultKinds} webhooks={webhooks} close={close} />}
+      </DialogButton>
+    </Panel>
+  );
+}
+
+const TIMES = [
+  ['1', 'Once'],
+  ['2', 'Twice'],
+  ['5', '5 times'],
+  ['10', '10 times'],
+  ['always', 'Always'],
+] as const;
+
+interface FaultFormProps extends Pick<FaultsPanelProps, 'faultKinds' | 'webhooks'> {
+  readonly close: () => void;
+}
+
+function FaultForm({ faultKinds, webhooks, close }: FaultFormProps) {
+  const [kind, setKind] = useState(faultKinds[0] ?? '');
+  const kinds = faultKinds.map((name) => [name, name] as const);
+  const targets = webhooks.map(({ id, url }) => [id, shortUrl(url)] as const);
+  const add = async (values: FormData) => {
+    await api.addFault(ruleOf(values));
+    close();
+  };
+  return (
+    <Form verb="Add" submit={add} cancel={close}>
+      <Field label="Fault" name="kind" options={kinds} hint={faultEffect(kind)} change={setKind} />
+      <Field label="Events" name="event" class="mono" placeholder="all, or transaction.*" />
+      <Field label="Webhook" name="webhook" options={[['', 'All'], ...targets]} />
+      <div class="field-row">
+        <Field
+          label="Chance, %"
+          name="probability"
+          type="number"
+          min={1}
+          max={100}
+          required
+          defaultValue="100"
+        />
+        <Field label="How often" name="times" options={TIMES} />
+      </div>
+    </Form>
+  );
+}
+
+function ruleOf(values: FormData): FaultRule {
+  const text = (name: string) => String(values.get(name)).trim();
+  return {
+    kind: text('kind') as FaultKind,
+    event: text('event') || null,
+    webhook: text('webhook') || null,
+    times: text('times') === 'always' ? 'always' : Number(text('times')),
+    probability: Number(text('probability')) / 100,
+  };
+}

@@ -1,0 +1,91 @@
+// The empty state: three steps to the first delivery, each done on this page.
+
+import { focus } from '../pages/components/focus.js';
+import { Field, Form } from '../pages/components/form.js';
+import { shortUrl } from '../pages/components/format.js';
+import { api, type Sample, type Webhook } from './api.js';
+
+interface OnboardingProps {
+  readonly webhooks: readonly Webhook[];
+  readonly samples: readonly Sample[];
+}
+
+const RECEIVER = `import express from 'express';
+import { receiver } from 'payment-webhooks';
+
+const app = express();
+const hooks = receiver();
+hooks.on('transaction.paid', async (event) => {
+  console.log('paid:', event.payload.transaction.order_id);
+});
+app.post('/hooks', hooks);
+app.listen(3000);`;
+
+export function Onboarding({ webhooks: [webhook], samples: [sample] }: OnboardingProps) {
+  return (
+    <section class="onboarding" aria-labelledby="onboarding-title">
+      <h2 id="onboarding-title">No deliveries yet</h2>
+      <p class="muted">Three steps to your first signed webhook. Nothing leaves this machine.</p>
+      <ol class="steps">
+        <li>
+          <h3>Start your endpoint</h3>
+          <p class="muted">
+            Set <code>SERVICE_PRIVATE_KEY</code> to the private key that the simulator printed when it
+            started. A minimal endpoint:
+          </p>
+          <pre class="code-block">{RECEIVER}</pre>
+        </li>
+        <li class={webhook && 'done'}>
+          <h3>Register a webhook</h3>
+          {webhook ? (
+            <p class="muted">
+              <span class="mono wrap">{shortUrl(webhook.url)}</span> is registered.
+            </p>
+          ) : (
+            <FirstWebhook />
+          )}
+        </li>
+        <li>
+          <h3>Trigger an event</h3>
+          <FirstEvent sample={sample} ready={webhook !== undefined} />
+        </li>
+      </ol>
+    </section>
+  );
+}
+
+/** Registers a webhook for all events; asks only for its URL. */
+function FirstWebhook() {
+  const register = async (values: FormData) => {
+    await api.createWebhook({ url: String(values.get('url')).trim() });
+    focus('#main');
+  };
+  return (
+    <Form verb="Register" submit={register}>
+      <Field
+        label="URL of your endpoint"
+        name="url"
+        type="url"
+        class="mono"
+        required
+        defaultValue="http://localhost:3000/hooks"
+      />
+    </Form>
+  );
+}
+
+/** Triggers the sample of the first declared event. */
+function FirstEvent({ sample, ready }: { sample: Sample | undefined; ready: boolean }) {
+  const trigger = async () => {
+    if (!sample) return;
+    await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });
+    focus('#main');
+  };
+  return (
+    <Form verb={`Trigger ${sample?.event_name ?? 'an event'}`} submit={trigger} disabled={!ready || !sample}>
+      <p class="note">
+        {ready ? 'The delivery, its attempts and its retries appear here.' : 'Register a webhook first.'}
+      </p>
+    </Form>
+  );
+}

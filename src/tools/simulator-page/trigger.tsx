@@ -1,0 +1,149 @@
+// Triggers an event: its name, its payload, how many, and with which fault.
+import { useMemo, useState } from 'preact/hooks';
+import { Button } from '../pages/components/button.js';
+import { DialogButton } from '../pages/components/dialog.js';
+import { Field, Form } from '../pages/components/form.js';
+import { byteLength, formatBytes } from '../pages/components/format.js';
+import { Icon } from '../pages/components/icon.js';
+import { Panel } from '../pages/components/panel.js';
+import { api, type FaultKind, type Sample, type TriggerResult } from './api.js';
+import { checkPayload, type PayloadCheck } from './check-payload.js';
+import { faultEffect } from './fault-text.js';
+
+interface TriggerPanelProps {
+  readonly samples: readonly Sample[];
+  readonly faultKinds: readonly FaultKind[];
+}
+
+const COUNT = { type: 'number', min: 1, max: 1000, required: true } as const;
+
+export function TriggerPanel({ samples, faultKinds }: TriggerPanelProps) {
+  const [name, setName] = useState(samples[0]?.event_name ?? '');
+  const [count, setCount] = useState('1');
+  const [fault, setFault] = useState('');
+  const [result, setResult] = useState('');
+  const payload = usePayload(name, samples);
+  const submit = async (values: FormData) => {
+    setResult('');
+    if (!payload.check.valid) throw new Error(payload.check.problem);
+    const sandbox = values.has('sandbox');
+    const event = { event_name: name.trim(), payload: payload.check.payload, sandbox, count: Number(count) };
+    setResult(describe(await api.trigger({ ...event, ...(fault && { fault: fault as FaultKind }) })));
+  };
+  const faults = [['', 'None'] as const, ...faultKinds.map((kind) => [kind, kind] as const)];
+  return (
+    <Panel title="Trigger" id="trigger">
+      <Form
+        verb={count === '1' ? 'Trigger event' : `Trigger ${count} events`}
+        submit={submit}
+        disabled={!payload.check.valid}
+      >
+        <EventNameField samples={samples} value={name} change={setName} />
+        <PayloadEditor {...payload} />
+        <div class="field-row">
+          <Field label="Count" name="count" {...COUNT} value={count} change={setCount} />
+          <Field label="Fault" name="fault" options={faults} hint={faultEffect(fault)} change={setFault} />
+        </div>
+        <label class="cluster">
+          <input type="checkbox" name="sandbox" />
+          Sandbox event
+        </label>
+      </Form>
+      <p class="note" role="status">
+        {result}
+      </p>
+    </Panel>
+  );
+}
+
+interface EventNameFieldProps {
+  readonly samples: readonly Sample[];
+  readonly value: string;
+  readonly change: (name: string) => void;
+}
+
+/** Any event name; the declared ones are suggested. */
+function EventNameField({ samples, ...field }: EventNameFieldProps) {
+  return (
+    <>
+      <Field label="Event" name="event_name" class="mono" list="event-names" required {...field} />
+      <datalist id="event-names">
+        {samples.map(({ event_name }) => (
+          <option key={event_name} value={event_name} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** The payload as text: the sample of the event until someone edits it. */
+function usePayload(name: string, samples: readonly Sample[]) {
+  const [edited, edit] = useState<string>();
+  const sample = samples.find(({ event_name }) => event_name === name)?.sample.payload;
+  const text = edited ?? JSON.stringify(sample ?? {}, null, 2);
+  const check = useMemo(() => checkPayload(text, sample), [text, sample]);
+  return { text, check, edit };
+}
+
+interface PayloadEditorProps {
+  readonly text: string;
+  readonly check: PayloadCheck;
+  /** Undefined is the sample of the event. */
+  readonly edit: (text: string | undefined) => void;
+}
+
+/** Whether the payload is valid, and a dialog that edits it and checks it with each key. */
+function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
+  return (
+    <div class="field stack">
+      <span class="label">Payload</span>
+      <CheckResult text={text} check={check} />
+      <DialogButton title="Edit payload" text="Edit payload">
+        {(close) => (
+          <>
+            <Field
+              label="Payload"
+              name="payload"
+              class="mono"
+              rows={24}
+              autofocus
+              invalid={!check.valid}
+              hint={<CheckResult text={text} check={check} />}
+              value={text}
+              change={edit}
+            />
+            <p class="cluster">
+              <Button look="primary" act={close}>
+                Done
+              </Button>
+              <Button look="quiet" act={() => edit(undefined)}>
+                Reset to sample
+              </Button>
+            </p>
+          </>
+        )}
+      </DialogButton>
+    </div>
+  );
+}
+
+function CheckResult({ text, check }: Pick<PayloadEditorProps, 'text' | 'check'>) {
+  const tone = check.valid ? 'delivered' : 'failed';
+  return (
+    <span class={`payload-check note tone-${tone}`} role="status">
+      <Icon name={tone} />
+      <span class="wrap">
+        {check.valid ? `Valid JSON, ${formatBytes(byteLength(text))}` : check.problem}
+        {check.valid && check.difference && `. Differs from the sample: ${check.difference}`}
+      </span>
+    </span>
+  );
+}
+
+function describe({ data: { events, deliveries }, message }: TriggerResult): string {
+  const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
+  return (
+    message ??
+    `Triggered ${plural(events.length, 'event', 'events')}: ${plural(deliveries.length, 'delivery', 'deliveries')}.`
+  );
+}

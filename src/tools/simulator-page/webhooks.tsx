@@ -1,0 +1,118 @@
+// The registered webhooks, what can be done with each, and the form that registers or changes one.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { Button } from '../pages/components/button.js';
+import { DialogButton } from '../pages/components/dialog.js';
+import { focus } from '../pages/components/focus.js';
+import { Field, Form } from '../pages/components/form.js';
+import { shortUrl } from '../pages/components/format.js';
+import { Panel } from '../pages/components/panel.js';
+import { api, type Row, type Webhook, type WebhookFields } from './api.js';
+
+/** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
+export const RowsContext = createContext<readonly Row[]>([]);
+
+export function WebhooksPanel({ webhooks }: { webhooks: readonly Webhook[] }) {
+  return (
+    <Panel title="Webhooks" id="webhooks" count={webhooks.length}>
+      {webhooks.length === 0 && <p class="note">No webhooks yet. Register one to receive events.</p>}
+      <ul class="stack">
+        {webhooks.map((webhook) => (
+          <WebhookItem key={webhook.id} webhook={webhook} />
+        ))}
+      </ul>
+      <DialogButton title="Register webhook" text="Register webhook">
+        {(close) => <WebhookForm save={api.createWebhook} verb="Register" close={close} />}
+      </DialogButton>
+    </Panel>
+  );
+}
+
+function WebhookItem({ webhook }: { webhook: Webhook }) {
+  const { id, url, events, paused } = webhook;
+  const save = api.updateWebhook.bind(api, id);
+  const pause = paused ? 'Resume' : 'Pause';
+  return (
+    <li class="card">
+      <p class="spread">
+        <strong class="mono wrap">{shortUrl(url)}</strong>
+        {paused && <span class="tag">paused</span>}
+      </p>
+      <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
+      <div class="toolbar">
+        <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
+          {(close) => <WebhookForm webhook={webhook} save={save} verb="Save" close={close} />}
+        </DialogButton>
+        <Button look="small quiet" label={`${pause} ${url}`} act={() => save({ paused: !paused })}>
+          {pause}
+        </Button>
+        <DialogButton title="Delete webhook" text="Delete" look="small quiet" label={`Delete ${url}`}>
+          {(close) => <DeleteQuestion webhook={webhook} close={close} />}
+        </DialogButton>
+      </div>
+    </li>
+  );
+}
+
+interface WebhookFormProps {
+  /** The webhook to change; a new one when left out. */
+  readonly webhook?: Webhook;
+  readonly save: (fields: WebhookFields) => Promise<unknown>;
+  readonly verb: string;
+  readonly close: () => void;
+}
+
+function WebhookForm({ webhook, save, verb, close }: WebhookFormProps) {
+  const { url = '', events = [] } = webhook ?? {};
+  const submit = async (values: FormData) => {
+    const chosen = String(values.get('events'))
+      .split(/[\s,]+/)
+      .filter(Boolean);
+    await save({ url: String(values.get('url')).trim(), events: chosen.length > 0 ? chosen : ['*'] });
+    close();
+  };
+  return (
+    <Form verb={verb} submit={submit} cancel={close}>
+      <Field
+        label="URL"
+        name="url"
+        type="url"
+        class="mono"
+        required
+        autofocus
+        placeholder="http://localhost:3000/hooks"
+        defaultValue={url}
+      />
+      <Field
+        label="Events"
+        name="events"
+        class="mono"
+        placeholder="all, or transaction.paid, refund.*"
+        hint="Names or patterns, separated by commas. Leave it empty for all events."
+        defaultValue={events.includes('*') ? '' : events.join(', ')}
+      />
+    </Form>
+  );
+}
+
+function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => void }) {
+  const { id, url } = webhook;
+  const retries = useContext(RowsContext).filter(
+    ({ webhook_id, status }) => webhook_id === id && status === 'retrying',
+  ).length;
+  const remove = async () => {
+    await api.deleteWebhook(id);
+    close();
+    focus('#webhooks > summary');
+  };
+  return (
+    <Form verb="Delete" submit={remove} cancel={close} cancelVerb="Keep">
+      <p class="mono wrap">{shortUrl(url)}</p>
+      <p>
+        {retries === 0
+          ? 'Delete webhook?'
+          : `Delete webhook and cancel ${retries} pending ${retries === 1 ? 'retry' : 'retries'}?`}
+      </p>
+    </Form>
+  );
+}
