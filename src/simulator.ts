@@ -9,5 +9,5 @@ export type { CancelReason, HeaderPair } from './tools/simulator/delivery/simula
 export { type SeededAccount, type SeededKey, type SeededToken, seeds } from './tools/simulator/seeds.js';
 export type { SimulatorOptions } from './tools/simulator/settings.js';
 export type { Simulator } from './tools/simulator/simulator.js';
-export { startSimulator } from './tools/simulator/start-simulator.js';
+export { startSimulator } from './tools/simulator/simulator.js';
 export type { Overrides, TriggerOptions } from './tools/simulator/trigger.js';

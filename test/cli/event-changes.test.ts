@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { eventChanges } from '../../src/tools/cli/event-changes.js';
+import { eventChanges } from '../../src/tools/cli/trigger.js';
 
 const changes = (sets: readonly string[], data?: string) => eventChanges('transaction.paid', data, sets);
 

@@ -1,7 +1,7 @@
 // The bar of a command in terminals of several widths.
 import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
-import { ProgressBar } from '../../src/tools/cli/progress-bar.js';
+import { ProgressBar } from '../../src/tools/cli/print.js';
 
 /** What the bar writes to standard error, without the sequence that erases the line. */
 function shown(terminal: { readonly isTTY?: boolean; readonly columns?: number }): string {

@@ -38,7 +38,7 @@ test.each([
   ['docs/project/conformance.md', `${inDocs} after the failure before`],
   ['src/tools/simulator/settings.ts', `@default 'fast': ${inDocs} */`],
   // From there it comes into the help.
-  ['src/tools/cli/simulator-options.ts', `Delays before retries: ${inHelp},`],
+  ['src/tools/cli/simulate.ts', `Delays before retries: ${inHelp},`],
 ])('%s names the retry delays of the simulator', (file, text) => {
   expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
 });

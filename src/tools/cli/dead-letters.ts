@@ -1,14 +1,14 @@
-// `dead-letters …`: lists, shows, replays and discards the events that an app kept, through its dead-letter page.
+// `dead-letters …`: lists, shows, replays and discards what an app kept, through its page.
+
+import type { ReplayProgress } from '../../dead-letters/replay-options.js';
+import type { ReplayReport } from '../../dead-letters/replay-report.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { oneOf, wholeNumber } from './flag-values.js';
 import { filterOf, filterOptions, type LetterFilter } from './letter-filter.js';
-import { LetterPage } from './letter-page.js';
-import { allLetters, type JsonLetter } from './letter-pages.js';
+import { allLetters, type JsonLetter, LetterPage, pageOptions } from './letter-page.js';
 import { letterTable, letterText, type ShownLetter } from './letter-text.js';
-import { pageOptions } from './page-access.js';
-import { ProgressBar } from './progress-bar.js';
+import { ProgressBar } from './print.js';
 import { confirm } from './read-input.js';
-import { replayLetters } from './replay-letters.js';
 import { replayText } from './replay-text.js';
 
 const WITH_PAGE = '--url https://shop.example/ops/webhooks --token-file token.txt';
@@ -170,4 +170,37 @@ async function discardEach(
     bar.end();
   }
   return discarded;
+}
+
+const AGAIN = 'What was processed stays processed. Run the same command again for the rest.';
+
+/** @throws {CommandError} when it ends before the report; Ctrl-C ends it, and a second one the process */
+async function replayLetters(page: LetterPage, request: object, bar: ProgressBar): Promise<ReplayReport> {
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  process.once('SIGINT', stop);
+  let reached = '';
+  try {
+    for await (const line of page.stream('replay', request, controller.signal)) {
+      if (line.report) return line.report as ReplayReport;
+      if (line.error) throw failed(line.error);
+      if (!line.progress) continue;
+      const { done, total, processed, failed: failures } = line.progress as ReplayProgress;
+      reached = ` after ${done} of ${total} letters`;
+      bar.show(done, total, `${processed} processed, ${failures} failed`);
+    }
+  } catch (error) {
+    if (!controller.signal.aborted) throw error;
+    throw new CommandError(`Stopped${reached}. ${AGAIN}`, EXIT.failed, 'STOPPED');
+  } finally {
+    process.off('SIGINT', stop);
+    bar.end();
+  }
+  const message = `The connection ended in the middle of the replay${reached}. ${AGAIN}`;
+  throw new CommandError(message, EXIT.failed, 'REPLAY_CUT');
+}
+
+function failed(error: unknown): CommandError {
+  const { code = 'REPLAY_FAILED', message = 'The replay failed.' } = Object(error) as Record<string, unknown>;
+  return new CommandError(`${message} ${AGAIN}`, EXIT.failed, String(code));
 }

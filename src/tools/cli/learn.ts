@@ -1,16 +1,15 @@
 // `learn`: proposes a schema, a type and a fixture for events, from bodies that arrived.
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
+import { CommandError, command, EXIT, type Invocation, type Terminal, text, UsageError } from './command.js';
 import { duration, wholeNumber } from './flag-values.js';
-import { learnFromFiles, learnFromInput, learnFromLetters } from './learn/event-sources.js';
 import { EventLearner } from './learn/learn-events.js';
-import { type LearnedEvent, moduleCode, moduleFiles } from './learn/learned-event.js';
+import { type LearnedEvent, moduleCode, moduleFiles } from './learn/proposal-code.js';
 import { checkPattern, sinceOption } from './letter-filter.js';
-import { LetterPage } from './letter-page.js';
-import { pageOptions } from './page-access.js';
-import { ProgressBar } from './progress-bar.js';
+import { allLetters, LetterPage, PageError, pageOptions } from './letter-page.js';
+import type { ShownLetter } from './letter-text.js';
+import { ProgressBar } from './print.js';
 
 const options = {
   file: text(
@@ -112,4 +111,94 @@ function refuse(path: string, { code }: Pick<NodeJS.ErrnoException, 'code'>): ne
       ? `${quoted} exists already. Delete it, or give --out another folder.`
       : `${quoted} cannot be written (${code}).`,
   );
+}
+
+async function learnFromFiles(learner: EventLearner, files: readonly string[]): Promise<void> {
+  for (const file of files) {
+    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      throw new CommandError(`--file ${JSON.stringify(file)} cannot be read (${error.code}).`);
+    });
+    for (const body of bodiesIn(`--file ${JSON.stringify(file)}`, text)) learner.add(body);
+  }
+}
+
+async function learnFromInput(learner: EventLearner, { stdin, stderr }: Terminal): Promise<void> {
+  if (stdin.isTTY) stderr.write('Reading bodies from the terminal. End them with Ctrl-D.\n');
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  for (const body of bodiesIn('Standard input', Buffer.concat(chunks).toString())) learner.add(body);
+}
+
+/** One body, a list of bodies, or one on each line. The error names the line and shows nothing of it. */
+function bodiesIn(source: string, text: string): unknown[] {
+  const whole = parsed(text);
+  if (whole !== undefined) return Array.isArray(whole) ? whole : [whole];
+  return text.split('\n').flatMap((line, index) => {
+    if (line.trim() === '') return [];
+    const body = parsed(line);
+    if (body !== undefined) return [body];
+    throw new CommandError(
+      `${source} is not JSON (line ${index + 1}). Give one body, a list of bodies, or one body on each line.`,
+    );
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch {
+    return undefined;
+  }
+}
+
+interface LetterChoice {
+  readonly event: string | undefined;
+  readonly since: string | undefined;
+  /** Most letters of one event name. */
+  readonly limit: number;
+}
+
+/** Reads the bodies of unknown and invalid events. Each is revealed, which the app logs. */
+async function learnFromLetters(
+  learner: EventLearner,
+  page: LetterPage,
+  { limit, ...filter }: LetterChoice,
+  bar: ProgressBar,
+): Promise<void> {
+  const ids: string[] = [];
+  const counts = new Map<string, number>();
+  for (const reason of ['unknown', 'invalid']) {
+    for await (const { id, eventName } of allLetters(page, { ...given(filter), reason })) {
+      const count = counts.get(eventName) ?? 0;
+      if (count < limit) ids.push(id);
+      counts.set(eventName, count + 1);
+    }
+  }
+  try {
+    for (const [index, id] of ids.entries()) {
+      bar.show(index, ids.length);
+      const body = await reveal(page, id);
+      if (body !== undefined) learner.add(parsed(body));
+    }
+  } finally {
+    bar.end();
+  }
+}
+
+function given({ event, since }: Omit<LetterChoice, 'limit'>) {
+  return { ...(event === undefined ? {} : { event }), ...(since === undefined ? {} : { since }) };
+}
+
+/** Undefined for a letter that was processed or discarded meanwhile. */
+async function reveal(page: LetterPage, id: string): Promise<string | undefined> {
+  try {
+    const path = `letters/${encodeURIComponent(id)}/reveal`;
+    const { body, base64 } = await page.post<Pick<ShownLetter, 'body' | 'base64'>>(path, {});
+    return base64 ? undefined : body;
+  } catch (error) {
+    if (error instanceof PageError && error.status === 404) return undefined;
+    // What is stored is not what was kept. The others can still be read.
+    if (error instanceof PageError && error.status === 409) return '';
+    throw error;
+  }
 }

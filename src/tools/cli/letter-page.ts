@@ -1,6 +1,10 @@
-// Calls the JSON of a dead-letter page with a token, and turns its errors into failures of the command.
-import { CommandError, EXIT, UNREACHABLE } from './command.js';
-import { type PageChoice, pageAddress, readToken } from './page-access.js';
+// Calls a dead-letter page with a token: the options for it, its lists, and its errors.
+
+import { readFile } from 'node:fs/promises';
+import type { DeadLetter } from '../../claims/dead-letter-store.js';
+import { isLoopback } from '../../client/options.js';
+import { CommandError, EXIT, jsonOption, text, UNREACHABLE, UsageError } from './command.js';
+import type { LetterFilter } from './letter-filter.js';
 
 type Query = Readonly<Record<string, string | undefined>>;
 
@@ -145,4 +149,92 @@ function parsed(text: string): Record<string, unknown> {
   } catch {
     return {};
   }
+}
+
+/** As JSON: times are ISO 8601. */
+export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
+  readonly keptAt: string;
+  readonly discarded?: { readonly by: string; readonly because: string; readonly at: string };
+};
+
+/** As many as the page gives. */
+const MOST_AT_ONCE = '100';
+
+interface List {
+  readonly letters: readonly JsonLetter[];
+  readonly next: string | null;
+}
+
+/** @throws {CommandError} for a list that leads back to a page that was read before */
+export async function* allLetters(
+  page: LetterPage,
+  filter: LetterFilter & { readonly discarded?: string },
+): AsyncGenerator<JsonLetter, void> {
+  const read = new Set<string>();
+  for (let after: string | undefined; ; ) {
+    const { letters, next } = await page.get<List>('letters', { ...filter, limit: MOST_AT_ONCE, after });
+    yield* letters;
+    if (typeof next !== 'string' || letters.length === 0) return;
+    if (read.has(next)) {
+      throw new CommandError(
+        "The list of dead letters repeats itself. Check list() of the app's dead-letter store with deadLetterContract().",
+        EXIT.failed,
+        'REPEATED_PAGE',
+      );
+    }
+    read.add(next);
+    after = next;
+  }
+}
+
+/** The options of every command that calls a dead-letter page. */
+export const pageOptions = {
+  url: text(
+    { URL: 'https://shop.example/ops/webhooks' },
+    'Address of the dead-letter page: where the app mounts deadLetterPage().',
+  ),
+  'token-file': text(
+    { FILE: 'token.txt' },
+    'Read the token from this file. It is sent as Authorization: Bearer, for the authorize function of the page.',
+    { offer: 'file' },
+  ),
+  json: jsonOption,
+} as const;
+
+type PageChoice = { readonly [Name in 'url' | 'token-file']?: string };
+
+/** With a slash at its end. The messages do not quote it, because it may hold a password. */
+function pageAddress(typed: string | undefined): string {
+  if (typed === undefined) {
+    throw new UsageError(
+      '--url is missing. Give the address of the page, such as https://shop.example/ops/webhooks.',
+    );
+  }
+  const url = URL.canParse(typed) ? new URL(typed) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new UsageError(
+      '--url is not an absolute https: URL. Give one like https://shop.example/ops/webhooks.',
+    );
+  }
+  if (url.username || url.password || url.search || url.hash) {
+    throw new UsageError('--url has a user name, a query or a fragment. Give the address alone.');
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw new CommandError(
+      '--url is http: to another machine, so others could read the token on its way. Use https:, or a tunnel to this machine such as ssh -L 3000:localhost:3000.',
+    );
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}/`;
+}
+
+async function readToken(file: string | undefined): Promise<string> {
+  if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    // Without the path: it may be the token itself, typed in the wrong place.
+    throw new CommandError(`--token-file cannot be read (${error.code}).`);
+  });
+  const token = text.replace(/^\ufeff/, '').replace(/(?:\r?\n)+$/, '');
+  if (/^[!-~]+$/.test(token)) return token;
+  const fault = token === '' ? 'is empty' : 'has a space, a line break or a letter that no header can hold';
+  throw new CommandError(`--token-file ${fault}. Write the token alone into it.`);
 }

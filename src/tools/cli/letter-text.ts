@@ -1,5 +1,5 @@
 // Dead letters as text: a table of many, or everything about one.
-import type { JsonLetter } from './letter-pages.js';
+import type { JsonLetter } from './letter-page.js';
 import { printable, table } from './print.js';
 
 /** A letter with all that the page tells of it. */

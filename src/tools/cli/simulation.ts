@@ -2,8 +2,7 @@
 import { spawn } from 'node:child_process';
 import { hostName } from '../pages/allowed-host.js';
 import type { SimulatorOptions } from '../simulator/settings.js';
-import type { Simulator } from '../simulator/simulator.js';
-import { startSimulator } from '../simulator/start-simulator.js';
+import { type Simulator, startSimulator } from '../simulator/simulator.js';
 import { AttemptLog } from './attempt-log.js';
 import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
 import type { DemoEndpoint } from './demo-endpoint.js';

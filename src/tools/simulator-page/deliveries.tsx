@@ -1,15 +1,17 @@
-// The deliveries: search, status filter and table, and the keys that move through it.
+// The deliveries: search, status filter, hold and clear, table, and the keys of its rows.
+
+import type { RefObject } from 'preact';
 import { memo } from 'preact/compat';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { Button, useAction } from '../pages/components/button.js';
-import { focusedRow } from '../pages/components/focus.js';
-import { rowKeys } from '../pages/components/row-keys.js';
-import { api, type Row } from './api.js';
-import { ClearHistory } from './clear-history.js';
+import { DialogButton } from '../pages/components/dialog.js';
+import { focus, focusedRow, rowKeys } from '../pages/components/focus.js';
+import { Form } from '../pages/components/form.js';
+import { Icon } from '../pages/components/icon.js';
+import { api, type DeliveryStatus, type Row } from './api.js';
 import { DeliveryTable } from './delivery-table.js';
 import type { Navigate, Route } from './route.js';
-import { anyStatus, matches, parseSearch } from './search.js';
-import { SearchField, StatusFilter } from './search-bar.js';
+import { anyStatus, matches, parseSearch, type Search, withStatus } from './search.js';
 import { useShortcuts } from './shortcuts.js';
 
 interface DeliveriesProps {
@@ -107,4 +109,134 @@ function useRowKeys(rows: readonly Row[], selected: string | undefined, navigate
   });
   const ids = rows.map(({ id }) => id);
   useShortcuts({ ...rowKeys(ids, selected, (id) => navigate({ delivery: id })), r: resend });
+}
+
+const FINISHED: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'cancelled']);
+
+interface ClearHistoryProps {
+  readonly rows: readonly Row[];
+  /** Called with what was deleted. */
+  readonly cleared: (ids: ReadonlySet<string>) => void;
+}
+
+function ClearHistory({ rows, cleared }: ClearHistoryProps) {
+  return (
+    <DialogButton title="Clear history" text="Clear history" look="quiet">
+      {(close) => <Question rows={rows} cleared={cleared} close={close} />}
+    </DialogButton>
+  );
+}
+
+function Question({ rows, cleared, close }: ClearHistoryProps & { close: () => void }) {
+  const finished = rows.filter(({ status }) => FINISHED.has(status)).map(({ id }) => id);
+  const pending = rows.length - finished.length;
+  const clear = async () => {
+    await api.clearHistory();
+    close();
+    cleared(new Set(finished));
+    focus('#main');
+  };
+  return (
+    <Form verb="Clear" submit={clear} cancel={close} cancelVerb="Keep" disabled={finished.length === 0}>
+      <p>{question(finished.length)}</p>
+      {pending > 0 && <p>{remark(pending)}</p>}
+    </Form>
+  );
+}
+
+function question(finished: number): string {
+  if (finished === 0) return 'No delivery is finished yet.';
+  return finished === 1 ? 'Delete 1 finished delivery?' : `Delete ${finished} finished deliveries?`;
+}
+
+function remark(pending: number): string {
+  return pending === 1
+    ? '1 pending delivery stays, and is retried.'
+    : `${pending} pending deliveries stay, and are retried.`;
+}
+
+interface SearchFieldProps {
+  readonly query: string;
+  readonly problems: readonly string[];
+  readonly find: (query: string) => void;
+  readonly input: RefObject<HTMLInputElement | null>;
+}
+
+function SearchField({ query, problems, find, input }: SearchFieldProps) {
+  return (
+    <search class="search stack">
+      <input
+        ref={input}
+        type="search"
+        value={query}
+        aria-label="Search deliveries"
+        aria-describedby="search-help"
+        placeholder="Search, or status:failed event:transaction.*"
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => find(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
+      />
+      <p id="search-help" class={problems.length > 0 ? 'note problem' : 'note'} aria-live="polite">
+        {problems.join(' ') || (
+          <>
+            Text, or <code>status:</code> <code>event:</code> <code>webhook:</code> <code>code:</code>{' '}
+            <code>id:</code>
+          </>
+        )}
+      </p>
+    </search>
+  );
+}
+
+interface Group {
+  readonly label: string;
+  /** The first one gives the icon. */
+  readonly statuses: readonly [DeliveryStatus, ...DeliveryStatus[]];
+  /** Shown even when there are none. */
+  readonly always: boolean;
+}
+
+const GROUPS: readonly Group[] = [
+  { label: 'Delivered', statuses: ['delivered'], always: true },
+  { label: 'Retrying', statuses: ['retrying'], always: true },
+  { label: 'Failed', statuses: ['failed'], always: true },
+  { label: 'In progress', statuses: ['in_flight', 'pending'], always: false },
+  { label: 'Cancelled', statuses: ['cancelled'], always: false },
+];
+
+interface StatusFilterProps extends Pick<SearchFieldProps, 'query' | 'find'> {
+  /** What the search finds, of any status. */
+  readonly rows: readonly Row[];
+  readonly search: Search;
+}
+
+function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
+  const chosen = search.tokens.get('status') ?? [];
+  const groups = GROUPS.map((group) => ({
+    ...group,
+    count: rows.filter(({ status }) => group.statuses.includes(status)).length,
+    pressed: chosen.length === group.statuses.length && group.statuses.every((one) => chosen.includes(one)),
+  })).filter(({ always, count, pressed }) => always || count > 0 || pressed);
+  return (
+    <fieldset class="filter cluster">
+      <legend class="visually-hidden">Filter by status</legend>
+      <Button look="small quiet" aria-pressed={chosen.length === 0} act={() => find(withStatus(query, []))}>
+        All <b>{rows.length}</b>
+      </Button>
+      {groups.map(({ label, statuses, count, pressed }) => (
+        <Button
+          key={label}
+          look="small quiet"
+          aria-pressed={pressed}
+          act={() => find(withStatus(query, pressed ? [] : statuses))}
+        >
+          <span class={`tone-${statuses[0]}`}>
+            <Icon name={statuses[0]} />
+          </span>
+          {label} <b>{count}</b>
+        </Button>
+      ))}
+    </fieldset>
+  );
 }

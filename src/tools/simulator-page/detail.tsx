@@ -1,12 +1,16 @@
-// One delivery: why it failed, its attempts, and what was sent and answered.
+// One delivery: its status, what can be done with it, why it failed, and its attempts.
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../pages/components/api-error.js';
+import { Button, CloseButton } from '../pages/components/button.js';
+import { CopyButton } from '../pages/components/copy-button.js';
+import { focus } from '../pages/components/focus.js';
+import { formatDuration, formatTimeExactly } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { type Attempt, api, type Delivery, type Row, type Settings } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
-import { Attempts } from './attempts.js';
-import { DetailHeader } from './detail-header.js';
+import { RetryCountdown } from './retry-countdown.js';
+import { ResponseStatus, STATUS_LABELS, Status } from './status.js';
 
 interface DetailProps {
   readonly id: string;
@@ -100,5 +104,146 @@ function Diagnosis({ attempt, text }: { attempt: Attempt; text: string }) {
         {text.slice(verdict.length)}
       </p>
     </div>
+  );
+}
+
+interface DetailHeaderProps {
+  readonly id: string;
+  /** The row of the list, which is there first, or the whole delivery. */
+  readonly delivery: Row | Delivery | undefined;
+  readonly sandbox: boolean;
+  /** What the endpoint says it did with the event. */
+  readonly outcome: string | null | undefined;
+  /** The attempt that is shown. */
+  readonly attempt: number | undefined;
+  readonly close: () => void;
+}
+
+function DetailHeader({ id, delivery, sandbox, outcome, attempt, close }: DetailHeaderProps) {
+  return (
+    <header class="stack">
+      <div class="spread">
+        <h2 class="wrap" id="detail-title" tabIndex={-1}>
+          {delivery?.event_name ?? 'Delivery'}
+          {delivery && <span class="visually-hidden">, {STATUS_LABELS[delivery.status]}</span>}
+        </h2>
+        <CloseButton label="Close delivery" close={close} />
+      </div>
+      {delivery && (
+        <>
+          <p class="cluster">
+            <Status status={delivery.status} />
+            {outcome && <span class="muted">{outcome}</span>}
+            {sandbox && <span class="tag">sandbox</span>}
+            <span class="mono muted wrap">{delivery.url}</span>
+          </p>
+          <p class="cluster">
+            <span class="muted">Event</span>
+            <span class="mono wrap">{delivery.event_id}</span>
+            <CopyButton label="Copy" name="Copy event ID" text={delivery.event_id} look="quiet small" />
+          </p>
+          <DeliveryActions id={id} waiting={delivery.next_attempt_at !== null} attempt={attempt} />
+        </>
+      )}
+    </header>
+  );
+}
+
+interface DeliveryActionsProps {
+  readonly id: string;
+  /** Whether an attempt is scheduled. */
+  readonly waiting: boolean;
+  readonly attempt: number | undefined;
+}
+
+function DeliveryActions({ id, waiting, attempt }: DeliveryActionsProps) {
+  // Both buttons disappear with the scheduled attempt. The heading tells the new status.
+  const end = (action: (id: string) => Promise<unknown>) => {
+    focus('#detail-title');
+    return action(id);
+  };
+  return (
+    <div class="cluster">
+      {waiting && (
+        <Button look="primary" act={() => end(api.retryNow)}>
+          Retry now
+        </Button>
+      )}
+      <Button act={() => api.resend(id)}>Resend</Button>
+      {attempt !== undefined && <CopyButton label="Copy as curl" text={() => api.curl(id, attempt)} />}
+      {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}
+    </div>
+  );
+}
+
+interface AttemptsProps {
+  readonly delivery: Delivery;
+  readonly chosen: number | undefined;
+  readonly choose: (number: number) => void;
+}
+
+function Attempts({ delivery, chosen, choose }: AttemptsProps) {
+  const { attempts, next_attempt_at: next, status } = delivery;
+  return (
+    <section class="attempts" aria-labelledby="attempts-title">
+      <h3 id="attempts-title">Attempts</h3>
+      <ol>
+        {attempts.map((attempt) => (
+          <li key={attempt.number}>
+            <button
+              type="button"
+              class="attempt cluster"
+              aria-current={attempt.number === chosen ? 'step' : undefined}
+              onClick={() => choose(attempt.number)}
+            >
+              <AttemptLine attempt={attempt} />
+            </button>
+          </li>
+        ))}
+        {status === 'in_flight' && (
+          <li class="attempt cluster tone-in_flight">
+            <Icon name="in_flight" /> Attempt in progress.
+          </li>
+        )}
+        {next && (
+          <li class="attempt cluster tone-retrying">
+            <Icon name="pending" />
+            <RetryCountdown at={next} />
+          </li>
+        )}
+      </ol>
+    </section>
+  );
+}
+
+function AttemptLine({ attempt }: { attempt: Attempt }) {
+  const { succeeded, number, response, error, outcome, fault, trigger } = attempt;
+  const tone = succeeded ? 'delivered' : 'failed';
+  return (
+    <>
+      <span class={`tone-${tone}`}>
+        <Icon name={tone} />
+      </span>
+      <b>
+        <span class="visually-hidden">{succeeded ? 'Succeeded: attempt ' : 'Failed: attempt '}</span>
+        {number}
+      </b>
+      <b>
+        <ResponseStatus status={response?.status} error={error?.code} outcome={outcome} />
+      </b>
+      <span class="muted">{formatDuration(attempt.duration_ms)}</span>
+      <span class="cluster">
+        {trigger === 'manual' && <span class="tag">manual</span>}
+        {fault && (
+          <span class="tag tone-fault">
+            <Icon name="fault" />
+            {fault}
+          </span>
+        )}
+      </span>
+      <time class="muted" dateTime={attempt.started_at}>
+        {formatTimeExactly(attempt.started_at)}
+      </time>
+    </>
   );
 }

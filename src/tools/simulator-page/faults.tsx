@@ -7,7 +7,7 @@ import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
-import { Panel } from '../pages/components/panel.js';
+import { Panel } from '../pages/components/page-frame.js';
 import { api, type Fault, type FaultKind, type FaultRule, type Webhook } from './api.js';
 import { faultEffect, faultText } from './fault-text.js';
 

@@ -1,24 +1,22 @@
-// Starts the page: subscribes to the simulator and renders its state.
+// Starts the page: subscribes to the simulator, and renders its header and its state.
 import { render } from 'preact';
+import { memo } from 'preact/compat';
 import { useCallback, useEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { NoticeContext } from '../pages/components/button.js';
-import { Notice } from '../pages/components/notice.js';
-import { ShortcutsDialog } from '../pages/components/shortcuts.js';
+import { Button, NoticeContext } from '../pages/components/button.js';
+import { Icon } from '../pages/components/icon.js';
+import { Notice, ShortcutsDialog, ThemeButton } from '../pages/components/page-frame.js';
 import { AboutDialog } from './about-dialog.js';
 import { announcement } from './announcement.js';
-import { Header } from './header.js';
 import { Layout } from './layout.js';
 import { ClockProvider } from './retry-countdown.js';
 import { SHORTCUTS, useShortcuts } from './shortcuts.js';
-import { initialState, reduce, type State } from './state.js';
-import { follow } from './stream.js';
+import { follow, initialState, reduce, type State } from './state.js';
 import '../pages/styles/tokens.css';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
 import '../pages/styles/list.css';
 import './simulator.css';
-import './detail.css';
 
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);
@@ -69,3 +67,41 @@ function Announcer({ rows }: Pick<State, 'rows'>) {
 }
 
 render(<App />, document.body);
+
+interface HeaderProps {
+  readonly connection: State['connection'];
+  readonly stateError: string | null;
+  readonly show: (dialog: 'about' | 'shortcuts') => void;
+}
+
+const CONNECTION_LABELS = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  lost: 'Connection lost. Reconnecting…',
+} as const;
+
+const Header = memo(({ connection, stateError, show }: HeaderProps) => {
+  return (
+    <header class="page-head cluster">
+      <h1>Webhook simulator</h1>
+      <p class={connection === 'lost' ? 'cluster problem' : 'cluster muted'} role="status">
+        <Icon name={connection === 'live' ? 'delivered' : 'pending'} />
+        {CONNECTION_LABELS[connection]}
+      </p>
+      {stateError && (
+        <p class="problem" role="alert">
+          The state file cannot be written: {stateError}
+        </p>
+      )}
+      <div class="toolbar">
+        <ThemeButton />
+        <Button look="quiet" act={() => show('shortcuts')}>
+          Shortcuts <kbd>?</kbd>
+        </Button>
+        <Button look="quiet" act={() => show('about')}>
+          About
+        </Button>
+      </div>
+    </header>
+  );
+});

@@ -4,7 +4,7 @@ import { CopyButton } from '../pages/components/copy-button.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { focus } from '../pages/components/focus.js';
 import { Form } from '../pages/components/form.js';
-import { Panel } from '../pages/components/panel.js';
+import { Panel } from '../pages/components/page-frame.js';
 import { api } from './api.js';
 
 export function PrivateKeyPanel() {

@@ -1,5 +1,5 @@
 // The keyboard shortcuts of the page.
-import { useKeys } from '../pages/components/shortcuts.js';
+import { useKeys } from '../pages/components/page-frame.js';
 
 export const SHORTCUTS = {
   j: 'Next delivery',

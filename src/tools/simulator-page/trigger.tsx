@@ -5,7 +5,7 @@ import { DialogButton } from '../pages/components/dialog.js';
 import { Field, Form } from '../pages/components/form.js';
 import { byteLength, formatBytes } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
-import { Panel } from '../pages/components/panel.js';
+import { Panel } from '../pages/components/page-frame.js';
 import { api, type FaultKind, type Sample, type TriggerResult } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
 import { faultEffect } from './fault-text.js';

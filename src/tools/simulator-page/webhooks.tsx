@@ -6,7 +6,7 @@ import { DialogButton } from '../pages/components/dialog.js';
 import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
-import { Panel } from '../pages/components/panel.js';
+import { Panel } from '../pages/components/page-frame.js';
 import { api, type Row, type Webhook, type WebhookFields } from './api.js';
 
 /** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */

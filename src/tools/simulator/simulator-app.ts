@@ -1,11 +1,14 @@
-// The Express app of the simulator: the API, the control plane and the page.
-import express, { type Express } from 'express';
-import { pageRouter } from '../pages/built-page.js';
-import { answerErrors } from '../pages/http-error.js';
+// The Express app of the simulator: guard, API, control plane and page.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import express, { type Express, type RequestHandler, type Router } from 'express';
+import { hostName, isAllowedHost } from '../pages/allowed-host.js';
+import { answerErrors, HttpError } from '../pages/http-error.js';
 import { builtPage } from '../pages/package-folder.js';
-import { notFound } from '../pages/route.js';
+import { PAGE_HEADERS } from '../pages/page-headers.js';
+import { notFound, READ_METHODS } from '../pages/route.js';
 import { controlPlane } from './api/control-plane.js';
-import { guard } from './api/guard.js';
 import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
 import type { Service } from './service.js';
@@ -31,3 +34,57 @@ const NOTICE = `<!doctype html>
 <p>Its page was not built. Run <code>npm run build</code>. The control plane answers under <a href="/_sim/readyz">/_sim</a>.</p>
 </html>
 `;
+
+/**
+ * Answers 403 to a request that a web page of another origin may have caused.
+ *
+ * @param allowHosts the hosts that a request may name, in addition to those of this machine
+ */
+function guard(allowHosts: readonly string[]): RequestHandler {
+  const allowed = new Set(allowHosts);
+  return (request, response, next) => {
+    response.set(PAGE_HEADERS);
+    const hosts = request.headersDistinct.host ?? [];
+    const [host = ''] = hosts;
+    // An attacker can make a name resolve to 127.0.0.1, but the Host header still has that name.
+    if (hosts.length !== 1 || !isAllowedHost(host, allowed) || !request.url.startsWith('/'))
+      next(new HttpError(403, hostMessage(host)));
+    else if (!isSameOrigin(request.headers.origin, host) || isForeignWrite(request))
+      next(
+        new HttpError(
+          403,
+          "Forbidden: this request comes from another origin than the simulator's own page.",
+        ),
+      );
+    else next();
+  };
+}
+
+function hostMessage(host: string): string {
+  const name = hostName(host.replace(/:\d{1,5}$/, ''));
+  const hint = name
+    ? ` To allow it, start the simulator with --allow-host ${name}, or with allowHosts in a program.`
+    : '';
+  return `Forbidden: the simulator answers to localhost, loopback addresses and allowed hosts, not to ${JSON.stringify(host.slice(0, 100))}.${hint}`;
+}
+
+function isSameOrigin(origin: string | undefined, host: string): boolean {
+  return origin === undefined || origin.toLowerCase() === `http://${host.toLowerCase()}`;
+}
+
+function isForeignWrite({ method, headers }: Parameters<RequestHandler>[0]): boolean {
+  const site = headers['sec-fetch-site'];
+  return !READ_METHODS.has(method) && site !== undefined && site !== 'same-origin' && site !== 'none';
+}
+
+/**
+ * @param folder the built page: `index.html` and the files that it loads
+ * @param notice HTML for a checkout in which the page was not built
+ */
+export function pageRouter(folder: string | undefined, notice: string): Router {
+  const router = express.Router();
+  if (folder !== undefined && existsSync(join(folder, 'index.html'))) {
+    return router.use(express.static(folder, { cacheControl: false, etag: false, redirect: false }));
+  }
+  return router.get('/', (_request, response) => void response.type('html').send(notice));
+}

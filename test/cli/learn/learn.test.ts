@@ -1,8 +1,8 @@
 // What is learned from payloads that a person can read.
 import { describe, expect, test } from '@jest/globals';
-import { keyKind } from '../../../src/tools/cli/learn/key-kind.js';
+import { keyKind } from '../../../src/tools/cli/learn/proposal.js';
 import { EventLearner } from '../../../src/tools/cli/learn/learn-events.js';
-import { eventCode } from '../../../src/tools/cli/learn/learned-event.js';
+import { eventCode } from '../../../src/tools/cli/learn/proposal-code.js';
 import { codeFrom, learnedFrom, NAME, runCode } from './learned-code.js';
 
 const UUID = '7b1c1f8e-0d5c-4bb6-9a55-3f6f0b0f3a1';

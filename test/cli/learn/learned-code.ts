@@ -2,7 +2,7 @@
 import { transformSync } from '@swc/core';
 import * as zod from 'zod';
 import { EventLearner } from '../../../src/tools/cli/learn/learn-events.js';
-import { eventCode, type LearnedEvent, moduleCode } from '../../../src/tools/cli/learn/learned-event.js';
+import { eventCode, type LearnedEvent, moduleCode } from '../../../src/tools/cli/learn/proposal-code.js';
 
 export const NAME = 'refund.succeeded';
 

@@ -1,8 +1,8 @@
 // Bodies of events -> what is learned of each name.
 import { isEnvelope } from '../../../events/envelope.js';
 import { matchesEvent } from '../../simulator/event-pattern.js';
-import { identifiersFor, type LearnedEvent } from './learned-event.js';
 import { Proposer } from './proposal.js';
+import { identifiersFor, type LearnedEvent } from './proposal-code.js';
 import { mergeShapes, type Shape, shapeOf } from './shape.js';
 
 /** Gathers what the payloads of events have in common; it keeps no value but words that may be a choice. */

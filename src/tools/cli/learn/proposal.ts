@@ -1,7 +1,13 @@
-// Decides from the shape of values what a schema says of them, and what of their data may be shown.
-import { keyKind } from './key-kind.js';
-import { type Field, type Maps, MOST_SOURCES, mergeAll, type Shape, type Texts } from './shape.js';
-import { madeUpText } from './text-format.js';
+// Decides what a schema says of the values that came, and what of their data may be shown.
+import {
+  type Field,
+  type Maps,
+  MOST_SOURCES,
+  madeUpText,
+  mergeAll,
+  type Shape,
+  type Texts,
+} from './shape.js';
 
 /** What a schema says of one place. */
 export interface Proposal {
@@ -96,4 +102,26 @@ function wordsOf({ words }: Texts, key: string): string[] {
   if (!words || !CHOICES.has(last.toLowerCase())) return [];
   const repeated = [...words].filter(([, sources]) => sources.size >= MOST_SOURCES).map(([word]) => word);
   return repeated.sort();
+}
+
+/**
+ * - `name`: a word, as programmers name fields.
+ * - `unusual`: anything else, such as `First name`: a field where many events have it, else data.
+ * - `data`: an id, an e-mail address, a number or a date.
+ */
+type KeyKind = 'name' | 'unusual' | 'data';
+
+const LONGEST_KEY = 64;
+/** Four digits in a row: a number, a date, or a part of an id. */
+const NUMBER = /\d{4}/;
+const HEXADECIMAL = /^[\da-f]{8,}$/i;
+/** More changes between letters and digits than names such as `address2line1` have. */
+const RANDOM = /(?:[a-z]+\d+){3}|(?:\d+[a-z]+){3}/i;
+
+export function keyKind(key: string): KeyKind {
+  if (key === '' || key.length > LONGEST_KEY || key.includes('@')) return 'data';
+  if (NUMBER.test(key) || /^[\d.,+-]+$/.test(key)) return 'data';
+  const bare = key.replace(/[-_]/g, '');
+  if ((HEXADECIMAL.test(bare) && /\d/.test(bare)) || RANDOM.test(bare)) return 'data';
+  return /^[A-Za-z_$][\w$.:-]*$/.test(key) ? 'name' : 'unusual';
 }

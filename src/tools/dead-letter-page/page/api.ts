@@ -1,13 +1,11 @@
-// The API client of the page. Its paths are relative, because the page may stand behind any path.
+// The API client of the page: relative paths, because the page may stand behind any path.
 // From the receiver come only types: none of its code is in the bundle.
-
 import type {
   DeadLetter as KeptLetter,
   Discarded as KeptTombstone,
 } from '../../../claims/dead-letter-store.js';
 import type { ReplayReport } from '../../../dead-letters/replay.js';
 import { ApiError } from '../../pages/components/api-error.js';
-import { readLines } from './read-lines.js';
 import { type Filter, filterOf, formatFilter } from './route.js';
 
 export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../dead-letters/replay.js';
@@ -145,4 +143,17 @@ async function request(path: string, body?: object, signal?: AbortSignal): Promi
   const { message } = await response.json().catch(() => ({}));
   const { status } = response;
   throw new ApiError(message ?? `The server answered with status ${status}. ${signedOut}`, status);
+}
+
+/** Complete lines alone. Ends, too, where the connection is lost. */
+async function* readLines({ body }: Response): AsyncGenerator<string, void> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const read = await reader?.read().catch(() => undefined);
+    if (!read || read.done) return;
+    const lines = (rest + read.value).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
 }

@@ -1,12 +1,17 @@
-// One dead letter: why it was not processed, what can be done with it, and what was kept of it.
-import { useEffect, useState } from 'preact/hooks';
+// One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
+import { useContext, useEffect, useState } from 'preact/hooks';
+import { AnnounceContext } from '../../pages/components/announcer.js';
 import { ApiError } from '../../pages/components/api-error.js';
+import { Button, CloseButton } from '../../pages/components/button.js';
+import { BodyView, CodeBlock, HeaderTable } from '../../pages/components/code-view.js';
+import { CopyButton } from '../../pages/components/copy-button.js';
 import { formatBytes, formatTimeExactly, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
 import { Age } from './age.js';
-import { api, type LetterContent } from './api.js';
-import { Content } from './content.js';
-import { DetailHeader } from './detail-header.js';
+import { api, type Letter, type LetterContent, type Revealed } from './api.js';
+import { nameOf } from './count-text.js';
+import { Reason } from './reason.js';
+import { WorkContext } from './work.js';
 
 interface DetailProps {
   readonly id: string;
@@ -131,4 +136,113 @@ function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
       </dl>
     </section>
   );
+}
+
+interface DetailHeaderProps {
+  readonly id: string;
+  readonly letter: Letter | undefined;
+  readonly close: () => void;
+}
+
+function DetailHeader({ id, letter, close }: DetailHeaderProps) {
+  return (
+    <header class="stack">
+      <div class="spread">
+        <h2 class="wrap" id="detail-title" tabIndex={-1}>
+          {letter ? showInvisible(letter.eventName) : 'Dead letter'}
+        </h2>
+        <CloseButton label="Close dead letter" close={close} />
+      </div>
+      {letter && (
+        <>
+          <p class="cluster">
+            <Reason reason={letter.reason} />
+            {letter.sandbox && <span class="tag">sandbox</span>}
+          </p>
+          <p class="cluster">
+            <span class="muted">Event</span>
+            <span class="mono wrap">{showInvisible(letter.eventId)}</span>
+            <CopyButton label="Copy" name="Copy event ID" text={letter.eventId} look="quiet small" />
+          </p>
+          {letter.keyId !== undefined && (
+            <p class="cluster">
+              <span class="muted">Key ID</span>
+              <span class="mono wrap">{letter.keyId}</span>
+              <CopyButton label="Copy" name="Copy key ID" text={letter.keyId} look="quiet small" />
+            </p>
+          )}
+          <LetterActions id={id} what={nameOf(letter)} />
+        </>
+      )}
+    </header>
+  );
+}
+
+function LetterActions({ id, what }: { id: string; what: string }) {
+  const begin = useContext(WorkContext);
+  return (
+    <p class="cluster">
+      <Button look="primary" act={() => begin({ kind: 'replay', target: { id }, what })}>
+        Replay
+      </Button>
+      <Button act={() => begin({ kind: 'discard', target: { id }, what })}>Discard</Button>
+    </p>
+  );
+}
+
+interface ContentProps {
+  readonly content: LetterContent;
+  readonly user: string | undefined;
+}
+
+function Content({ content, user }: ContentProps) {
+  const [revealed, setRevealed] = useState<Revealed>();
+  const announce = useContext(AnnounceContext);
+  const { letter, payload, headers } = content;
+  const reveal = async () => {
+    setRevealed(await api.reveal(letter.id));
+    announce('The payload is revealed.');
+  };
+  return (
+    <>
+      <div class="stack payload">
+        <div class="spread">
+          <h3>Payload</h3>
+          {revealed ? (
+            <Button look="small" act={() => setRevealed(undefined)}>
+              Hide values
+            </Button>
+          ) : (
+            <Button look="small" act={reveal}>
+              Reveal values
+            </Button>
+          )}
+        </div>
+        <p class="note">
+          {revealed
+            ? 'This was logged.'
+            : `Each value is masked: this shows its type. Who reveals the values is logged${user ? ` (${user})` : ''}.`}
+        </p>
+        {revealed ? <RevealedBody revealed={revealed} /> : <MaskedBody payload={payload} />}
+      </div>
+      <div class="stack">
+        <h3>Headers</h3>
+        <HeaderTable label="Headers" headers={Object.entries(revealed?.headers ?? headers)} />
+      </div>
+    </>
+  );
+}
+
+function RevealedBody({ revealed: { body, base64 } }: { revealed: Revealed }) {
+  return (
+    <>
+      {base64 && <p class="note">The bytes are not UTF-8. They are shown as Base64.</p>}
+      <BodyView label="Body" body={body} rawLabel="As received" />
+    </>
+  );
+}
+
+function MaskedBody({ payload }: Pick<LetterContent, 'payload'>) {
+  if (payload === null) return <p class="note">The body is not JSON that can be shown masked.</p>;
+  return <CodeBlock label="Payload, masked" text={JSON.stringify(payload, null, 2)} />;
 }

@@ -1,17 +1,15 @@
 // The columns under the header: the search, the list of letters, and the letter that is open.
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { AnnounceContext } from '../../pages/components/announcer.js';
-import { focus, focusedRow, focusRow } from '../../pages/components/focus.js';
-import { rowKeys } from '../../pages/components/row-keys.js';
+import { focus, focusedRow, focusRow, rowKeys } from '../../pages/components/focus.js';
 import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
-import { Groups } from './groups.js';
 import { LetterList } from './letter-list.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { formatFilter, type Navigate, type Route } from './route.js';
 import { useShortcuts } from './shortcuts.js';
-import { Search } from './sidebar.js';
+import { Groups, Search } from './sidebar.js';
 import type { Letters } from './use-letters.js';
 import { type Work, WorkContext } from './work.js';
 

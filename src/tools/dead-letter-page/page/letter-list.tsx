@@ -1,11 +1,10 @@
-// The letters that match: how many, the filter by reason, what can be done with all of them, and their table.
+// The letters that match: their number, the filter by reason, actions on all, and the table.
 import { useContext } from 'preact/hooks';
 import { Button } from '../../pages/components/button.js';
-import { countText, plural } from './count-text.js';
-import { LetterTable } from './letter-table.js';
-import { ReasonFilter } from './reason-filter.js';
-import { isFiltered, type Navigate, NO_FILTER, type Route } from './route.js';
-import { TombstoneTable } from './tombstone-table.js';
+import { countOf, countText, plural } from './count-text.js';
+import { LetterTable, TombstoneTable } from './letter-table.js';
+import { ReasonIcon, reasonLabel } from './reason.js';
+import { isFiltered, type Navigate, NO_FILTER, REASONS, type Route } from './route.js';
 import type { Letters, Loaded } from './use-letters.js';
 import { WorkContext } from './work.js';
 
@@ -116,5 +115,51 @@ function NothingListed({ loaded, navigate }: Pick<ListedLettersProps, 'loaded' |
           : 'An authentic event that is not processed is kept here, with its exact bytes, until it is replayed or discarded.'}
       </p>
     </div>
+  );
+}
+
+/** Shown even when there are none. */
+const ALWAYS: ReadonlySet<string> = new Set(['failed', 'unknown', 'invalid']);
+
+interface ReasonFilterProps {
+  readonly loaded: Loaded;
+  readonly route: Route;
+  readonly navigate: Navigate;
+}
+
+function ReasonFilter({ loaded, route, navigate }: ReasonFilterProps) {
+  const count = (reason: string | undefined) => countOf(loaded, reason).toLocaleString('en');
+  const shown = REASONS.filter(
+    (reason) => ALWAYS.has(reason) || reason === route.reason || count(reason) !== '0',
+  );
+  const choose = (reason: string | undefined) => navigate({ reason, letter: undefined });
+  return (
+    <fieldset class="filter cluster">
+      <legend class="visually-hidden">Filter by reason</legend>
+      <Button look="small quiet" aria-pressed={route.reason === undefined} act={() => choose(undefined)}>
+        All <b>{count(undefined)}</b>
+      </Button>
+      {shown.map((reason) => {
+        const pressed = route.reason === reason;
+        return (
+          <Button
+            key={reason}
+            look="small quiet"
+            aria-pressed={pressed}
+            act={() => choose(pressed ? undefined : reason)}
+          >
+            <ReasonIcon reason={reason} />
+            {reasonLabel(reason)} <b>{count(reason)}</b>
+          </Button>
+        );
+      })}
+      <Button
+        look="small quiet discarded"
+        aria-pressed={route.discarded}
+        act={() => navigate({ discarded: !route.discarded, letter: undefined })}
+      >
+        Discarded
+      </Button>
+    </fieldset>
   );
 }

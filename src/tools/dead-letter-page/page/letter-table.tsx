@@ -1,8 +1,7 @@
-// The table of letters, in the order of their arrival.
+// The tables: the letters, and what is left of discarded ones, each in the order of arrival.
 import { memo } from 'preact/compat';
 import { showInvisible } from '../../pages/components/format.js';
-import { TableHead } from '../../pages/components/table.js';
-import { ROLES } from '../../pages/components/table-roles.js';
+import { ROLES, TableHead } from '../../pages/components/table.js';
 import { Age } from './age.js';
 import type { Letter } from './api.js';
 import { plural } from './count-text.js';
@@ -66,6 +65,56 @@ function LetterRow({ letter, selected, open }: LetterRowProps) {
       </td>
       <td class="cell-when muted" {...ROLES.cell}>
         <Age at={keptAt} />
+      </td>
+    </tr>
+  );
+}
+
+const TOMBSTONE_COLUMNS = [
+  ['reason', 'Reason'],
+  ['event', 'Event'],
+  ['id', 'Event ID'],
+  ['because', 'Why it was discarded'],
+  ['by', 'By'],
+  ['when', 'Discarded'],
+] as const;
+
+export function TombstoneTable({ letters }: { letters: readonly Letter[] }) {
+  return (
+    <table class="rows tombstones" {...ROLES.table}>
+      <caption class="visually-hidden">Discarded dead letters, in the order of their arrival</caption>
+      <TableHead columns={TOMBSTONE_COLUMNS} />
+      <tbody {...ROLES.group}>
+        {letters.map((letter) => (
+          <Tombstone key={letter.id} letter={letter} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Tombstone({ letter }: { letter: Letter }) {
+  const { reason, eventName, eventId, sandbox, discarded } = letter;
+  return (
+    <tr {...ROLES.row}>
+      <td class="cell-reason" {...ROLES.cell}>
+        <Reason reason={reason} />
+      </td>
+      <th class="cell-event cluster" {...ROLES.rowHeader}>
+        {showInvisible(eventName)}
+        {sandbox && <span class="tag">sandbox</span>}
+      </th>
+      <td class="cell-id mono muted" {...ROLES.cell}>
+        {showInvisible(eventId)}
+      </td>
+      <td class="cell-because" {...ROLES.cell}>
+        {discarded && `“${showInvisible(discarded.because)}”`}
+      </td>
+      <td class="cell-by muted" {...ROLES.cell}>
+        {discarded && showInvisible(discarded.by)}
+      </td>
+      <td class="cell-when muted" {...ROLES.cell}>
+        {discarded && <Age at={discarded.at} />}
       </td>
     </tr>
   );

@@ -1,13 +1,21 @@
-// Replays one letter, or all that match: says what would happen, replays, and reports.
-import { useContext, useEffect, useRef } from 'preact/hooks';
+// Replays one letter, or all that match: a dry run, then the replay, and what came of it.
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { AnnounceContext } from '../../pages/components/announcer.js';
 import { Button } from '../../pages/components/button.js';
-import { Dialog } from '../../pages/components/dialog.js';
+import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
+import { showInvisible } from '../../pages/components/format.js';
+import { Icon } from '../../pages/components/icon.js';
+import {
+  api,
+  type Progress,
+  type ReplayEnd,
+  type ReplayedEvents,
+  type ReplayReport,
+  type Target,
+} from './api.js';
 import { plural } from './count-text.js';
-import { ReplayOutcome } from './replay-outcome.js';
-import { lettersIn, reportText } from './replay-text.js';
-import { type ReplayRun, type ReplayState, useReplay } from './use-replay.js';
+import { ENDS, lettersIn, ORDER, reportText, textOf } from './replay-text.js';
 import type { Work } from './work.js';
 
 interface ReplayDialogProps {
@@ -93,5 +101,131 @@ function ProgressBar({ state }: { state: Extract<ReplayState, { step: 'running' 
           : `${done} of ${plural(total, 'dead letter')}${state.dryRun ? '' : `: ${processed} processed, ${failed} failed`}`}
       </p>
     </div>
+  );
+}
+
+type ReplayState =
+  | { readonly step: 'running'; readonly dryRun: boolean; readonly progress?: Progress }
+  | { readonly step: 'checked' | 'done'; readonly report: ReplayReport }
+  /** It failed or was stopped. */
+  | { readonly step: 'ended'; readonly message: string };
+
+interface ReplayRun {
+  readonly state: ReplayState;
+  readonly check: () => void;
+  readonly replay: () => void;
+  readonly stop: () => void;
+}
+
+/** @param started called when the replay begins, after which the letters are no longer what they were */
+function useReplay(target: Target, started: () => void): ReplayRun {
+  const [state, setState] = useState<ReplayState>({ step: 'running', dryRun: true });
+  const running = useRef(new AbortController());
+  const run = async (dryRun: boolean) => {
+    running.current = new AbortController();
+    const { signal } = running.current;
+    const show = (next: ReplayState) => running.current.signal === signal && setState(next);
+    let last: Progress | undefined;
+    show({ step: 'running', dryRun });
+    const onProgress = (progress: Progress) => {
+      last = progress;
+      show({ step: 'running', dryRun, progress });
+    };
+    try {
+      const report = await api.replay(target, { dryRun, signal, onProgress });
+      show({ step: dryRun ? 'checked' : 'done', report });
+    } catch (error) {
+      const stopped = signal.aborted ? 'Stopped.' : undefined;
+      const message = stopped ?? (error instanceof Error ? error.message : String(error));
+      show({ step: 'ended', message: `${message}${dryRun ? '' : ` ${whatWasDone(last)}`}` });
+    }
+  };
+  // Once, when the dialog opens.
+  useEffect(() => {
+    run(true);
+    // The server ends a replay when its caller leaves.
+    return () => running.current.abort();
+  }, []);
+  return {
+    state,
+    check: () => void run(true),
+    replay: () => {
+      started();
+      run(false);
+    },
+    stop: () => running.current.abort(),
+  };
+}
+
+function whatWasDone(last: Progress | undefined): string {
+  const { done = 0, total, processed = 0, failed = 0 } = last ?? {};
+  const counts = total === undefined ? '' : `${done} of ${total}: ${processed} processed, ${failed} failed. `;
+  return `${counts}What was processed stays processed. Replay again to go on.`;
+}
+
+function ReplayOutcome({ report }: { report: ReplayReport }) {
+  if (report.events.length === 0) return null;
+  return (
+    <ScrollArea label="For each event name">
+      <ul class="stack outcome">
+        {report.events.map((event) => (
+          <li class="card" key={event.eventName}>
+            <h3 class="mono wrap">{showInvisible(event.eventName)}</h3>
+            <ul>
+              {ORDER.filter((end) => event[end] > 0).map((end) => (
+                <End key={end} event={event} end={end} dryRun={report.dryRun} />
+              ))}
+            </ul>
+            <IssueCounts issues={event.issues} />
+          </li>
+        ))}
+      </ul>
+    </ScrollArea>
+  );
+}
+
+interface EndProps {
+  readonly event: ReplayedEvents;
+  readonly end: ReplayEnd;
+  readonly dryRun: boolean;
+}
+
+function End({ event, end, dryRun }: EndProps) {
+  const well = end === 'processed' || end === 'duplicates';
+  const tone = well ? 'delivered' : end === 'failed' ? 'failed' : 'fault';
+  return (
+    <li class="end">
+      <span class={`tone-${tone}`}>
+        <Icon name={tone} />
+      </span>
+      <span>
+        <b>{event[end].toLocaleString('en')}</b> {textOf({ dryRun }, end)}
+        {ENDS[end].hint && <span class="note"> {ENDS[end].hint}</span>}
+      </span>
+    </li>
+  );
+}
+
+function IssueCounts({ issues }: Pick<ReplayedEvents, 'issues'>) {
+  if (issues.length === 0) return null;
+  return (
+    <table class="headers issue-counts">
+      <thead>
+        <tr class="note">
+          <th scope="col">Where it does not fit</th>
+          <th scope="col">In</th>
+        </tr>
+      </thead>
+      <tbody>
+        {issues.map(({ path, count }) => (
+          <tr key={path}>
+            <th class="mono" scope="row">
+              {showInvisible(path)}
+            </th>
+            <td>{count.toLocaleString('en')}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -1,9 +1,12 @@
-// The search: the event, its id, and since when letters are kept.
+// The sidebar: the search, and how many letters each reason and event has, each a filter too.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { focus } from '../../pages/components/focus.js';
 import { Field, Form } from '../../pages/components/form.js';
-import { Panel } from '../../pages/components/panel.js';
-import { OTHER_NAMES } from './api.js';
+import { showInvisible } from '../../pages/components/format.js';
+import { Panel } from '../../pages/components/page-frame.js';
+import { Age } from './age.js';
+import { type Group, OTHER_NAMES } from './api.js';
+import { ReasonIcon, reasonLabel } from './reason.js';
 import { filterOf, formatFilter, type Navigate, type Route } from './route.js';
 import { useShortcuts } from './shortcuts.js';
 import type { Letters } from './use-letters.js';
@@ -108,4 +111,54 @@ function useResultFocus({ loaded }: Letters): () => void {
   return () => {
     waiting.current = true;
   };
+}
+
+interface GroupsProps {
+  readonly route: Route;
+  readonly navigate: Navigate;
+  readonly groups: readonly Group[];
+}
+
+export function Groups({ route, navigate, groups }: GroupsProps) {
+  const sorted = [...groups].sort(
+    (one, other) => other.count - one.count || one.eventName.localeCompare(other.eventName),
+  );
+  return (
+    <Panel title="By reason and event" id="groups" count={groups.length}>
+      {groups.length === 0 && <p class="note">Nothing to count.</p>}
+      <ul>
+        {sorted.map((group) => {
+          const { reason, eventName } = group;
+          const event = eventName === OTHER_NAMES ? undefined : eventName;
+          const chosen = route.reason === reason && route.event === event;
+          const change = chosen ? { reason: undefined, event: undefined } : { reason, event };
+          return (
+            <li key={`${reason} ${eventName}`}>
+              <button
+                type="button"
+                class="group"
+                aria-pressed={chosen}
+                onClick={() => navigate({ ...change, letter: undefined })}
+              >
+                <GroupText group={group} />
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}
+
+function GroupText({ group: { reason, eventName, count, oldest } }: { group: Group }) {
+  return (
+    <>
+      <ReasonIcon reason={reason} />
+      <span class="wrap">{eventName === OTHER_NAMES ? 'Other names' : showInvisible(eventName)}</span>
+      <b>{count.toLocaleString('en')}</b>
+      <span class="note">
+        {reasonLabel(reason)}, oldest <Age at={oldest} />
+      </span>
+    </>
+  );
 }

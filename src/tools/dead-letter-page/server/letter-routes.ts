@@ -1,12 +1,12 @@
-// The JSON of the page: letters to list and see, and what can be done with them. Who does it is logged.
-
+// The JSON of the page: list, show, reveal, replay, discard. Who does it is logged.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DeadLetter } from '../../../claims/dead-letter-store.js';
-import { refuseUnknownOptions } from '../../../errors.js';
+import type { DeadLetter, Discarded } from '../../../claims/dead-letter-store.js';
+import type { DeadLetterFilter } from '../../../dead-letters/dead-letter-filter.js';
+import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
 import { shorten, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 import { diagnose } from './diagnose.js';
-import { discardLetters } from './discard-letters.js';
 import { letterJson, maskedContent, revealed } from './letter-json.js';
 import { sendJson } from './page-answers.js';
 import { asked, askedInQuery } from './page-filter.js';
@@ -157,4 +157,35 @@ function gone(id: string): HttpError {
     404,
     `There is no letter ${JSON.stringify(id.slice(0, 100))}. It was processed or discarded, or its time is over.`,
   );
+}
+
+interface DiscardRequest {
+  readonly filter: DeadLetterFilter;
+  readonly why: Pick<Discarded, 'by' | 'because'>;
+  /** How many letters the user saw. */
+  readonly expect?: unknown;
+  /** Called after each letter that was discarded. */
+  readonly onDiscarded: () => void;
+}
+
+/** @throws {HttpError} 409, with all of them still there, when other letters fit than were seen */
+async function discardLetters(letters: DeadLetters, request: DiscardRequest): Promise<void> {
+  const { filter, why, expect } = request;
+  if (Object.keys(filter).length === 0) {
+    throw new ConfigurationError(
+      'Say which letters to discard: id, reason, event, eventId or since. All of them are event: "*".',
+    );
+  }
+  if (expect !== undefined && !Number.isSafeInteger(expect))
+    throw new ConfigurationError(`expect is ${show(expect)}. Give the number of letters that you saw.`);
+  // First all ids: a letter that is kept meanwhile was seen by nobody.
+  const ids: string[] = [];
+  for await (const { id } of letters.list(filter)) ids.push(id);
+  if (expect !== undefined && ids.length !== expect) {
+    throw new HttpError(
+      409,
+      `Now ${ids.length} letters fit, not ${expect}. Nothing was discarded. Look at them, and discard again.`,
+    );
+  }
+  for (const id of ids) if (await letters.discard(id, why)) request.onDiscarded();
 }

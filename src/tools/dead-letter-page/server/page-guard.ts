@@ -1,10 +1,13 @@
-// Stands before every answer of the page: security headers, own origin, and a user whom `authorize` lets in.
+// Runs before every answer: security headers, same origin, and a user whom `authorize` lets in.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { describeError, writeLog } from '../../../logger.js';
+import { isAllowedHost } from '../../pages/allowed-host.js';
 import { HttpError } from '../../pages/http-error.js';
 import { PAGE_HEADERS } from '../../pages/page-headers.js';
-import { requireOwnOrigin } from './own-origin.js';
+import { READ_METHODS } from '../../pages/route.js';
 import type { PageSettings } from './page-options.js';
+import { pathOf } from './page-request.js';
 
 /** No log line, and no tombstone, suffers from a name of this length. */
 const LONGEST_USER = 100;
@@ -52,4 +55,88 @@ function nameOf(user: unknown): string | undefined {
     : Number.isFinite(id)
       ? String(id)
       : undefined;
+}
+
+/** What Express adds to a request. */
+interface ExpressRequest {
+  readonly app?: { readonly get?: (name: string) => unknown };
+  readonly secure?: boolean;
+}
+
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
+
+/** @throws {HttpError} 403 that says what does not fit, and what to set */
+function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> | undefined): void {
+  const host = askedHost(request);
+  if (host === undefined) throw new HttpError(403, 'The Host header of this request is not a host.');
+  if (hosts && !isAllowedHost(host, hosts)) {
+    throw new HttpError(
+      403,
+      `This page does not answer to the host ${JSON.stringify(host.slice(0, 100))}. Add it to hosts of deadLetterPage().`,
+    );
+  }
+  const foreign = READ_METHODS.has(request.method ?? '')
+    ? isForeignRead(request, host)
+    : foreignWrite(request, host);
+  if (foreign) throw new HttpError(403, foreign);
+}
+
+/** The host that the browser asked for; behind a proxy that the app trusts, what that says. */
+function askedHost(request: IncomingMessage): string | undefined {
+  const { headers, headersDistinct, socket } = request;
+  const trust = (request as ExpressRequest).app?.get?.('trust proxy fn');
+  const trusted = typeof trust === 'function' && trust(socket.remoteAddress, 0);
+  const forwarded = trusted ? headers['x-forwarded-host'] : undefined;
+  const [host = '', ...others] = headersDistinct.host ?? [];
+  const asked = typeof forwarded === 'string' ? (forwarded.split(',')[0] ?? '').trim() : host;
+  return others.length === 0 && HOST.test(asked) ? asked : undefined;
+}
+
+const OTHER_ORIGIN =
+  'This request comes from another origin than the page. Open the page itself, and do it there.';
+
+/** What a browser says of the page that sends a request; no page can change it. */
+function isForeignRead(request: IncomingMessage, host: string): string | undefined {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (origin !== undefined && !isOwn(origin, request, host) && site !== 'same-origin') return OTHER_ORIGIN;
+  if (site === undefined || site === 'same-origin' || site === 'none' || isVisit(request)) return undefined;
+  return OTHER_ORIGIN;
+}
+
+/** A link to the page may be anywhere. A frame is no such visit. */
+function isVisit(request: IncomingMessage): boolean {
+  const { headers } = request;
+  return (
+    pathOf(request) === '/' &&
+    headers['sec-fetch-mode'] === 'navigate' &&
+    headers['sec-fetch-dest'] === 'document'
+  );
+}
+
+function foreignWrite(request: IncomingMessage, host: string): string | undefined {
+  const { origin, authorization, cookie, 'sec-fetch-site': site } = request.headers;
+  if (site !== undefined) return site === 'same-origin' ? undefined : OTHER_ORIGIN;
+  if (origin !== undefined) {
+    if (isOwn(origin, request, host)) return undefined;
+    return `${OTHER_ORIGIN} If it is the page, its proxy changes the Host header: pass it on, or set "trust proxy" of the app.`;
+  }
+  // A program says who it is. What a browser adds by itself proves nothing.
+  if (authorization !== undefined || cookie === undefined) return undefined;
+  return 'This request has a cookie and no Origin. Send an Authorization header in place of the cookie.';
+}
+
+function isOwn(origin: string, request: IncomingMessage, host: string): boolean {
+  try {
+    const { protocol, origin: normal } = new URL(origin);
+    if (protocol !== 'https:' && (protocol !== 'http:' || isSecure(request))) return false;
+    // The scheme is not compared: a proxy may end TLS without a word.
+    return normal === new URL(`${protocol}//${host}`).origin;
+  } catch {
+    return false;
+  }
+}
+
+function isSecure(request: IncomingMessage): boolean {
+  // Express knows whether a proxy that the app trusts ended TLS.
+  return (request as ExpressRequest).secure ?? (request.socket as Partial<TLSSocket>).encrypted === true;
 }

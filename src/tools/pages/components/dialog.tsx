@@ -1,4 +1,4 @@
-// A modal dialog, and a button that opens one. The browser keeps the focus inside, and returns it afterwards.
+// A modal dialog, a button that opens one, and a part that scrolls within it.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton } from './button.js';
@@ -57,5 +57,14 @@ export function DialogButton({ title, keep = false, text, children, ...button }:
         </Dialog>
       )}
     </>
+  );
+}
+
+export function ScrollArea({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
+    <section class="scroll-area" tabIndex={0} aria-label={label}>
+      {children}
+    </section>
   );
 }

@@ -1,7 +1,9 @@
-// The button that changes the theme: as the system says, light, or dark.
-import { useLayoutEffect, useState } from 'preact/hooks';
-import { Button } from './button.js';
-import { loadSetting, saveSetting } from './saved-setting.js';
+// What frames a page: theme, keyboard shortcuts, saved settings, notice, panels of the sidebar.
+
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Button, CloseButton } from './button.js';
+import { Dialog } from './dialog.js';
 
 type Theme = 'auto' | 'light' | 'dark';
 
@@ -21,5 +23,122 @@ export function ThemeButton() {
     <Button look="quiet" act={next}>
       Theme: {theme}
     </Button>
+  );
+}
+
+const SETTING = 'shortcuts';
+const TYPING = 'input, textarea, select, [contenteditable]';
+
+const enabled = () => loadSetting(SETTING) !== 'off';
+
+/**
+ * The keys work while the component is mounted, except while the user types. Escape works when
+ * shortcuts are off.
+ */
+export function useKeys<Key extends string>(shortcuts: Partial<Record<Key, () => void>>): void {
+  const latest = useRef<Partial<Record<string, () => void>>>(shortcuts);
+  latest.current = shortcuts;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const action = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined;
+      if (!action || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+      if (event.key !== 'Escape' && !enabled()) return;
+      const target = event.target instanceof Element ? event.target : document.body;
+      if (target.closest(TYPING) || document.querySelector('dialog[open]')) return;
+      event.preventDefault();
+      action();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+interface ShortcutsDialogProps {
+  /** What each key does. */
+  readonly shortcuts: Readonly<Record<string, string>>;
+  readonly closed: () => void;
+}
+
+export function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
+  const [on, setOn] = useState(enabled);
+  const toggle = () => {
+    saveSetting(SETTING, on ? 'off' : 'on');
+    setOn(!on);
+  };
+  return (
+    <Dialog title="Keyboard shortcuts" closed={closed}>
+      <table class="shortcuts">
+        <tbody>
+          {Object.entries(shortcuts).map(([key, action]) => (
+            <tr key={key}>
+              <th scope="row">
+                <kbd>{key}</kbd>
+              </th>
+              <td>{action}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <label class="cluster">
+        <input type="checkbox" checked={on} onChange={toggle} />
+        Enable keyboard shortcuts
+      </label>
+    </Dialog>
+  );
+}
+
+/** A page may share its origin, and so its storage, with a whole app. */
+const PREFIX = 'payment-webhooks.';
+
+const settings = new Map<string, string>();
+
+function loadSetting(name: string): string | undefined {
+  try {
+    return settings.get(name) ?? localStorage.getItem(PREFIX + name) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function saveSetting(name: string, value: string): void {
+  settings.set(name, value);
+  try {
+    localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // Storage is blocked.
+  }
+}
+
+export function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {
+  return (
+    <div role="alert">
+      {text && (
+        <div class="notice callout tone-failed">
+          <p>{text}</p>
+          <CloseButton label="Dismiss" close={dismiss} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface PanelProps {
+  readonly title: string;
+  readonly id: string;
+  /** How many there are; nothing is shown for none. */
+  readonly count?: number;
+  readonly children: ComponentChildren;
+}
+
+/** On a narrow screen the panel starts folded. */
+export function Panel({ title, id, count = 0, children }: PanelProps) {
+  const [startsOpen] = useState(() => !matchMedia('(width <= 60rem)').matches);
+  return (
+    <details class="panel" id={id} open={startsOpen}>
+      <summary>
+        <h2>{title}</h2> {count > 0 && <span class="note">{count}</span>}
+      </summary>
+      <div class="panel-body stack">{children}</div>
+    </details>
   );
 }

@@ -1,5 +1,14 @@
-// The head of a table whose rows are laid out by the stylesheet: for screen readers alone.
-import { ROLES } from './table-roles.js';
+// A table whose rows are grids: its roles, and a head for screen readers alone.
+
+/** Some browsers forget that it is a table. */
+export const ROLES = {
+  table: { role: 'table' },
+  group: { role: 'rowgroup' },
+  row: { role: 'row' },
+  columnHeader: { role: 'columnheader', scope: 'col' },
+  rowHeader: { role: 'rowheader', scope: 'row' },
+  cell: { role: 'cell' },
+} as const;
 
 interface TableHeadProps {
   /** The name of each column in the stylesheet, and what it is called. */

@@ -3,6 +3,7 @@ import { silentLogger, writeLog } from '../../../logger.js';
 import type { Accounts } from '../accounts.js';
 import type { Targets } from '../address/targets.js';
 import type { Randomness } from '../randomness.js';
+import { soon } from '../real-time.js';
 import type { SimulatorSettings } from '../settings.js';
 import type { SimulatorStore } from '../simulator-store.js';
 import { buildRequest, isAuthentic } from './apply-fault.js';
@@ -10,7 +11,6 @@ import { logFields } from './delivery-record.js';
 import { diagnose } from './diagnose.js';
 import type { FaultKind, Faults } from './faults.js';
 import type { Scheduler } from './scheduler.js';
-import { Semaphore } from './semaphore.js';
 import { RequestSender } from './send-request.js';
 import type {
   AttemptResult,
@@ -178,4 +178,34 @@ function statusOf(delivery: SimulatedDelivery): SimulatedDelivery['status'] {
   if (delivery.deliveredAt !== null) return 'delivered';
   if (delivery.nextAttemptAt !== null) return 'retrying';
   return delivery.cancelledBecause ? 'cancelled' : 'failed';
+}
+
+class Semaphore {
+  readonly #limit: number;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get idle(): boolean {
+    return this.#running === 0;
+  }
+
+  /** Resolves when it is the caller's turn, which ends with {@link release}. */
+  async acquire(): Promise<void> {
+    if (this.#running < this.#limit) {
+      this.#running += 1;
+      return;
+    }
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  release(): void {
+    const next = this.#waiting.shift();
+    // Requests that start in one turn of the event loop are sent together: an idle endpoint wakes up once.
+    if (next) soon(next);
+    else this.#running -= 1;
+  }
 }
