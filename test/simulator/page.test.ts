@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
-import { pageRouter } from '../../src/tools/simulator/simulator-app.js';
 import { packageFolder } from '../../src/tools/pages/package-folder.js';
+import { pageRouter } from '../../src/tools/simulator/simulator-app.js';
 import { afterwards, call, simulator } from './world.js';
 
 async function serve(folder: string | undefined): Promise<string> {

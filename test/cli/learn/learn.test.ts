@@ -1,7 +1,7 @@
 // What is learned from payloads that a person can read.
 import { describe, expect, test } from '@jest/globals';
-import { keyKind } from '../../../src/tools/cli/learn/proposal.js';
 import { EventLearner } from '../../../src/tools/cli/learn/learn-events.js';
+import { keyKind } from '../../../src/tools/cli/learn/proposal.js';
 import { eventCode } from '../../../src/tools/cli/learn/proposal-code.js';
 import { codeFrom, learnedFrom, NAME, runCode } from './learned-code.js';
 
