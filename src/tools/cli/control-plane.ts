@@ -1,7 +1,8 @@
-// Calls the control plane of a running simulator, waits for deliveries, and turns its errors into failures of the command.
+// Calls the control plane of a running simulator, and waits for deliveries.
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
-import { CommandError, EXIT, jsonOption, type Terminal, text, UNREACHABLE, UsageError } from './command.js';
+import { CommandError, EXIT, jsonOption, type Terminal, text, UsageError } from './command.js';
 import { duration } from './flag-values.js';
+import { AnswerError, connectionExitCode, JsonClient } from './json-client.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:4747';
 
@@ -36,102 +37,45 @@ export function explainUnreachable({ address, source }: SimulatorUrl, cause: unk
   return `Node blocks connections to port ${port} ("bad port"), so ${origin} cannot be reached. Give ${source} another port`;
 }
 
-type Query = Readonly<Record<string, string | undefined>>;
-
 const ANSWER_MS = 10_000;
 
-/** The simulator answered an error. */
-export class ControlError extends CommandError {
-  readonly status: number;
-
-  constructor(message: string, status: number) {
-    super(message, EXIT.failed, 'REQUEST_REFUSED');
-    this.status = status;
-  }
-}
-
-export class ControlPlane {
+export class ControlPlane extends JsonClient {
   readonly #url: SimulatorUrl;
-  readonly #origin: string;
 
   constructor(typed: string | undefined, terminal: Terminal) {
-    this.#url = simulatorUrl(typed, terminal);
-    const { address, source } = this.#url;
+    const simulator = simulatorUrl(typed, terminal);
+    const { address, source } = simulator;
     const url = URL.canParse(address) ? new URL(address) : undefined;
     if (url?.protocol !== 'http:') {
       throw new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
     }
-    this.#origin = url.origin;
+    super(`${url.origin}/_sim`, ANSWER_MS);
+    this.#url = simulator;
   }
 
-  /** @param waitMs how long the simulator may hold the answer back on purpose */
-  async get<Answer>(path: string, query: Query = {}, waitMs = 0): Promise<Answer> {
-    return this.#answerIn(await this.#fetch(withQuery(path, query), {}, waitMs));
+  protected timedOut(): string {
+    return `${this.origin} did not answer in time.`;
   }
 
-  getText(path: string, query: Query = {}): Promise<string> {
-    return this.#fetch(withQuery(path, query), {});
-  }
-
-  async post<Answer>(path: string, body: object = {}): Promise<Answer> {
-    const headers = { 'content-type': 'application/json' };
-    return this.#answerIn(await this.#fetch(path, { method: 'POST', headers, body: JSON.stringify(body) }));
-  }
-
-  async delete<Answer>(path: string): Promise<Answer> {
-    return this.#answerIn(await this.#fetch(path, { method: 'DELETE' }));
-  }
-
-  async #fetch(path: string, init: RequestInit, waitMs = 0): Promise<string> {
-    const signal = AbortSignal.timeout(ANSWER_MS + waitMs);
-    try {
-      const response = await fetch(`${this.#origin}/_sim${path}`, { ...init, signal, redirect: 'error' });
-      const text = await response.text();
-      if (response.ok) return text;
-      const { message } = parsed(text);
-      throw typeof message === 'string' ? new ControlError(message, response.status) : this.#notASimulator();
-    } catch (error) {
-      throw this.#failure(error);
-    }
-  }
-
-  #answerIn<Answer>(text: string): Answer {
-    const answer = parsed(text);
-    if (answer.data === undefined) throw this.#notASimulator();
-    return answer as Answer;
-  }
-
-  #failure(error: unknown): unknown {
-    if (error instanceof CommandError) return error;
-    const { name, cause } = error as Error;
-    if (name === 'TimeoutError') {
-      return new CommandError(`${this.#origin} did not answer in time.`, EXIT.timedOut, 'TIMED_OUT');
-    }
+  protected unreachable(code: string, cause: unknown): CommandError {
     const reason = explainUnreachable(this.#url, cause);
     if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
-    const { code = 'FAILED' } = Object(cause) as { code?: string };
-    const exitCode = UNREACHABLE.has(code) ? EXIT.unreachable : EXIT.failed;
-    return new CommandError(`The connection to ${this.#origin} failed (${code}).`, exitCode, code);
+    const message = `The connection to ${this.origin} failed (${code}).`;
+    return new CommandError(message, connectionExitCode(code), code);
   }
 
-  #notASimulator(): CommandError {
-    const message = `The server at ${this.#origin} is not a simulator. Check ${this.#url.source}.`;
+  protected refused({ status }: Response, { message }: { message?: unknown }): CommandError | undefined {
+    return typeof message === 'string' ? new AnswerError(message, status) : undefined;
+  }
+
+  protected otherServer(): CommandError {
+    const message = `The server at ${this.origin} is not a simulator. Check ${this.#url.source}.`;
     return new CommandError(message, EXIT.failed, 'NO_SIMULATOR');
   }
-}
 
-/** Empty for text that is not JSON. */
-function parsed(text: string): { readonly data?: unknown; readonly message?: unknown } {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
+  protected isExpected({ data }: { data?: unknown }): boolean {
+    return data !== undefined;
   }
-}
-
-function withQuery(path: string, query: Query): string {
-  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }
 
 export const timeoutOption = text({ TIME: '30s' }, 'How long to wait in total. Default: 2m.');
@@ -173,14 +117,14 @@ export async function waitForDelivery(
     try {
       return (await control.get<{ data: Delivery }>('/wait', query, ms)).data;
     } catch (error) {
-      if (!(error instanceof ControlError) || error.status !== 408) throw error;
+      if (!(error instanceof AnswerError) || error.status !== 408) throw error;
       await control.get(`/deliveries/${encodeURIComponent(id)}`).catch(explainDropped);
     }
   }
 }
 
 function explainDropped(error: unknown): never {
-  if (!(error instanceof ControlError) || error.status !== 404) throw error;
+  if (!(error instanceof AnswerError) || error.status !== 404) throw error;
   const message =
     'A delivery is finished and already dropped: the simulator keeps the last 500. Wait for fewer events.';
   throw new CommandError(message, EXIT.failed, 'FORGOTTEN');

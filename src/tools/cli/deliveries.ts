@@ -4,16 +4,10 @@ import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
-import {
-  ControlError,
-  ControlPlane,
-  controlOptions,
-  timeoutOption,
-  WaitLimit,
-  waitForDelivery,
-} from './control-plane.js';
+import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
 import { oneOf, wholeNumber } from './flag-values.js';
+import { AnswerError } from './json-client.js';
 import { print, printable, table } from './print.js';
 
 const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits' };
@@ -113,7 +107,7 @@ export const resend = command({
         if (!succeeded) exitCode = EXIT.failed;
       } catch (error) {
         // Its webhook was deleted. The others can still be sent.
-        if (id !== undefined || !(error instanceof ControlError) || error.status !== 409) throw error;
+        if (id !== undefined || !(error instanceof AnswerError) || error.status !== 409) throw error;
         exitCode = EXIT.failed;
         print(terminal.stderr, printable(`${shortId(delivery.id)}: ${error.message}`));
       }
@@ -170,7 +164,7 @@ async function findDelivery(control: ControlPlane, id: string): Promise<Delivery
   try {
     return (await control.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
   } catch (error) {
-    if (!(error instanceof ControlError) || error.status !== 404) throw error;
+    if (!(error instanceof AnswerError) || error.status !== 404) throw error;
     const { data } = await control.get<{ data: Delivery[] }>('/deliveries', { q: id, limit: '1000' });
     const found = data.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
     const [only] = found;

@@ -1,7 +1,8 @@
 // A failed command -> the text for a person, the line for a program, and the exit code.
 import { ConnectionError, ServiceError } from '../../client/errors.js';
 import { ConfigurationError, WebhookError } from '../../errors.js';
-import { CommandError, EXIT, type ExitCode, UNREACHABLE } from './command.js';
+import { CommandError, EXIT, type ExitCode } from './command.js';
+import { connectionExitCode } from './json-client.js';
 import { printable } from './print.js';
 
 export function describeFailure(error: unknown) {
@@ -30,7 +31,7 @@ function exitCode(error: unknown): ExitCode {
   if (!(error instanceof ConnectionError)) return EXIT.failed;
   if (error.code === 'TIMED_OUT') return EXIT.timedOut;
   const { code } = Object(error.cause) as { code?: string };
-  return UNREACHABLE.has(code) ? EXIT.unreachable : EXIT.failed;
+  return connectionExitCode(code);
 }
 
 /** What the person typed or set, by the name of the API option that it became. */

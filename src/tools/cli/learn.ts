@@ -4,10 +4,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CommandError, command, EXIT, type Invocation, type Terminal, text, UsageError } from './command.js';
 import { duration, wholeNumber } from './flag-values.js';
+import { AnswerError } from './json-client.js';
 import { EventLearner } from './learn/learn-events.js';
 import { type LearnedEvent, moduleCode, moduleFiles } from './learn/proposal-code.js';
 import { checkPattern, sinceOption } from './letter-filter.js';
-import { allLetters, LetterPage, PageError, pageOptions } from './letter-page.js';
+import { allLetters, LetterPage, pageOptions } from './letter-page.js';
 import type { ShownLetter } from './letter-text.js';
 import { ProgressBar } from './print.js';
 
@@ -196,9 +197,9 @@ async function reveal(page: LetterPage, id: string): Promise<string | undefined>
     const { body, base64 } = await page.post<Pick<ShownLetter, 'body' | 'base64'>>(path, {});
     return base64 ? undefined : body;
   } catch (error) {
-    if (error instanceof PageError && error.status === 404) return undefined;
+    if (error instanceof AnswerError && error.status === 404) return undefined;
     // What is stored is not what was kept. The others can still be read.
-    if (error instanceof PageError && error.status === 409) return '';
+    if (error instanceof AnswerError && error.status === 409) return '';
     throw error;
   }
 }

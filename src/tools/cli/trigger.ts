@@ -6,16 +6,10 @@ import { samplePayload } from '../../fixtures/fixture.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import {
-  ControlError,
-  ControlPlane,
-  controlOptions,
-  timeoutOption,
-  WaitLimit,
-  waitForDelivery,
-} from './control-plane.js';
+import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
 import { headerName, oneOf, wholeNumber } from './flag-values.js';
+import { AnswerError } from './json-client.js';
 import { readBody } from './read-input.js';
 
 interface Triggered {
@@ -104,7 +98,7 @@ async function tried(control: ControlPlane, delivery: Delivery, limit: WaitLimit
     return isDue ? await waitForDelivery(control, { id, attempt: 1 }, limit) : known;
   } catch (error) {
     const isGone = error instanceof CommandError && error.code === 'FORGOTTEN';
-    if (isGone || (error instanceof ControlError && error.status === 404)) return delivery;
+    if (isGone || (error instanceof AnswerError && error.status === 404)) return delivery;
     throw error;
   }
 }
