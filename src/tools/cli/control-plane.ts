@@ -53,15 +53,15 @@ export class ControlPlane extends JsonClient {
     this.#url = simulator;
   }
 
-  protected timedOut(): string {
-    return `${this.origin} did not answer in time.`;
+  protected timedOut(): CommandError {
+    return new CommandError(`${this.origin} did not answer in time.`, EXIT.timedOut, 'TIMED_OUT');
   }
 
   protected unreachable(code: string, cause: unknown): CommandError {
     const reason = explainUnreachable(this.#url, cause);
     if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
-    const message = `The connection to ${this.origin} failed (${code}).`;
-    return new CommandError(message, connectionExitCode(code), code);
+    const exitCode = connectionExitCode(code);
+    return new CommandError(`The connection to ${this.origin} failed (${code}).`, exitCode, code);
   }
 
   protected refused({ status }: Response, { message }: { message?: unknown }): CommandError | undefined {

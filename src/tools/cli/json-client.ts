@@ -78,7 +78,7 @@ export abstract class JsonClient {
   }
 
   /** @param seconds how long the command waited */
-  protected abstract timedOut(seconds: number): string;
+  protected abstract timedOut(seconds: number): CommandError;
   protected abstract unreachable(code: string, cause: unknown): CommandError;
   /** For an answer that is not what this kind of server gives. */
   protected abstract otherServer(status: number): CommandError;
@@ -122,8 +122,7 @@ export abstract class JsonClient {
   #failure(error: unknown): unknown {
     const { name, cause } = Object(error) as Error;
     if (name === 'AbortError') return error;
-    if (name === 'TimeoutError')
-      return new CommandError(this.timedOut(this.#answerMs / 1_000), EXIT.timedOut, 'TIMED_OUT');
+    if (name === 'TimeoutError') return this.timedOut(this.#answerMs / 1_000);
     const { code = 'FAILED' } = Object(cause) as { code?: string };
     return this.unreachable(code, cause);
   }

@@ -23,8 +23,9 @@ export class LetterPage extends JsonClient {
     return new LetterPage(address, await readToken(file));
   }
 
-  protected timedOut(seconds: number): string {
-    return `${this.origin} did not answer within ${seconds} seconds. Try again.`;
+  protected timedOut(seconds: number): CommandError {
+    const message = `${this.origin} did not answer within ${seconds} seconds. Try again.`;
+    return new CommandError(message, EXIT.timedOut, 'TIMED_OUT');
   }
 
   protected unreachable(code: string): CommandError {

@@ -1,8 +1,8 @@
 // What is learned from payloads that a person can read.
 import { describe, expect, test } from '@jest/globals';
-import { EventLearner } from '../../../src/tools/cli/learn/learn-events.js';
-import { keyKind } from '../../../src/tools/cli/learn/proposal.js';
+import { isName } from '../../../src/tools/cli/learn/proposal.js';
 import { eventCode } from '../../../src/tools/cli/learn/proposal-code.js';
+import { EventLearner } from '../../../src/tools/cli/learn.js';
 import { codeFrom, learnedFrom, NAME, runCode } from './learned-code.js';
 
 const UUID = '7b1c1f8e-0d5c-4bb6-9a55-3f6f0b0f3a1';
@@ -89,17 +89,17 @@ export const refundSucceededFixture: RefundSucceededPayload = {
     ['dates', (n: number) => `2026-01-1${n}`],
     ['ids', (n: number) => `cus_Nf1R2d3X${n}`],
     ['names of people', (n: number) => `Ada ${n}`],
-  ])('is a record where the keys are %s', (_, key) => {
+  ])('shows no key where the keys are %s', (_, key) => {
     const code = codeFrom({ balances: { [key(1)]: 1, [key(2)]: null } }, { balances: { [key(3)]: '2' } });
-    expect(code).toContain('balances: z.record(z.string(), z.union([z.string(), z.number()]).nullable()),');
-    expect(code).toContain('balances: Record<string, string | number | null>;');
+    expect(code).toContain('// 3 more keys, which may be data.');
+    expect(code).toContain('balances: Record<string, unknown>;');
     for (const n of [1, 2, 3]) expect(code).not.toContain(key(n));
   });
 
-  test('is a record where each object has other keys', () => {
+  test('shows no key where each object has other keys', () => {
     const words = ['ada', 'bob', 'cleo', 'dan', 'edith', 'fay'];
     const code = codeFrom(...words.map((word) => ({ balances: { [word]: 1 } })));
-    expect(code).toContain('balances: z.record(z.string(), z.number()),');
+    expect(code).toContain('// 6 more keys, which may be data.');
     for (const word of words) expect(code).not.toContain(word);
   });
 
@@ -111,11 +111,10 @@ export const refundSucceededFixture: RefundSucceededPayload = {
     expect(rare).not.toContain('ada_lovelace');
   });
 
-  test('quotes a key that is no identifier, if it comes often', () => {
-    const code = codeFrom(...TEN.map((n) => ({ 'First name': `${n}`, 'e-mail': '', größe: n })));
-    expect(code).toContain('"First name": z.string(),');
+  test('quotes a key that is not an identifier', () => {
+    const code = codeFrom(...TEN.map((n) => ({ 'First name': `${n}`, 'e-mail': '' })));
     expect(code).toContain('"e-mail": string;');
-    expect(code).toContain('"größe": 1001,');
+    expect(code).not.toContain('First name');
   });
 
   test('shows a word only of a choice, and only if it came in five events', () => {
@@ -172,7 +171,7 @@ export const refundSucceededFixture: RefundSucceededPayload = {
   // Merged one after the other these take minutes.
   test('is soon found in a long list in which each object has a key of its own', () => {
     const list = Array.from({ length: 60_000 }, (_, index) => ({ [`k${index}`]: 1 }));
-    expect(codeFrom({ list })).toContain('list: z.array(z.record(z.string(), z.number()))');
+    expect(codeFrom({ list })).toContain('// 60000 more keys, which may be data.');
   });
 
   test('is named by its event', () => {
@@ -182,19 +181,16 @@ export const refundSucceededFixture: RefundSucceededPayload = {
   });
 });
 
-test.each([
-  ['order_id', 'name'],
-  ['customerEmail', 'name'],
-  ['address2line1', 'name'],
-  ['x-request-id', 'name'],
-  ['sha256', 'name'],
-  ['First name', 'unusual'],
-  ['größe', 'unusual'],
-  ['', 'data'],
-  ['12', 'data'],
-  ['order-4711', 'data'],
-  ['deadbeef01', 'data'],
-  ['x'.repeat(65), 'data'],
-] as const)('the key %j is %s', (key, kind) => {
-  expect(keyKind(key)).toBe(kind);
-});
+test.each(['order_id', 'customerEmail', 'address2line1', 'x-request-id', 'sha256'])(
+  '%j names a field',
+  (key) => {
+    expect(isName(key)).toBe(true);
+  },
+);
+
+test.each(['First name', 'größe', '', '12', 'order-4711', 'deadbeef01', 'ada@example', 'x'.repeat(65)])(
+  '%j may be data',
+  (key) => {
+    expect(isName(key)).toBe(false);
+  },
+);

@@ -2,7 +2,7 @@
 import type { Proposal, ProposedField, Variant } from './proposal.js';
 
 /** As a string literal that is safe in a source and in a terminal: nothing invisible is in it. */
-export function literal(text: string): string {
+function literal(text: string): string {
   return JSON.stringify(text).replace(/[^\x20-\x7e\p{L}\p{N}\p{P}\p{S}]/gu, escaped);
 }
 
@@ -21,7 +21,7 @@ function block(open: string, lines: readonly string[], close: string): string {
   return [open, ...lines.map((line) => line.replace(/^/gm, '  ')), close].join('\n');
 }
 
-export function schemaCode({ nullable, variants }: Proposal): string {
+function schemaCode({ nullable, variants }: Proposal): string {
   const codes = variants.map(variantSchema);
   // What was null each time is something else some other time.
   const [only = 'z.unknown()'] = codes;
@@ -41,8 +41,6 @@ function variantSchema(variant: Variant): string {
       return variant.element
         ? `z.array(${schemaCode(variant.element)})`
         : EMPTY_LIST[emptyList(variant)].schema;
-    case 'record':
-      return `z.record(z.string(), ${schemaCode(variant.value)})`;
     case 'map': {
       const lines = variant.fields.map(({ key, optional, proposal }) => {
         const code = `${keyCode(key)}: ${schemaCode(proposal)}${optional ? '.optional()' : ''},`;
@@ -84,7 +82,7 @@ function leftOutNote(count: number): string[] {
   return [`// ${count} more ${count === 1 ? 'key' : 'keys'}, which may be data.`];
 }
 
-export function typeCode({ nullable, variants }: Proposal): string {
+function typeCode({ nullable, variants }: Proposal): string {
   if (variants.length === 0) return 'unknown';
   return [...variants.map(variantType), ...(nullable ? ['null'] : [])].join(' | ');
 }
@@ -100,8 +98,6 @@ function variantType(variant: Variant): string {
       return variant.type;
     case 'list':
       return variant.element ? `Array<${typeCode(variant.element)}>` : EMPTY_LIST[emptyList(variant)].type;
-    case 'record':
-      return `Record<string, ${typeCode(variant.value)}>`;
     case 'map':
       return variant.fields.length === 0
         ? 'Record<string, unknown>'
@@ -114,7 +110,7 @@ function fieldType({ key, optional, proposal }: ProposedField): string {
   return optional ? `${keyCode(key)}?: ${type} | undefined;` : `${keyCode(key)}: ${type};`;
 }
 
-export function sampleCode({ variants }: Proposal): string {
+function sampleCode({ variants }: Proposal): string {
   const [variant] = variants;
   switch (variant?.type) {
     case undefined:
@@ -127,8 +123,6 @@ export function sampleCode({ variants }: Proposal): string {
       return 'true';
     case 'list':
       return variant.element ? `[${sampleCode(variant.element)}]` : '[]';
-    case 'record':
-      return block('{', [`key: ${sampleCode(variant.value)},`], '}');
     case 'map':
       return block(
         '{',

@@ -1,13 +1,5 @@
 // Decides what a schema says of the values that came, and what of their data may be shown.
-import {
-  type Field,
-  type Maps,
-  MOST_SOURCES,
-  madeUpText,
-  mergeAll,
-  type Shape,
-  type Texts,
-} from './shape.js';
+import { type Field, MAX_SOURCES, type Maps, madeUpText, type Shape, type Texts } from './shape.js';
 
 /** What a schema says of one place. */
 export interface Proposal {
@@ -22,8 +14,7 @@ export type Variant =
   | { readonly type: 'boolean' }
   /** `element` is undefined where each list was empty; `mapToo`: a map came there too, as PHP writes an empty one as a list. */
   | { readonly type: 'list'; readonly element: Proposal | undefined; readonly mapToo: boolean }
-  | { readonly type: 'map'; readonly fields: readonly ProposedField[]; readonly leftOut: number }
-  | { readonly type: 'record'; readonly value: Proposal };
+  | { readonly type: 'map'; readonly fields: readonly ProposedField[]; readonly leftOut: number };
 
 export interface ProposedField {
   readonly key: string;
@@ -33,8 +24,8 @@ export interface ProposedField {
 
 const ANYTHING: Proposal = { nullable: false, variants: [] };
 /** Places in one schema; what is deeper than the last of them may be anything. */
-const MOST_PLACES = 1_000;
-const MOST_FIELDS = 100;
+const MAX_PLACES = 1_000;
+const MAX_FIELDS = 100;
 
 /** Names of fields whose values are a choice that programs make, and never something of a person. */
 const CHOICES = new Set(
@@ -42,7 +33,7 @@ const CHOICES = new Set(
 );
 
 export class Proposer {
-  #left = MOST_PLACES;
+  #left = MAX_PLACES;
 
   propose(shape: Shape, key = ''): Proposal {
     this.#left -= 1;
@@ -61,12 +52,8 @@ export class Proposer {
   }
 
   #map(maps: Maps): Variant {
-    const named = [...maps.fields].filter(([key, field]) => isField(key, field, maps));
-    if (isRecord(maps, named.length)) {
-      const value = mergeAll([...maps.fields.values()].map(({ shape }) => shape));
-      return { type: 'record', value: value ? this.propose(value) : ANYTHING };
-    }
-    const room = named.slice(0, Math.min(MOST_FIELDS, Math.max(this.#left, 0)));
+    const named = hasVaryingKeys(maps) ? [] : [...maps.fields].filter((entry) => isField(entry, maps));
+    const room = named.slice(0, Math.min(MAX_FIELDS, Math.max(this.#left, 0)));
     const fields = room.map(([key, { count, shape }]) => ({
       key,
       optional: count < maps.count,
@@ -80,19 +67,15 @@ export class Proposer {
 const INHERITED = new Set([...Object.getOwnPropertyNames(Object.prototype), '__proto__']);
 
 /** Whether a key may be shown. All others pass a loose schema unseen. */
-function isField(key: string, { count, sources }: Field, maps: Maps): boolean {
-  if (INHERITED.has(key)) return false;
-  const kind = keyKind(key);
-  if (kind === 'unusual') return sources.size >= 3 && count * 2 >= maps.filled;
+function isField([key, { sources }]: [string, Field], { filled }: Maps): boolean {
+  if (INHERITED.has(key) || !isName(key)) return false;
   // A field in a single one of many events may be a name that somebody chose.
-  return kind === 'name' && (sources.size > 1 || maps.filled < 10);
+  return sources.size > 1 || filled < 10;
 }
 
-/** Whether the keys are data: most of them do not name fields, or each object has others. */
-function isRecord({ fields, filled }: Maps, named: number): boolean {
-  const visible = [...fields.keys()].filter((key) => !INHERITED.has(key));
-  if (visible.length - named > named) return true;
-  if (visible.length > MOST_FIELDS) return true;
+/** Whether each object has other keys, so that they are data and not fields. */
+function hasVaryingKeys({ fields, filled }: Maps): boolean {
+  if (fields.size > MAX_FIELDS) return true;
   return filled >= 3 && fields.size >= 6 && [...fields.values()].every(({ count }) => count * 2 <= filled);
 }
 
@@ -100,28 +83,20 @@ function isRecord({ fields, filled }: Maps, named: number): boolean {
 function wordsOf({ words }: Texts, key: string): string[] {
   const [last = ''] = key.match(/[A-Z]?[a-z]+$|[A-Z]+$/) ?? [];
   if (!words || !CHOICES.has(last.toLowerCase())) return [];
-  const repeated = [...words].filter(([, sources]) => sources.size >= MOST_SOURCES).map(([word]) => word);
+  const repeated = [...words].filter(([, sources]) => sources.size >= MAX_SOURCES).map(([word]) => word);
   return repeated.sort();
 }
 
-/**
- * - `name`: a word, as programmers name fields.
- * - `unusual`: anything else, such as `First name`: a field where many events have it, else data.
- * - `data`: an id, an e-mail address, a number or a date.
- */
-type KeyKind = 'name' | 'unusual' | 'data';
-
-const LONGEST_KEY = 64;
+const MAX_KEY_LENGTH = 64;
 /** Four digits in a row: a number, a date, or a part of an id. */
 const NUMBER = /\d{4}/;
 const HEXADECIMAL = /^[\da-f]{8,}$/i;
 /** More changes between letters and digits than names such as `address2line1` have. */
 const RANDOM = /(?:[a-z]+\d+){3}|(?:\d+[a-z]+){3}/i;
 
-export function keyKind(key: string): KeyKind {
-  if (key === '' || key.length > LONGEST_KEY || key.includes('@')) return 'data';
-  if (NUMBER.test(key) || /^[\d.,+-]+$/.test(key)) return 'data';
+/** Whether a key is a word as programmers name fields, and not an id, an address, a number or a date. */
+export function isName(key: string): boolean {
+  if (!/^[A-Za-z_$][\w$.:-]*$/.test(key) || key.length > MAX_KEY_LENGTH || NUMBER.test(key)) return false;
   const bare = key.replace(/[-_]/g, '');
-  if ((HEXADECIMAL.test(bare) && /\d/.test(bare)) || RANDOM.test(bare)) return 'data';
-  return /^[A-Za-z_$][\w$.:-]*$/.test(key) ? 'name' : 'unusual';
+  return !(HEXADECIMAL.test(bare) && /\d/.test(bare)) && !RANDOM.test(bare);
 }

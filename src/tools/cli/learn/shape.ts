@@ -76,9 +76,9 @@ export interface Field {
 /** Some of the events that something came in: no more than matter. */
 export type Sources = ReadonlySet<number>;
 
-export const MOST_SOURCES = 5;
-const MOST_WORDS = 20;
-const DEEPEST = 10;
+export const MAX_SOURCES = 5;
+const MAX_WORDS = 20;
+const MAX_DEPTH = 10;
 /** A word of one case, such as `paid`, `PAID` or `sent_back`. */
 const WORD = /^(?=.{2,32}$)(?:[a-z]+(?:[_-][a-z]+)*|[A-Z]+(?:[_-][A-Z]+)*)$/;
 
@@ -101,7 +101,7 @@ export function shapeOf(value: unknown, source: number, depth = 0): Shape {
   // JSON can write 1e999, which no schema for numbers takes.
   if (typeof value === 'number')
     return Number.isFinite(value) ? { ...NOTHING, numbers: { hasFraction: value % 1 !== 0 } } : ANYTHING;
-  if (typeof value !== 'object' || depth === DEEPEST) return ANYTHING;
+  if (typeof value !== 'object' || depth === MAX_DEPTH) return ANYTHING;
   if (Array.isArray(value)) {
     const shapes = value.map((each) => shapeOf(each, source, depth + 1));
     return { ...NOTHING, lists: { element: mergeAll(shapes) } };
@@ -150,7 +150,7 @@ function mergeTexts(a: Texts, b: Texts): Texts {
   if (!a.words || !b.words) return { formats, words: undefined };
   const words = new Map(a.words);
   for (const [word, sources] of b.words) words.set(word, mergeSources(words.get(word) ?? new Set(), sources));
-  return { formats, words: words.size > MOST_WORDS ? undefined : words };
+  return { formats, words: words.size > MAX_WORDS ? undefined : words };
 }
 
 function mergeMaps(a: Maps, b: Maps): Maps {
@@ -166,5 +166,5 @@ function mergeFields(a: Field | undefined, b: Field): Field {
 }
 
 function mergeSources(a: Sources, b: Sources): Sources {
-  return a.size >= MOST_SOURCES ? a : new Set([...a, ...b].slice(0, MOST_SOURCES));
+  return a.size >= MAX_SOURCES ? a : new Set([...a, ...b].slice(0, MAX_SOURCES));
 }
