@@ -1,7 +1,6 @@
 // `dead-letters …`: lists, shows, replays and discards what an app kept, through its page.
 
-import type { ReplayProgress } from '../../dead-letters/replay-options.js';
-import type { ReplayReport } from '../../dead-letters/replay-report.js';
+import type { ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { oneOf, wholeNumber } from './flag-values.js';
 import { filterOf, filterOptions, type LetterFilter } from './letter-filter.js';
