@@ -16,7 +16,7 @@ import { type CapturedLog, captureLog } from '../setup/captured-log.js';
 import { aLetter } from '../setup/letters.js';
 import { afterwards } from '../simulator/world.js';
 
-const privateKey = 'pri_example';
+export const PRIVATE_KEY = 'pri_example';
 
 /** Any event: a payload is an object, and a refund has an amount. */
 const EVENTS = { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ amount: z.string() }) }) };
@@ -47,7 +47,7 @@ export interface LetterApp {
 export async function letterApp(path = '/ops/webhooks'): Promise<LetterApp> {
   const now = () => Date.now() - app.minutesAgo * 60_000;
   const deadLetters = memoryDeadLetters({ now, max: 2_000 });
-  const shared = { privateKey, store: memoryStore(), deadLetters, logger: false } as const;
+  const shared = { privateKey: PRIVATE_KEY, store: memoryStore(), deadLetters, logger: false } as const;
   const first = receiver(shared);
   first.on('*', () => Promise.reject(new Error('the database is down')));
   const handled: string[] = [];
@@ -61,7 +61,8 @@ export async function letterApp(path = '/ops/webhooks'): Promise<LetterApp> {
     user: 'ada' as string | undefined,
     open: 0,
     log: captureLog(),
-    keep: async (event: object) => void (await first.receive(signedDelivery(event, { privateKey }))),
+    keep: async (event: object) =>
+      void (await first.receive(signedDelivery(event, { privateKey: PRIVATE_KEY }))),
   };
   second.on('*', async ({ id }) => {
     await app.work(id);
