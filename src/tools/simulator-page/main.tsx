@@ -66,8 +66,6 @@ function Announcer({ rows }: Pick<State, 'rows'>) {
   );
 }
 
-render(<App />, document.body);
-
 interface HeaderProps {
   readonly connection: State['connection'];
   readonly stateError: string | null;
@@ -105,3 +103,5 @@ const Header = memo(({ connection, stateError, show }: HeaderProps) => {
     </header>
   );
 });
+
+render(<App />, document.body);
