@@ -20,7 +20,7 @@ export type { ConstructEventOptions } from './construct-event.js';
 export { constructEvent } from './construct-event.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
-export type { DeadLetterCount } from './dead-letters/letter-groups.js';
+export type { DeadLetterCount } from './dead-letters/letter-queries.js';
 export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
 // Nothing authentic is lost
 export { memoryDeadLetters } from './dead-letters/memory.js';

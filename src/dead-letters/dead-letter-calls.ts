@@ -17,7 +17,7 @@ import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
 import { StoreError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { LetterQuery } from './dead-letter-filter.js';
-import { LetterGroups } from './letter-groups.js';
+import { LetterGroups } from './letter-queries.js';
 
 type Answer<Value> = Promise<Value | StoreFailure>;
 

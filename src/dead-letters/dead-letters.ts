@@ -13,7 +13,7 @@ import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { DeadLetterCalls, listLetters } from './dead-letter-calls.js';
 import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
-import type { DeadLetterCount } from './letter-groups.js';
+import type { DeadLetterCount } from './letter-queries.js';
 import type { ReplayOptions, ReplayReport } from './replay.js';
 
 /** The dead letters of one receiver: those of its namespace. */

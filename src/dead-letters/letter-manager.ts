@@ -13,7 +13,7 @@ import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters, MAX_PAGE } from './dead-letter-calls.js';
 import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
-import { type DeadLetterCount, sumOf } from './letter-groups.js';
+import { type DeadLetterCount, sumOf } from './letter-queries.js';
 import { LetterReplayer } from './letter-replayer.js';
 import { type ReplayOptions, type ReplayReport, replay, replaySettings } from './replay.js';
 

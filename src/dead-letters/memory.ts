@@ -15,7 +15,7 @@ import type {
 } from '../claims/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
-import { LetterGroups } from './letter-groups.js';
+import { LetterGroups } from './letter-queries.js';
 
 export interface MemoryDeadLettersOptions {
   /** Letters at most. Full: no further one is kept, and its delivery is answered 503. @default 1_000 */

@@ -1,7 +1,7 @@
 // The checks of a receiver's health: a name, whether it is ok, a number, and what to fix.
 
 import type { Reachable } from '../claims/ping-store.js';
-import type { DeadLetterCount } from '../dead-letters/letter-groups.js';
+import type { DeadLetterCount } from '../dead-letters/letter-queries.js';
 import type { HealthRules } from './health-options.js';
 import type { Counted } from './refused-share.js';
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reachable } from '../claims/ping-store.js';
 import { Probe } from '../claims/probe.js';
 import type { DeadLetters } from '../dead-letters/dead-letters.js';
-import type { DeadLetterCount } from '../dead-letters/letter-groups.js';
+import type { DeadLetterCount } from '../dead-letters/letter-queries.js';
 import { ConfigurationError, show } from '../errors.js';
 import { send } from '../receiver/respond.js';
 import { RECEIVER_STATS, type ReceiverStats } from '../telemetry/receiver-stats.js';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import * as letterGroups from '../../src/dead-letters/letter-groups.js';
+import * as letterGroups from '../../src/dead-letters/letter-queries.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
 import * as duration from '../../src/options/duration.js';
@@ -438,7 +438,7 @@ const BROKEN: readonly BrokenStore[] = [
 type MemoryDeadLetters = typeof memoryDeadLetters;
 
 const MODULES: Record<string, unknown> = {
-  './letter-groups.js': letterGroups,
+  './letter-queries.js': letterGroups,
   '../errors.js': errors,
   '../options/option-checks.js': optionChecks,
   '../options/duration.js': duration,

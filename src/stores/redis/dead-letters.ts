@@ -12,7 +12,7 @@ import type {
   NewDeadLetter,
   ProcessedEvent,
 } from '../../claims/dead-letter-store.js';
-import { LetterGroups } from '../../dead-letters/letter-groups.js';
+import { LetterGroups } from '../../dead-letters/letter-queries.js';
 import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
