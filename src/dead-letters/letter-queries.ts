@@ -1,5 +1,30 @@
-// Counts dead letters by reason and name of event, in bounded memory: names of events nobody declared come from outside.
-import { type DeadLetterGroup, type DeadLetterReason, FURTHER_NAMES } from '../claims/dead-letter-store.js';
+// Answers queries of dead letters without a database: which match, and how many have the same reason and event name.
+import {
+  type DeadLetter,
+  type DeadLetterGroup,
+  type DeadLetterQuery,
+  type DeadLetterReason,
+  FURTHER_NAMES,
+} from '../claims/dead-letter-store.js';
+
+interface QueriedLetter extends Pick<DeadLetter, 'id' | 'namespace' | 'reason' | 'eventId' | 'eventName'> {
+  /** Milliseconds since 1970. */
+  readonly keptAt: number;
+}
+
+/** Whether a letter, or a tombstone, fits everything in the query except `discarded`. */
+export function matchesQuery(letter: QueriedLetter, query: DeadLetterQuery): boolean {
+  const { id, reason, eventId, eventName, eventNamePrefix = '', since } = query;
+  return (
+    letter.namespace === query.namespace &&
+    (id === undefined || letter.id === id) &&
+    (reason === undefined || letter.reason === reason) &&
+    (eventId === undefined || letter.eventId === eventId) &&
+    (eventName === undefined || letter.eventName === eventName) &&
+    letter.eventName.startsWith(eventNamePrefix) &&
+    (since === undefined || letter.keptAt >= since.getTime())
+  );
+}
 
 /** How many letters there are, and since when. */
 export interface DeadLetterCount {
@@ -25,6 +50,7 @@ interface Counted {
   oldest: number;
 }
 
+/** Counts letters in bounded memory: the names of undeclared events come from outside. */
 export class LetterGroups {
   readonly #names: number;
   readonly #reasons = new Map<DeadLetterReason, Map<string, Counted>>();

@@ -15,7 +15,7 @@ import type {
 } from '../claims/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
-import { LetterGroups } from './letter-queries.js';
+import { LetterGroups, matchesQuery } from './letter-queries.js';
 
 export interface MemoryDeadLettersOptions {
   /** Letters at most. Full: no further one is kept, and its delivery is answered 503. @default 1_000 */
@@ -99,18 +99,18 @@ class MemoryDeadLetters implements DeadLetterStore {
   }
 
   list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): DeadLetterPage {
-    const letters = this.#fitting(query).filter(({ serial }) => serial > Number(after));
+    const letters = this.#matching(query).filter(({ serial }) => serial > Number(after));
     const page = letters.slice(0, limit);
     const next = letters.length > limit ? String(page.at(-1)?.serial) : undefined;
     return { letters: page.map(withoutBytes), next };
   }
 
   count(query: DeadLetterQuery): number {
-    return this.#fitting(query).length;
+    return this.#matching(query).length;
   }
 
   countGroups(query: DeadLetterQuery, { names }: { readonly names: number }): DeadLetterGroup[] {
-    return new LetterGroups(names).add(this.#fitting(query)).list();
+    return new LetterGroups(names).add(this.#matching(query)).list();
   }
 
   read(id: string): DeadLetterContent {
@@ -155,15 +155,15 @@ class MemoryDeadLetters implements DeadLetterStore {
     return this.#ofEvents.get(key) ?? [];
   }
 
-  #fitting(query: DeadLetterQuery): Entry[] {
+  #matching(query: DeadLetterQuery): Entry[] {
     this.#forgetExpired();
     const entries = query.discarded ? this.#tombstones : this.#letters;
     return [...entries.values()]
-      .filter((entry) => fits(entry, query))
+      .filter((entry) => matchesQuery(entry, query))
       .sort((one, other) => one.serial - other.serial);
   }
 
-  /** Called before anything is looked for, so that nothing finds a letter whose time is over. */
+  /** Called before anything is looked for, so that nothing finds an expired letter. */
   #forgetExpired(): void {
     const expired = this.#now() - this.retentionMs;
     for (const letter of this.#letters.values()) {
@@ -175,19 +175,6 @@ class MemoryDeadLetters implements DeadLetterStore {
       this.#tombstones.delete(id);
     }
   }
-}
-
-function fits(entry: Entry, query: DeadLetterQuery): boolean {
-  const { id, reason, eventId, eventName, eventNamePrefix = '', since } = query;
-  return (
-    entry.namespace === query.namespace &&
-    (id === undefined || entry.id === id) &&
-    (reason === undefined || entry.reason === reason) &&
-    (eventId === undefined || entry.eventId === eventId) &&
-    (eventName === undefined || entry.eventName === eventName) &&
-    entry.eventName.startsWith(eventNamePrefix) &&
-    (since === undefined || entry.keptAt >= since.getTime())
-  );
 }
 
 /** A copy, field by field: a store gives its bytes to nobody who lists. */

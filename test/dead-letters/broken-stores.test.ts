@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import * as letterGroups from '../../src/dead-letters/letter-queries.js';
+import * as contract from '../../src/claims/dead-letter-store.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
 import * as duration from '../../src/options/duration.js';
@@ -19,7 +19,10 @@ interface BrokenStore {
   readonly replace: string;
 }
 
-const SOURCE = readFileSync(join(__dirname, '../../src/dead-letters/memory.ts'), 'utf8');
+const SOURCES = ['letter-queries', 'memory'].map((name) => ({
+  name: `./${name}.js`,
+  source: readFileSync(join(__dirname, `../../src/dead-letters/${name}.ts`), 'utf8'),
+}));
 
 const SAME = '.find(({ fingerprint }) => fingerprint === letter.fingerprint)';
 const TAKES_OVER =
@@ -28,7 +31,7 @@ const ATTEMPTS = 'const attempts = Math.max(known.attempts + 1, letter.attempts)
 const SET = 'this.#letters.set(kept.id, kept);';
 const UPDATE = 'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts });';
 const PAGE = 'const page = letters.slice(0, limit);';
-const COUNT_GROUPS = 'new LetterGroups(names).add(this.#fitting(query)).list()';
+const COUNT_GROUPS = 'new LetterGroups(names).add(this.#matching(query)).list()';
 const REMOVED =
   "letter.fingerprint === fingerprint || letter.reason === 'failed' || letter.reason === 'unfinished',";
 const TOMBSTONE = 'this.#tombstones.set(id, { ...letter, ...NO_CONTENT, discarded });';
@@ -226,50 +229,50 @@ const BROKEN: readonly BrokenStore[] = [
   {
     name: 'counts all letters, whatever is asked for',
     by: 'a query finds the letters',
-    find: 'return this.#fitting(query).length;',
+    find: 'return this.#matching(query).length;',
     replace: 'return this.#letters.size;',
   },
   ...['id', 'reason', 'eventId', 'eventName'].map((filter) => ({
     name: `has no filter ${filter}`,
     by: 'a query finds the letters',
-    find: `(${filter} === undefined || entry.${filter} === ${filter})`,
+    find: `(${filter} === undefined || letter.${filter} === ${filter})`,
     replace: 'true',
   })),
   {
     name: 'has no filter for the beginning of a name',
     by: 'a query finds the letters',
-    find: 'entry.eventName.startsWith(eventNamePrefix)',
+    find: 'letter.eventName.startsWith(eventNamePrefix)',
     replace: 'true',
   },
   {
     name: 'takes a character of a name for a wildcard',
     by: 'no character of a name is a wildcard',
-    find: 'entry.eventName.startsWith(eventNamePrefix)',
+    find: 'letter.eventName.startsWith(eventNamePrefix)',
     replace:
-      "new RegExp('^' + eventNamePrefix.replace(/[.\\\\*]/g, '\\\\$&').replaceAll('_', '.')).test(entry.eventName)",
+      "new RegExp('^' + eventNamePrefix.replace(/[.\\\\*]/g, '\\\\$&').replaceAll('_', '.')).test(letter.eventName)",
   },
   {
     name: 'takes names that differ in case for one',
     by: 'no character of a name is a wildcard',
-    find: 'entry.eventName === eventName)',
-    replace: 'entry.eventName.toLowerCase() === eventName.toLowerCase())',
+    find: 'letter.eventName === eventName)',
+    replace: 'letter.eventName.toLowerCase() === eventName.toLowerCase())',
   },
   {
     name: 'leaves out what was kept at the very time',
     by: 'since finds what was kept',
-    find: 'entry.keptAt >= since.getTime()',
-    replace: 'entry.keptAt > since.getTime()',
+    find: 'letter.keptAt >= since.getTime()',
+    replace: 'letter.keptAt > since.getTime()',
   },
   {
     name: 'ignores the age',
     by: 'since finds what was kept',
-    find: 'entry.keptAt >= since.getTime()',
+    find: 'letter.keptAt >= since.getTime()',
     replace: 'true',
   },
   {
     name: 'shows the letters of all namespaces',
     by: 'a namespace finds its own letters',
-    find: 'entry.namespace === query.namespace &&',
+    find: 'letter.namespace === query.namespace &&',
     replace: '',
   },
   {
@@ -277,40 +280,40 @@ const BROKEN: readonly BrokenStore[] = [
     by: 'letters counted by reason and name',
     find: COUNT_GROUPS,
     replace:
-      'new LetterGroups(names).add(this.#fitting({ namespace: query.namespace, discarded: false })).list()',
+      'new LetterGroups(names).add(this.#matching({ namespace: query.namespace, discarded: false })).list()',
   },
   {
     name: 'counts the same name of two reasons as one group',
     by: 'letters counted by reason and name',
     find: COUNT_GROUPS,
     replace:
-      "new LetterGroups(names).add(this.#fitting(query).map((letter) => ({ ...letter, reason: 'failed' }))).list()",
+      "new LetterGroups(names).add(this.#matching(query).map((letter) => ({ ...letter, reason: 'failed' }))).list()",
   },
   {
     name: 'tells the newest letter of a group, not the oldest',
     by: 'letters counted by reason and name',
     find: COUNT_GROUPS,
     replace:
-      'new LetterGroups(names).add(this.#fitting(query)).list().map((group) => ({ ...group, oldest: new Date(Math.max(...this.#fitting(query).map(({ keptAt }) => keptAt))) }))',
+      'new LetterGroups(names).add(this.#matching(query)).list().map((group) => ({ ...group, oldest: new Date(Math.max(...this.#matching(query).map(({ keptAt }) => keptAt))) }))',
   },
   {
     name: 'tells any number of names apart',
     by: 'letters of more names',
     find: COUNT_GROUPS,
-    replace: 'new LetterGroups(1e9).add(this.#fitting(query)).list()',
+    replace: 'new LetterGroups(1e9).add(this.#matching(query)).list()',
   },
   {
     name: 'leaves out the letters of further names',
     by: 'letters of more names',
     find: COUNT_GROUPS,
     replace:
-      "new LetterGroups(names).add(this.#fitting(query)).list().filter(({ eventName }) => eventName !== '…')",
+      "new LetterGroups(names).add(this.#matching(query)).list().filter(({ eventName }) => eventName !== '…')",
   },
   {
     name: 'tells the names apart that were kept last',
     by: 'letters of more names',
     find: COUNT_GROUPS,
-    replace: 'new LetterGroups(names).add(this.#fitting(query).reverse()).list()',
+    replace: 'new LetterGroups(names).add(this.#matching(query).reverse()).list()',
   },
   {
     name: 'removes nothing',
@@ -412,8 +415,8 @@ const BROKEN: readonly BrokenStore[] = [
   {
     name: 'lists what is over until something deletes it',
     by: 'a letter whose retention is over',
-    find: '#fitting(query: DeadLetterQuery): Entry[] {\n    this.#forgetExpired();',
-    replace: '#fitting(query: DeadLetterQuery): Entry[] {',
+    find: '#matching(query: DeadLetterQuery): Entry[] {\n    this.#forgetExpired();',
+    replace: '#matching(query: DeadLetterQuery): Entry[] {',
   },
   {
     name: 'starts the retention again with every attempt',
@@ -438,21 +441,26 @@ const BROKEN: readonly BrokenStore[] = [
 type MemoryDeadLetters = typeof memoryDeadLetters;
 
 const MODULES: Record<string, unknown> = {
-  './letter-queries.js': letterGroups,
+  '../claims/dead-letter-store.js': contract,
   '../errors.js': errors,
   '../options/option-checks.js': optionChecks,
   '../options/duration.js': duration,
 };
 
-function load(source: string): MemoryDeadLetters {
-  const { code } = transformSync(source, {
-    jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-  });
-  const exported: { memoryDeadLetters?: MemoryDeadLetters } = {};
-  new Function('require', 'exports', code)((name: string) => MODULES[name], exported);
-  if (!exported.memoryDeadLetters) throw new Error('The source of the memory store exports none.');
-  return exported.memoryDeadLetters;
+/** The memory store, of sources that may be damaged first. */
+function load(damage: (source: string) => string = (source) => source): MemoryDeadLetters {
+  const modules: Record<string, unknown> = { ...MODULES };
+  for (const { name, source } of SOURCES) {
+    const { code } = transformSync(damage(source), {
+      jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
+      module: { type: 'commonjs' },
+    });
+    modules[name] = {};
+    new Function('require', 'exports', code)((imported: string) => modules[imported], modules[name]);
+  }
+  const { memoryDeadLetters: create } = modules['./memory.js'] as { memoryDeadLetters?: MemoryDeadLetters };
+  if (!create) throw new Error('The source of the memory store exports none.');
+  return create;
 }
 
 /** The names of the cases that notice. */
@@ -476,17 +484,17 @@ async function noticed(create: MemoryDeadLetters): Promise<string[]> {
 
 describe('the dead-letter contract', () => {
   test('is kept by the memory store as it is', async () => {
-    expect(await noticed(load(SOURCE))).toEqual([]);
+    expect(await noticed(load())).toEqual([]);
   });
 
-  test.each(deadLetterContract({ create: ({ retention }) => load(SOURCE)({ retention }) }))(
+  test.each(deadLetterContract({ create: ({ retention }) => load()({ retention }) }))(
     'is kept on a real clock: $name',
     ({ run }) => run(),
   );
 
   test.each(BROKEN)('notices a store that $name', async ({ by, find, replace }) => {
-    expect(SOURCE.split(find)).toHaveLength(2);
-    expect(await noticed(load(SOURCE.replace(find, () => replace)))).toContainEqual(
+    expect(SOURCES.flatMap(({ source }) => source.split(find))).toHaveLength(SOURCES.length + 1);
+    expect(await noticed(load((source) => source.replace(find, () => replace)))).toContainEqual(
       expect.stringMatching(`^${by}`),
     );
   });
@@ -494,8 +502,8 @@ describe('the dead-letter contract', () => {
   test('has no case that notices nothing', async () => {
     const names: string[] = [];
     for (const { find, replace } of BROKEN)
-      names.push(...(await noticed(load(SOURCE.replace(find, () => replace)))));
-    const cases = deadLetterContract({ create: () => load(SOURCE)() }).map(({ name }) => name);
+      names.push(...(await noticed(load((source) => source.replace(find, () => replace)))));
+    const cases = deadLetterContract({ create: () => load()() }).map(({ name }) => name);
     expect(cases.filter((name) => !names.includes(name))).toEqual([]);
   });
 });

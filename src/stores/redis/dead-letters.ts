@@ -12,12 +12,12 @@ import type {
   NewDeadLetter,
   ProcessedEvent,
 } from '../../claims/dead-letter-store.js';
-import { LetterGroups } from '../../dead-letters/letter-queries.js';
+import { LetterGroups, matchesQuery } from '../../dead-letters/letter-queries.js';
 import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
 import { connectionOf } from './connection.js';
-import { bytesOf, fits, letterOf, readStored, type StoredLetter } from './letter-reply.js';
+import { bytesOf, letterOf, readStored, type StoredLetter } from './letter-reply.js';
 import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, UPDATE } from './letter-scripts.js';
 import { invalidReply, text } from './replies.js';
 import { runScript, type Script, type SendCommand } from './scripts.js';
@@ -103,7 +103,7 @@ class StoredLetters implements RedisDeadLetters {
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
     if (!PLACE.test(after)) return { letters: [], next: undefined };
     const found: StoredLetter[] = [];
-    for await (const stored of this.#fitting(query, after)) {
+    for await (const stored of this.#matching(query, after)) {
       found.push(stored);
       // One more tells that there is a page after this one.
       if (found.length > limit) break;
@@ -115,7 +115,7 @@ class StoredLetters implements RedisDeadLetters {
 
   async count(query: DeadLetterQuery): Promise<number> {
     let letters = 0;
-    for await (const _ of this.#fitting(query, '0')) letters += 1;
+    for await (const _ of this.#matching(query, '0')) letters += 1;
     return letters;
   }
 
@@ -124,7 +124,7 @@ class StoredLetters implements RedisDeadLetters {
     { names }: { readonly names: number },
   ): Promise<DeadLetterGroup[]> {
     const groups = new LetterGroups(names);
-    for await (const { reason, identity, keptAt } of this.#fitting(query, '0'))
+    for await (const { reason, identity, keptAt } of this.#matching(query, '0'))
       groups.add([{ reason, eventName: identity.eventName, keptAt }]);
     return groups.list();
   }
@@ -166,10 +166,10 @@ class StoredLetters implements RedisDeadLetters {
   }
 
   /** Letters in the order of arrival, a batch of arrivals at a time. */
-  async *#fitting(query: DeadLetterQuery, from: string): AsyncGenerator<StoredLetter, void> {
+  async *#matching(query: DeadLetterQuery, from: string): AsyncGenerator<StoredLetter, void> {
     if (query.id !== undefined) {
       const stored = await this.#find(query.id);
-      if (stored && fits(stored, query)) yield stored;
+      if (stored && matches(stored, query)) yield stored;
       return;
     }
     for (let after: string | undefined = from; after !== undefined; ) {
@@ -178,7 +178,7 @@ class StoredLetters implements RedisDeadLetters {
       if (!Array.isArray(rows)) throw invalidReply();
       for (const row of rows) {
         const stored = readStored(row);
-        if (stored && fits(stored, query)) yield stored;
+        if (stored && matches(stored, query)) yield stored;
       }
       after = text(last);
     }
@@ -197,4 +197,10 @@ function count(reply: unknown): number {
   const number = Number(text(reply) ?? Number.NaN);
   if (!Number.isSafeInteger(number) || number < 0) throw invalidReply();
   return number;
+}
+
+function matches({ identity, reason, keptAt, discarded }: StoredLetter, query: DeadLetterQuery): boolean {
+  return (
+    (discarded !== undefined) === query.discarded && matchesQuery({ ...identity, reason, keptAt }, query)
+  );
 }

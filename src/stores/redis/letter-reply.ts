@@ -1,5 +1,5 @@
 // What the scripts reply of one letter, and the letter that it is.
-import type { DeadLetter, DeadLetterQuery, DeadLetterReason } from '../../claims/dead-letter-store.js';
+import type { DeadLetter, DeadLetterReason } from '../../claims/dead-letter-store.js';
 import type { LetterIdentity, LetterSeal } from '../../dead-letters/seal.js';
 import type { ErrorCode } from '../../errors.js';
 import { invalidReply, text } from './replies.js';
@@ -65,19 +65,4 @@ export function letterOf(stored: StoredLetter, seal: LetterSeal): DeadLetter {
     keyId: head && seal.openHead(head, stored.identity)?.keyId,
     ...(discarded && { discarded: { ...discarded, at: new Date(discarded.at) } }),
   };
-}
-
-export function fits(stored: StoredLetter, query: DeadLetterQuery): boolean {
-  const { id, namespace, eventName, eventId } = stored.identity;
-  const { eventNamePrefix = '', since } = query;
-  const asked = [query.id, query.reason, query.eventId, query.eventName];
-  return (
-    namespace === query.namespace &&
-    (stored.discarded !== undefined) === query.discarded &&
-    [id, stored.reason, eventId, eventName].every(
-      (value, index) => asked[index] === undefined || asked[index] === value,
-    ) &&
-    eventName.startsWith(eventNamePrefix) &&
-    (since === undefined || stored.keptAt >= since.getTime())
-  );
 }
