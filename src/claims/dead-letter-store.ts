@@ -150,7 +150,11 @@ export interface DeadLetterStore {
     query: DeadLetterQuery,
     most: { readonly names: number },
   ): readonly DeadLetterGroup[] | Promise<readonly DeadLetterGroup[]>;
-  read(id: string): DeadLetterContent | Promise<DeadLetterContent>;
+  /** @param scope.transaction as for {@link remove}: a read in it needs no other connection. A store may ignore it */
+  read(
+    id: string,
+    scope?: { readonly transaction?: unknown },
+  ): DeadLetterContent | Promise<DeadLetterContent>;
   /**
    * Deletes the letters of an event that was processed: the one with the same bytes, and those that waited for a retry
    * (`failed`, `unfinished`) with any. The others stay: with other bytes they may be another event.
@@ -190,10 +194,12 @@ export interface Unprocessed {
 
 /** The letter of one delivery, as the processing of its event uses it. None of its promises rejects. */
 export interface DeliveryLetter {
-  /** Keep every event before its handlers run. */
-  readonly journal: boolean;
   /** Why there is a letter of this event now, as far as this delivery knows. */
   readonly reason: DeadLetterReason | undefined;
+  /** Somebody else has processed or discarded what is replayed. */
+  readonly gone: boolean;
+  /** Under the claim, before any handler runs: the journal keeps the event, and a replay sees whether its letter is `gone`. */
+  enter(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** @returns a failure when the event is not in the store, so that only its sender has it */
   keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
   /** Before the claim is completed: in the same commit, if letters live in its database. */

@@ -122,8 +122,9 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     }
   }
 
-  read(id: string): Answer<DeadLetterContent> {
-    return this.#checkedCall('the dead letter was not read', () => this.store.read(id), readContent);
+  read(id: string, transaction?: unknown): Answer<DeadLetterContent> {
+    const call = () => this.store.read(id, transaction === undefined ? {} : { transaction });
+    return this.#checkedCall('the dead letter was not read', call, readContent);
   }
 
   /** @param failed what the log says when there is no such answer */

@@ -70,8 +70,9 @@ export interface DeadLetters {
   /**
    * Deletes the bytes and headers of a letter for good, and leaves who did so, why and when.
    *
-   * @returns false when there is no such letter
-   * @throws {StoreError} when the store of dead letters is down
+   * @returns true when the letter is discarded: no handler runs for it any more. False when there is no such letter, or when its
+   *   event is being processed: then nothing has changed
+   * @throws {StoreError} when the store of dead letters or that of event ids is down
    * @example
    * await hooks.deadLetters.discard(letter.id, { by: 'ada', because: 'test data' });
    */

@@ -7,7 +7,10 @@ import type {
   DeadLetterPageRequest,
   Discarded,
 } from '../claims/dead-letter-store.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
+import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
+import { StoreCalls } from '../claims/store-calls.js';
+import { StoreFailure } from '../claims/timed-calls.js';
+import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { byName, wholeNumber } from '../options/option-checks.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
@@ -71,9 +74,22 @@ export class LetterManager {
     // An id that is missing is no filter at all.
     const query = queryOf(this.#c.namespace, { id: id ?? '' });
     const { by, because } = reasonsOf(why);
-    return (
-      (await exists(this.#calls, query)) && answerOrThrow(await this.#calls.discard(id, { by, because }))
-    );
+    const { value: letter } = await listLetters(this.#calls, query).next();
+    if (!letter) return false;
+    // Handlers run under the claim of the event, so none runs while we have it.
+    const claimant = { log: this.#calls.caller.log, abort: () => {} };
+    const claims = new StoreCalls(this.#c.store as IdempotencyStore<object>, claimant, this.#c);
+    const { eventId, eventName, sandbox } = letter;
+    const key = keyOf(this.#c.namespace, { id: eventId, event_name: eventName, sandbox });
+    const claim = await claims.claim(key, 'discard');
+    if (claim instanceof StoreFailure)
+      throw new StoreError('The event could not be claimed, so its letter was not discarded.', {
+        cause: claim.cause,
+      });
+    if (claim.status === 'in_progress') return false;
+    const discarded = await this.#calls.discard(id, { by, because });
+    if (claim.status === 'claimed') await claims.release(claim, claim.finished);
+    return answerOrThrow(discarded);
   }
 }
 

@@ -89,9 +89,10 @@ export class LetterReplayer {
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     const result =
       decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: kept });
+    if (kept.gone && result === 'ignored') return ended('gone');
     if (result === 'duplicate' && !delivery.conflict) await kept.removeNow();
     this.#log.replayed(delivery, result);
-    return { end: endOf(delivery, result), issues: delivery.issues ?? [] };
+    return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
   }
 
   /** No sender waits for an answer, so handlers may outlast `timeout`: their claim is renewed meanwhile. */

@@ -47,9 +47,11 @@ export function letterRules(c: Configuration): LetterRules | undefined {
 
 export class Letter implements DeliveryLetter {
   /** Keep every event before its handlers run. What is replayed is kept already. */
-  readonly journal: boolean;
+  readonly #journal: boolean;
   /** Why there is a letter of this event now, as far as this delivery knows. */
   reason: DeadLetterReason | undefined;
+  /** Somebody else has processed or discarded what is replayed. */
+  gone = false;
   readonly #delivered: Delivered;
   readonly #calls: DeadLetterCalls;
   readonly #namespace: string;
@@ -57,7 +59,10 @@ export class Letter implements DeliveryLetter {
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
+  /** It was asked for in the commit. */
   #joined = false;
+  /** As far as is known, that has removed something. */
+  #tookAlong = false;
 
   /** @param replayed the letter that this attempt is made at, if it is no delivery */
   constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
@@ -68,7 +73,7 @@ export class Letter implements DeliveryLetter {
     this.#replayed = replayed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
-    this.journal = rules.journal && !replayed;
+    this.#journal = rules.journal && !replayed;
   }
 
   /** @returns a failure when the event is not in the store, so that only its sender has it */
@@ -82,10 +87,25 @@ export class Letter implements DeliveryLetter {
     // It is still there, as it was.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
-    // Somebody discarded the replayed letter, or processed its event, unless this attempt removed it itself: a handler that
-    // ends the transaction of its delivery commits the removal too. A delivery is kept again.
-    const goneBefore = this.#replayed && !this.#joined;
-    return changed || goneBefore ? undefined : this.#keepNew(change, attempts ?? attempt);
+    // Others have removed what is replayed, unless this attempt has: a handler that ends the transaction of its delivery
+    // commits the removal too. A delivery is kept again.
+    this.gone = !changed && this.#replayed !== undefined && !this.#tookAlong;
+    return changed || this.gone ? undefined : this.#keepNew(change, attempts ?? attempt);
+  }
+
+  /**
+   * Called under the claim, before any handler runs. Keeps the event for the journal. What is replayed may be gone since it
+   * was read; if it is there, it stays until the claim ends, because to discard it takes the claim too.
+   */
+  async enter(claim: GrantedClaim): Promise<StoreFailure | undefined> {
+    if (this.#journal) return this.keep({ reason: 'unfinished', attempt: claim.attempt });
+    if (!this.#replayed) return undefined;
+    // A transaction holds a connection, so where it can be asked there must be no need for another.
+    const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
+    if (content instanceof StoreFailure) return content;
+    this.gone = content.status !== 'found';
+    if (this.gone) this.reason = undefined;
+    return undefined;
   }
 
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
@@ -123,7 +143,15 @@ export class Letter implements DeliveryLetter {
     const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
     if (transaction === undefined) return undefined;
     this.#joined = true;
-    return this.#remove(transaction);
+    return this.#takeAlong(transaction);
+  }
+
+  async #takeAlong(transaction: unknown): Promise<StoreFailure | undefined> {
+    const removed = await this.#calls.remove(this.#processed(), transaction);
+    this.#tookAlong = removed !== 0;
+    if (removed instanceof StoreFailure) return removed;
+    const others = removed === 0 && this.#replayed;
+    return others ? new StoreFailure('Its letter is gone, so nothing was committed.') : undefined;
   }
 
   /** Called when the event is processed. @returns undefined at once where nothing is to be removed, or already is */
@@ -136,9 +164,10 @@ export class Letter implements DeliveryLetter {
 
   /** Of an event that is processed. A letter that stays is removed by the replay that finds the event completed. */
   async removeNow(): Promise<StoreFailure | undefined> {
-    const failure = await this.#remove();
-    if (!failure) this.reason = undefined;
-    return failure;
+    const removed = await this.#calls.remove(this.#processed());
+    if (removed instanceof StoreFailure) return removed;
+    this.reason = undefined;
+    return undefined;
   }
 
   /**
@@ -149,11 +178,6 @@ export class Letter implements DeliveryLetter {
   async removeCompleted(completed: string): Promise<void> {
     const waited = this.reason === 'failed' || this.reason === 'unfinished';
     if (waited || this.#delivered.fingerprint.matches(completed)) await this.removeNow();
-  }
-
-  async #remove(transaction?: unknown): Promise<StoreFailure | undefined> {
-    const removed = await this.#calls.remove(this.#processed(), transaction);
-    return removed instanceof StoreFailure ? removed : undefined;
   }
 
   /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */

@@ -68,7 +68,7 @@ export interface LetterRows {
   readonly retentionMs: number;
   /** @returns the id of the letter that there is now */
   keep(row: NewRow): Promise<string>;
-  find(id: string): Promise<FullRow | undefined>;
+  find(id: string, transaction?: unknown): Promise<FullRow | undefined>;
   update(id: string, change: RowChange): Promise<boolean>;
   list(query: DeadLetterQuery, page: { limit: number; after: string }): Promise<readonly LetterRow[]>;
   count(query: DeadLetterQuery): Promise<number>;
@@ -129,8 +129,11 @@ export class StoredLetters implements DeadLetterStore {
     return (await this.#rows.countGroups(query, names)).map(groupOf);
   }
 
-  async read(id: string): Promise<DeadLetterContent> {
-    const row = await this.#rows.find(id);
+  async read(
+    id: string,
+    { transaction }: { readonly transaction?: unknown } = {},
+  ): Promise<DeadLetterContent> {
+    const row = await this.#rows.find(id, transaction);
     if (!row) return { status: 'gone' };
     const { head, body, issues } = row;
     const opened = head && body ? this.#seal.open(identityOf(row), { head, body, issues }) : undefined;

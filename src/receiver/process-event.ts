@@ -112,13 +112,8 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   delivery.attempt = claim.attempt;
   const lease = new Lease(store, claim);
   if (unhandled) return keepAndRelease(claim, unhandled, store, letter);
-  if (letter?.journal) {
-    const unkept = await letter.keep({ reason: 'unfinished', attempt: claim.attempt });
-    if (unkept || lease.expired) {
-      if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
-      return unkept ? storeUnavailable(unkept) : new Rejection('CLAIM_LOST');
-    }
-  }
+  const refused = letter && (await enter(letter, claim, lease, store));
+  if (refused) return refused;
 
   const run = new HandlerRun(matched, {
     delivery,
@@ -184,6 +179,20 @@ async function runHandlers(
   const hint = `Not finished after ${timeout} ms: ${run.unsettled.join(', ')}.`;
   await onTimeout(new Rejection('HANDLER_TIMEOUT', { hint }));
   await run.settled;
+}
+
+/** What the letter needs before any handler runs. @returns why none may run, once the claim is released */
+async function enter(
+  letter: DeliveryLetter,
+  claim: GrantedClaim,
+  lease: Lease,
+  store: StoreCalls,
+): Promise<Result | undefined> {
+  const unready = await letter.enter(claim);
+  if (!unready && !letter.gone && !lease.expired) return undefined;
+  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
+  if (unready) return storeUnavailable(unready);
+  return letter.gone ? 'ignored' : new Rejection('CLAIM_LOST');
 }
 
 /** Ends an attempt that has not processed the event. */

@@ -345,7 +345,25 @@ describe('dead-letters discard', () => {
     const listed = await run('dead-letters', 'list', '--discarded');
     expect(listed.stdout).toMatch(new RegExp(`BY +DISCARDED +BECAUSE\n.* ${USER} +[\\d: -]+ +test data\n$`));
     const again = await run('dead-letters', 'discard', '--id', id, ...because);
-    expect(again).toMatchObject({ code: 1, stdout: '', stderr: 'No dead letter matches any more.\n' });
+    const stderr = 'Nothing was discarded: the letters are gone, or their events are being processed.\n';
+    expect(again).toMatchObject({ code: 1, stdout: '', stderr });
+  });
+
+  test('deletes no letter that is being replayed, and says so', async () => {
+    const [started, work] = [gate(), gate()];
+    const { hooks, run } = await world(['r-1', 'r-2'], {
+      handle: async () => {
+        started.open();
+        await work.opened;
+      },
+    });
+    const replaying = hooks.deadLetters?.replay({ eventId: 'r-1' });
+    await started.opened;
+    const { code, stdout } = await run('dead-letters', 'discard', '--event', 'refund.*', '--yes', ...because);
+    const text = '1 discarded. The others are gone, or their events are being processed.\n';
+    expect({ code, stdout }).toEqual({ code: 0, stdout: text });
+    work.open();
+    expect(await replaying).toMatchObject({ processed: 1 });
   });
 
   test('asks before it deletes several, and deletes no letter that came after the question', async () => {

@@ -13,7 +13,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
-import { answers, hangs, rejects, throws } from '../setup/faulty-store.js';
+import { answers, faultyStore, hangs, rejects, throws } from '../setup/faulty-store.js';
 
 const DAY = 86_400_000;
 const down = () => {
@@ -264,6 +264,22 @@ describe('a letter that is discarded', () => {
     const { hooks } = start();
     await expect(hooks.deadLetters.discard(id as never, why as never)).rejects.toThrow(message);
   });
+});
+
+test('a store of event ids that is down makes discard() throw a StoreError, and the letter stays', async () => {
+  const store = faultyStore();
+  const { hooks, keep } = start(memoryDeadLetters(), { store });
+  await keep('refund.made');
+  const [letter] = await lettersOf(hooks);
+  const discard = () => hooks.deadLetters.discard(letter?.id ?? '', { by: 'ada', because: 'x' });
+  store.faults.claim = rejects;
+  await expect(discard()).rejects.toThrow('The event could not be claimed, so its letter was not discarded.');
+  await expect(discard()).rejects.toThrow(StoreError);
+  expect(await lettersOf(hooks)).toEqual([letter]);
+  store.faults.claim = undefined;
+  store.calls.length = 0;
+  expect(await discard()).toBe(true);
+  expect(store.calls).toEqual(['claim', 'release']);
 });
 
 describe('a store of letters that is down', () => {

@@ -1,4 +1,4 @@
-// Two deliveries of one event: one fails and keeps it, while the other processes it. No letter may be left.
+// Two that want the same event at once: deliveries that fail and process it, and somebody who replays or discards its letter.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -17,6 +17,7 @@ import type { Pool, PoolClient } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { times } from '../setup/faulty-store.js';
 import { withRedis } from '../setup/own-redis.js';
 import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { gate, until } from '../setup/waiting.js';
@@ -124,6 +125,87 @@ function leavesNoLetter(setting: () => Setting) {
   });
 }
 
+/** A failed event, and a receiver whose handler waits for the test. */
+async function failedEvent({ world, elsewhere = false }: Setting) {
+  const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
+  const database = letters.database as object;
+  const gated = faultyDeadLetters({}, { store: letters, database });
+  const [started, working] = [gate(), gate()];
+  let fails = true;
+  let runs = 0;
+  const hooks = receiver({
+    ...{ privateKey: KEY, logger: false, store: world.store, deadLetters: gated },
+    namespace: randomBytes(6).toString('hex'),
+  });
+  hooks.on('transaction.paid', async () => {
+    if (fails) throw new Error('the bank is down');
+    runs += 1;
+    started.open();
+    await working.opened;
+  });
+  const { body: rawBody, headers } = delivery(fixtures.transactionPaid());
+  const deliver = async () => JSON.parse((await hooks.receive({ rawBody, headers })).body);
+  await deliver();
+  fails = false;
+  const [letter] = await lettersOf(hooks);
+  return {
+    ...{ hooks, gated, started, working, letter, letters },
+    deliver,
+    discard: () => hooks.deadLetters.discard(letter?.id ?? '', { by: 'ada', because: 'test data' }),
+    replay: () => hooks.deadLetters.replay(),
+    runs: () => runs,
+    tombstones: async () => (await lettersOf(hooks, { discarded: true })).length,
+  };
+}
+
+/** A letter that is discarded and replayed at once is one or the other, and who came second says so. */
+function doesOneOfBoth(setting: () => Setting) {
+  test('a letter that is discarded between read and claim of its replay is gone, and no handler runs', async () => {
+    const failed = await failedEvent(setting());
+    const { gated, working, discard, replay, runs } = failed;
+    const claim = gate();
+    working.open();
+    gated.faults.read = times(1, async (real) => {
+      const content = await real();
+      await claim.opened;
+      return content;
+    });
+    const replaying = replay();
+    await until(() => gated.calls.includes('read'));
+    expect(await discard()).toBe(true);
+    claim.open();
+    expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
+    expect([runs(), await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, 1, []]);
+  });
+
+  test('a letter whose handlers run is not discarded', async () => {
+    const failed = await failedEvent(setting());
+    const replaying = failed.replay();
+    await failed.started.opened;
+    expect(await failed.discard()).toBe(false);
+    failed.working.open();
+    expect(await replaying).toMatchObject({ processed: 1, gone: 0 });
+    expect([await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, []]);
+    expect(await failed.discard()).toBe(false);
+  });
+
+  test('a letter that is being discarded is not run', async () => {
+    const failed = await failedEvent(setting());
+    const { gated, working, runs } = failed;
+    const discarding = gate();
+    working.open();
+    gated.faults.discard = (real) => discarding.opened.then(real);
+    const discarded = failed.discard();
+    await until(() => gated.calls.includes('discard'));
+    expect(await failed.replay()).toMatchObject({ inProgress: 1, processed: 0 });
+    discarding.open();
+    expect(await discarded).toBe(true);
+    expect([runs(), await failed.tombstones()]).toEqual([0, 1]);
+    // The sender may send it again: that is a new delivery.
+    expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
+  });
+}
+
 describe('with stores in memory', () => {
   let now = 0;
   const world: World = {
@@ -134,6 +216,7 @@ describe('with stores in memory', () => {
     },
   };
   leavesNoLetter(() => ({ world }));
+  doesOneOfBoth(() => ({ world }));
 });
 
 withRedis('with stores in Redis', () => {
@@ -147,6 +230,7 @@ withRedis('with stores in Redis', () => {
   };
   afterAll(async () => void (await client.quit()));
   leavesNoLetter(() => ({ world }));
+  doesOneOfBoth(() => ({ world }));
 });
 
 describe.each(clients)('with stores that are reached through %s', (client: SqlClient) => {
@@ -186,10 +270,46 @@ describe.each(clients)('with stores that are reached through %s', (client: SqlCl
   describe.each(client === 'pg' ? ['sqlStore', 'postgresStore'] : ['sqlStore'])('by %s', (by) => {
     const own = by === 'postgresStore';
 
-    describe('in lease mode', () => leavesNoLetter(() => ({ world: stores(own, false) })));
-    describe('in a transaction', () => leavesNoLetter(() => ({ world: stores(own, true) })));
-    describe('in a transaction, with letters elsewhere', () =>
-      leavesNoLetter(() => ({ world: stores(own, true), elsewhere: true })));
+    describe('in lease mode', () => {
+      leavesNoLetter(() => ({ world: stores(own, false) }));
+      doesOneOfBoth(() => ({ world: stores(own, false) }));
+    });
+    describe('in a transaction', () => {
+      leavesNoLetter(() => ({ world: stores(own, true) }));
+      doesOneOfBoth(() => ({ world: stores(own, true) }));
+
+      test('a replay needs no more than the connection of its transaction', async () => {
+        if (client !== 'pg') return;
+        const { store, deadLetters } = stores(own, true);
+        const pool = letters.database.client as Pool;
+        const failed = await failedEvent({ world: { store, deadLetters } });
+        const others = Array.from({ length: (pool.options.max ?? 10) - 1 }, () => pool.connect());
+        const taken = await Promise.all(others);
+        failed.working.open();
+        // The letters are counted, listed and read before the claim.
+        const report = await failed.replay();
+        for (const each of taken) each.release();
+        expect(report).toMatchObject({ processed: 1, failed: 0 });
+      });
+
+      test('a letter that others have discarded meanwhile takes the transaction back', async () => {
+        const { letter, letters, started, working, ...failed } = await failedEvent({
+          world: stores(own, true),
+        });
+        const replaying = failed.replay();
+        await started.opened;
+        // Not through a receiver, so that nothing asks for the claim.
+        await letters.discard(letter?.id ?? '', { by: 'eve', because: 'a statement' });
+        working.open();
+        expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
+        expect(await lettersOf(failed.hooks)).toEqual([]);
+        expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
+      });
+    });
+    describe('in a transaction, with letters elsewhere', () => {
+      leavesNoLetter(() => ({ world: stores(own, true), elsewhere: true }));
+      doesOneOfBoth(() => ({ world: stores(own, true), elsewhere: true }));
+    });
     describe('in a transaction, with a journal', () =>
       leavesNoLetter(() => ({ world: stores(own, true), options: { journal: true } })));
 

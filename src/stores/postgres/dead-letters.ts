@@ -21,6 +21,7 @@ import {
   refuseOtherThanPool,
   survive,
 } from './pool.js';
+import type { Statement } from './sql.js';
 
 export interface PostgresDeadLettersOptions {
   /** A pool of `pg`. The store neither opens nor ends it. That of a transactional `postgresStore` removes letters in its commits. */
@@ -68,15 +69,17 @@ class PostgresRows implements LetterRows {
   readonly retentionMs: number;
   readonly database: PostgresPool;
   readonly #table: EventTable<LetterSql>;
+  readonly #sql: LetterSql;
 
   constructor(table: EventTable<LetterSql>) {
     this.#table = table;
+    this.#sql = table.sql;
     this.retentionMs = table.retentionMs;
     this.database = table.pool;
   }
 
   async keep(row: NewRow): Promise<string> {
-    const [kept] = rowsOf<{ id: string }>(await this.#run('keep', row));
+    const [kept] = rowsOf<{ id: string }>(await this.#run(this.#sql.keep, row));
     if (!kept)
       throw new StoreError(
         'Postgres kept a dead letter without a row. Check the table for rules and triggers.',
@@ -84,58 +87,53 @@ class PostgresRows implements LetterRows {
     return kept.id;
   }
 
-  async find(id: string): Promise<FullRow | undefined> {
-    return rowsOf<FullRow>(await this.#run('find', [id]))[0];
+  async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
+    return rowsOf<FullRow>(await this.#run(this.#sql.find, [id], transaction))[0];
   }
 
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
     const values = [id, reason, code ?? null, issues, attempts ?? null];
-    return changed(await this.#run('update', values)) === 1;
+    return changed(await this.#run(this.#sql.update, values)) === 1;
   }
 
   async list(
     query: DeadLetterQuery,
     page: { readonly limit: number; readonly after: string },
   ): Promise<readonly LetterRow[]> {
-    return rowsOf(await this.#ask(this.#table.sql.list(query, this.retentionMs, page)));
+    return rowsOf(await this.#ask(this.#sql.list(query, this.retentionMs, page)));
   }
 
   async count(query: DeadLetterQuery): Promise<number> {
-    const answer = await this.#ask(this.#table.sql.count(query, this.retentionMs));
+    const answer = await this.#ask(this.#sql.count(query, this.retentionMs));
     return rowsOf<{ letters: number }>(answer)[0]?.letters ?? 0;
   }
 
   async countGroups(query: DeadLetterQuery, names: number): Promise<readonly GroupRow[]> {
-    return rowsOf(await this.#ask(this.#table.sql.countGroups(query, this.retentionMs, names)));
+    return rowsOf(await this.#ask(this.#sql.countGroups(query, this.retentionMs, names)));
   }
 
   async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
-    const values = [this.retentionMs, key, fingerprint];
-    const { sql } = this.#table;
-    return changed(
-      transaction === undefined
-        ? await this.#table.run(sql.remove, values)
-        : await this.#table.query(transaction as Queryable, sql.removeWithin, values),
-    );
+    const statement = this.#sql[transaction === undefined ? 'remove' : 'removeWithin'];
+    return changed(await this.#run(statement, [key, fingerprint], transaction));
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    return changed(await this.#run('discard', [id, by, because])) === 1;
+    return changed(await this.#run(this.#sql.discard, [id, by, because])) === 1;
   }
 
   async migrate(): Promise<void> {
-    await this.database.query({ text: this.#table.sql.migrate });
+    await this.database.query({ text: this.#sql.migrate });
   }
 
   prune(): Promise<number> {
     return this.#table.prune();
   }
 
-  #run(
-    statement: 'keep' | 'find' | 'update' | 'discard',
-    values: readonly unknown[],
-  ): Promise<PostgresReply> {
-    return this.#table.run(this.#table.sql[statement], [this.retentionMs, ...values]);
+  /** @param transaction undefined: on any client of the pool */
+  #run(statement: Statement, given: readonly unknown[], transaction?: unknown): Promise<PostgresReply> {
+    const values = [this.retentionMs, ...given];
+    if (transaction === undefined) return this.#table.run(statement, values);
+    return this.#table.query(transaction as Queryable, statement, values);
   }
 
   #ask({ text, values }: Question): Promise<PostgresReply> {

@@ -49,8 +49,9 @@ export class LettersInMysql implements LetterRows {
     );
   }
 
-  async find(id: string): Promise<FullRow | undefined> {
-    const [row] = await this.#run(this.#sql.find, [id]);
+  async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
+    const run = transaction === undefined ? this.#db.run : this.#db.within(transaction);
+    const [row] = await run(this.#sql.find, this.#parameters([id]));
     return row && readRow(row, BASE64);
   }
 

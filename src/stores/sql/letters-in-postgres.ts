@@ -54,8 +54,9 @@ export class LettersInPostgres implements LetterRows {
     return PLAIN.text(kept.id);
   }
 
-  async find(id: string): Promise<FullRow | undefined> {
-    const [row] = await this.#run('find', [id]);
+  async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
+    const run = transaction === undefined ? this.#db.run : this.#db.within(transaction);
+    const [row] = await run(this.#statements.find, [this.retentionMs, id]);
     return row && readRow(row, PLAIN);
   }
 
@@ -108,7 +109,7 @@ export class LettersInPostgres implements LetterRows {
   }
 
   #run(
-    statement: 'keep' | 'find' | 'update' | 'discard' | 'prune',
+    statement: 'keep' | 'update' | 'discard' | 'prune',
     parameters: readonly unknown[],
   ): Promise<readonly Row[]> {
     return this.#db.run(this.#statements[statement], [this.retentionMs, ...parameters]);

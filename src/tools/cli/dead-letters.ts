@@ -132,8 +132,11 @@ export const discard = command({
       await confirm(`Discard ${ids.length} dead letters? Their bytes are deleted for good.`, terminal);
     }
     const discarded = await discardEach(page, { ids, because }, new ProgressBar(terminal));
-    if (discarded === 0) throw new CommandError('No dead letter matches any more.', EXIT.failed, 'NOT_FOUND');
-    return { values: [{ discarded }], text: `${discarded} discarded.` };
+    const others = 'are gone, or their events are being processed.';
+    if (discarded === 0)
+      throw new CommandError(`Nothing was discarded: the letters ${others}`, EXIT.failed, 'NOT_FOUND');
+    const told = discarded < ids.length ? ` The others ${others}` : '';
+    return { values: [{ discarded }], text: `${discarded} discarded.${told}` };
   },
 });
 
