@@ -20,7 +20,7 @@ const REFUND = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 const refund = (id: string) => ({ ...fixtures.event('refund.made', { refund: { id } }), id });
 
 /** What the tests set of a receiver, whatever its handlers get. */
-type Given = Pick<ReceiverOptions, 'journal' | 'events' | 'deadLetters'> & {
+type Given = Pick<ReceiverOptions, 'journal' | 'events' | 'store' | 'deadLetters'> & {
   handlers?: Record<string, (event: { id: string }, context: { transaction?: unknown }) => unknown>;
 };
 
@@ -114,6 +114,27 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     ]);
     expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
   });
+
+  if (client === 'pg')
+    test.each(['REPEATABLE READ', 'SERIALIZABLE'])(
+      'removes what the journal kept after a transaction that is %s began',
+      async (level) => {
+        const { database } = letters;
+        const transaction: typeof database.transaction = (work) =>
+          database.transaction(async (begun) => {
+            await (begun as Ledger).query(`SET TRANSACTION ISOLATION LEVEL ${level}`, []);
+            await work(begun);
+          });
+        const store = sqlStore({ ...database, transaction, table: inSchema('webhook_event') });
+        const { hooks } = await world(level.replace(' ', '-'), {
+          ...{ store, journal: true, events: { 'refund.made': REFUND } },
+          handlers: { 'refund.made': ({ id }, context) => pay(context.transaction, id) },
+        });
+        const id = `${level}-${letters.schema}`.replace(' ', '-');
+        expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
+        expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
+      },
+    );
 
   test('removes a letter that is kept elsewhere, whatever is known of the letters of its client', async () => {
     let fails = true;

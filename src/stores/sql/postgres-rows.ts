@@ -25,6 +25,9 @@ RETURNING ${sql.STORED_KEY}, CASE WHEN token = $2::uuid THEN 'claimed' WHEN leas
     AS status, attempt::text AS attempt, finished, fingerprint,
   ((date_part('epoch', lease_ends) - date_part('epoch', ${sql.NOW})) * 1000)::text AS lease_left`;
 
+/** Such a transaction sees letters as they were when it began, so one that was kept since is looked for after the commit. */
+const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 'read %'";
+
 const completed = (table: string) =>
   `SELECT 'yes' AS completed FROM ${table} WHERE key = $1 AND token = $2::uuid AND lease_ends = 'infinity'`;
 
@@ -99,10 +102,10 @@ export class PostgresRows implements EventRows {
     return this.#answer(await run(statement, valuesOf(parameters)), parameters);
   }
 
-  /** Asks too whether the event has a letter, where its client has tables of them. */
-  #withLetters(text: string, client: object): SqlStatement {
+  /** Asks too whether the event has a letter, where its client has tables of them, or when it may have one. */
+  #withLetters(text: string, client: object, may = ''): SqlStatement {
     const letters = letterTablesOn(client);
-    const asking = letters.length === 0 ? text : `${text},\n  (${sql.hasLetter(letters)})::text AS kept`;
+    const asking = letters.length === 0 ? text : `${text},\n  (${sql.hasLetter(letters)}${may})::text AS kept`;
     const statement = this.#asking.get(asking) ?? new SqlStatement('postgres', asking);
     this.#asking.set(asking, statement);
     return statement;
@@ -122,7 +125,8 @@ export class PostgresRows implements EventRows {
     keepMs: number,
     client: object,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
-    const statement = this.#withLetters(`${sql.completeInTransaction(this.#table)} ${WRITTEN}`, client);
+    const completing = `${sql.completeInTransaction(this.#table)} ${WRITTEN}`;
+    const statement = this.#withLetters(completing, client, ` OR ${SEES_THE_PAST}`);
     const [row] = await run(statement, [key, token, keepMs]);
     return row && readKept(row.kept);
   }
