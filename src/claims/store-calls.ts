@@ -62,14 +62,18 @@ export class StoreCalls extends TimedCalls<Claimant> {
   /**
    * True once the event is remembered, false when the claim is lost. In lease mode it is tried three times while the
    * lease runs; a commit is tried once, since its outcome does not change.
+   *
+   * @param onLate called when the event is remembered after all, once the answer is no longer waited for
    */
   async complete(
     { claim, transactional }: GrantedClaim,
     lease: { readonly expired: boolean },
+    onLate?: () => unknown,
   ): Promise<boolean | StoreFailure> {
     const { storeTimeout } = this.rules;
     const timeout = transactional ? storeTimeout : Math.min(storeTimeout, COMPLETE_MS);
-    const tryOnce = () => this.call(() => claim.complete(), timeout);
+    const late = (answer: unknown) => answer === true && onLate?.();
+    const tryOnce = () => this.call(() => claim.complete(), timeout, late);
     const most = transactional ? 1 : TRIES;
     let answer = checkBoolean('complete', await tryOnce());
     for (let tried = 1; answer instanceof StoreFailure && tried < most && !lease.expired; tried += 1) {

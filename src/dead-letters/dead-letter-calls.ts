@@ -37,11 +37,13 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     this.#timeout = timeout;
   }
 
-  keep(letter: NewDeadLetter): Answer<string> {
+  /** @param onLate given the id of a letter that was kept after all, once the answer is no longer waited for */
+  keep(letter: NewDeadLetter, onLate: (id: string) => void): Answer<string> {
     return this.#checkedCall(
       'the event was not kept as a dead letter',
       () => this.store.keep(letter),
       (id) => (typeof id === 'string' && id !== '' ? id : invalidAnswer('keep', 'the id of a letter')),
+      onLate,
     );
   }
 
@@ -132,8 +134,12 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     failed: string,
     call: () => unknown,
     check: (answer: unknown) => Value | StoreFailure,
+    onLate?: (value: Value) => void,
   ): Answer<Value> {
-    const answer = await this.call(call, this.#timeout);
+    const answer = await this.call(call, this.#timeout, (late) => {
+      const checked = onLate && check(late);
+      if (checked !== undefined && !(checked instanceof StoreFailure)) onLate?.(checked);
+    });
     const checked = answer instanceof StoreFailure ? answer : check(answer);
     if (checked instanceof StoreFailure) this.logFailure(failed, checked);
     return checked;

@@ -90,7 +90,6 @@ export class LetterReplayer {
     const result =
       decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: kept });
     if (kept.gone && result === 'ignored') return ended('gone');
-    if (result === 'duplicate' && !delivery.conflict) await kept.removeNow();
     this.#log.replayed(delivery, result);
     return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
   }

@@ -7,6 +7,7 @@ import type {
   DeadLetterReason,
   DeadLetterStore,
   DeliveryLetter,
+  NewDeadLetter,
   ProcessedEvent,
   Unprocessed,
 } from '../claims/dead-letter-store.js';
@@ -63,6 +64,8 @@ export class Letter implements DeliveryLetter {
   #joined = false;
   /** As far as is known, that has removed something. */
   #tookAlong = false;
+  /** By this delivery: a letter that is written late must not stay. */
+  #isProcessed = false;
 
   /** @param replayed the letter that this attempt is made at, if it is no delivery */
   constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
@@ -110,7 +113,7 @@ export class Letter implements DeliveryLetter {
 
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
     const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivered;
-    const kept = await this.#calls.keep({
+    const letter: NewDeadLetter = {
       id: newToken('hex'),
       key: keyOf(this.#namespace, event),
       fingerprint: this.#processed().fingerprint,
@@ -126,10 +129,17 @@ export class Letter implements DeliveryLetter {
       keyIndex,
       keyId,
       signaturePrefix: fingerprint.signaturePrefix,
+    };
+    const noted = (id: string) => {
+      this.#id = id;
+      this.reason = change.reason;
+    };
+    const kept = await this.#calls.keep(letter, (id) => {
+      noted(id);
+      if (this.#isProcessed) void this.removeNow();
     });
     if (kept instanceof StoreFailure) return kept;
-    this.#id = kept;
-    this.reason = change.reason;
+    noted(kept);
     return undefined;
   }
 
@@ -156,6 +166,7 @@ export class Letter implements DeliveryLetter {
 
   /** Called when the event is processed. @returns undefined at once where nothing is to be removed, or already is */
   removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
+    this.#isProcessed = true;
     // After the commit the claim may know of a letter that was kept while the event was worked on.
     const left = this.#joined ? this.#claimKnows(claim) === true : this.#mayExist(claim);
     if (this.#joined) this.reason = undefined;

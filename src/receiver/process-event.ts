@@ -106,7 +106,10 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   }
   if (claim.status === 'completed') {
     delivery.conflict = !fingerprint.matches(claim.fingerprint);
-    return delivery.conflict ? keep(letter, { reason: 'conflict', result: 'duplicate' }) : 'duplicate';
+    if (delivery.conflict) return keep(letter, { reason: 'conflict', result: 'duplicate' });
+    // A process may have ended, or a call come late, between keeping the event and the look at its claim.
+    await letter?.removeCompleted(claim.fingerprint);
+    return 'duplicate';
   }
 
   delivery.attempt = claim.attempt;
@@ -137,7 +140,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
 
   const unremoved = await letter?.removeInCommit(claim);
   if (unremoved) return keepAndRelease(claim, failed(storeUnavailable(unremoved)), store, letter);
-  const completed = await store.complete(claim, lease);
+  const completed = await store.complete(claim, lease, () => letter?.removeCompleted(fingerprint.text));
   if (completed === false) return keepUnclaimed(claim, failed(new Rejection('CLAIM_LOST')), store, letter);
   // In lease mode 503 would guarantee a second run, and 200 only risks one. A transaction that may not have been
   // committed holds the handlers' own writes.

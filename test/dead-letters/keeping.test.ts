@@ -94,13 +94,14 @@ describe.each(frameworks)('on %s', (framework) => {
 });
 
 describe('nothing is kept', () => {
-  test('of an event that is processed, and the store of letters is not called', async () => {
+  test('of an event that is processed, and the store of letters is not called before a duplicate', async () => {
     const deadLetters = faultyDeadLetters();
     const endpoint = await start({ deadLetters });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
-    expect(await endpoint.post(sent)).toMatchObject(duplicate);
     expect(deadLetters.calls).toEqual([]);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(deadLetters.calls).toEqual(['remove']);
     expect(endpoint.records.filter((record) => 'deadLetter' in record)).toEqual([]);
   });
 
@@ -126,7 +127,7 @@ describe('nothing is kept', () => {
     const events = { 'refund.succeeded': z.looseObject({}) };
     await (await startEndpoint({ store, events })).post(sent);
     expect(await (await start({ store, deadLetters })).post(sent)).toMatchObject(duplicate);
-    expect(deadLetters.calls).toEqual([]);
+    expect(deadLetters.calls).toEqual(['remove']);
   });
 
   test.each([

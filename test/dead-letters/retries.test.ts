@@ -69,6 +69,29 @@ describe('the letter of an event that fails', () => {
     expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'unknown' }]);
   });
 
+  test('was left by a process that ended before it looked at the claim: the next delivery removes it', async () => {
+    const deadLetters = memoryDeadLetters();
+    const sent = delivery();
+    const endpoint = await start([() => {}], { deadLetters });
+    const other = await start([down], { deadLetters });
+    expect(await endpoint.post(sent)).toMatchObject(processed);
+    expect(await other.post(sent)).toMatchObject(failed);
+    expect(await lettersOf(endpoint.hooks)).toHaveLength(1);
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
+  });
+
+  test('is removed when the commit that was given up is confirmed after all', async () => {
+    const committed = gate();
+    const complete: Fault = (real) => committed.opened.then(real);
+    const store = faultyStore({ complete }, { more: { transactional: true } });
+    const endpoint = await start([() => {}], { store, storeTimeout: 50 });
+    expect(await endpoint.post()).toMatchObject(unavailable);
+    expect(await lettersOf(endpoint.hooks)).toMatchObject([{ code: 'STORE_UNAVAILABLE' }]);
+    committed.open();
+    await until(async () => (await lettersOf(endpoint.hooks)).length === 0);
+  });
+
   test('that is not removed costs nothing but a line: the answer is 200', async () => {
     for (const remove of [throws, rejects, hangs, answers({ value: 'yes' })]) {
       const deadLetters = faultyDeadLetters({ remove });
@@ -123,6 +146,25 @@ describe('a handler that takes longer than timeout', () => {
     work.open();
     await until(() => endpoint.hooks.inFlight === 0);
     expect(await endpoint.post(sent)).toMatchObject(duplicate);
+  });
+
+  test.each(['before', 'after'])('leaves no letter that is written late, %s it succeeds', async (when) => {
+    const [work, written] = [gate(), gate()];
+    const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) });
+    const endpoint = await start([() => work.opened], { timeout: 30, storeTimeout: 50, deadLetters });
+    expect(await endpoint.post()).toMatchObject(unavailable);
+    const succeed = async () => {
+      work.open();
+      await until(() => endpoint.hooks.inFlight === 0);
+    };
+    if (when === 'after') await succeed();
+    written.open();
+    if (when === 'before') {
+      await until(async () => (await lettersOf(endpoint.hooks)).length === 1);
+      await succeed();
+    }
+    await until(() => deadLetters.calls.includes('remove'));
+    expect(await lettersOf(endpoint.hooks)).toEqual([]);
   });
 
   test('keeps its claim while its letter is written', async () => {

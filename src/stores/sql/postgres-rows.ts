@@ -105,7 +105,8 @@ export class PostgresRows implements EventRows {
   /** Asks too whether the event has a letter, where its client has tables of them, or when it may have one. */
   #withLetters(text: string, client: object, may = ''): SqlStatement {
     const letters = letterTablesOn(client);
-    const asking = letters.length === 0 ? text : `${text},\n  (${sql.hasLetter(letters)}${may})::text AS kept`;
+    const asking =
+      letters.length === 0 ? text : `${text},\n  (${sql.hasLetter(letters)}${may})::text AS kept`;
     const statement = this.#asking.get(asking) ?? new SqlStatement('postgres', asking);
     this.#asking.set(asking, statement);
     return statement;
