@@ -42,7 +42,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
     /^receiver$/,
     /^(?:fixtures|client)\/|^stores\/(?!memory$)|^dead-letters\/memory/,
   ],
-  ['a store knows no other store', /^stores\/memory/, /^stores\/(?!memory\/)/],
+  ['a store knows no other store', /^stores\/memory/, /^stores\//],
   ['a store knows no other store', /^stores\/postgres/, /^stores\/(?!postgres\/)/],
   ['a store knows no other store', /^stores\/redis/, /^stores\/(?!redis\/)/],
   [

@@ -32,7 +32,8 @@ export type ClaimResult<Extra extends object = {}> =
 export interface IdempotencyStore<Extra extends object = {}> {
   /**
    * Asks for the sole right to work on `key`. Exactly one of any number of concurrent callers gets it. A key
-   * whose retention is over is new. Only the store's clock counts.
+   * whose retention is over is new. Only the store's clock counts. A store with bounded memory may forget a key earlier,
+   * but none that is worked on, and none before those that were written long before it.
    *
    * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
    */

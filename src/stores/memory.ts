@@ -3,12 +3,13 @@
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
-import { CompletedIds, type Serial } from './memory/completed-ids.js';
-import { KeyTable, type Row } from './memory/key-table.js';
-import { Linked, LinkedList } from './memory/linked-list.js';
 
 export interface MemoryStoreOptions {
-  /** Ids remembered at most. Full: the oldest completed one is forgotten. @default 100_000 */
+  /**
+   * How many ids are remembered at least, up to 8,000,000: before its retention is over, an id is forgotten only when that
+   * many others were written after it. At most twice as many are kept. No more events than this are worked on at the same
+   * time: further ones are refused with 503. @default 100_000
+   */
   readonly maxEntries?: number | undefined;
   /** How long an id is remembered after its last write: `ms`-style text or milliseconds. @default '30d' */
   readonly retention?: number | string | undefined;
@@ -19,7 +20,7 @@ export interface MemoryStoreOptions {
 /**
  * A store for one process; other processes, and this one after a restart, do not see what it remembers.
  *
- * @throws {ConfigurationError} for a bound that is no whole number above 0, or a retention that is no duration
+ * @throws {ConfigurationError} for a bound that is no whole number from 1 to 8,000,000, or a retention that is no duration
  * @example
  * app.post('/hooks', receiver({ store: memoryStore({ maxEntries: 1_000_000, retention: '7d' }) }));
  */
@@ -27,142 +28,159 @@ export function memoryStore(options: MemoryStoreOptions = {}): IdempotencyStore 
   return new MemoryStore(options);
 }
 
+/** A `Map` of V8 cannot hold more than twice as many, and needs the other half to reuse what was deleted. */
+const MOST_ENTRIES = 8_000_000;
+
+/**
+ * Ids that nobody works on are in two generations. A full young generation becomes the old one, and the old one is
+ * dropped as a whole. So no order has to be kept: the first key of a `Map` takes 52 µs to find after 100,000 removals.
+ */
 class MemoryStore implements IdempotencyStore {
   readonly scope = 'process';
   readonly retentionMs: number;
   readonly #maxEntries: number;
-  readonly #retention: number;
   readonly #now: () => number;
-  /** Of each event: its latest claim, later the serial that it was completed with. */
-  readonly #latest = new KeyTable<MemoryClaim | Serial>();
-  // Each of these claims is in exactly one of these, oldest first, so that which to forget is known without a search.
-  readonly #running = new LinkedList<MemoryClaim>();
-  readonly #released = new LinkedList<MemoryClaim>();
-  /** Not of events, and forgotten when they are released: they must not push out what is remembered. */
-  readonly #turns = new LinkedList<MemoryClaim>();
-  readonly #completed: CompletedIds;
+  /** Events that are worked on. One whose lease has lapsed stays until room is needed. */
+  readonly #running = new Map<string, MemoryClaim>();
+  /** They are no events, and take no room from those. */
+  readonly #turns = new Map<string, MemoryClaim>();
+  #young = new Map<string, MemoryClaim>();
+  #old = new Map<string, MemoryClaim>();
+  /** When the young generation becomes the old one at the latest: by then retention is over for the ids in that. */
+  #youngUntil: number;
 
   constructor(options: MemoryStoreOptions) {
     const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
     refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
-    if (!Number.isSafeInteger(maxEntries) || maxEntries < 1) {
-      throw new ConfigurationError(`maxEntries is ${String(maxEntries)}. Give a whole number above 0.`);
+    if (!Number.isInteger(maxEntries) || maxEntries < 1 || maxEntries > MOST_ENTRIES) {
+      throw new ConfigurationError(
+        `maxEntries is ${String(maxEntries)}. Give a whole number from 1 to 8,000,000.`,
+      );
     }
     this.#maxEntries = maxEntries;
     this.retentionMs = retentionMs(retention);
-    this.#retention = this.retentionMs;
     this.#now = now;
-    this.#completed = new CompletedIds(maxEntries, this.#latest);
+    this.#youngUntil = now() + this.retentionMs;
   }
 
   claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): ClaimResult {
     const now = this.#now();
-    this.#forgetExpired(now);
-    const row = this.#latest.find(key);
-    let latest = this.#latest.get(row);
-    if (typeof latest === 'number') {
-      if (!this.#completed.isOver(latest, now))
-        return { status: 'completed', fingerprint: this.#completed.fingerprintOf(latest) };
-      this.#completed.forget(row, latest);
-      latest = undefined;
-    }
-    if (latest && latest.forgetAt <= now) {
-      this.#forget(latest);
-      latest = undefined;
-    }
+    const found = turn ? this.#turns.get(key) : this.#find(key);
+    const latest = found && found.forgetAt > now ? found : undefined;
+    if (latest?.state === 'completed') return { status: 'completed', fingerprint: latest.fingerprint };
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
-    if (latest) this.#forget(latest);
-    else this.#makeRoom(now, turn);
-    const claim = new MemoryClaim(this, fingerprint, latest);
-    claim.row = this.#latest.add(key, claim);
-    (turn ? this.#turns : this.#running).append(claim);
-    this.#extend(claim, leaseMs, now);
+    this.#makeRoom(turn ? this.#turns : this.#running, now);
+    const claim = new MemoryClaim(this, key, fingerprint, turn, latest);
+    this.#work(claim, leaseMs, now);
+    if (found) this.#forget(key);
     return { status: 'claimed', claim };
   }
 
   renew(claim: MemoryClaim, leaseMs: number): boolean {
-    if (claim.list === this.#turns) return this.#extend(claim, leaseMs, this.#now());
-    return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());
+    if (!this.#owns(claim)) return false;
+    // It may have lapsed and be in a generation, which is dropped with all that is in it.
+    if (!claim.turn) this.#forget(claim.key);
+    this.#work(claim, leaseMs, this.#now());
+    return true;
   }
 
   complete(claim: MemoryClaim): boolean {
-    const { row, fingerprint, serial } = claim;
-    if (serial !== undefined) return this.#latest.get(row) === serial;
-    if (claim.list !== this.#running) return false;
-    this.#running.remove(claim);
-    claim.serial = this.#completed.add(row, fingerprint, this.#now() + this.#retention);
-    return true;
+    if (claim.state === 'completed') return this.#find(claim.key) === claim;
+    return !claim.turn && this.#end(claim, 'completed');
   }
 
   release(claim: MemoryClaim, finished: readonly string[]): boolean {
-    if (claim.list === this.#turns) {
-      this.#forget(claim);
-      return true;
-    }
-    if (claim.list !== this.#running) return false;
+    if (claim.turn) return this.#owns(claim) && this.#turns.delete(claim.key);
+    if (!this.#end(claim, 'released')) return false;
     claim.finished = [...finished];
-    this.#released.append(claim);
-    return this.#extend(claim, 0, this.#now());
-  }
-
-  /** Every write starts the retention again; it never ends before the lease. */
-  #extend(claim: MemoryClaim, leaseMs: number, now: number): true {
-    claim.leaseEnds = now + leaseMs;
-    claim.forgetAt = now + Math.max(leaseMs, this.#retention);
     return true;
   }
 
-  #makeRoom(now: number, turn: boolean): void {
-    const events = this.#running.size + this.#released.size + this.#completed.size;
-    if ((turn ? this.#turns.size : events) < this.#maxEntries) return;
-    if (!turn && this.#completed.forgetOldest()) return;
-    const victim = turn
-      ? oldestLapsed(this.#turns, now)
-      : (this.#released.first ?? oldestLapsed(this.#running, now));
-    if (!victim)
-      throw new StoreError(`All ${this.#maxEntries} entries of the memory store are being worked on.`);
-    this.#forget(victim);
+  #end(claim: MemoryClaim, state: MemoryClaim['state']): boolean {
+    if (!this.#owns(claim)) return false;
+    const now = this.#now();
+    claim.state = state;
+    this.#extend(claim, 0, now);
+    this.#remember(claim, now);
+    return true;
   }
 
-  /** At most two of a kind each time, so that no single claim pays for all. */
-  #forgetExpired(now: number): void {
-    for (let left = 2; left > 0; left -= 1) {
-      this.#completed.forgetOldestIfOver(now);
-      const released = this.#released.first;
-      if (released && released.forgetAt <= now) this.#forget(released);
+  /** The latest claim of an event. */
+  #find(key: string): MemoryClaim | undefined {
+    return this.#running.get(key) ?? this.#young.get(key) ?? this.#old.get(key);
+  }
+
+  #owns(claim: MemoryClaim): boolean {
+    const latest = claim.turn ? this.#turns.get(claim.key) : this.#find(claim.key);
+    return latest === claim && claim.state === 'running';
+  }
+
+  /** Every write starts the retention again; it never ends before the lease. */
+  #extend(claim: MemoryClaim, leaseMs: number, now: number): void {
+    claim.leaseEnds = now + leaseMs;
+    claim.forgetAt = now + Math.max(leaseMs, this.retentionMs);
+  }
+
+  #work(claim: MemoryClaim, leaseMs: number, now: number): void {
+    (claim.turn ? this.#turns : this.#running).set(claim.key, claim);
+    this.#extend(claim, leaseMs, now);
+  }
+
+  #remember(claim: MemoryClaim, now: number): void {
+    if (this.#young.size >= this.#maxEntries) this.#nextGeneration(now);
+    if (!this.#running.delete(claim.key)) this.#forget(claim.key);
+    this.#young.set(claim.key, claim);
+  }
+
+  #forget(key: string): void {
+    this.#young.delete(key);
+    this.#old.delete(key);
+  }
+
+  #nextGeneration(now: number): void {
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#youngUntil = now + this.retentionMs;
+  }
+
+  #makeRoom(claims: ReadonlyMap<string, MemoryClaim>, now: number): void {
+    if (now >= this.#youngUntil) {
+      this.#nextGeneration(now);
+      this.#setLapsedAside(this.#running, now);
+    }
+    if (claims.size < this.#maxEntries) return;
+    this.#setLapsedAside(claims, now);
+    if (claims.size >= this.#maxEntries)
+      throw new StoreError(`All ${this.#maxEntries} entries of the memory store are being worked on.`);
+  }
+
+  #setLapsedAside(claims: ReadonlyMap<string, MemoryClaim>, now: number): void {
+    for (const claim of claims.values()) {
+      if (claim.leaseEnds > now) continue;
+      if (claim.turn) this.#turns.delete(claim.key);
+      else this.#remember(claim, now);
     }
   }
-
-  /** A claim that is in no list has lost its event. */
-  #forget(claim: MemoryClaim): void {
-    claim.list?.remove(claim);
-    this.#latest.delete(claim.row, claim);
-  }
-}
-
-function oldestLapsed(claims: LinkedList<MemoryClaim>, now: number): MemoryClaim | undefined {
-  for (let claim = claims.first; claim; claim = claim.next) {
-    if (claim.leaseEnds <= now) return claim;
-  }
-  return undefined;
 }
 
 /** The object itself is the token: a takeover makes another one. */
-class MemoryClaim extends Linked<MemoryClaim> implements Claim {
-  row: Row = 0;
-  readonly attempt: number;
+class MemoryClaim implements Claim {
+  readonly #store: MemoryStore;
+  readonly key: string;
   readonly fingerprint: string;
+  readonly turn: boolean;
+  readonly attempt: number;
   finished: readonly string[];
+  state: 'running' | 'released' | 'completed' = 'running';
   leaseEnds = 0;
   forgetAt = 0;
-  serial: Serial | undefined;
-  readonly #store: MemoryStore;
 
-  constructor(store: MemoryStore, fingerprint: string, latest?: MemoryClaim) {
-    super();
+  constructor(store: MemoryStore, key: string, fingerprint: string, turn: boolean, latest?: MemoryClaim) {
     this.#store = store;
+    this.key = key;
     this.fingerprint = fingerprint;
+    this.turn = turn;
     this.attempt = latest ? latest.attempt + 1 : 1;
     this.finished = latest ? latest.finished : NONE;
   }

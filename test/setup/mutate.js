@@ -22,9 +22,6 @@ export const MUTATED = {
     'handlers/serial-locks',
   ],
   'src/stores/memory.ts': ['stores/memory'],
-  'src/stores/memory/completed-ids.ts': ['stores/memory'],
-  'src/stores/memory/key-table.ts': ['stores/key-table', 'stores/memory'],
-  'src/stores/memory/text-column.ts': ['stores/key-table', 'stores/memory'],
   'src/receiver/capture-body.ts': [
     'receiver/capture-body',
     'receiver/collect-body',

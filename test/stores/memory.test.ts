@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
+import type { Claim, IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { ContractContext } from '../../src/testing/store-contract/context.js';
@@ -95,62 +95,78 @@ describe('the memory store', () => {
   });
 
   describe('when it is full', () => {
-    test('forgets the completed id that is oldest by its completion', async () => {
+    test('forgets no id before maxEntries others were written after it, and keeps at most twice as many', async () => {
       const { store } = stopped({ maxEntries: 3 });
-      const [a, b] = [await granted(store, 'a'), await granted(store, 'b')];
-      await granted(store, 'running');
-      await b.complete();
-      await a.complete();
-      await granted(store, 'new');
-      expect((await claim(store, 'a')).status).toBe('completed');
-      expect((await claim(store, 'running')).status).toBe('in_progress');
-      expect((await granted(store, 'b')).attempt).toBe(1);
+      const owners: Claim[] = [];
+      for (let index = 0; index < 20; index += 1) {
+        const owner = await granted(store, `id ${index}`);
+        await owner.complete();
+        owners.push(owner);
+        // An owner that asks again hears whether its completion still stands.
+        const standing = await Promise.all(owners.map((each) => each.complete()));
+        const kept = standing.filter(Boolean).length;
+        expect(standing.slice(-kept)).toEqual(Array(kept).fill(true));
+        expect(kept).toBeGreaterThanOrEqual(Math.min(owners.length, 3));
+        expect(kept).toBeLessThanOrEqual(6);
+      }
     });
 
-    test('forgets a completed id before one that was released, and that before it refuses', async () => {
-      const { store } = stopped({ maxEntries: 2 });
-      await (await granted(store, 'released')).release(['mail']);
-      await (await granted(store, 'completed')).complete();
-      await granted(store, 'x');
-      expect((await granted(store, 'released')).finished).toEqual(['mail']);
-      await (await granted(stopped().store, 'unrelated')).release([]);
-    });
-
-    test('forgets the oldest released id when none is completed', async () => {
+    test('counts from the last write of an id, not from its claim', async () => {
       const { store } = stopped({ maxEntries: 3 });
-      await (await granted(store, 'first')).release(['mail']);
-      await (await granted(store, 'second')).release(['mail']);
-      await granted(store, 'running');
-      await granted(store, 'new');
-      await (await granted(store, 'second')).release(['kept']);
-      expect((await granted(store, 'second')).finished).toEqual(['kept']);
-      expect((await claim(store, 'running')).status).toBe('in_progress');
+      const [slow, failed] = [await granted(store, 'slow'), await granted(store, 'failed', 10)];
+      for (const key of ['a', 'b', 'c', 'd', 'e']) await (await granted(store, key)).complete();
+      await slow.complete();
+      await failed.release(['mail']);
+      await (await granted(store, 'f')).complete();
+      expect((await claim(store, 'slow')).status).toBe('completed');
+      expect(await granted(store, 'failed')).toMatchObject({ attempt: 2, finished: ['mail'] });
     });
 
-    test('counts what was released to its bound', async () => {
-      const { store } = stopped({ maxEntries: 2 });
+    test('forgets what was released like what was completed', async () => {
+      const { store } = stopped({ maxEntries: 1 });
       await (await granted(store, 'released')).release(['mail']);
-      await granted(store, 'running');
-      const next = await granted(store, 'new');
-      await next.release([]);
+      for (const key of ['a', 'b']) await (await granted(store, key)).complete();
       expect(await granted(store, 'released')).toMatchObject({ attempt: 1, finished: [] });
     });
 
-    test('forgets a lapsed claim when nothing else may go, and its owner is refused from then on', async () => {
+    test('never forgets what is worked on, however many come after it', async () => {
+      const { store } = stopped({ maxEntries: 2 });
+      const running = await granted(store, 'running');
+      for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) await (await granted(store, key)).complete();
+      expect((await claim(store, 'running')).status).toBe('in_progress');
+      expect([await running.renew(1_000), await running.complete()]).toEqual([true, true]);
+      expect((await claim(store, 'running')).status).toBe('completed');
+    });
+
+    test('takes the place of a lapsed claim, which its owner may still renew and complete', async () => {
       const { store, sleep } = stopped({ maxEntries: 2 });
       const lapsed = await granted(store, 'lapsed', 10);
       await granted(store, 'running');
       await sleep(9);
       await expect(claim(store, 'new')).rejects.toThrow(StoreError);
       await sleep(1);
-      await granted(store, 'new');
+      const next = await granted(store, 'new');
+      expect(await lapsed.renew(1_000)).toBe(true);
+      await next.complete();
+      for (const key of ['a', 'b', 'c', 'd'])
+        await expect(claim(store, key)).rejects.toThrow('All 2 entries');
+      for (const key of ['running', 'lapsed']) expect((await claim(store, key)).status).toBe('in_progress');
+      expect(await lapsed.complete()).toBe(true);
+      for (const key of ['a', 'b']) await (await granted(store, key)).complete();
+      expect((await claim(store, 'lapsed')).status).toBe('completed');
+    });
+
+    test('counts the attempts of a claim that lapsed and made room', async () => {
+      const { store, sleep } = stopped({ maxEntries: 1 });
+      const lapsed = await granted(store, 'lapsed', 10);
+      await sleep(10);
+      await (await granted(store, 'new')).release([]);
+      expect((await granted(store, 'lapsed')).attempt).toBe(2);
       expect([await lapsed.renew(10), await lapsed.complete(), await lapsed.release([])]).toEqual([
         false,
         false,
         false,
       ]);
-      expect((await claim(store, 'running')).status).toBe('in_progress');
-      expect((await claim(store, 'new')).status).toBe('in_progress');
     });
 
     test('refuses a new id with StoreError rather than forget one that is worked on', async () => {
@@ -172,123 +188,61 @@ describe('the memory store', () => {
       expect((await claim(store, 'b')).status).toBe('completed');
     });
 
-    test.each([
-      ['completed', 100],
-      ['released', 100],
-    ] as const)(
-      'forgets a %s id whose retention is over before one that is to be remembered',
-      async (end, ms) => {
-        const { store, sleep } = stopped({ maxEntries: 2, retention: ms });
-        const [old, young] = [await granted(store, 'old', 1), await granted(store, 'young', 1)];
-        await (end === 'completed' ? old.complete() : old.release(['mail']));
-        await sleep(50);
-        await (end === 'completed' ? young.release(['mail']) : young.complete());
-        await sleep(50);
-        await granted(store, 'new');
-        const kept = await claim(store, 'young');
-        expect(kept).toMatchObject(
-          end === 'completed'
-            ? { status: 'claimed', claim: { finished: ['mail'] } }
-            : { status: 'completed' },
-        );
-      },
-    );
-
-    test('makes room of ids whose retention is over', async () => {
-      const { store, sleep } = stopped({ maxEntries: 1, retention: 100 });
-      await (await granted(store, 'a')).complete();
-      await sleep(200);
-      expect((await granted(store, 'b')).attempt).toBe(1);
+    test('has room for as many turns as for events, and gives that of a lapsed one away', async () => {
+      const { store, sleep } = stopped({ maxEntries: 1 });
+      const turn = (key: string, leaseMs: number) =>
+        store.claim(key, { leaseMs, fingerprint: 'f', turn: true });
+      await (await granted(store, 'done')).complete();
+      await granted(store, 'running');
+      expect(turn('x', 10)).toMatchObject({ status: 'claimed' });
+      expect(() => turn('y', 10)).toThrow(StoreError);
+      await sleep(10);
+      expect(turn('y', 1_000)).toMatchObject({ status: 'claimed' });
+      expect((await claim(store, 'running')).status).toBe('in_progress');
+      expect((await claim(store, 'done')).status).toBe('completed');
     });
   });
 
-  test('gives memory back as retention ends, without a claim having to pay for all of it', async () => {
-    const { store, sleep } = stopped({ maxEntries: 10, retention: 100 });
-    for (const key of ['a', 'b', 'c', 'd']) await (await granted(store, key, 1)).complete();
-    await sleep(100);
-    const held = [];
-    for (let index = 0; index < 10; index += 1) held.push(await granted(store, `new ${index}`));
-    expect(held).toHaveLength(10);
-    await expect(claim(store, 'one more')).rejects.toThrow('All 10 entries');
-  });
-
-  test('gives two completed ids back with each claim once their retention is over, the oldest first', async () => {
-    const { store, sleep } = stopped({ retention: 100 });
-    const claims = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => granted(store, key)));
-    for (const each of claims) await each.complete();
-    // An owner that asks again hears whether its completion still stands.
-    const standing = () => Promise.all(claims.map((each) => each.complete()));
-    await sleep(99);
-    await granted(store, 'young');
-    expect(await standing()).toEqual([true, true, true, true, true]);
-    await sleep(1);
-    await granted(store, 'new');
-    expect(await standing()).toEqual([false, false, true, true, true]);
-    await granted(store, 'newer');
-    expect(await standing()).toEqual([false, false, false, false, true]);
-  });
-
-  test('gives ids back as their retention ends, and still remembers all that were completed since', async () => {
-    const { store, sleep } = stopped({ maxEntries: 3, retention: 100 });
-    const complete = async (key: string) => (await granted(store, key)).complete();
-    await complete('old');
-    await sleep(100);
-    for (const key of ['a', 'b', 'c']) {
-      await complete(key);
+  describe('when retention is over', () => {
+    test('remembers an id for all of it, however old the generation is that it was written to', async () => {
+      const { store, sleep } = stopped({ retention: 100 });
+      await sleep(99);
+      await (await granted(store, 'a', 1)).complete();
+      for (let ms = 0; ms < 99; ms += 1) {
+        await granted(store, `new ${ms}`, 1);
+        await sleep(1);
+      }
+      expect((await claim(store, 'a')).status).toBe('completed');
       await sleep(1);
-    }
-    for (const key of ['a', 'b', 'c']) expect((await claim(store, key)).status).toBe('completed');
+      expect((await granted(store, 'a')).attempt).toBe(1);
+    });
+
+    test.each(['completed', 'abandoned'])('gives the memory of an id that was %s back', async (end) => {
+      const { store, sleep } = stopped({ retention: 100 });
+      const owner = await granted(store, 'a', 10);
+      if (end === 'completed') await owner.complete();
+      // Its owner hears whether the store still has it.
+      const isKept = () => (end === 'completed' ? owner.complete() : owner.renew(1));
+      await sleep(99);
+      await granted(store, 'b', 1);
+      expect(await isKept()).toBe(true);
+      for (let ms = 0; ms < 300; ms += 50) {
+        await sleep(50);
+        await granted(store, `after ${ms}`, 1);
+      }
+      expect(await isKept()).toBe(false);
+    });
   });
 
   test('says no to an owner that asks again when its event was forgotten and completed by another', async () => {
-    const { store } = stopped({ maxEntries: 1 });
+    const { store, sleep } = stopped({ retention: 100 });
     const first = await granted(store, 'a');
     await first.complete();
-    await (await granted(store, 'b')).complete();
+    await sleep(100);
     const second = await granted(store, 'a');
     expect(await first.complete()).toBe(false);
     expect([await second.complete(), await second.complete()]).toEqual([true, true]);
     expect(await first.complete()).toBe(false);
-  });
-
-  test('remembers what was completed again, when the first completion is forgotten', async () => {
-    const { store, sleep } = stopped({ maxEntries: 10, retention: 100 });
-    for (const key of ['a', 'b', 'c']) await (await granted(store, key)).complete();
-    await sleep(100);
-    // It forgets two on the way: the first completion of this one still stands in the order when the second is added.
-    await (await granted(store, 'c')).complete();
-    await granted(store, 'd');
-    expect(await claim(store, 'c')).toMatchObject({ status: 'completed' });
-  });
-
-  test('takes no event for another when its clock goes back', async () => {
-    let time = 0;
-    const store = memoryStore({ maxEntries: 4, retention: 100, now: () => time });
-    const complete = async (key: string) => (await granted(store, key)).complete();
-    for (const key of ['a', 'b', 'c', 'd']) await complete(key);
-    time = 100;
-    const again = await granted(store, 'd');
-    time = 0;
-    await again.complete();
-    // Only c, d and e are remembered, but since c the store has counted four: it forgets c rather than write over it.
-    for (const key of ['e', 'f']) await complete(key);
-    const statuses = ['c', 'd', 'e', 'f'].map(async (key) => (await claim(store, key)).status);
-    expect(await Promise.all(statuses)).toEqual(['claimed', 'completed', 'completed', 'completed']);
-  });
-
-  test('makes room of what it remembers, and not of what it forgot before', async () => {
-    let time = 50;
-    const store = memoryStore({ maxEntries: 2, retention: 50, now: () => time });
-    await (await granted(store, 'b')).complete();
-    time = 0;
-    await (await granted(store, 'a')).complete();
-    time = 60;
-    // Its time is over, that of b is not: what it was completed as the first time is forgotten out of turn.
-    await (await granted(store, 'a')).complete();
-    time = 0;
-    await granted(store, 'c');
-    await granted(store, 'd');
-    await expect(claim(store, 'a')).rejects.toThrow(StoreError);
   });
 
   test('does not keep the list that a release was given', async () => {
@@ -299,12 +253,12 @@ describe('the memory store', () => {
     expect((await granted(store, 'a')).finished).toEqual(['mail']);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '10' as unknown as number])(
+  test.each([0, -1, 1.5, 8_000_001, Number.NaN, Number.POSITIVE_INFINITY, '10' as unknown as number])(
     'refuses maxEntries %p at construction',
     (maxEntries) => {
       expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
       expect(() => memoryStore({ maxEntries })).toThrow(
-        `maxEntries is ${maxEntries}. Give a whole number above 0.`,
+        `maxEntries is ${maxEntries}. Give a whole number from 1 to 8,000,000.`,
       );
     },
   );

@@ -5,9 +5,6 @@ import { describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import * as errors from '../../src/errors.js';
 import * as duration from '../../src/options/duration.js';
-import * as completedIds from '../../src/stores/memory/completed-ids.js';
-import * as keyTable from '../../src/stores/memory/key-table.js';
-import * as linkedList from '../../src/stores/memory/linked-list.js';
 import type { memoryStore } from '../../src/stores/memory.js';
 import { storeContract } from '../../src/testing/store-contract.js';
 
@@ -22,19 +19,17 @@ interface Mutant {
 
 const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8');
 
-/** From the signature of `claim` to where it reads the latest claim of the key. */
-const READ = /claim\(key: string.*?let latest = this\.#latest\.get\(row\);/s.exec(SOURCE)?.[0] ?? '';
-const RUNNING = 'if (claim.list !== this.#running) return false;';
-const COMPLETE = `${RUNNING}
-    this.#running.remove(claim);`;
-const RELEASE = `claim.finished = [...finished];
-    this.#released.append(claim);`;
-const RELEASE_TURN = `if (claim.list === this.#turns) {
-      this.#forget(claim);
-      return true;`;
-const RENEW = 'return claim.list === this.#running && this.#extend(claim, leaseMs, this.#now());';
-const TAKEOVER = 'if (latest) this.#forget(latest);';
-const AGAIN = 'if (serial !== undefined) return this.#latest.get(row) === serial;';
+/** From the signature of `claim` to where it has read the latest claim of the key. */
+const READ = /claim\(key: string.*?: undefined;\n/s.exec(SOURCE)?.[0] ?? '';
+const GRANT = 'const claim = new MemoryClaim(this, key, fingerprint, turn, latest);';
+const OWNS = 'return latest === claim && claim.state ===';
+const RELEASE = `if (!this.#end(claim, 'released')) return false;
+    claim.finished = [...finished];`;
+const RENEW = `if (!this.#owns(claim)) return false;
+    // It may`;
+const AGAIN = "if (claim.state === 'completed') return this.#find(claim.key) === claim;";
+const IN_PROGRESS = "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };";
+const OWNER = 'const owner = this.#find(claim.key); if (owner?.state === "running") claim = owner;';
 
 const MUTANTS: readonly Mutant[] = [
   {
@@ -46,43 +41,39 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'remembers for ever what was never completed',
     by: 'a key that was released or never completed',
-    find: 'if (latest && latest.forgetAt <= now) {',
-    replace: 'if (latest && latest.forgetAt <= now - 1e9) {',
+    find: 'found && found.forgetAt > now ?',
+    replace: 'found && (found.forgetAt > now || found.state !== "completed") ?',
   },
   {
     name: 'leaves a claim its event when another takes it over',
     by: 'an owner that was replaced',
-    find: TAKEOVER,
-    replace: 'if (latest) this.#latest.delete(row, latest);',
+    find: OWNS,
+    replace: 'return claim.state ===',
   },
   {
     name: 'ignores the token on complete',
     by: 'when a lapsed owner completes while another claims',
-    find: COMPLETE,
-    replace:
-      'const owner = this.#latest.get(row); if (typeof owner !== "object") return false; owner.list?.remove(owner);',
+    find: "return !claim.turn && this.#end(claim, 'completed');",
+    replace: `${OWNER} return !claim.turn && this.#end(claim, 'completed');`,
   },
   {
     name: 'lets a stale owner complete over what others did',
     by: 'an owner that has released or completed',
-    find: COMPLETE,
+    find: "return !claim.turn && this.#end(claim, 'completed');",
     replace:
-      'const owner = this.#latest.get(row); const had = typeof owner === "object" ? owner : claim; had.list?.remove(had);',
+      "if (claim.turn) return false; this.#remember(claim, this.#now()); claim.state = 'running'; return this.#end(claim, 'completed');",
   },
   {
     name: 'ignores the token on release',
     by: 'an owner that was replaced',
-    find: `${RUNNING}
-    ${RELEASE}`,
-    replace:
-      'const owner = this.#latest.get(claim.row); if (typeof owner === "object") claim = owner; claim.finished = [...finished]; this.#released.append(claim);',
+    find: RELEASE,
+    replace: `${OWNER} ${RELEASE}`,
   },
   {
     name: 'lets a stale owner renew what another has',
     by: 'an owner that was replaced',
     find: RENEW,
-    replace:
-      'const owner = this.#latest.get(claim.row); return typeof owner === "object" && this.#extend(owner, leaseMs, this.#now());',
+    replace: `${OWNER} ${RENEW}`,
   },
   {
     name: 'keeps the attempt on a takeover',
@@ -100,20 +91,19 @@ const MUTANTS: readonly Mutant[] = [
     name: 'lets no lease lapse',
     by: 'attempt rises by one',
     find: 'latest && latest.leaseEnds > now',
-    replace: 'latest?.list === this.#running',
+    replace: "latest?.state === 'running'",
   },
   {
     name: 'says that a lapsed lease is lost though nobody took it',
     by: 'an owner whose lease has lapsed may still',
     find: RENEW,
-    replace:
-      'return claim.list === this.#running && claim.leaseEnds > this.#now() && this.#extend(claim, leaseMs, this.#now());',
+    replace: `if (claim.leaseEnds <= this.#now()) return false; ${RENEW}`,
   },
   {
     name: 'forgets after complete',
     by: 'a completed key stays completed',
-    find: 'claim.serial = this.#completed.add(row, fingerprint, this.#now() + this.#retention);',
-    replace: '',
+    find: "return !claim.turn && this.#end(claim, 'completed');",
+    replace: "return !claim.turn && this.#end(claim, 'completed') && this.#young.delete(claim.key);",
   },
   {
     name: 'does not remember whom a completed entry belongs to',
@@ -125,19 +115,19 @@ const MUTANTS: readonly Mutant[] = [
     name: 'says true to whoever completes what is completed',
     by: 'an owner that was replaced',
     find: AGAIN,
-    replace: 'if (typeof this.#latest.get(row) === "number") return true;',
+    replace: 'if (this.#find(claim.key)?.state === "completed") return true;',
   },
   {
     name: 'deletes on release',
     by: 'attempt rises by one',
     find: RELEASE,
-    replace: 'this.#forget(claim); return true;',
+    replace: "if (!this.#end(claim, 'released')) return false; this.#forget(claim.key);",
   },
   {
     name: 'keeps the lease on release',
     by: 'an owner that has released or completed',
     find: RELEASE,
-    replace: 'claim.finished = [...finished];',
+    replace: 'if (!this.#owns(claim)) return false; claim.finished = [...finished];',
   },
   {
     name: 'keeps the finished handlers of an earlier release',
@@ -160,21 +150,19 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'counts attempts anew after a release',
     by: 'of 24 who claim a released key',
-    find: TAKEOVER,
-    replace:
-      'if (latest?.list === this.#released) { this.#forget(latest); latest = undefined; } else if (latest) this.#forget(latest);',
+    find: 'found && found.forgetAt > now ?',
+    replace: 'found && found.forgetAt > now && found.state !== "released" ?',
   },
   {
     name: 'counts an attempt for a claim that was refused',
     by: 'of 24 who claim a lapsed key',
-    find: "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };",
-    replace:
-      "{ Object.assign(latest, { attempt: latest.attempt + 1 }); return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now }; }",
+    find: IN_PROGRESS,
+    replace: `{ Object.assign(latest, { attempt: latest.attempt + 1 }); ${IN_PROGRESS} }`,
   },
   {
     name: 'returns the fingerprint of the duplicate',
     by: 'a completed key stays completed',
-    find: "return { status: 'completed', fingerprint: this.#completed.fingerprintOf(latest) };",
+    find: "return { status: 'completed', fingerprint: latest.fingerprint };",
     replace: "return { status: 'completed', fingerprint };",
   },
   {
@@ -186,14 +174,14 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'refuses other bytes than those of the claim that lapsed',
     by: 'a released key can be claimed at once',
-    find: TAKEOVER,
-    replace: `if (latest && latest.fingerprint !== fingerprint) return { status: 'in_progress', retryAfterMs: 1 }; ${TAKEOVER}`,
+    find: GRANT,
+    replace: `if (latest && latest.fingerprint !== fingerprint) return { status: 'in_progress', retryAfterMs: 1 }; ${GRANT}`,
   },
   {
     name: 'does not write on renew',
     by: 'renew sets the end of the lease',
     find: RENEW,
-    replace: 'return claim.list === this.#running;',
+    replace: `return this.#owns(claim); // It may`,
   },
   {
     name: 'adds to the lease on renew',
@@ -210,38 +198,38 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'ignores the retention of what is completed',
     by: 'a completed key is new once its retention is over',
-    find: 'this.#now() + this.#retention',
-    replace: 'Number.POSITIVE_INFINITY',
+    find: 'found && found.forgetAt > now ?',
+    replace: 'found && (found.forgetAt > now || found.state === "completed") ?',
   },
   {
     name: 'counts the retention of what is completed from its claim',
     by: 'the retention counts from the last write',
-    find: 'this.#now() + this.#retention',
-    replace: 'claim.forgetAt',
+    find: 'this.#extend(claim, 0, now);\n    this.#remember',
+    replace: 'if (state !== "completed") this.#extend(claim, 0, now);\n    this.#remember',
   },
   {
     name: 'ignores the retention of what is released',
     by: 'a key that was released or never completed',
-    find: 'claim.forgetAt = now + Math.max(leaseMs, this.#retention);',
-    replace: 'claim.forgetAt = Number.POSITIVE_INFINITY;',
+    find: 'found && found.forgetAt > now ?',
+    replace: 'found && (found.forgetAt > now || found.state === "released") ?',
   },
   {
     name: 'counts the retention from the first write',
     by: 'the retention counts from the last write',
-    find: 'claim.forgetAt = now + Math.max(leaseMs, this.#retention);',
-    replace: 'claim.forgetAt ||= now + Math.max(leaseMs, this.#retention);',
+    find: 'claim.forgetAt = now + Math.max(leaseMs, this.retentionMs);',
+    replace: 'claim.forgetAt ||= now + Math.max(leaseMs, this.retentionMs);',
   },
   {
     name: 'forgets what is worked on when its retention is over',
     by: 'a key that is worked on is not forgotten',
-    find: 'Math.max(leaseMs, this.#retention)',
-    replace: 'this.#retention',
+    find: 'Math.max(leaseMs, this.retentionMs)',
+    replace: 'this.retentionMs',
   },
   {
     name: 'takes ids that differ in case for one',
     by: 'ids that differ only in case',
-    find: 'const now = this.#now();\n    this.#forgetExpired(now);',
-    replace: 'key = key.toLowerCase(); const now = this.#now();',
+    find: READ,
+    replace: `${READ.replace('const now', 'key = key.toLowerCase(); const now')}`,
   },
   {
     name: 'reads the key, thinks, and then writes',
@@ -252,27 +240,26 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'keeps a turn that was released',
     by: 'a turn has one owner',
-    find: RELEASE_TURN,
-    replace: 'if (claim.list === this.#turns) {\n      return true;',
+    find: 'this.#owns(claim) && this.#turns.delete(claim.key)',
+    replace: 'this.#owns(claim)',
   },
   {
     name: 'lets a stale owner renew a turn that another has',
     by: 'a turn whose owner is gone',
-    find: 'if (claim.list === this.#turns) return this.#extend(claim, leaseMs, this.#now());',
-    replace: 'if (claim.list !== this.#running) return this.#extend(claim, leaseMs, this.#now());',
+    find: RENEW,
+    replace: `if (!claim.turn && !this.#owns(claim)) return false; // It may`,
   },
   {
     name: 'rolls turns back with an event',
     by: 'a turn is no part of a transaction',
-    find: `${RUNNING}
-    ${RELEASE}`,
-    replace: `${RUNNING} while (this.#turns.first) this.#forget(this.#turns.first); ${RELEASE}`,
+    find: RELEASE,
+    replace: `${RELEASE} this.#turns.clear();`,
   },
   {
     name: 'begins anew when it is asked whether it is well',
     by: 'ping claims nothing and forgets nothing',
     find: READ,
-    replace: `ping() { while (this.#completed.forgetOldest()); } ${READ}`,
+    replace: `ping() { this.#young.clear(); } ${READ}`,
   },
 ];
 
@@ -310,10 +297,7 @@ async function broken(create: MemoryStore): Promise<string[]> {
 
 const MODULES: Record<string, unknown> = {
   '../errors.js': errors,
-  './memory/key-table.js': keyTable,
-  './memory/linked-list.js': linkedList,
   '../options/duration.js': duration,
-  './memory/completed-ids.js': completedIds,
 };
 
 describe('the store contract', () => {

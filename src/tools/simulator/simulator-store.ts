@@ -1,5 +1,5 @@
 // What the simulator keeps: webhooks and deliveries, bounded, with listeners for every change.
-import { LinkedList } from '../../stores/memory/linked-list.js';
+import { LinkedList } from './delivery/linked-list.js';
 import type { CancelReason, SimulatedDelivery } from './delivery/simulated-delivery.js';
 import { matchesEvent } from './event-pattern.js';
 import { DEVELOPER } from './seeds.js';

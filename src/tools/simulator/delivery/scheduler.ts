@@ -1,8 +1,8 @@
 // Schedules the next attempts: by the real clock, or by a manual one for tests.
 import { ConfigurationError } from '../../../errors.js';
 import { MAX_TIMER_MS, parseDuration } from '../../../options/duration.js';
-import { LinkedList } from '../../../stores/memory/linked-list.js';
 import { after, cancel, now, type Timer } from '../real-time.js';
+import { LinkedList } from './linked-list.js';
 import type { SimulatedDelivery } from './simulated-delivery.js';
 
 export class Scheduler {

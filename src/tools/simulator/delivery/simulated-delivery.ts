@@ -1,7 +1,8 @@
 // An event on its way to one webhook, with every attempt to deliver it, as the simulator keeps them.
-import { Linked } from '../../../stores/memory/linked-list.js';
+
 import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
+import { Linked } from './linked-list.js';
 
 export const cancelReasons = ['webhook_deleted', 'webhook_paused', 'request'] as const;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { Linked, LinkedList } from '../../src/stores/memory/linked-list.js';
+import { Linked, LinkedList } from '../../src/tools/simulator/delivery/linked-list.js';
 
 class Item extends Linked<Item> {
   readonly label: number;
