@@ -226,7 +226,7 @@ describeInChromium('one letter', () => {
     await page.locator('.row-button').focus();
     await press(page, 'r');
     await button(page, 'Replay 1 dead letter').click();
-    await dialog(page).getByText('1 failed again.').waitFor();
+    await dialog(page).getByText('1 failed.').waitFor();
     await dialog(page).getByText('The log of your app has the error').waitFor();
     await press(page, 'Escape');
     await page.getByText('2 attempts').waitFor();

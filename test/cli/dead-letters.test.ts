@@ -247,7 +247,7 @@ describe('dead-letters replay', () => {
     expect(first).toEqual({
       code: 1,
       stdout:
-        'refund.made: 2 processed, 1 failed\n1 of 3 are left.\nHandlers failed: the log of the app says why.\n',
+        'refund.made: 2 processed, 1 failed\n1 of 3 are left.\nfailed: The log of your app has the error of the handler.\n',
       stderr: '',
     });
     expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
@@ -263,7 +263,7 @@ describe('dead-letters replay', () => {
     expect(await run('dead-letters', 'replay')).toMatchObject({
       code: 1,
       stdout: expect.stringContaining(
-        'payout.sent: 1 still unknown\n1 of 1 are left.\nDeclare the unknown events',
+        'payout.sent: 1 still unknown\n1 of 1 are left.\nstill unknown: Declare the event,',
       ),
     });
   });

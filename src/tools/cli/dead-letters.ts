@@ -1,14 +1,14 @@
 // `dead-letters …`: lists, shows, replays and discards what an app kept, through its page.
 
-import type { ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
+import type { ReplayCounts, ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
+import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../dead-letter-page/replay-text.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { oneOf, wholeNumber } from './flag-values.js';
 import { filterOf, filterOptions, type LetterFilter } from './letter-filter.js';
 import { allLetters, type JsonLetter, LetterPage, pageOptions } from './letter-page.js';
 import { letterTable, letterText, type ShownLetter } from './letter-text.js';
-import { ProgressBar } from './print.js';
+import { ProgressBar, printable } from './print.js';
 import { confirm } from './read-input.js';
-import { replayText } from './replay-text.js';
 
 const WITH_PAGE = '--url https://shop.example/ops/webhooks --token-file token.txt';
 
@@ -97,9 +97,8 @@ export const replay = command({
     const request = { ...filterOf(values), ...dryRun, ...keys, ...concurrency };
     const page = await LetterPage.open(values);
     const report = await replayLetters(page, request, new ProgressBar(terminal));
-    const { text: told, left } = replayText(report);
-    const exitCode = left === 0 && report.stopped === undefined ? EXIT.ok : EXIT.failed;
-    return { values: [report], text: told, exitCode };
+    const isDone = lettersLeftIn(report) === 0 && report.stopped === undefined;
+    return { values: [report], text: replayText(report), exitCode: isDone ? EXIT.ok : EXIT.failed };
   },
 });
 
@@ -205,4 +204,26 @@ async function replayLetters(page: LetterPage, request: object, bar: ProgressBar
 function failed(error: unknown): CommandError {
   const { code = 'REPLAY_FAILED', message = 'The replay failed.' } = Object(error) as Record<string, unknown>;
   return new CommandError(`${message} ${AGAIN}`, EXIT.failed, String(code));
+}
+
+/** What became of the letters, by event, and what to do about those that are left. */
+function replayText(report: ReplayReport): string {
+  const countsText = (counts: ReplayCounts) =>
+    ORDER.filter((end) => counts[end] > 0).map((end) => `${counts[end]} ${ENDS[end].label}`);
+  const events = report.events.flatMap(({ eventName, issues, ...counts }) => [
+    `${printable(eventName)}: ${countsText(counts).join(', ')}`,
+    ...issues.map(
+      ({ path, count }) => `  does not fit in ${count}: ${path === '' ? 'payload' : printable(path)}`,
+    ),
+  ]);
+  const total = lettersIn(report);
+  const verdict =
+    total === 0
+      ? 'No dead letter matches.'
+      : `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be' : 'are'} left.`;
+  const hints = ORDER.filter((end) => report[end] > 0 && ENDS[end].hint).map(
+    (end) => `${ENDS[end].label}: ${ENDS[end].hint}`,
+  );
+  const stopped = report.stopped ? ['It was stopped before the last letter. Run it again for the rest.'] : [];
+  return [...events, verdict, ...hints, ...stopped].join('\n');
 }

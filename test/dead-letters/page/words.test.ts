@@ -2,7 +2,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay.js';
 import { countOf, countText } from '../../../src/tools/dead-letter-page/page/count-text.js';
-import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/page/replay-text.js';
 import {
   fitsEvent,
   formatRoute,
@@ -12,6 +11,7 @@ import {
   type Route,
 } from '../../../src/tools/dead-letter-page/page/route.js';
 import type { Loaded } from '../../../src/tools/dead-letter-page/page/use-letters.js';
+import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/replay-text.js';
 
 const NOWHERE: Route = { ...NO_FILTER, discarded: false, letter: undefined };
 

@@ -6,6 +6,7 @@ import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
 import { showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
+import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
 import {
   api,
   type Progress,
@@ -15,7 +16,6 @@ import {
   type Target,
 } from './api.js';
 import { plural } from './count-text.js';
-import { ENDS, lettersIn, ORDER, reportText, textOf } from './replay-text.js';
 import type { Work } from './work.js';
 
 interface ReplayDialogProps {

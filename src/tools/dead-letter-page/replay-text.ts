@@ -1,19 +1,21 @@
-// What came of a replay, or would come of it, in words: how many ended in which way, and what to do.
-import type { ReplayEnd, ReplayReport } from './api.js';
+// How each letter of a replay ended, and what to do about it, in words for the page and the command line.
+import type { ReplayCounts, ReplayEnd, ReplayReport } from '../../dead-letters/replay.js';
 
 interface EndText {
   readonly label: string;
   /** In a dry run. */
   readonly would: string;
-  /** What to do about it. */
+  /** What to do about the letters that stay. */
   readonly hint?: string;
 }
 
 export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   processed: { label: 'processed', would: 'would go to a handler' },
+  duplicates: { label: 'processed before', would: 'processed before' },
+  gone: { label: 'gone meanwhile', would: 'gone meanwhile' },
   failed: {
-    label: 'failed again',
-    would: 'would fail again',
+    label: 'failed',
+    would: 'would fail',
     hint: 'The log of your app has the error of the handler.',
   },
   stillUnknown: {
@@ -29,9 +31,8 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   inProgress: {
     label: 'in progress',
     would: 'in progress',
-    hint: 'Another delivery or replay works on the event.',
+    hint: 'Another delivery or replay works on the event. Replay it again later.',
   },
-  duplicates: { label: 'processed before, and removed', would: 'processed before' },
   conflicts: {
     label: 'in conflict',
     would: 'in conflict',
@@ -40,26 +41,30 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   ignored: {
     label: 'ignored',
     would: 'would be ignored',
-    hint: 'No handler wants it, or the option sandbox excludes it.',
+    hint: 'No handler wants it, or the option sandbox excludes it. Register a handler, or discard it.',
   },
   unreadable: {
     label: 'unreadable',
     would: 'unreadable',
-    hint: 'It was changed in the store, or its encryption key is missing.',
+    hint: 'It was changed in the store, or its key is missing in encryptionKeys.',
   },
   keyNotConfigured: {
     label: 'without a configured key',
     would: 'without a configured key',
     hint: 'If the private key that signed it has leaked, discard it. After a rotation, replay it on the command line with --keys any.',
   },
-  gone: { label: 'gone meanwhile', would: 'gone meanwhile' },
 };
 
 export const ORDER = Object.keys(ENDS) as readonly ReplayEnd[];
 
 /** How many letters a report is about. */
-export function lettersIn(report: ReplayReport): number {
+export function lettersIn(report: ReplayCounts): number {
   return ORDER.reduce((sum, end) => sum + report[end], 0);
+}
+
+/** How many of them stay. */
+export function lettersLeftIn(report: ReplayCounts): number {
+  return ORDER.reduce((sum, end) => sum + (ENDS[end].hint === undefined ? 0 : report[end]), 0);
 }
 
 /** One sentence for all event names. */
