@@ -1,4 +1,4 @@
-// Which dead letters a caller means, in the words of the caller and in those of a store.
+// The filter of dead letters: as a caller gives it, checked, and as a store gets it.
 
 import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../claims/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
@@ -29,7 +29,15 @@ export interface LetterQuery extends DeadLetterQuery {
   readonly keyId?: string | undefined;
 }
 
-export const FILTERS: readonly string[] = ['id', 'reason', 'event', 'eventId', 'keyId', 'since'];
+/** The names of all filters of letters that are kept. */
+export const FILTERS: readonly string[] = [
+  'id',
+  'reason',
+  'event',
+  'eventId',
+  'keyId',
+  'since',
+] satisfies (keyof ReplayFilter)[];
 
 /** @throws {ConfigurationError} for a filter that does not exist: without it more letters would be meant */
 export function queryOf(namespace: string, filter: DeadLetterFilter = {}): LetterQuery {

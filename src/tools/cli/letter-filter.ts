@@ -1,5 +1,6 @@
 // Which dead letters a command means: the options, and what the page is asked with.
 import { REASONS } from '../../claims/dead-letter-store.js';
+import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { isKeyId } from '../../signature.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import { text, UsageError } from './command.js';
@@ -23,15 +24,8 @@ export const filterOptions = {
 
 type FilterValues = { readonly [Name in keyof typeof filterOptions]?: string };
 
-/** In the names of the page. */
-export interface LetterFilter {
-  readonly reason?: string;
-  readonly event?: string;
-  readonly eventId?: string;
-  readonly keyId?: string;
-  readonly since?: string;
-  readonly id?: string;
-}
+/** The filter as text, which the page checks again. */
+export type LetterFilter = { readonly [Name in keyof ReplayFilter]?: string };
 
 /** @throws {UsageError} naming the flag */
 export function filterOf(values: FilterValues): LetterFilter {

@@ -1,19 +1,13 @@
 // The route of the page, as the URL holds it: which letters are listed, and the one that is open.
 
 import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
+import type { ReplayFilter } from '../../../dead-letters/dead-letter-filter.js';
 import type { Routing } from '../../pages/components/use-route.js';
 
-/** Which letters are meant: those that fit everything that is given. */
-export interface Filter {
-  readonly reason: string | undefined;
-  /** A name, or a pattern such as `refund.*`. */
-  readonly event: string | undefined;
-  readonly eventId: string | undefined;
-  /** Which private key signed it. */
-  readonly keyId: string | undefined;
-  /** A duration such as `7d`. */
-  readonly since: string | undefined;
-}
+type FilterName = Exclude<keyof ReplayFilter, 'id'>;
+
+/** As text, which the server checks. */
+export type Filter = { readonly [Name in FilterName]: string | undefined };
 
 export interface Route extends Filter {
   /** Whether the tombstones are listed. */

@@ -1,14 +1,19 @@
 // Streams the progress of a replay and its report as lines of JSON, and ends the replay when nobody reads them.
 import type { ServerResponse } from 'node:http';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import type { ReplayOptions, ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
+import {
+  type ReplayOptions,
+  type ReplayProgress,
+  type ReplayReport,
+  replaySettings,
+} from '../../../dead-letters/replay.js';
 import { ConfigurationError, show } from '../../../errors.js';
 import { answerTo } from './page-answers.js';
 
 const BETWEEN_LINES_MS = 100;
 /** A proxy closes what says nothing for a minute, and one handler may take longer. */
 const SILENCE_MS = 10_000;
-const MOST_AT_ONCE = 100;
+const MAX_CONCURRENCY = 100;
 
 const HEADERS = {
   'Content-Type': 'application/x-ndjson; charset=utf-8',
@@ -26,7 +31,7 @@ export async function streamReplay(
   options: ReplayOptions,
   response: ServerResponse,
 ): Promise<ReplayReport | undefined> {
-  checkOptions(letters, options);
+  checkOptions(options);
   const reader = new AbortController();
   response.on('close', () => reader.abort());
   // It left, or other code answered it, while authorize was asked or the body read.
@@ -46,17 +51,13 @@ export async function streamReplay(
 }
 
 /** As replay() will, which would be too late for another status. */
-function checkOptions(letters: DeadLetters, options: ReplayOptions): void {
-  const { dryRun, keys = 'configured', concurrency = 1, ...filter } = options;
-  letters.list(filter);
-  if (dryRun !== undefined && typeof dryRun !== 'boolean')
-    throw new ConfigurationError(`dryRun is ${show(dryRun)}. Give true or false.`);
-  if (keys !== 'configured' && keys !== 'any')
-    throw new ConfigurationError(`keys is ${show(keys)}. Give "configured" or "any".`);
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MOST_AT_ONCE)
+function checkOptions(options: ReplayOptions): void {
+  const { concurrency = 1 } = options;
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
     throw new ConfigurationError(
-      `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MOST_AT_ONCE}.`,
+      `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MAX_CONCURRENCY}.`,
     );
+  replaySettings('', options);
 }
 
 class ReplayLines {
