@@ -1,6 +1,6 @@
 // The API client of the page, for the control plane of its own origin, and the types of what it answers.
 // From the simulator come only types: none of its code is in the bundle.
-import { ApiError } from '../pages/components/api-error.js';
+import { apiClient } from '../pages/components/api-client.js';
 import type { Webhook } from '../simulator/api/registrations.js';
 import type { Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from '../simulator/delivery/faults.js';
@@ -46,6 +46,12 @@ export interface TriggerResult {
   readonly message?: string;
 }
 
+const request = apiClient({
+  base: '/_sim/',
+  name: 'The simulator',
+  ifSilent: 'Check that it is running.',
+});
+
 /** More finished deliveries than the simulator keeps. */
 const MAX_ROWS = 1000;
 
@@ -84,18 +90,4 @@ function pathOf(list: string, id: string): string {
 
 async function data<Data>(method: string, path: string): Promise<Data> {
   return (await (await request(method, path)).json()).data;
-}
-
-async function request(method: string, path: string, body?: object): Promise<Response> {
-  const response = await fetch(`/_sim/${path}`, {
-    method,
-    headers: { Accept: 'application/json', ...(body && { 'Content-Type': 'application/json' }) },
-    ...(body && { body: JSON.stringify(body) }),
-  }).catch(() => {
-    throw new ApiError('The simulator does not answer. Check that it is running.');
-  });
-  if (response.ok) return response;
-  const { message, errors } = await response.json().catch(() => ({}));
-  const { status } = response;
-  throw new ApiError(message ?? `The simulator answered with status ${status}.`, status, errors);
 }

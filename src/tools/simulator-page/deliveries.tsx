@@ -8,6 +8,7 @@ import { DialogButton } from '../pages/components/dialog.js';
 import { focus, focusedRow, rowKeys } from '../pages/components/focus.js';
 import { Form } from '../pages/components/form.js';
 import { Icon } from '../pages/components/icon.js';
+import { FilterBar } from '../pages/components/list.js';
 import { api, type DeliveryStatus, type Row } from './api.js';
 import { DeliveryTable } from './delivery-table.js';
 import type { Navigate, Route } from './route.js';
@@ -213,30 +214,26 @@ interface StatusFilterProps extends Pick<SearchFieldProps, 'query' | 'find'> {
 
 function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
   const chosen = search.tokens.get('status') ?? [];
-  const groups = GROUPS.map((group) => ({
-    ...group,
-    count: rows.filter(({ status }) => group.statuses.includes(status)).length,
-    pressed: chosen.length === group.statuses.length && group.statuses.every((one) => chosen.includes(one)),
-  })).filter(({ always, count, pressed }) => always || count > 0 || pressed);
-  return (
-    <fieldset class="filter cluster">
-      <legend class="visually-hidden">Filter by status</legend>
-      <Button look="small quiet" aria-pressed={chosen.length === 0} act={() => find(withStatus(query, []))}>
-        All <b>{rows.length}</b>
-      </Button>
-      {groups.map(({ label, statuses, count, pressed }) => (
-        <Button
-          key={label}
-          look="small quiet"
-          aria-pressed={pressed}
-          act={() => find(withStatus(query, pressed ? [] : statuses))}
-        >
-          <span class={`tone-${statuses[0]}`}>
-            <Icon name={statuses[0]} />
-          </span>
-          {label} <b>{count}</b>
-        </Button>
-      ))}
-    </fieldset>
-  );
+  const all = {
+    label: 'All',
+    count: rows.length,
+    pressed: chosen.length === 0,
+    choose: () => find(withStatus(query, [])),
+  };
+  const groups = GROUPS.map(({ label, statuses, always }) => {
+    const pressed = chosen.length === statuses.length && statuses.every((one) => chosen.includes(one));
+    return {
+      label,
+      always,
+      pressed,
+      count: rows.filter(({ status }) => statuses.includes(status)).length,
+      choose: () => find(withStatus(query, pressed ? [] : statuses)),
+      icon: (
+        <span class={`tone-${statuses[0]}`}>
+          <Icon name={statuses[0]} />
+        </span>
+      ),
+    };
+  }).filter(({ always, count, pressed }) => always || count > 0 || pressed);
+  return <FilterBar legend="Filter by status" choices={[all, ...groups]} />;
 }

@@ -5,7 +5,7 @@ import { Button } from '../pages/components/button.js';
 import { focusRow } from '../pages/components/focus.js';
 import { formatDuration, formatTime, shortId, shortUrl } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
-import { ROLES, TableHead } from '../pages/components/table.js';
+import { ROLES, Table } from '../pages/components/list.js';
 import { api, type Row } from './api.js';
 import { RetryCountdown } from './retry-countdown.js';
 import { ResponseStatus, Status } from './status.js';
@@ -27,15 +27,11 @@ const COLUMNS = [
 ] as const;
 
 export const DeliveryTable = memo(({ rows, selected, open }: DeliveryTableProps) => (
-  <table class="rows deliveries" {...ROLES.table}>
-    <caption class="visually-hidden">Deliveries, newest first</caption>
-    <TableHead columns={COLUMNS} />
-    <tbody {...ROLES.group}>
-      {useIncremental(rows).map((row) => (
-        <DeliveryRow key={row.id} row={row} selected={row.id === selected} open={open} />
-      ))}
-    </tbody>
-  </table>
+  <Table name="deliveries" caption="Deliveries, newest first" columns={COLUMNS}>
+    {useIncremental(rows).map((row) => (
+      <DeliveryRow key={row.id} row={row} selected={row.id === selected} open={open} />
+    ))}
+  </Table>
 ));
 
 interface DeliveryRowProps {

@@ -1,9 +1,9 @@
 // One delivery: its status, what can be done with it, why it failed, and its attempts.
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError } from '../pages/components/api-error.js';
+import { ApiError } from '../pages/components/api-client.js';
 import { Button, CloseButton } from '../pages/components/button.js';
-import { CopyButton } from '../pages/components/copy-button.js';
+import { CopyButton, CopyLine } from '../pages/components/copy-button.js';
 import { focus } from '../pages/components/focus.js';
 import { formatDuration, formatTimeExactly } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
@@ -137,11 +137,7 @@ function DetailHeader({ id, delivery, sandbox, outcome, attempt, close }: Detail
             {sandbox && <span class="tag">sandbox</span>}
             <span class="mono muted wrap">{delivery.url}</span>
           </p>
-          <p class="cluster">
-            <span class="muted">Event</span>
-            <span class="mono wrap">{delivery.event_id}</span>
-            <CopyButton label="Copy" name="Copy event ID" text={delivery.event_id} look="quiet small" />
-          </p>
+          <CopyLine label="Event" name="event ID" text={delivery.event_id} />
           <DeliveryActions id={id} waiting={delivery.next_attempt_at !== null} attempt={attempt} />
         </>
       )}

@@ -5,7 +5,7 @@ import type {
   Discarded as KeptTombstone,
 } from '../../../claims/dead-letter-store.js';
 import type { ReplayReport } from '../../../dead-letters/replay.js';
-import { ApiError } from '../../pages/components/api-error.js';
+import { ApiError, apiClient } from '../../pages/components/api-client.js';
 import { type Filter, filterOf, formatFilter } from './route.js';
 
 export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../dead-letters/replay.js';
@@ -84,6 +84,8 @@ interface ListOptions {
 
 const signedOut = 'If you were signed out, reload the page.';
 
+const request = apiClient({ name: 'The server', ifSilent: signedOut, ifUnclear: signedOut });
+
 export const api = {
   letters(filter: Filter, { discarded, after }: ListOptions): Promise<LetterPage> {
     const others = { ...(discarded && { discarded: 'true' }), ...(after !== undefined && { after }) };
@@ -97,15 +99,17 @@ export const api = {
     return letters.length > 0;
   },
   letter: (id: string): Promise<LetterContent> => get(pathOf(id)),
-  reveal: async (id: string): Promise<Revealed> => json(await request(`${pathOf(id)}/reveal`, {})),
+  reveal: async (id: string): Promise<Revealed> => json(await request('POST', `${pathOf(id)}/reveal`, {})),
   /** @returns how many were discarded: 0 when the letter is gone */
   async discard(id: string, because: string): Promise<number> {
-    const { discarded } = await json<{ discarded: number }>(await request('discard', { id, because }));
+    const { discarded } = await json<{ discarded: number }>(
+      await request('POST', 'discard', { id, because }),
+    );
     return discarded;
   },
   async replay(target: Target, { dryRun, signal, onProgress }: ReplayCall): Promise<ReplayReport> {
     const which = 'id' in target ? { id: target.id } : filterOf(target);
-    const response = await request('replay', { ...which, dryRun }, signal);
+    const response = await request('POST', 'replay', { ...which, dryRun }, signal);
     for await (const line of readLines(response)) {
       const { progress, report, error } = JSON.parse(line);
       if (error) throw new ApiError(error.message);
@@ -121,7 +125,7 @@ function pathOf(id: string): string {
 }
 
 async function get<Data>(path: string): Promise<Data> {
-  return json(await request(path));
+  return json(await request('GET', path));
 }
 
 /** A page that asks to sign in may come in place of an answer. */
@@ -129,20 +133,6 @@ async function json<Data>(response: Response): Promise<Data> {
   return response.json().catch(() => {
     throw new ApiError(`The answer of the server is not JSON. ${signedOut}`);
   });
-}
-
-async function request(path: string, body?: object, signal?: AbortSignal): Promise<Response> {
-  const response = await fetch(path, {
-    headers: { Accept: 'application/json', ...(body && { 'Content-Type': 'application/json' }) },
-    ...(body && { method: 'POST', body: JSON.stringify(body) }),
-    ...(signal && { signal }),
-  }).catch((error) => {
-    throw signal?.aborted ? error : new ApiError(`The server does not answer. ${signedOut}`);
-  });
-  if (response.ok) return response;
-  const { message } = await response.json().catch(() => ({}));
-  const { status } = response;
-  throw new ApiError(message ?? `The server answered with status ${status}. ${signedOut}`, status);
 }
 
 /** Complete lines alone. Ends, too, where the connection is lost. */

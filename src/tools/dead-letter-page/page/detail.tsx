@@ -1,12 +1,12 @@
 // One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
 import { useContext, useEffect, useState } from 'preact/hooks';
-import { AnnounceContext } from '../../pages/components/announcer.js';
-import { ApiError } from '../../pages/components/api-error.js';
+import { ApiError } from '../../pages/components/api-client.js';
 import { Button, CloseButton } from '../../pages/components/button.js';
 import { BodyView, CodeBlock, HeaderTable } from '../../pages/components/code-view.js';
-import { CopyButton } from '../../pages/components/copy-button.js';
+import { CopyLine } from '../../pages/components/copy-button.js';
 import { formatBytes, formatTimeExactly, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
+import { AnnounceContext } from '../../pages/components/page-frame.js';
 import { Age } from './age.js';
 import { api, type Letter, type LetterContent, type Revealed } from './api.js';
 import { nameOf } from './count-text.js';
@@ -159,18 +159,8 @@ function DetailHeader({ id, letter, close }: DetailHeaderProps) {
             <Reason reason={letter.reason} />
             {letter.sandbox && <span class="tag">sandbox</span>}
           </p>
-          <p class="cluster">
-            <span class="muted">Event</span>
-            <span class="mono wrap">{showInvisible(letter.eventId)}</span>
-            <CopyButton label="Copy" name="Copy event ID" text={letter.eventId} look="quiet small" />
-          </p>
-          {letter.keyId !== undefined && (
-            <p class="cluster">
-              <span class="muted">Key ID</span>
-              <span class="mono wrap">{letter.keyId}</span>
-              <CopyButton label="Copy" name="Copy key ID" text={letter.keyId} look="quiet small" />
-            </p>
-          )}
+          <CopyLine label="Event" name="event ID" text={letter.eventId} />
+          {letter.keyId !== undefined && <CopyLine label="Key ID" name="key ID" text={letter.keyId} />}
           <LetterActions id={id} what={nameOf(letter)} />
         </>
       )}

@@ -1,9 +1,9 @@
 // Discards one letter, or all that match: those that the dialog counted, and none that is kept meanwhile.
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
-import { AnnounceContext } from '../../pages/components/announcer.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { Field, Form } from '../../pages/components/form.js';
 import { showInvisible } from '../../pages/components/format.js';
+import { AnnounceContext } from '../../pages/components/page-frame.js';
 import { api, type Letter, type Target } from './api.js';
 import { plural } from './count-text.js';
 import type { Work } from './work.js';

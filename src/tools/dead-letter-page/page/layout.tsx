@@ -1,7 +1,7 @@
 // The columns under the header: the search, the list of letters, and the letter that is open.
 import { useContext, useEffect, useState } from 'preact/hooks';
-import { AnnounceContext } from '../../pages/components/announcer.js';
 import { focus, focusedRow, focusRow, rowKeys } from '../../pages/components/focus.js';
+import { AnnounceContext } from '../../pages/components/page-frame.js';
 import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';

@@ -1,6 +1,7 @@
 // The letters that match: their number, the filter by reason, actions on all, and the table.
 import { useContext } from 'preact/hooks';
 import { Button } from '../../pages/components/button.js';
+import { FilterBar } from '../../pages/components/list.js';
 import { countOf, countText, plural } from './count-text.js';
 import { LetterTable, TombstoneTable } from './letter-table.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
@@ -128,31 +129,18 @@ interface ReasonFilterProps {
 }
 
 function ReasonFilter({ loaded, route, navigate }: ReasonFilterProps) {
-  const count = (reason: string | undefined) => countOf(loaded, reason).toLocaleString('en');
-  const shown = REASONS.filter(
-    (reason) => ALWAYS.has(reason) || reason === route.reason || count(reason) !== '0',
-  );
-  const choose = (reason: string | undefined) => navigate({ reason, letter: undefined });
+  const choiceOf = (label: string, reason: string | undefined) => {
+    const pressed = route.reason === reason;
+    const choose = () => navigate({ reason: pressed ? undefined : reason, letter: undefined });
+    return { label, count: countOf(loaded, reason), pressed, choose };
+  };
+  const reasons = REASONS.map((reason) => ({
+    ...choiceOf(reasonLabel(reason), reason),
+    icon: <ReasonIcon reason={reason} />,
+    always: ALWAYS.has(reason),
+  })).filter(({ always, pressed, count }) => always || pressed || count > 0);
   return (
-    <fieldset class="filter cluster">
-      <legend class="visually-hidden">Filter by reason</legend>
-      <Button look="small quiet" aria-pressed={route.reason === undefined} act={() => choose(undefined)}>
-        All <b>{count(undefined)}</b>
-      </Button>
-      {shown.map((reason) => {
-        const pressed = route.reason === reason;
-        return (
-          <Button
-            key={reason}
-            look="small quiet"
-            aria-pressed={pressed}
-            act={() => choose(pressed ? undefined : reason)}
-          >
-            <ReasonIcon reason={reason} />
-            {reasonLabel(reason)} <b>{count(reason)}</b>
-          </Button>
-        );
-      })}
+    <FilterBar legend="Filter by reason" choices={[choiceOf('All', undefined), ...reasons]}>
       <Button
         look="small quiet discarded"
         aria-pressed={route.discarded}
@@ -160,6 +148,6 @@ function ReasonFilter({ loaded, route, navigate }: ReasonFilterProps) {
       >
         Discarded
       </Button>
-    </fieldset>
+    </FilterBar>
   );
 }

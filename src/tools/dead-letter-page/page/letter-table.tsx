@@ -1,7 +1,7 @@
 // The tables: the letters, and what is left of discarded ones, each in the order of arrival.
 import { memo } from 'preact/compat';
 import { showInvisible } from '../../pages/components/format.js';
-import { ROLES, TableHead } from '../../pages/components/table.js';
+import { ROLES, Table } from '../../pages/components/list.js';
 import { Age } from './age.js';
 import type { Letter } from './api.js';
 import { plural } from './count-text.js';
@@ -23,15 +23,11 @@ const COLUMNS = [
 ] as const;
 
 export const LetterTable = memo(({ letters, selected, open }: LetterTableProps) => (
-  <table class="rows letters" {...ROLES.table}>
-    <caption class="visually-hidden">Dead letters, oldest first</caption>
-    <TableHead columns={COLUMNS} />
-    <tbody {...ROLES.group}>
-      {letters.map((letter) => (
-        <LetterRow key={letter.id} letter={letter} selected={letter.id === selected} open={open} />
-      ))}
-    </tbody>
-  </table>
+  <Table name="letters" caption="Dead letters, oldest first" columns={COLUMNS}>
+    {letters.map((letter) => (
+      <LetterRow key={letter.id} letter={letter} selected={letter.id === selected} open={open} />
+    ))}
+  </Table>
 ));
 
 interface LetterRowProps {
@@ -81,15 +77,15 @@ const TOMBSTONE_COLUMNS = [
 
 export function TombstoneTable({ letters }: { letters: readonly Letter[] }) {
   return (
-    <table class="rows tombstones" {...ROLES.table}>
-      <caption class="visually-hidden">Discarded dead letters, in the order of their arrival</caption>
-      <TableHead columns={TOMBSTONE_COLUMNS} />
-      <tbody {...ROLES.group}>
-        {letters.map((letter) => (
-          <Tombstone key={letter.id} letter={letter} />
-        ))}
-      </tbody>
-    </table>
+    <Table
+      name="tombstones"
+      caption="Discarded dead letters, in the order of their arrival"
+      columns={TOMBSTONE_COLUMNS}
+    >
+      {letters.map((letter) => (
+        <Tombstone key={letter.id} letter={letter} />
+      ))}
+    </Table>
   );
 }
 

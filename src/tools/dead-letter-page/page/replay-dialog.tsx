@@ -1,12 +1,12 @@
 // Replays one letter, or all that match: a dry run, then the replay, and what came of it.
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
-import { AnnounceContext } from '../../pages/components/announcer.js';
 import { Button } from '../../pages/components/button.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
 import { showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
 import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
+import { AnnounceContext } from '../../pages/components/page-frame.js';
 import {
   api,
   type Progress,

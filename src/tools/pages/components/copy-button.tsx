@@ -1,7 +1,8 @@
-// A button that copies a text. Where the browser forbids it, a dialog shows the text.
+// A button that copies a text, or shows it in a dialog where the browser forbids to copy.
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { Dialog } from './dialog.js';
+import { showInvisible } from './format.js';
 
 const SHOWN_MS = 2_000;
 
@@ -48,5 +49,16 @@ export function CopyButton({ text, label, name = label, look = '' }: CopyButtonP
         </Dialog>
       )}
     </>
+  );
+}
+
+/** A text of which the whole may be needed elsewhere, such as an id. */
+export function CopyLine({ label, name, text }: { label: string; name: string; text: string }) {
+  return (
+    <p class="cluster">
+      <span class="muted">{label}</span>
+      <span class="mono wrap">{showInvisible(text)}</span>
+      <CopyButton label="Copy" name={`Copy ${name}`} text={text} look="quiet small" />
+    </p>
   );
 }

@@ -6,7 +6,7 @@ import {
   type TargetedKeyboardEvent,
 } from 'preact';
 import { useContext, useId, useRef, useState } from 'preact/hooks';
-import { ApiError } from './api-error.js';
+import { ApiError } from './api-client.js';
 import { Button } from './button.js';
 
 const ErrorsContext = createContext<ApiError['fields']>({});

@@ -1,15 +1,56 @@
-// What frames a page: theme, keyboard shortcuts, saved settings, notice, panels of the sidebar.
-
-import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Button, CloseButton } from './button.js';
+// The frame of a page: header, theme, shortcuts, notice, announcements; and panels for its sidebar.
+import { type ComponentChildren, createContext } from 'preact';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Button, CloseButton, NoticeContext } from './button.js';
 import { Dialog } from './dialog.js';
+
+interface PageProps {
+  readonly title: string;
+  /** What its main part lists: `deliveries`. */
+  readonly lists: string;
+  /** In the header, after the title. */
+  readonly status: ComponentChildren;
+  /** Further buttons of the header. */
+  readonly buttons?: ComponentChildren;
+  /** What each key does. */
+  readonly shortcuts: Readonly<Record<string, string>>;
+  readonly children: ComponentChildren;
+}
+
+export function Page({ title, lists, status, buttons, shortcuts, children }: PageProps) {
+  const [notice, setNotice] = useState<string>();
+  const [explained, explain] = useState(false);
+  useKeys({ '?': () => explain(true) });
+  return (
+    <Announcer>
+      <NoticeContext.Provider value={setNotice}>
+        <a class="skip-link button" href="#main">
+          Skip to {lists}
+        </a>
+        <header class="page-head cluster">
+          <h1>{title}</h1>
+          {status}
+          <div class="toolbar">
+            <ThemeButton />
+            <Button look="quiet" act={() => explain(true)}>
+              Shortcuts <kbd>?</kbd>
+            </Button>
+            {buttons}
+          </div>
+        </header>
+        <Notice text={notice} dismiss={() => setNotice(undefined)} />
+        {children}
+        {explained && <ShortcutsDialog shortcuts={shortcuts} closed={() => explain(false)} />}
+      </NoticeContext.Provider>
+    </Announcer>
+  );
+}
 
 type Theme = 'auto' | 'light' | 'dark';
 
 const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
 
-export function ThemeButton() {
+function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(
     () => THEMES.find((name) => name === loadSetting('theme')) ?? 'auto',
   );
@@ -59,7 +100,7 @@ interface ShortcutsDialogProps {
   readonly closed: () => void;
 }
 
-export function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
+function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
   const [on, setOn] = useState(enabled);
   const toggle = () => {
     saveSetting(SETTING, on ? 'off' : 'on');
@@ -109,7 +150,7 @@ function saveSetting(name: string, value: string): void {
   }
 }
 
-export function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {
+function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {
   return (
     <div role="alert">
       {text && (
@@ -140,5 +181,21 @@ export function Panel({ title, id, count = 0, children }: PanelProps) {
       </summary>
       <div class="panel-body stack">{children}</div>
     </details>
+  );
+}
+
+export const AnnounceContext = createContext<(text: string) => void>(() => {});
+
+function Announcer({ children }: { children: ComponentChildren }) {
+  const [said, say] = useState({ text: '', times: 0 });
+  const announce = useCallback((text: string) => say(({ times }) => ({ text, times: times + 1 })), []);
+  return (
+    <AnnounceContext.Provider value={announce}>
+      {children}
+      <p class="visually-hidden announcer" aria-live="polite">
+        {/* A new element, so that the same text is read once more. */}
+        <span key={said.times}>{said.text}</span>
+      </p>
+    </AnnounceContext.Provider>
   );
 }
