@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { ConfigurationError, didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
 import { isSandboxKey } from '../../signature.js';
-import { hostName } from '../pages/allowed-host.js';
+import { hostName } from '../pages/request.js';
 import { isLocalHost } from '../simulator/address/host.js';
 import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';
 import type { SimulatorOptions } from '../simulator/settings.js';

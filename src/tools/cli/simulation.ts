@@ -1,6 +1,6 @@
 // A running `simulate`: the simulator, its forwards, the demo endpoint, and what its keys do.
 import { spawn } from 'node:child_process';
-import { hostName } from '../pages/allowed-host.js';
+import { hostName } from '../pages/request.js';
 import type { SimulatorOptions } from '../simulator/settings.js';
 import { type Simulator, startSimulator } from '../simulator/simulator.js';
 import { AttemptLog } from './attempt-log.js';

@@ -3,7 +3,7 @@ import { validateHeaderName } from 'node:http';
 import { ConfigurationError, show } from '../../errors.js';
 import { isLogger, type Logger, silentLogger } from '../../logger.js';
 import { defineOptions, type OptionRule, oneOf, option } from '../../options/define-options.js';
-import { hostName } from '../pages/allowed-host.js';
+import { hostName } from '../pages/request.js';
 import { simulatorKey } from './accounts.js';
 import { isLocalHost } from './address/host.js';
 import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';

@@ -3,12 +3,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Express, type RequestHandler, type Router } from 'express';
-import { hostName, isAllowedHost } from '../pages/allowed-host.js';
 import { answerErrors, HttpError } from '../pages/http-error.js';
 import { builtPage } from '../pages/package-folder.js';
-import { PAGE_HEADERS } from '../pages/page-headers.js';
-import { notFound, READ_METHODS } from '../pages/route.js';
+import { hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../pages/request.js';
 import { controlPlane } from './api/control-plane.js';
+import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
 import type { Service } from './service.js';

@@ -1,10 +1,11 @@
 // The page of dead letters as a handler of node:http: the built page, and the JSON that it and the command line use.
+
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { HttpError } from '../../pages/http-error.js';
 import { builtPage } from '../../pages/package-folder.js';
-import { READ_METHODS } from '../../pages/route.js';
+import { originalUrl, READ_METHODS } from '../../pages/request.js';
 import { LetterRoutes } from './letter-routes.js';
 import { answerError, sendText } from './page-answers.js';
 import { authorized, setPageHeaders } from './page-guard.js';
@@ -14,7 +15,7 @@ import {
   type PageSettings,
   pageSettings,
 } from './page-options.js';
-import { originalUrl, pathOf } from './page-request.js';
+import { pathOf } from './page-request.js';
 
 const NOTICE = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Dead letters</title>

@@ -6,12 +6,13 @@ import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
 import { shorten, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
+import { queryOf } from '../../pages/request.js';
 import { diagnose } from './diagnose.js';
 import { letterJson, maskedContent, revealed } from './letter-json.js';
 import { sendJson } from './page-answers.js';
 import { asked, askedInQuery } from './page-filter.js';
 import type { PageSettings } from './page-options.js';
-import { pathOf, queryOf, refusePerhapsEmpty, requestBody } from './page-request.js';
+import { pathOf, refusePerhapsEmpty, requestBody } from './page-request.js';
 import { streamReplay } from './replay-stream.js';
 
 const DEFAULT_LIMIT = 50;

@@ -1,11 +1,10 @@
 // Runs before every answer: security headers, same origin, and a user whom `authorize` lets in.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { describeError, writeLog } from '../../../logger.js';
-import { isAllowedHost } from '../../pages/allowed-host.js';
 import { HttpError } from '../../pages/http-error.js';
-import { PAGE_HEADERS } from '../../pages/page-headers.js';
-import { READ_METHODS } from '../../pages/route.js';
+import { isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../../pages/request.js';
 import type { PageSettings } from './page-options.js';
 import { pathOf } from './page-request.js';
 

@@ -4,7 +4,7 @@ import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
 import { isLogger, LETTERS_LOGGER, type Logger, loggerOf, silentLogger } from '../../../logger.js';
 import { defaultLogger } from '../../../options/default-logger.js';
-import { hostName } from '../../pages/allowed-host.js';
+import { hostName } from '../../pages/request.js';
 
 /** Who asks: a name, or an object with one. Anything falsy is refused. */
 export type PageUser =

@@ -16,18 +16,6 @@ export function pathOf({ url = '' }: IncomingMessage): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] || '/';
 }
 
-/** With the path of the page, where the app has removed it from `url`. */
-export function originalUrl(request: IncomingMessage): string {
-  return (request as { readonly originalUrl?: string }).originalUrl ?? request.url ?? '';
-}
-
-/** The query, read the same way whatever the app does with it. */
-export function queryOf(request: IncomingMessage): URLSearchParams {
-  const url = originalUrl(request);
-  const at = url.indexOf('?');
-  return new URLSearchParams(at === -1 ? '' : url.slice(at));
-}
-
 function bodyOf(request: IncomingMessage): unknown {
   return (request as { readonly body?: unknown }).body;
 }

@@ -1,4 +1,5 @@
 // The control plane under /_sim, for the page, the command line and scripts.
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type RequestHandler, type Router } from 'express';
@@ -7,7 +8,7 @@ import { fixtures, samplePayload } from '../../../fixtures/fixture.js';
 import { parseDuration } from '../../../options/duration.js';
 import { HttpError } from '../../pages/http-error.js';
 import { packageFolder } from '../../pages/package-folder.js';
-import { notFound, param, queryOf, route } from '../../pages/route.js';
+import { queryOf } from '../../pages/request.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
 import type { DeliveryStatus } from '../delivery/delivery-status.js';
@@ -19,7 +20,7 @@ import type { SimulatorStore } from '../simulator-store.js';
 import { readTrigger } from '../trigger.js';
 import { type DeliveryFilter, deliveryFilter, waitFilter, waitForDelivery } from './delivery-filter.js';
 import { webhookView } from './registrations.js';
-import { fieldsOf, readJson, requireJson, writeRoutes } from './route.js';
+import { fieldsOf, notFound, param, readJson, requireJson, route, writeRoutes } from './route.js';
 import type { Stream } from './stream.js';
 
 /** @param baseUrl known only once the port is */

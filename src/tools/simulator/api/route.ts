@@ -1,8 +1,28 @@
-// What the routes of the simulator share: JSON bodies, and changes that outlive a crash.
+// What the routes of the simulator share: parameters, JSON bodies, changes that outlive a crash, 404.
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { HttpError } from '../../pages/http-error.js';
-import { READ_METHODS, route } from '../../pages/route.js';
+import { READ_METHODS } from '../../pages/request.js';
 import type { Service } from '../service.js';
+
+/** A handler whose error, thrown or rejected, goes to the error handler. */
+export function route(work: (request: Request, response: Response) => unknown): RequestHandler {
+  return (request, response, next) => {
+    Promise.resolve(work(request, response)).catch(next);
+  };
+}
+
+export function param(request: Request, name: string): string {
+  return String(request.params[name]);
+}
+
+export function methodNotAllowed(...allowed: string[]): RequestHandler {
+  return (_request, response, next) => {
+    response.set('Allow', allowed.join(', '));
+    next(new HttpError(405, `Use ${allowed.join(' or ')} for this path.`));
+  };
+}
+
+export const notFound: RequestHandler = (_request, _response, next) => next(new HttpError(404, 'Not found.'));
 
 /** Refuses writes of another content type: a form, or a script of another origin, can send those unasked. */
 export const requireJson: RequestHandler = (request, _response, next) => {

@@ -1,12 +1,21 @@
 // The API of the service, at the documented paths and under the sandbox prefix (spec: Endpoints).
+
 import express, { type RequestHandler, type Response, type Router } from 'express';
 import { HttpError } from '../../pages/http-error.js';
-import { methodNotAllowed, notFound, param, route } from '../../pages/route.js';
 import { type Accounts, type Caller, forbidden } from '../accounts.js';
 import type { Scope } from '../seeds.js';
 import type { Service } from '../service.js';
 import { codec } from './codec.js';
-import { change, fieldsOf, readJson, requireJson } from './route.js';
+import {
+  change,
+  fieldsOf,
+  methodNotAllowed,
+  notFound,
+  param,
+  readJson,
+  requireJson,
+  route,
+} from './route.js';
 
 /** The router of one prefix: live keys work at one, sandbox keys at the other. */
 export function serviceApi(service: Service, sandbox: boolean): Router {

@@ -1,0 +1,61 @@
+// What both servers of pages check of a request: its host, path and query; and the headers of answers.
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { domainToASCII } from 'node:url';
+
+const LOOPBACK_HEADER = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+const HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
+
+/**
+ * Whether a `Host` header names this machine or an allowed host: protects against DNS rebinding.
+ *
+ * @param allowed as {@link hostName} returns them
+ */
+export function isAllowedHost(header: string, allowed: ReadonlySet<string>): boolean {
+  // Strict: an IPv6 address that wraps 127.0.0.1 is not how anybody names this machine.
+  if (LOOPBACK_HEADER.test(header)) return true;
+  const [, host = ''] = HEADER.exec(header) ?? [];
+  return host !== '' && allowed.has(canonical(host));
+}
+
+/** A host as a Host header spells it; undefined for text that is not a host, or has a port. */
+export function hostName(text: string): string | undefined {
+  const bracketed = isIP(text) === 6 ? `[${text}]` : text;
+  // Browsers send the ASCII form of other letters.
+  const host = /^[\x21-\x7e]*$/.test(bracketed) ? bracketed : domainToASCII(bracketed);
+  const [whole, name] = HEADER.exec(host) ?? [];
+  return name === undefined || whole !== name || canonical(name) === '' ? undefined : canonical(name);
+}
+
+/** Names in lower case, IPv6 addresses in their shortest form; empty for an invalid address. */
+function canonical(host: string): string {
+  if (!host.startsWith('[')) return host.toLowerCase();
+  return isIP(host.slice(1, -1)) === 6 ? new URL(`http://${host}/`).hostname : '';
+}
+
+/** Nothing is cached, framed, guessed or loaded from elsewhere; scripts and styles are files of the page. */
+export const PAGE_HEADERS = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+} as const;
+
+/** The methods of requests that change nothing. */
+export const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** With the path of the page, where Express has removed it from `url`. */
+export function originalUrl(request: IncomingMessage): string {
+  return (request as { readonly originalUrl?: string }).originalUrl ?? request.url ?? '';
+}
+
+/** The query, read the same way under every version of Express. */
+export function queryOf(request: IncomingMessage): URLSearchParams {
+  const url = originalUrl(request);
+  const at = url.indexOf('?');
+  return new URLSearchParams(at === -1 ? '' : url.slice(at));
+}
