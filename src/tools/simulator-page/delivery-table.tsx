@@ -7,8 +7,7 @@ import { formatDuration, formatTime, shortId, shortUrl } from '../pages/componen
 import { Icon } from '../pages/components/icon.js';
 import { ROLES, Table } from '../pages/components/list.js';
 import { api, type Row } from './api.js';
-import { RetryCountdown } from './retry-countdown.js';
-import { ResponseStatus, Status } from './status.js';
+import { ResponseStatus, RetryCountdown, Status } from './status.js';
 
 interface DeliveryTableProps {
   readonly rows: readonly Row[];

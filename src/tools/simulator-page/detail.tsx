@@ -9,8 +9,7 @@ import { formatDuration, formatTimeExactly } from '../pages/components/format.js
 import { Icon } from '../pages/components/icon.js';
 import { type Attempt, api, type Delivery, type Row, type Settings } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
-import { RetryCountdown } from './retry-countdown.js';
-import { ResponseStatus, STATUS_LABELS, Status } from './status.js';
+import { ResponseStatus, RetryCountdown, STATUS_LABELS, Status } from './status.js';
 
 interface DetailProps {
   readonly id: string;

@@ -7,14 +7,12 @@ import { AnnounceContext, Page } from '../pages/components/page-frame.js';
 import { AboutDialog } from './about-dialog.js';
 import { announcement } from './announcement.js';
 import { Layout } from './layout.js';
-import { ClockProvider } from './retry-countdown.js';
 import { SHORTCUTS } from './shortcuts.js';
 import { follow, initialState, reduce, type State } from './state.js';
-import '../pages/styles/tokens.css';
+import { ClockProvider } from './status.js';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
-import '../pages/styles/list.css';
 import './simulator.css';
 
 const COLLECT_MS = 1_500;

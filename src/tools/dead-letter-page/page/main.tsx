@@ -7,11 +7,9 @@ import { Layout } from './layout.js';
 import { routing } from './route.js';
 import { SHORTCUTS } from './shortcuts.js';
 import { useLetters } from './use-letters.js';
-import '../../pages/styles/tokens.css';
 import '../../pages/styles/base.css';
 import '../../pages/styles/components.css';
 import '../../pages/styles/layout.css';
-import '../../pages/styles/list.css';
 import './letters.css';
 
 function App() {
