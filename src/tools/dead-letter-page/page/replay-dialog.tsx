@@ -5,8 +5,8 @@ import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
 import { showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
-import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
+import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
 import {
   api,
   type Progress,
