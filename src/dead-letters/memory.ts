@@ -1,4 +1,4 @@
-// Keeps dead letters in this process: bounded, for tests and for a first look.
+// Keeps a bounded number of dead letters in this process, for tests and for a first look.
 
 import type {
   DeadLetter,
@@ -83,7 +83,7 @@ class MemoryDeadLetters implements DeadLetterStore {
       return known.id;
     }
     if (this.#letters.size >= this.#max)
-      throw new StoreError(`All ${this.#max} places for dead letters are taken.`);
+      throw new StoreError(`The dead-letter store is full (max: ${this.#max}).`);
     this.#serial += 1;
     const kept = { ...letter, serial: this.#serial, keptAt: this.#now() };
     this.#letters.set(kept.id, kept);
@@ -177,7 +177,7 @@ class MemoryDeadLetters implements DeadLetterStore {
   }
 }
 
-/** A copy, field by field: a store gives its bytes to nobody who lists. */
+/** A copy, field by field: lists never hold the bytes. */
 function withoutBytes(entry: Entry): DeadLetter {
   const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId, discarded } =
     entry;

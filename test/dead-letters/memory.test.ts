@@ -93,7 +93,7 @@ describe('the memory store of dead letters', () => {
     store.keep(letter);
     expect(() => store.keep({ ...letter, id: 'b', key: 'b' })).toThrow(StoreError);
     expect(() => store.keep({ ...letter, id: 'b', key: 'b' })).toThrow(
-      'All 1 places for dead letters are taken.',
+      'The dead-letter store is full (max: 1).',
     );
   });
 });
