@@ -1,4 +1,4 @@
-// The one place that calls a store of dead letters: in time, its answers checked, its failures logged.
+// Calls a store of dead letters: with a deadline, checks of each answer, and a log line per failure.
 
 import {
   type DeadLetter,
@@ -182,7 +182,7 @@ function invalidAnswer(verb: string, expected: string): StoreFailure {
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** @param after where this page began: a store that returns to it would be asked for ever */
+/** @param after where this page began: a store that returns it as `next` would cause an endless loop */
 function readPage(answer: unknown, after: string | undefined): DeadLetterPage | StoreFailure {
   return readSafely('list', () => {
     const { letters, next } = answer as Given;

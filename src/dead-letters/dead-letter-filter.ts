@@ -24,7 +24,7 @@ export interface DeadLetterFilter extends ReplayFilter {
   readonly discarded?: boolean | undefined;
 }
 
-/** What a store is asked, and the id of the key, by which {@link DeadLetterCalls} picks from the answers. */
+/** The query for the store, and the key id, by which {@link DeadLetterCalls} filters the answers. */
 export interface LetterQuery extends DeadLetterQuery {
   readonly keyId?: string | undefined;
 }
@@ -39,7 +39,7 @@ export const FILTERS: readonly string[] = [
   'since',
 ] satisfies (keyof ReplayFilter)[];
 
-/** @throws {ConfigurationError} for a filter that does not exist: without it more letters would be meant */
+/** @throws {ConfigurationError} for an unknown filter: ignoring it would select more letters */
 export function queryOf(namespace: string, filter: DeadLetterFilter = {}): LetterQuery {
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
     throw new ConfigurationError(
@@ -67,7 +67,7 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): Lette
 
 function text(name: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
-  // Postgres takes no NUL, and no id has one.
+  // Postgres rejects a NUL, and no id has one.
   if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value;
   throw new ConfigurationError(`${name} is ${show(value)}. Give text that is not empty, without a NUL.`);
 }

@@ -1,4 +1,4 @@
-// What `hooks.deadLetters` is: the events that were not processed, to list, read, replay and discard.
+// `hooks.deadLetters`: the events that were not processed, to list, read, replay and discard.
 
 import type {
   DeadLetter,
@@ -58,8 +58,8 @@ export interface DeadLetters {
    */
   read(id: string): Promise<DeadLetterContent>;
   /**
-   * Runs the handlers of the letters that fit, with the schemas of today and under the same claim as a delivery. It can be
-   * ended and started again at any point, and run in several processes and beside deliveries.
+   * Runs the handlers of the letters that fit, with the schemas of today and under the same claim as a delivery. You can
+   * stop and restart it at any point, and run it in several processes and next to deliveries.
    *
    * @throws {ConfigurationError} for a filter or option that does not exist or cannot be right
    * @throws {StoreError} when the store of dead letters is down
@@ -80,7 +80,7 @@ export interface DeadLetters {
 }
 
 /**
- * Undefined without the option. What manages letters is loaded when it is first asked for: most processes only keep them.
+ * Undefined without the option. Loads the manager on first use: most processes only keep letters.
  *
  * @param limiter that of the deliveries
  */

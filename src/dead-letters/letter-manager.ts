@@ -21,7 +21,7 @@ import { LetterReplayer } from './letter-replayer.js';
 import { type ReplayOptions, type ReplayReport, replay, replaySettings } from './replay.js';
 
 const MAX_TEXT = 1_000;
-/** Of how many names letters are counted, for each reason. */
+/** Further names are counted together, for each reason. */
 const MAX_NAMES = 1_000;
 
 export class LetterManager {
@@ -71,7 +71,7 @@ export class LetterManager {
   }
 
   async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    // An id that is missing is no filter at all.
+    // A missing id would be no filter at all.
     const query = queryOf(this.#c.namespace, { id: id ?? '' });
     const { by, because } = reasonsOf(why);
     const { value: letter } = await listLetters(this.#calls, query).next();
@@ -108,7 +108,7 @@ function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {
 
 function whyText(name: string, value: unknown): string {
   const isShown = typeof value === 'string' && value.trim() !== '' && value.length <= MAX_TEXT;
-  // Postgres takes no NUL.
+  // Postgres rejects a NUL.
   if (isShown && !value.includes('\0')) return value;
   const what = isShown ? 'text with a NUL' : typeof value === 'string' ? 'blank or too long' : show(value);
   throw new ConfigurationError(

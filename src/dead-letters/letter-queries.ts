@@ -1,4 +1,4 @@
-// Answers queries of dead letters without a database: which match, and how many have the same reason and event name.
+// Answers queries in JavaScript: which dead letters match, and how many there are of each kind.
 import {
   type DeadLetter,
   type DeadLetterGroup,
@@ -55,7 +55,7 @@ export class LetterGroups {
   readonly #names: number;
   readonly #reasons = new Map<DeadLetterReason, Map<string, Counted>>();
 
-  /** @param names for each reason at most so many; further ones are counted together */
+  /** @param names how many for each reason; the letters of all others are counted together */
   constructor(names: number) {
     this.#names = names;
   }

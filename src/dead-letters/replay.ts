@@ -1,4 +1,4 @@
-// Replays dead letters in the order of their arrival: a few at a time, each like a delivery, until none is left.
+// Replays dead letters in the order of their arrival, a few at a time: options, work, report.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetter } from '../claims/dead-letter-store.js';

@@ -1,4 +1,4 @@
-// Seals bytes with AES-256-GCM, so that a store of dead letters can neither be read nor forged without a key.
+// Seals dead letters with AES-256-GCM: without a key nobody can read or forge what is stored.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type { NewDeadLetter, ProcessedEvent } from '../claims/dead-letter-store.js';
@@ -16,33 +16,33 @@ const NONCE_AT = 1;
 const TAG_AT = NONCE_AT + NONCE_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
-/** What sealed bytes belong to: they open with exactly the same texts. */
+/** The context that sealed bytes are bound to: they open only with exactly the same texts. */
 type SealedFor = readonly string[];
 
 class Seal {
   readonly #keys: readonly KeyObject[];
 
-  /** @param keys the first seals, all of them open; none: bytes are stored as they are */
+  /** @param keys the first one seals, each one opens; without keys bytes are stored as they are */
   constructor(keys: readonly KeyObject[]) {
     this.#keys = keys;
   }
 
-  seal(bytes: Uint8Array, belonging: SealedFor): Buffer {
+  seal(bytes: Uint8Array, boundTo: SealedFor): Buffer {
     const [key] = this.#keys;
     if (!key) return Buffer.concat([Buffer.of(PLAIN), bytes]);
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(associated(belonging));
+    cipher.setAAD(additionalData(boundTo));
     const text = [cipher.update(bytes), cipher.final()];
     return Buffer.concat([Buffer.of(SEALED), nonce, cipher.getAuthTag(), ...text]);
   }
 
-  /** A copy; undefined for what no key here has sealed for this, and with keys also for what is not sealed at all. */
-  open(sealed: Uint8Array, belonging: SealedFor): Buffer | undefined {
+  /** A copy; undefined if no key here sealed it for this context. With keys, bytes that are not sealed are refused too. */
+  open(sealed: Uint8Array, boundTo: SealedFor): Buffer | undefined {
     if (this.#keys.length === 0)
       return sealed[0] === PLAIN ? Buffer.from(sealed.subarray(NONCE_AT)) : undefined;
     if (sealed[0] !== SEALED || sealed.length < TEXT_AT) return undefined;
-    const data = associated(belonging);
+    const data = additionalData(boundTo);
     for (const key of this.#keys) {
       const bytes = openWith(key, sealed, data);
       if (bytes) return bytes;
@@ -65,8 +65,8 @@ function openWith(key: KeyObject, sealed: Uint8Array, data: Buffer): Buffer | un
 }
 
 /** JSON, because no two lists of texts are the same JSON. */
-function associated(belonging: SealedFor): Buffer {
-  return Buffer.from(JSON.stringify(belonging));
+function additionalData(boundTo: SealedFor): Buffer {
+  return Buffer.from(JSON.stringify(boundTo));
 }
 
 const MAKE_KEY = `node -e "console.log(require('node:crypto').randomBytes(32).toString('base64'))"`;
@@ -74,7 +74,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /**
  * @param encryptionKeys 32 bytes each, as they are or as base64 text; undefined: nothing is sealed
- * @throws {ConfigurationError} for what is no list of keys; it never quotes one
+ * @throws {ConfigurationError} if it is not a list of keys; the message never quotes a key
  */
 export function sealWith(encryptionKeys: unknown): Seal {
   if (encryptionKeys === undefined) return new Seal([]);
@@ -104,7 +104,7 @@ function readKey(given: unknown, index: number): KeyObject {
   return createSecretKey(bytes);
 }
 
-/** Node's own decoder would skip what is not base64, and make another key of it. */
+/** Node's decoder skips invalid characters, which would give another key. */
 function fromBase64(text: string, index: number): Buffer {
   if (text.trim() !== text)
     throw new ConfigurationError(

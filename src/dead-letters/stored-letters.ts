@@ -1,4 +1,4 @@
-// Dead letters in a table of a SQL database: sealed before they are written, and opened when they are read.
+// Stores dead letters in a SQL table: seals them before they are written, opens them when read.
 
 import {
   type DeadLetter,
@@ -51,7 +51,7 @@ export interface FullRow extends LetterRow {
 /** The letters of one reason and one name. */
 export interface GroupRow {
   readonly reason: DeadLetterReason;
-  /** Null for all names beyond the most that are told apart. */
+  /** Null for the letters of all further names. */
   readonly event_name: string | null;
   readonly letters: number;
   readonly oldest_ms: number;
@@ -62,7 +62,7 @@ export interface RowChange extends Pick<DeadLetterChange, 'reason' | 'code' | 'a
   readonly issues: Buffer;
 }
 
-/** The table as one client reaches it. Of tombstones and of letters whose retention is over it says nothing unless asked. */
+/** The table, as one client reaches it. No query returns an expired letter, and only a query for tombstones returns them. */
 export interface LetterRows {
   readonly database: object;
   readonly retentionMs: number;
@@ -79,7 +79,7 @@ export interface LetterRows {
   prune(): Promise<number>;
 }
 
-/** After a place that no page gave there is nothing, as in the memory store. */
+/** A place that no page returned: an empty page, as in the memory store. */
 const PLACE = /^\d{1,18}$/;
 
 export class StoredLetters implements DeadLetterStore {
@@ -109,7 +109,7 @@ export class StoredLetters implements DeadLetterStore {
 
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
     if (!PLACE.test(after)) return { letters: [], next: undefined };
-    // One more tells whether there is a page after this one.
+    // One more than asked for, to know whether there is a next page.
     const rows = await this.#rows.list(query, { limit: limit + 1, after });
     const listed = rows.slice(0, limit);
     return {
