@@ -156,6 +156,19 @@ describeEachClient('dead letters through %s', (client) => {
     });
   });
 
+  if (client === 'pg')
+    test('are read as they are, also in a transaction that sees the past', async () => {
+      const store = letters.open();
+      const id = await store.keep(aLetter());
+      await letters.within('COMMIT', async (transaction) => {
+        await readsIn(transaction as never, 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+        await readsIn(transaction as never, `SELECT 1 FROM ${table()}`);
+        expect((await store.read(id, { transaction })).status).toBe('found');
+        await store.discard(id, { by: 'ada', because: 'test data' });
+        expect(await store.read(id, { transaction })).toEqual({ status: 'gone' });
+      });
+    });
+
   test('are removed by the commit of a transaction, and stay when it is rolled back', async () => {
     const store = open({ encryptionKeys });
     const letter = aLetter({ namespace: 'commit' });

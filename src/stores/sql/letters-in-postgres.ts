@@ -13,7 +13,7 @@ import { type LetterSql, letterSqlFor, type Question } from '../postgres/letter-
 import type { Database, Row } from './database.js';
 import { PLAIN, readGroup, readRow } from './letter-answers.js';
 import { SqlStatement } from './placeholders.js';
-import { asOneStatement } from './postgres-rows.js';
+import { asOneStatement, SEES_THE_PAST } from './postgres-rows.js';
 
 const PRUNE_BATCH = 1_000;
 
@@ -24,7 +24,10 @@ export class LettersInPostgres implements LetterRows {
   readonly #db: Database;
   readonly #sql: LetterSql;
   readonly #statements: Readonly<
-    Record<'keep' | 'find' | 'update' | 'remove' | 'removeWithin' | 'discard' | 'prune', SqlStatement>
+    Record<
+      'keep' | 'find' | 'findWithin' | 'update' | 'remove' | 'removeWithin' | 'discard' | 'prune',
+      SqlStatement
+    >
   >;
 
   constructor(db: Database, table: string, retentionMs: number) {
@@ -37,6 +40,7 @@ export class LettersInPostgres implements LetterRows {
     this.#statements = {
       keep: new SqlStatement('postgres', keep.text),
       find: new SqlStatement('postgres', find.text),
+      findWithin: new SqlStatement('postgres', `${find.text} AND NOT (${SEES_THE_PAST})`),
       update: counted(update.text),
       remove: counted(remove.text),
       removeWithin: counted(removeWithin.text),
@@ -55,8 +59,10 @@ export class LettersInPostgres implements LetterRows {
   }
 
   async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
-    const run = transaction === undefined ? this.#db.run : this.#db.within(transaction);
-    const [row] = await run(this.#statements.find, [this.retentionMs, id]);
+    const { find, findWithin } = this.#statements;
+    const values = [this.retentionMs, id];
+    const [seen] = transaction === undefined ? [] : await this.#db.within(transaction)(findWithin, values);
+    const [row] = seen ? [seen] : await this.#db.run(find, values);
     return row && readRow(row, PLAIN);
   }
 

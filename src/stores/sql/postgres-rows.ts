@@ -26,7 +26,7 @@ RETURNING ${sql.STORED_KEY}, CASE WHEN token = $2::uuid THEN 'claimed' WHEN leas
   ((date_part('epoch', lease_ends) - date_part('epoch', ${sql.NOW})) * 1000)::text AS lease_left`;
 
 /** Such a transaction sees letters as they were when it began, so one that was kept since is looked for after the commit. */
-const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 'read %'";
+export const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 'read %'";
 
 const completed = (table: string) =>
   `SELECT 'yes' AS completed FROM ${table} WHERE key = $1 AND token = $2::uuid AND lease_ends = 'infinity'`;
