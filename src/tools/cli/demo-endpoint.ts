@@ -9,11 +9,11 @@ import { memoryStore } from '../../stores/memory.js';
 import { deadLetterPage } from '../dead-letter-page/server/dead-letter-page.js';
 import { closeServer } from '../simulator/listen.js';
 
-const MOST_LETTERS = 10_000;
+const MAX_LETTERS = 10_000;
 
 export class DemoEndpoint {
   /** What outlives a deployment. */
-  readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MOST_LETTERS }) };
+  readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MAX_LETTERS }) };
   readonly #currentKey: () => string;
   #key = '';
   #app: RequestListener;

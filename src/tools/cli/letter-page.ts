@@ -80,7 +80,7 @@ export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
 };
 
 /** As many as the page gives. */
-const MOST_AT_ONCE = '100';
+const PAGE_LIMIT = '100';
 
 interface List {
   readonly letters: readonly JsonLetter[];
@@ -94,7 +94,7 @@ export async function* allLetters(
 ): AsyncGenerator<JsonLetter, void> {
   const read = new Set<string>();
   for (let after: string | undefined; ; ) {
-    const { letters, next } = await page.get<List>('letters', { ...filter, limit: MOST_AT_ONCE, after });
+    const { letters, next } = await page.get<List>('letters', { ...filter, limit: PAGE_LIMIT, after });
     yield* letters;
     if (typeof next !== 'string' || letters.length === 0) return;
     if (read.has(next)) {

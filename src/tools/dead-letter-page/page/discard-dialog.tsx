@@ -14,7 +14,7 @@ interface DiscardDialogProps {
   readonly closed: (changed: boolean) => void;
 }
 
-const LONGEST_REASON = 1_000;
+const MAX_REASON_LENGTH = 1_000;
 
 export function DiscardDialog({ work, closed }: DiscardDialogProps) {
   const changed = useRef(false);
@@ -63,7 +63,7 @@ function DiscardForm({ target, begun, close }: DiscardFormProps) {
         name="because"
         required
         autofocus
-        maxLength={LONGEST_REASON}
+        maxLength={MAX_REASON_LENGTH}
         placeholder="test data"
       />
       {problem !== undefined && <p class="problem">{problem}</p>}

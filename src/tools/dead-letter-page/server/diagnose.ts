@@ -7,7 +7,7 @@ import type { ErrorCode, Issue } from '../../../errors.js';
 
 /** A dry run waits for room beside deliveries; the person who looks does not wait longer than this. */
 const PATIENCE_MS = 2_000;
-const MOST_PATHS = 5;
+const MAX_PATHS = 5;
 
 /** Runs no handler and changes nothing. @throws {StoreError} when the store of letters is down */
 export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promise<string[]> {
@@ -101,6 +101,6 @@ function isDigest(eventId: string): boolean {
 
 function at(issues: readonly Pick<Issue, 'path'>[]): string {
   if (issues.length === 0) return '';
-  const paths = issues.slice(0, MOST_PATHS).map(({ path }) => path);
-  return ` at ${paths.join(', ')}${issues.length > MOST_PATHS ? ' and elsewhere' : ''}`;
+  const paths = issues.slice(0, MAX_PATHS).map(({ path }) => path);
+  return ` at ${paths.join(', ')}${issues.length > MAX_PATHS ? ' and elsewhere' : ''}`;
 }

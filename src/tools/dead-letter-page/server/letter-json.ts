@@ -45,8 +45,8 @@ export function revealed({ rawBody, headers }: Found): object {
   }
 }
 
-const MOST_VALUES = 10_000;
-const DEEPEST = 32;
+const MAX_VALUES = 10_000;
+const MAX_DEPTH = 32;
 /** Stands for what is left out. */
 const MORE = '…';
 
@@ -63,7 +63,7 @@ class Mask {
 
   of(value: unknown, depth: number): unknown {
     this.#values += 1;
-    if (this.#values > MOST_VALUES || depth > DEEPEST) return MORE;
+    if (this.#values > MAX_VALUES || depth > MAX_DEPTH) return MORE;
     if (value === null) return 'null';
     if (Array.isArray(value)) return this.#list(value, depth);
     return typeof value === 'object' ? this.#fields(value, depth) : typeof value;
@@ -73,7 +73,7 @@ class Mask {
     const shown: unknown[] = [];
     for (const value of values) {
       shown.push(this.of(value, depth + 1));
-      if (this.#values > MOST_VALUES) break;
+      if (this.#values > MAX_VALUES) break;
     }
     return shown;
   }
@@ -85,7 +85,7 @@ class Mask {
       if (!isFieldName(key)) hidden += 1;
       const name = isFieldName(key) ? key : hidden === 1 ? '*' : `* ${hidden}`;
       shown.set(name, this.of(value, depth + 1));
-      if (this.#values > MOST_VALUES) break;
+      if (this.#values > MAX_VALUES) break;
     }
     return Object.fromEntries(shown);
   }

@@ -9,7 +9,7 @@ import type { PageSettings } from './page-options.js';
 import { pathOf } from './page-request.js';
 
 /** No log line, and no tombstone, suffers from a name of this length. */
-const LONGEST_USER = 100;
+const MAX_USER_LENGTH = 100;
 
 export function setPageHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
@@ -22,7 +22,7 @@ export function setPageHeaders(response: ServerResponse): void {
 export async function authorized(request: IncomingMessage, settings: PageSettings): Promise<string> {
   const { authorize, hosts, logFor } = settings;
   requireOwnOrigin(request, hosts);
-  const complain = (fields: object, message: string) => {
+  const logFailure = (fields: object, message: string) => {
     writeLog(logFor(request), 'error', fields, message);
     return new HttpError(500, 'Your request could not be authorized. The log says why.');
   };
@@ -32,14 +32,14 @@ export async function authorized(request: IncomingMessage, settings: PageSetting
     user = await authorize(request);
     name = nameOf(user);
   } catch (error) {
-    throw complain(
+    throw logFailure(
       { error: describeError(error) },
       'authorize of deadLetterPage() failed, so nobody was let in',
     );
   }
   if (!user) throw new HttpError(403, 'You may not see this page. Sign in as somebody who may.');
   if (name !== undefined) return name;
-  throw complain(
+  throw logFailure(
     {},
     'authorize of deadLetterPage() must return the name of the user, or an object with name or id, so nobody was let in',
   );
@@ -50,7 +50,7 @@ function nameOf(user: unknown): string | undefined {
   const { name, id } = (typeof user === 'object' && user !== null ? user : {}) as Record<string, unknown>;
   const known = [user, name, id].find((text) => typeof text === 'string' && text.trim() !== '');
   return typeof known === 'string'
-    ? known.slice(0, LONGEST_USER)
+    ? known.slice(0, MAX_USER_LENGTH)
     : Number.isFinite(id)
       ? String(id)
       : undefined;
