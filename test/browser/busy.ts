@@ -1,6 +1,6 @@
 // Two webhooks, event names of every length, and retries that wait long enough for a countdown of two digits.
 import type { Simulator } from 'payment-webhooks/simulator';
-import { endpoint, simulator } from '../simulator/world.js';
+import { endpoint, simulator } from '../tools/simulator/world.js';
 
 export const LONG_NAME = 'subscription.payment_method_update_failed';
 

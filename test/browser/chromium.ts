@@ -4,7 +4,7 @@ import type { Simulator } from 'payment-webhooks/simulator';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
-import { afterwards } from '../simulator/world.js';
+import { afterwards } from '../tools/simulator/world.js';
 import { buildPages, CHROMIUM_IS_MISSING, executablePath, FLAGS } from './launch.js';
 
 // Longer than the timeout of a single step, so that the error names the step that hangs.

@@ -1,7 +1,7 @@
 // What axe-core finds in seven states of the page, light and dark; and zoomed to 200 %.
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { simulator } from '../simulator/world.js';
+import { simulator } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
 import { describeInChromium, openPage } from './chromium.js';
 import { scene } from './scene.js';

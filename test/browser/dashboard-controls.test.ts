@@ -1,7 +1,7 @@
 // The controls of the page, by mouse and by keyboard, and the state in its URL.
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { endpoint, opensslHmac, simulator } from '../simulator/world.js';
+import { endpoint, opensslHmac, simulator } from '../tools/simulator/world.js';
 import { describeInChromium, expectComplaints, expectFocus, openPage } from './chromium.js';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });

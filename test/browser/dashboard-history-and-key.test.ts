@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import type { Page } from 'playwright-core';
-import { afterwards, basic, call, endpoint, simulator } from '../simulator/world.js';
+import { afterwards, basic, call, endpoint, simulator } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
 import { describeInChromium, expectFocus, openPage } from './chromium.js';
 import { layoutFaults } from './measure.js';

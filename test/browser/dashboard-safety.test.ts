@@ -1,7 +1,7 @@
 // Captured text stays text, and no key reaches the page.
 import { expect, test } from '@jest/globals';
 import { until } from '../setup/waiting.js';
-import { type Answer, call, endpoint, simulator } from '../simulator/world.js';
+import { type Answer, call, endpoint, simulator } from '../tools/simulator/world.js';
 import { describeInChromium, expectComplaints, openPage } from './chromium.js';
 
 const MARKUP = `<img src=x onerror="window.hit = 1"></pre></script><script>window.hit = 1</script>`;

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { freePort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
-import { simulator } from '../simulator/world.js';
+import { simulator } from '../tools/simulator/world.js';
 import { describeInChromium, expectComplaints, openPage } from './chromium.js';
 import { switchableEndpoint } from './switchable-endpoint.js';
 

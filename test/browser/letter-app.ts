@@ -14,7 +14,7 @@ import { fixtures, signedDelivery } from 'payment-webhooks/testing';
 import { z } from 'zod';
 import { type CapturedLog, captureLog } from '../setup/captured-log.js';
 import { aLetter } from '../setup/letters.js';
-import { afterwards } from '../simulator/world.js';
+import { afterwards } from '../tools/simulator/world.js';
 
 export const PRIVATE_KEY = 'pri_example';
 

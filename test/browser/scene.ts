@@ -1,6 +1,6 @@
 // A simulator in nearly every state that the page can show.
 import type { Simulator } from 'payment-webhooks/simulator';
-import { call, endpoint, simulator } from '../simulator/world.js';
+import { call, endpoint, simulator } from '../tools/simulator/world.js';
 
 export async function scene(): Promise<Simulator> {
   const service = await simulator({ clock: 'real', retry: ['40s', '5m'], seed: 'scene' });

@@ -1,7 +1,7 @@
 // An endpoint that can be stopped, and started again on the same port.
 import http, { type ServerResponse } from 'node:http';
 import { freePort } from '../setup/ports.js';
-import { afterwards } from '../simulator/world.js';
+import { afterwards } from '../tools/simulator/world.js';
 
 export interface SwitchableEndpoint {
   readonly url: string;

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions } from 'payment-webhooks/client';
 import { type Simulator, seeds, startSimulator } from 'payment-webhooks/simulator';
-import { runCli } from '../cli/run-cli.js';
+import { runCli } from '../tools/cli/run-cli.js';
 
 let simulator: Simulator;
 beforeAll(async () => {

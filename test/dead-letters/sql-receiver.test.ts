@@ -7,11 +7,11 @@ import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from
 import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { runCli } from '../cli/run-cli.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { describeEachClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { until } from '../setup/waiting.js';
+import { runCli } from '../tools/cli/run-cli.js';
 import { linesOf, pageWorld } from './page-world.js';
 
 const openLetters = sqlServers();

@@ -1,7 +1,8 @@
 // The part of docs/cli.md that names every command, written from the table of commands.
 import { commands } from '../../src/tools/cli/commands.js';
 
-export const BEGIN = '<!-- written from the table of commands: UPDATE_DOCS=1 npx jest test/cli/reference -->';
+export const BEGIN =
+  '<!-- written from the table of commands: UPDATE_DOCS=1 npx jest test/tools/cli/reference -->';
 export const END = '<!-- end of what is written from the table -->';
 
 export function cliReference(): string {

@@ -1,0 +1,580 @@
+// `dead-letters …` and `learn --url` against a receiver and its real page.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import express from 'express';
+import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
+import { z } from 'zod';
+import { fixtures } from '../../../src/fixtures/fixture.js';
+import { listen, type PageWorld, pageWorld, USER, type WorldOptions } from '../../dead-letters/page-world.js';
+import { delivery, KEY } from '../../setup/delivery.js';
+import { faultyDeadLetters, lettersOf } from '../../setup/faulty-dead-letters.js';
+import { gate, until } from '../../setup/waiting.js';
+import { type Run, runCli, type Setting } from './run-cli.js';
+
+let folder: string;
+let token: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dead-letters-'));
+  token = tokenFile('good\n');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function tokenFile(content: string): string {
+  const path = join(folder, `token-${Math.random()}`);
+  writeFileSync(path, content);
+  return path;
+}
+
+const refund = (id: string, payload: object = { refund: { id } }) => ({
+  ...fixtures.event('refund.made', payload),
+  id,
+});
+const SCHEMA = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
+
+type Command = (...words: string[]) => Promise<Run>;
+
+function commandFor(port: number, setting: Setting = {}): Command {
+  const where = ['--url', `http://127.0.0.1:${port}/ops`, '--token-file', token];
+  return (...words) => runCli([...words, ...where], setting);
+}
+
+/** Letters that an app without the event has kept, and a page of the app that has it, with this handler. */
+async function world(
+  ids: readonly string[],
+  { handle = () => {}, ...more }: WorldOptions & { handle?: (id: string) => unknown } = {},
+): Promise<PageWorld & { run: Command; before: PageWorld }> {
+  const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
+  const before = await pageWorld({ receiver: shared });
+  for (const id of ids) await before.keep(refund(id));
+  const after = await pageWorld({
+    ...more,
+    receiver: {
+      ...shared,
+      events: { 'refund.made': SCHEMA },
+      handlers: { '*': async ({ id }) => void (await handle(id)) },
+    },
+  });
+  return { ...after, before, run: commandFor(after.port) };
+}
+
+const json = ({ stdout }: Run) =>
+  stdout
+    .trim()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+describe('dead-letters list', () => {
+  test('lists what is asked for, in the order of arrival', async () => {
+    const { keep, run } = await worldOf();
+    await keep(refund('r-1'));
+    await keep(refund('r-2'));
+    await keep(fixtures.event('payout.sent', {}));
+    const ids = async (...words: string[]) =>
+      json(await run('dead-letters', 'list', '--json', ...words)).map(({ eventName, eventId }) =>
+        eventName === 'refund.made' ? eventId : eventName,
+      );
+    expect(await ids()).toEqual(['r-1', 'r-2', 'payout.sent']);
+    expect(await ids('--event', 'refund.*')).toEqual(['r-1', 'r-2']);
+    expect(await ids('--event-id', 'r-2')).toEqual(['r-2']);
+    expect(await ids('--reason', 'unknown', '--since', '1h')).toHaveLength(3);
+    expect(await ids('--reason', 'failed')).toEqual([]);
+    const [{ id }] = json(await run('dead-letters', 'list', '--json'));
+    expect(await ids('--id', id)).toEqual(['r-1']);
+    const { code, stdout, stderr } = await run('dead-letters', 'list', '--limit', '2');
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: 'There are more than 2. Raise --limit, or narrow them down.\n',
+    });
+    expect(stdout).toMatch(
+      /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CODE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
+    );
+  });
+
+  test('reads all pages, and says when there is nothing', async () => {
+    const { hooks, run } = await worldOf();
+    expect(await run('dead-letters', 'list')).toEqual({
+      code: 0,
+      stdout: 'There are no dead letters.\n',
+      stderr: '',
+    });
+    expect((await run('dead-letters', 'list', '--reason', 'failed')).stdout).toBe(
+      'No dead letter matches.\n',
+    );
+    const ids = Array.from({ length: 230 }, (_, index) => `r-${index}`);
+    for (const id of ids) {
+      const { body: rawBody, headers } = delivery(refund(id));
+      await hooks.receive({ rawBody, headers });
+    }
+    const listed = json(await run('dead-letters', 'list', '--json', '--limit', '230'));
+    expect(listed.map(({ eventId }) => eventId)).toEqual(ids);
+  });
+});
+
+describe('the letters of an app that has very many, or that repeats itself', () => {
+  const letter = (id: number) => ({
+    ...{ id: `${id}`, reason: 'failed', namespace: 'webhooks', eventName: 'refund.made', eventId: `r-${id}` },
+    ...{ sandbox: false, attempts: 1, keptAt: '2026-01-31T12:00:00.000Z', code: null, issues: [] },
+  });
+  /** An app whose list of letters is this. */
+  const served = async (list: (after: string | null) => object) =>
+    commandFor(
+      await listen((req, res) => {
+        const { searchParams } = new URL(String(req.url), 'http://localhost');
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify(list(searchParams.get('after'))));
+      }),
+    );
+
+  test('150,000 letters are printed', async () => {
+    const run = await served(() => ({
+      letters: Array.from({ length: 150_000 }, (_, id) => letter(id)),
+      next: null,
+    }));
+    const { code, stdout, stderr } = await run('dead-letters', 'list', '--limit', '150000');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(150_001);
+  }, 30_000);
+
+  test.each([
+    ['gives the same next page', () => 'same'],
+    ['gives pages in a circle', (after: string | null) => (after === 'a' ? 'b' : 'a')],
+  ])('a list that %s is ended with an error', async (_name, next) => {
+    let requests = 0;
+    const run = await served((after) => {
+      requests += 1;
+      return { letters: [letter(requests)], next: next(after) };
+    });
+    const { code, stderr } = await run('dead-letters', 'list', '--limit', '1000');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        "The list of dead letters repeats itself. Check list() of the app's dead-letter store with deadLetterContract().\n",
+    });
+    expect(requests).toBeLessThan(5);
+  });
+
+  test('a list that ends with an empty page is whole', async () => {
+    const run = await served((after) =>
+      after === null ? { letters: [letter(1)], next: 'more' } : { letters: [], next: 'more still' },
+    );
+    expect(json(await run('dead-letters', 'list', '--json'))).toMatchObject([{ id: '1' }]);
+  });
+});
+
+const worldOf = async () => {
+  const page = await pageWorld();
+  return { ...page, run: commandFor(page.port) };
+};
+
+describe('dead-letters show', () => {
+  test('shows why a letter was kept with every value masked, and the body only when it is revealed', async () => {
+    const { keep, run, log } = await worldOf();
+    const id = await keep(refund('r-1', { refund: { iban: 'DE02\u001b[2J' } }));
+    const masked = await run('dead-letters', 'show', id);
+    expect({ code: masked.code, stderr: masked.stderr }).toEqual({ code: 0, stderr: '' });
+    expect(masked.stdout).toMatch(new RegExp(`^letter +${id}\nreason +unknown`));
+    expect(masked.stdout).toContain('Nobody had declared refund.made when it arrived');
+    expect(masked.stdout).toContain('"iban": "string"');
+    expect(masked.stdout).not.toContain('DE02');
+    expect(log.lines.filter(({ msg }) => msg === 'letter revealed')).toEqual([]);
+
+    const shown = await run('dead-letters', 'show', id, '--reveal');
+    expect(shown.stdout).toContain('"iban":"DE02\\u001b[2J"');
+    expect(shown.stdout).not.toContain('\u001b');
+    expect(log.lines).toContainEqual(expect.objectContaining({ msg: 'letter revealed', user: USER }));
+    const [{ letter, body }] = json(await run('dead-letters', 'show', id, '--reveal', '--json'));
+    expect([letter.id, JSON.parse(body).payload.refund.iban]).toEqual([id, 'DE02\u001b[2J']);
+  });
+
+  test('fails on a letter that is not there', async () => {
+    const { run } = await worldOf();
+    const { code, stdout, stderr } = await run('dead-letters', 'show', '../summary');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^There is no letter "\.\.\/summary"\./);
+  });
+});
+
+describe('the key of a letter', () => {
+  test('is shown, is a filter, and has to be configured unless any is asked for', async () => {
+    const { run, hooks } = await world(['r-1']);
+    const [letter] = await lettersOf(hooks);
+    const keyId = letter?.keyId ?? '';
+    expect((await run('dead-letters', 'show', `${letter?.id}`)).stdout).toMatch(
+      new RegExp(`^key +${keyId}$`, 'm'),
+    );
+    const listed = async (id: string) => json(await run('dead-letters', 'list', '--json', '--key-id', id));
+    expect(await listed(keyId)).toMatchObject([{ eventId: 'r-1', keyId }]);
+    expect(await listed('0123456789ab')).toEqual([]);
+    const refused = await run('dead-letters', 'list', '--key-id', KEY);
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--key-id is not the id of a key'),
+    });
+    expect(refused.stderr).not.toContain(KEY);
+  });
+
+  test('that is not configured keeps it from a replay', async () => {
+    const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
+    await (await pageWorld({ receiver: shared })).keep(refund('r-1'));
+    const options = { events: { 'refund.made': SCHEMA }, handlers: { '*': () => {} } };
+    const { port } = await pageWorld({ receiver: { ...shared, ...options, privateKey: 'pri_another_key' } });
+    const run = commandFor(port);
+    expect(await run('dead-letters', 'replay')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('refund.made: 1 without a configured key\n1 of 1 are left.\n'),
+    });
+    expect(await run('dead-letters', 'replay', '--keys', 'every')).toMatchObject({ code: 2 });
+    const any = await run('dead-letters', 'replay', '--keys', 'any');
+    expect(any).toMatchObject({ code: 0, stdout: 'refund.made: 1 processed\n0 of 1 are left.\n' });
+  });
+});
+
+describe('dead-letters replay', () => {
+  test('processes what it can, and its exit code says whether a letter is left', async () => {
+    const ran: string[] = [];
+    const handle = (id: string) => {
+      ran.push(id);
+      if (id === 'r-2' && ran.length < 4) throw new Error('the bank is down');
+    };
+    const { run, hooks, before } = await world(['r-1', 'r-2', 'r-3'], { handle });
+    const dry = await run('dead-letters', 'replay', '--dry-run');
+    expect(dry).toEqual({ code: 0, stdout: 'refund.made: 3 processed\n0 of 3 would be left.\n', stderr: '' });
+    expect(ran).toEqual([]);
+    const first = await run('dead-letters', 'replay', '--event', 'refund.*');
+    expect(first).toEqual({
+      code: 1,
+      stdout:
+        'refund.made: 2 processed, 1 failed\n1 of 3 are left.\nfailed: The log of your app has the error of the handler.\n',
+      stderr: '',
+    });
+    expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
+    const second = await run('dead-letters', 'replay', '--concurrency', '4', '--json');
+    expect(second.code).toBe(0);
+    expect(json(second)).toEqual([expect.objectContaining({ processed: 1, failed: 0, dryRun: false })]);
+    expect(await lettersOf(hooks)).toEqual([]);
+    expect(await run('dead-letters', 'replay')).toMatchObject({
+      code: 0,
+      stdout: 'No dead letter matches.\n',
+    });
+    await before.keep(fixtures.event('payout.sent', {}));
+    expect(await run('dead-letters', 'replay')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(
+        'payout.sent: 1 still unknown\n1 of 1 are left.\nstill unknown: Declare the event,',
+      ),
+    });
+  });
+
+  test('says where payloads do not fit', async () => {
+    const { run, before } = await world([]);
+    for (const id of ['r-1', 'r-2']) await before.keep(refund(id, { refund: { id: 7 } }));
+    const { code, stdout } = await run('dead-letters', 'replay');
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      'refund.made: 2 still invalid\n  does not fit in 2: payload.refund.id\n2 of 2 are left.',
+    );
+  });
+
+  test('shows a bar in a terminal, and nothing of it elsewhere', async () => {
+    const { run, port } = await world(['r-1', 'r-2']);
+    expect((await run('dead-letters', 'replay', '--dry-run')).stderr).toBe('');
+    const { stderr } = await commandFor(port, { tty: true })('dead-letters', 'replay');
+    expect(stderr).toContain(`\r\u001b[K[${'#'.repeat(24)}] 2 of 2, 2 processed, 0 failed`);
+    expect(stderr.endsWith('\r\u001b[K')).toBe(true);
+  });
+
+  test('says how to go on when the connection ends in the middle', async () => {
+    const sockets: { destroy(): void }[] = [];
+    const handle = (id: string) => {
+      if (id === 'r-2') for (const socket of sockets.splice(0)) socket.destroy();
+    };
+    const { run, hooks } = await world(['r-1', 'r-2', 'r-3'], {
+      handle,
+      before: [(request, _, next) => next(void sockets.push(request.socket))],
+    });
+    const cut = await run('dead-letters', 'replay');
+    expect({ code: cut.code, stdout: cut.stdout }).toEqual({ code: 1, stdout: '' });
+    expect(cut.stderr).toMatch(
+      /^The connection ended in the middle of the replay( after \d of 3 letters)?\. What was processed stays processed\. Run the same command again for the rest\.\n$/,
+    );
+    await until(async () => (await lettersOf(hooks)).length < 3);
+    expect((await run('dead-letters', 'replay')).code).toBe(0);
+    expect(await lettersOf(hooks)).toEqual([]);
+  });
+
+  test('ends with Ctrl-C after the letter that it is at', async () => {
+    const [started, left, go] = [gate(), gate(), gate()];
+    const ran: string[] = [];
+    const { run, hooks } = await world(['r-1', 'r-2', 'r-3'], {
+      handle: async (id) => {
+        ran.push(id);
+        started.open();
+        await go.opened;
+      },
+      before: [(_, response, next) => next(void response.on('close', left.open))],
+    });
+    const running = run('dead-letters', 'replay');
+    await started.opened;
+    const listeners = process.listenerCount('SIGINT');
+    process.emit('SIGINT');
+    expect(await running).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'Stopped. What was processed stays processed. Run the same command again for the rest.\n',
+    });
+    expect(process.listenerCount('SIGINT')).toBe(listeners - 1);
+    await left.opened;
+    go.open();
+    await until(async () => (await lettersOf(hooks)).length === 2);
+    expect((await run('dead-letters', 'replay')).code).toBe(0);
+    expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
+  });
+});
+
+describe('dead-letters discard', () => {
+  const because = ['--because', 'test data'];
+
+  test('deletes one letter, and leaves who, when and why', async () => {
+    const { keep, run } = await worldOf();
+    const id = await keep(refund('r-1'));
+    const { code, stdout } = await run('dead-letters', 'discard', '--id', id, ...because);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '1 discarded.\n' });
+    const listed = await run('dead-letters', 'list', '--discarded');
+    expect(listed.stdout).toMatch(new RegExp(`BY +DISCARDED +BECAUSE\n.* ${USER} +[\\d: -]+ +test data\n$`));
+    const again = await run('dead-letters', 'discard', '--id', id, ...because);
+    const stderr = 'Nothing was discarded: the letters are gone, or their events are being processed.\n';
+    expect(again).toMatchObject({ code: 1, stdout: '', stderr });
+  });
+
+  test('deletes no letter that is being replayed, and says so', async () => {
+    const [started, work] = [gate(), gate()];
+    const { hooks, run } = await world(['r-1', 'r-2'], {
+      handle: async () => {
+        started.open();
+        await work.opened;
+      },
+    });
+    const replaying = hooks.deadLetters?.replay({ eventId: 'r-1' });
+    await started.opened;
+    const { code, stdout } = await run('dead-letters', 'discard', '--event', 'refund.*', '--yes', ...because);
+    const text = '1 discarded. The others are gone, or their events are being processed.\n';
+    expect({ code, stdout }).toEqual({ code: 0, stdout: text });
+    work.open();
+    expect(await replaying).toMatchObject({ processed: 1 });
+  });
+
+  test('asks before it deletes several, and deletes no letter that came after the question', async () => {
+    const { keep, hooks, run, port } = await worldOf();
+    for (const id of ['r-1', 'r-2']) await keep(refund(id));
+    const words = ['dead-letters', 'discard', '--event', 'refund.*', ...because];
+    const refused = await run(...words);
+    expect(refused).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'Discard 2 dead letters? Their bytes are deleted for good. Standard input is not a terminal, so give --yes to confirm.\n',
+    });
+    const no = await commandFor(port, { tty: true, stdin: 'n\n' })(...words);
+    expect(no.code).toBe(2);
+    expect(await lettersOf(hooks)).toHaveLength(2);
+    const yes = await commandFor(port, { tty: true, stdin: 'y\n' })(...words);
+    expect(yes).toMatchObject({ code: 0, stdout: '2 discarded.\n' });
+    expect(await lettersOf(hooks)).toEqual([]);
+    for (const id of ['r-3', 'r-4']) await keep(refund(id));
+    expect(await run(...words, '--yes', '--json')).toMatchObject({ code: 0, stdout: '{"discarded":2}\n' });
+    expect(await run(...words)).toMatchObject({ code: 0, stdout: 'No dead letter matches.\n' });
+  });
+
+  test.each<[string[], RegExp]>([
+    [['--id', 'x'], /^--because is missing/],
+    [['--id', 'x', '--because', ' '], /^--because is missing/],
+    [because, /^Say which letters: give --id or another filter/],
+    [['--id', 'x', '--event', '*', ...because], /^--id names one letter/],
+    [['--id', '', ...because], /^--id is empty/],
+  ])('%j is refused', async (words, message) => {
+    const { run, keep, hooks } = await worldOf();
+    await keep();
+    const { code, stderr } = await run('dead-letters', 'discard', ...words);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+});
+
+describe('learn --url', () => {
+  test('learns from unknown and invalid letters, which is logged, and from no other', async () => {
+    const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
+    const { port, keep, hooks, log } = await pageWorld({
+      receiver: { ...shared, events: { 'payout.sent': z.looseObject({ payout: z.looseObject({}) }) } },
+    });
+    const failing = receiver({
+      ...shared,
+      privateKey: KEY,
+      logger: false,
+      events: { 'refund.lost': SCHEMA },
+      handlers: {
+        '*': () => {
+          throw new Error('down');
+        },
+      },
+    });
+    const { body: rawBody, headers } = delivery(fixtures.event('refund.lost', { refund: { id: 'r' } }));
+    expect((await failing.receive({ rawBody, headers })).status).toBe(500);
+    await keep(refund('r-1', { refund: { id: 'r-1', email: 'ada@lovelace.example' } }));
+    await keep(refund('r-2', { refund: { id: 'r-2' } }));
+    await keep(fixtures.event('payout.sent', { payout: [] }));
+    const run = commandFor(port);
+    const learned = json(await run('learn', '--json', '--since', '1h'));
+    expect(learned.map(({ event, events }) => [event, events])).toEqual([
+      ['payout.sent', 1],
+      ['refund.made', 2],
+    ]);
+    expect(learned[1].code).toContain('email: z.string().optional(),');
+    expect(JSON.stringify(learned)).not.toContain('lovelace');
+    const revealed = log.lines.filter(({ msg }) => msg === 'letter revealed');
+    expect(revealed).toHaveLength(3);
+    const { stdout } = await run('learn', 'refund.*', '--limit', '1');
+    expect(stdout).toContain('learned from. */\nexport const refundMadePayload');
+    expect(stdout).not.toContain('email: z.string().optional()');
+    const nothing = await run('learn', 'order.*');
+    expect(nothing).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'There is no unknown or invalid dead letter of order.*.\n',
+    });
+    expect(await lettersOf(hooks)).toHaveLength(4);
+  });
+});
+
+describe('learn --url leaves letters out', () => {
+  test('that are not what was kept', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { port, keep } = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['r-1', 'r-2']) await keep(refund(id));
+    let reads = 0;
+    deadLetters.faults.read = (real: () => unknown) => {
+      reads += 1;
+      return reads === 1 ? { status: 'unreadable' } : real();
+    };
+    const { code, stdout, stderr } = await commandFor(port)('learn');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '1 body is no event, and left out.\n' });
+    expect(stdout).toContain('the one event that it was learned from');
+    deadLetters.faults.read = () => ({ status: 'unreadable' });
+    expect(await commandFor(port)('learn')).toMatchObject({
+      code: 1,
+      stderr: 'Nothing that was read is an event.\n',
+    });
+  });
+});
+
+describe('an address or a token that is not right', () => {
+  const list = (url: string, file = token) =>
+    runCli(['dead-letters', 'list', '--url', url, '--token-file', file]);
+
+  test.each<[string, number, RegExp]>([
+    ['nonsense', 2, /^--url is not an absolute https: URL/],
+    ['ftp://shop.example', 2, /^--url is not an absolute https: URL/],
+    ['https://u:c4nary@shop.example/ops', 2, /^--url has a user name, a query or a fragment/],
+    ['https://shop.example/ops?x=c4nary', 2, /^--url has a user name, a query or a fragment/],
+    ['http://shop.example/ops', 2, /^--url is http: to another machine, so others could read the token/],
+    ['http://127.0.0.1.example/ops', 2, /^--url is http: to another machine/],
+    [
+      'https://nowhere.invalid/ops',
+      3,
+      /^Nothing listens at https:\/\/nowhere\.invalid \((?:ENOTFOUND|EAI_AGAIN)\)/,
+    ],
+  ])('%s', async (url, code, message) => {
+    const failed = await list(url);
+    expect(failed).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
+    expect(failed.stderr).not.toContain('c4nary');
+  });
+
+  test('names what is missing, and tokens that cannot be one', async () => {
+    expect((await runCli(['dead-letters', 'list'])).stderr).toMatch(/^--url is missing/);
+    const url = 'https://shop.example/ops';
+    expect((await runCli(['dead-letters', 'list', '--url', url])).stderr).toMatch(/^--token-file is missing/);
+    const cases = [
+      ['/nowhere/c4nary', '--token-file cannot be read (ENOENT).\n'],
+      [tokenFile('\n'), '--token-file is empty. Write the token alone into it.\n'],
+      ...['c4nary x', 'c4nary\nx', 'c4näry'].map((text) => [
+        tokenFile(text),
+        '--token-file has a space, a line break or a letter that no header can hold. Write the token alone into it.\n',
+      ]),
+    ] as const;
+    for (const [file = '', stderr] of cases)
+      expect(await list(url, file)).toEqual({ code: 2, stdout: '', stderr });
+  });
+
+  test('says that nothing listens', async () => {
+    const port = await listen(() => {});
+    const { port: closed } = await closedPort();
+    expect(port).not.toBe(closed);
+    const { code, stderr } = await list(`http://localhost:${closed}/ops`);
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: `Nothing listens at http://localhost:${closed} (ECONNREFUSED). Check --url, and whether the app runs.\n`,
+    });
+  });
+
+  test('says what the page says of the token', async () => {
+    const { port, hooks } = await worldOf();
+    const url = `http://127.0.0.1:${port}/ops/`;
+    const { code, stdout, stderr } = await list(url, tokenFile('c4nary'));
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'The page refuses the token in --token-file (403). You may not see this page. Sign in as somebody who may.\n',
+    });
+    const replay = ['dead-letters', 'replay', '--url', url, '--token-file', tokenFile('c4nary'), '--json'];
+    const refused = await runCli(replay);
+    expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'FORBIDDEN' } });
+    expect(await lettersOf(hooks)).toEqual([]);
+  });
+
+  test.each<[string, express.RequestHandler, RegExp]>([
+    [
+      'a 401 before the page',
+      (_, response) => void response.status(401).end('who?'),
+      /refuses the token .* \(401\)\.\n/,
+    ],
+    [
+      'another page',
+      (_, response) => void response.send('<h1>Shop</h1>'),
+      /answers \(200\), but not as a dead-letter page/,
+    ],
+    [
+      'another JSON',
+      (_, response) => void response.json([1]),
+      /answers \(200\), but not as a dead-letter page/,
+    ],
+    [
+      'a path that is not there',
+      (_, __, next) => next(),
+      /answers \(404\), but not as a dead-letter page\. Give --url/,
+    ],
+    [
+      'a login',
+      (_, response) => response.redirect('https://login.example/?to=c4nary'),
+      /^The server redirects \(302\) to https:\/\/login\.example\/, and the token was not sent there/,
+    ],
+  ])('%s', async (_, handler, message) => {
+    const port = await listen(express().use(handler));
+    for (const words of [['list'], ['replay']]) {
+      const { code, stdout, stderr } = await commandFor(port)('dead-letters', ...words);
+      expect({ code, stdout, stderr }).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(message),
+      });
+      expect(stderr).not.toContain('c4nary');
+    }
+  });
+});
+
+async function closedPort(): Promise<{ port: number }> {
+  const { freePort } = await import('../../setup/ports.js');
+  return { port: await freePort() };
+}

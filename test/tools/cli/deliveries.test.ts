@@ -1,0 +1,154 @@
+import { describe, expect, test } from '@jest/globals';
+import { needing } from '../../setup/platform.js';
+import { shell } from '../../setup/shell.js';
+import { until } from '../../setup/waiting.js';
+import { endpoint } from '../simulator/world.js';
+import { against } from './against.js';
+
+describe('deliveries', () => {
+  async function withTwo() {
+    const app = await endpoint((_, response) => response.writeHead(answer).end('<b>no\u001b[2J</b>'));
+    let answer = 500;
+    const ask = await against({ app, retry: 'off' });
+    await ask('trigger', 'transaction.paid', '--wait');
+    answer = 200;
+    await ask('trigger', 'refund.succeeded', '--force', '--wait');
+    const { stdout } = await ask('deliveries', 'list', '--json');
+    const records = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    return { app, ask, refund: records[0], payment: records[1] };
+  }
+
+  test('list shows the newest first, and only what is asked for', async () => {
+    const { app, ask, payment } = await withTwo();
+    const events = async (...args: string[]) =>
+      (await ask('deliveries', 'list', ...args)).stdout
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.split(/ {2,}/)[2]);
+    expect(await events()).toEqual(['refund.succeeded', 'transaction.paid']);
+    expect(await events('--limit', '1')).toEqual(['refund.succeeded']);
+    expect(await events('--status', 'failed,retrying')).toEqual(['transaction.paid']);
+    expect(await events('--event', 'refund.*')).toEqual(['refund.succeeded']);
+    expect(await events('--search', payment.event_id)).toEqual(['transaction.paid']);
+    const { code, stdout } = await ask('deliveries', 'list', '--status', 'cancelled');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'No delivery matches.\n' });
+    const askNew = await against({ app });
+    expect((await askNew('deliveries', 'list')).stdout).toBe('There are no deliveries.\n');
+  });
+
+  test('show tells everything of one, and nothing in it can steer the terminal', async () => {
+    const { ask, payment } = await withTwo();
+    const { code, stdout } = await ask('deliveries', 'show', payment.id.slice(0, 8));
+    expect(code).toBe(0);
+    expect(stdout).toContain(`delivery  ${payment.id}\n`);
+    expect(stdout).toMatch(/^attempt 1 {2}[\d:]+ {2}500 {2}\d+ ms\n {2}Your handler failed\./m);
+    expect(stdout).toContain(`  ${payment.attempts[0].request.body}\n`);
+    expect(stdout).toContain('  <b>no\\u001b[2J</b>\n');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('list and show name the outcome beside the status', async () => {
+    const app = await endpoint((_, response) => response.end('{"received":true,"outcome":"duplicate"}'));
+    const ask = await against({ app });
+    await ask('trigger', 'transaction.paid', '--wait');
+    expect((await ask('deliveries', 'list')).stdout).toMatch(/ 200 duplicate +\d+ +1$/m);
+    const [id = ''] = /^\w{8}/m.exec((await ask('deliveries', 'list')).stdout.split('\n')[1] ?? '') ?? [];
+    expect((await ask('deliveries', 'show', id)).stdout).toMatch(
+      /^attempt 1 {2}[\d:]+ {2}200 duplicate {2}\d+ ms$/m,
+    );
+  });
+
+  needing('curl').test('curl prints a command that sends the same bytes', async () => {
+    const { ask, app, payment } = await withTwo();
+    const { stdout } = await ask('deliveries', 'curl', payment.id);
+    expect((await shell(stdout)).code).toBe(0);
+    expect(app.received).toHaveLength(3);
+    expect(app.received[2]?.body).toEqual(app.received[0]?.body);
+    const signature = 'x-service-signature';
+    expect(app.received[2]?.headers[signature]).toBe(app.received[0]?.headers[signature]);
+  });
+
+  test('resend sends the same bytes and tells how it went, one or all that failed', async () => {
+    const { ask, app, payment } = await withTwo();
+    const resent = await ask('deliveries', 'resend', '--failed', '--json');
+    expect(resent.code).toBe(0);
+    expect(JSON.parse(resent.stdout)).toMatchObject({
+      id: payment.id,
+      status: 'delivered',
+      attempts: [{ number: 1 }, { number: 2, trigger: 'manual', succeeded: true }],
+    });
+    expect(app.received[2]?.body).toEqual(app.received[0]?.body);
+    const none = await ask('deliveries', 'resend', '--failed');
+    expect(none).toMatchObject({ code: 0, stdout: 'No delivery has failed.\n' });
+    await app.close();
+    expect((await ask('deliveries', 'resend', payment.id)).code).toBe(1);
+  });
+
+  test('resend --failed goes on after a delivery whose webhook was deleted', async () => {
+    const app = await endpoint(500, 500, 500, 200);
+    const ask = await against({ app, retry: 'off' });
+    const ids = async () => {
+      const { stdout } = await ask('webhooks', 'list', '--json');
+      return stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).id);
+    };
+    await ask('trigger', 'transaction.paid', '--wait');
+    const [first] = await ids();
+    await ask('webhooks', 'create', `${app.url}/second`);
+    await ask('webhooks', 'delete', first);
+    await ask('trigger', 'transaction.paid', '--wait');
+    await ask('trigger', 'transaction.paid', '--wait');
+    const { code, stdout, stderr } = await ask('deliveries', 'resend', '--failed', '--json');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^\w{8}: The webhook of this delivery was deleted, so it cannot be sent again\.\n$/,
+    );
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).status),
+    ).toEqual(['delivered', 'delivered']);
+    expect(app.received).toHaveLength(5);
+  });
+
+  test('clear deletes what is finished and says what stays', async () => {
+    const app = await endpoint(200, 500);
+    const ask = await against({ app, retry: ['1h'] });
+    await ask('trigger', 'transaction.paid', '--wait');
+    await ask('trigger', 'transaction.paid');
+    await until(
+      async () => (await ask('deliveries', 'list', '--status', 'retrying', '--json')).stdout !== '',
+    );
+    expect(await ask('deliveries', 'clear')).toEqual({
+      ...{ code: 0, stderr: '' },
+      stdout: 'deleted        1\nstill pending  1\n',
+    });
+    expect((await ask('deliveries', 'list', '--json')).stdout.trim().split('\n')).toHaveLength(1);
+    expect((await ask('deliveries', 'clear', '--json')).stdout).toBe('{"deleted":0,"kept":1}\n');
+  });
+
+  test.each<[string, string[], number, string]>([
+    ['an unknown id', ['show', 'ffffffff-ffff'], 1, 'There is no delivery'],
+    ['an id that leads elsewhere', ['show', '../events'], 1, 'There is no delivery'],
+    ['an empty id', ['show', ''], 2, 'ID is empty'],
+    ['neither an id nor --failed', ['resend'], 2, 'Give an ID, or --failed.'],
+    ['an id and --failed', ['resend', 'x', '--failed'], 2, 'Give an ID, or --failed.'],
+  ])('fail on %s', async (_, args, code, message) => {
+    const failed = await (await against())('deliveries', ...args);
+    expect(failed).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+  });
+
+  test('fail on an attempt that was not made', async () => {
+    const { ask, payment } = await withTwo();
+    for (const word of ['show', 'curl']) {
+      const failed = await ask('deliveries', word, payment.id, '--attempt', '2');
+      expect(failed).toMatchObject({ code: 1, stderr: '--attempt 2 does not exist.\n' });
+    }
+  });
+});

@@ -1,0 +1,494 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import express from 'express';
+import { cachedKeys, memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { z } from 'zod';
+import { refusingPort } from '../../setup/ports.js';
+import { runCli, type Setting } from './run-cli.js';
+
+const KEY = 'pri_doctor_test';
+const setting: Setting = { env: { SERVICE_PRIVATE_KEY: KEY } };
+
+const servers: Server[] = [];
+afterAll(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
+}
+
+interface Line {
+  check: string;
+  passed: boolean | null;
+  got?: string;
+  cure?: string;
+  skipped?: string;
+}
+
+/** Short enough for an app that never answers, and long enough for one that would on a busy machine. */
+const WAIT = ['--timeout', '4s'];
+
+async function examine(listener: RequestListener, ...args: string[]) {
+  const url = await serve(listener);
+  const { code, stdout, stderr } = await runCli(['doctor', url, '--json', ...WAIT, ...args], setting);
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const end = lines.pop() as { passed: number; failed: number; skipped: number };
+  const failed = (lines as Line[]).filter(({ passed }) => passed === false);
+  return {
+    code,
+    stderr,
+    lines: lines as Line[],
+    failed,
+    end,
+    cureOf: (part: string) => failed.find(({ check }) => check.includes(part))?.cure,
+  };
+}
+
+const handlers: ReceiverOptions['handlers'] = { '*': () => {} };
+const hooks = (options: ReceiverOptions = {}) =>
+  receiver({ privateKey: KEY, logger: false, bodyTimeout: 300, handlers, ...options });
+const mounted = (handler: RequestListener) => {
+  const app = express();
+  app.post('/hooks', handler as express.RequestHandler);
+  return app;
+};
+const digest = (body: string | Buffer) => createHmac('sha256', KEY).update(body).digest('hex');
+const header = 'x-service-signature';
+
+const bodyOf = async (request: unknown) =>
+  Buffer.concat(await (request as { toArray(): Promise<Buffer[]> }).toArray());
+
+function compareParsedBody(): RequestListener {
+  const app = express();
+  app.use(express.json());
+  app.post('/hooks', (request, response) => {
+    if (request.get(header) !== digest(JSON.stringify(request.body))) response.sendStatus(401);
+    else response.json({ ok: true });
+  });
+  return app;
+}
+
+/** Apps that leave a check unanswered. Each waits for it, so they are all examined at the same time. */
+const UNANSWERED = {
+  'a check of JSON.stringify(req.body)': () => examine(compareParsedBody()),
+  'a check that stops at the first bad digit': () =>
+    examine(
+      mounted(async (request, response) => {
+        const body = await bodyOf(request);
+        const given = Buffer.from(String(request.headers[header]), 'hex');
+        response.statusCode = given.toString('hex') === digest(body) ? 200 : 401;
+        response.end();
+      }),
+    ),
+  'an answer whose body does not end': () =>
+    examine((_, response) => void response.writeHead(418).write('{')),
+  'no limit to the time or the size of a body': () =>
+    examine(
+      mounted(async (request, response) => {
+        const body = await bodyOf(request);
+        if (request.headers[header] === digest(body) && body.length < 100_000) response.end('{}');
+        else if (body.length >= 100_000) request.socket.destroy();
+        else response.writeHead(401).end();
+      }),
+    ),
+  'a --timeout that is shorter than the limit of the app': () =>
+    examine(mounted(hooks({ bodyTimeout: 60_000 }))),
+};
+type Unanswered = keyof typeof UNANSWERED;
+
+const examined = new Map<string, ReturnType<typeof examine>>();
+let minimal: ReturnType<typeof runCli>;
+beforeAll(() => {
+  process.env.SERVICE_PRIVATE_KEY = KEY;
+  for (const [name, start] of Object.entries(UNANSWERED)) examined.set(name, start());
+  // It waits for the default bodyTimeout of the receiver.
+  minimal = import('../../../examples/minimal/app.js').then(async ({ app }) =>
+    runCli(['doctor', await serve(app)], setting),
+  );
+});
+
+async function examinationOf(name: Unanswered) {
+  const examination = await examined.get(name);
+  if (!examination) throw new Error(`${name} was not examined.`);
+  return examination;
+}
+
+describe('an app with receiver()', () => {
+  test('passes every check too when cachedKeys() asks for a retry of forged deliveries', async () => {
+    const privateKey = cachedKeys(async () => KEY);
+    const { code, failed, lines } = await examine(mounted(hooks({ privateKey })));
+    expect(failed).toEqual([]);
+    expect(lines.filter(({ got }) => got === '503')).not.toEqual([]);
+    expect(code).toBe(0);
+  });
+
+  test('passes every check, exit code 0, and its handlers see recognisable sandbox events only', async () => {
+    const seen: unknown[] = [];
+    const handlers: ReceiverOptions['handlers'] = {
+      'transaction.paid': ({ sandbox, payload }) => {
+        seen.push([sandbox, payload.transaction.order_id, payload.metadata?.type]);
+      },
+    };
+    const { code, failed, end, lines } = await examine(mounted(hooks({ handlers })));
+    expect(failed).toEqual([]);
+    expect({ code, end }).toEqual({ code: 0, end: { passed: lines.length, failed: 0, skipped: 0 } });
+    for (const name of [
+      'a valid delivery',
+      'the same delivery again',
+      'tampered',
+      'no signature',
+      'another key',
+      'upper case',
+      'again after signing',
+      '300 KB',
+      'GET',
+      'never ends',
+      'after all that',
+    ]) {
+      expect(lines.map(({ check }) => check).join('\n')).toContain(name);
+    }
+    expect(seen).toEqual(Array(3).fill([true, 'doctor-test', 'doctor-test']));
+  });
+
+  test('passes when it takes sandbox events only', async () => {
+    expect((await examine(mounted(hooks({ sandbox: 'only' })))).code).toBe(0);
+  });
+
+  test('passes with another name of the header, if that is given', async () => {
+    const app = mounted(hooks({ signatureHeader: 'X-Pay-Signature' }));
+    expect((await examine(app, '--header', 'X-Pay-Signature')).code).toBe(0);
+    const { code, cureOf } = await examine(app);
+    expect(code).toBe(1);
+    expect(cureOf('a valid delivery')).toContain('--header');
+  });
+
+  test('prints a checklist for a person, with what came back', async () => {
+    const url = await serve(mounted(hooks()));
+    const { code, stdout, stderr } = await runCli(['doctor', url], setting);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url}.`);
+    expect(stdout).toMatch(/^pass {2}a valid delivery +200$/m);
+    expect(stdout).toMatch(/^pass {2}a body that never ends +408$/m);
+    expect(stdout).toMatch(/\n\d+ passed, 0 failed\. All is well\.\n$/);
+    expect(stderr).toBe('');
+  });
+
+  test('shows progress on a terminal while it runs, and clears the line', async () => {
+    const url = await serve(mounted(hooks()));
+    const { stderr } = await runCli(['doctor', url], { ...setting, tty: true });
+    expect(stderr).toMatch(/… \d+ of \d+/);
+    expect(stderr).toContain('waiting for the endpoint to stop reading');
+    expect(stderr.endsWith('\r\u001b[K')).toBe(true);
+  });
+});
+
+describe('an app with a mistake is told the cause and the fix, exit code 1', () => {
+  test('express.json() before receiver(): the line to change', async () => {
+    const app = express();
+    app.use(express.json());
+    app.post('/hooks', hooks() as express.RequestHandler);
+    const { code, cureOf } = await examine(app);
+    expect(code).toBe(1);
+    expect(cureOf('a valid delivery')).toContain('express.json() runs before receiver()');
+    expect(cureOf('a valid delivery')).toContain('app.use(express.json({ verify: keepRawBody }))');
+  });
+
+  test('several times is told the cause once', async () => {
+    const url = await serve(mounted((_, response) => void response.end('{}')));
+    const { stdout } = await runCli(['doctor', url, ...WAIT], setting);
+    expect(stdout.split('A FORGED DELIVERY WAS ACCEPTED')).toHaveLength(2);
+    expect(stdout).toContain('as above');
+  });
+
+  test('express.json() before a hand-written check of req.body', async () => {
+    const app = express();
+    app.use(express.json());
+    app.post('/hooks', (request, response) => {
+      if (request.get(header) !== digest(request.body)) response.sendStatus(401);
+      else response.json({ ok: true });
+    });
+    const { cureOf } = await examine(app);
+    expect(cureOf('a valid delivery')).toContain('Move app.post(…, receiver()) above');
+  });
+
+  test('a check of JSON.stringify(req.body)', async () => {
+    const { code, cureOf, failed } = await examinationOf('a check of JSON.stringify(req.body)');
+    expect(code).toBe(1);
+    expect(failed.map(({ check }) => check)).not.toContain('a valid delivery');
+    for (const check of ['other spacing', 'again after signing']) {
+      expect(cureOf(check)).toContain('JSON.stringify(req.body)');
+    }
+  });
+
+  test('no check at all', async () => {
+    const { code, cureOf, failed } = await examine(mounted((_, response) => void response.end('{}')));
+    expect(code).toBe(1);
+    expect(cureOf('no signature')).toContain('FORGED');
+    expect(failed.length).toBeGreaterThan(10);
+  });
+
+  test('a check that stops at the first bad digit', async () => {
+    const { failed } = await examinationOf('a check that stops at the first bad digit');
+    expect(failed.map(({ check }) => check)).toEqual([
+      'a signature in upper case',
+      'a signature with a digit too many',
+      'a signature with rubbish behind it',
+      'a body that never ends',
+    ]);
+  });
+
+  test('a handler that runs twice for the same event', async () => {
+    const { failed, cureOf } = await examine(mounted(hooks({ store: false })));
+    expect(failed.map(({ check }) => check)).toEqual(['the same delivery again']);
+    expect(cureOf('again')).toContain('handled twice');
+  });
+
+  test('a repeated delivery that is refused', async () => {
+    const seen = new Set<string>();
+    const endpoint = hooks();
+    const app = mounted((request, response) => {
+      const signature = String(request.headers[header]);
+      if (seen.has(signature)) return void response.writeHead(409).end();
+      seen.add(signature);
+      endpoint(request, response, () => {});
+    });
+    const { cureOf } = await examine(app);
+    expect(cureOf('the same delivery again')).toContain('Answer 2xx for an event that was already handled');
+    expect(cureOf('the same delivery again')).not.toContain('handled twice');
+  });
+
+  test('an answer whose body does not end counts by its status', async () => {
+    const { failed } = await examinationOf('an answer whose body does not end');
+    expect(failed).toEqual([expect.objectContaining({ check: 'a valid delivery', got: '418' })]);
+  });
+
+  test('another key', async () => {
+    const { cureOf } = await examine(mounted(hooks({ privateKey: 'pri_other' })));
+    expect(cureOf('a valid delivery')).toContain('the app has another key');
+  });
+
+  test('a handler that fails', async () => {
+    const handlers = {
+      '*': () => {
+        throw new Error('no such order');
+      },
+    };
+    const { cureOf } = await examine(mounted(hooks({ handlers })));
+    expect(cureOf('a valid delivery')).toContain('see its log');
+  });
+
+  test.each<[string, RequestListener, string]>([
+    ['another path', express(), 'There is no route at this path'],
+    ['a redirect', (_, response) => void response.writeHead(308, { location: '/x' }).end(), 'redirects'],
+    ['a sign-in before it', (_, response) => void response.writeHead(403).end(), 'CSRF'],
+    ['a connection that is cut', (request) => void request.socket.destroy(), 'Answer every delivery'],
+    ['another answer', (_, response) => void response.writeHead(418).end('{"code":"TEAPOT"}'), 'TEAPOT'],
+  ])('%s', async (_, listener, cure) => {
+    const { code, cureOf } = await examine(listener);
+    expect(code).toBe(1);
+    expect(cureOf('a valid delivery')).toContain(cure);
+  });
+
+  test('no limit to the time or the size of a body', async () => {
+    const { cureOf } = await examinationOf('no limit to the time or the size of a body');
+    expect(cureOf('never ends')).toContain('bodyTimeout');
+    expect(cureOf('300 KB')).toContain('Send 413');
+  });
+
+  test('no answer at all', async () => {
+    const url = await serve(() => {});
+    const { code, stdout } = await runCli(['doctor', url, '--timeout', '30ms'], setting);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/FAIL {2}a valid delivery +no answer within 0.03 s\n/);
+    expect(stdout).toContain('raise --timeout');
+  });
+
+  test('a --timeout that is shorter than the limit of the app is named', async () => {
+    const { failed, cureOf } = await examinationOf('a --timeout that is shorter than the limit of the app');
+    expect(failed.map(({ check, got }) => [check, got])).toEqual([
+      ['a body that never ends', 'no answer within 4 s'],
+    ]);
+    expect(cureOf('never ends')).toContain('--timeout');
+    expect(cureOf('never ends')).not.toContain('for ever');
+  });
+});
+
+describe('an endpoint that answers 200 ignored', () => {
+  const otherEvent = {
+    events: { 'refund.succeeded': z.looseObject({}) },
+    handlers: { 'refund.succeeded': () => {} },
+  } as ReceiverOptions;
+
+  test.each<[string, ReceiverOptions]>([
+    ['has no handler for the event', otherEvent],
+    ['has no handler at all', { handlers: {} }],
+    ["has the option sandbox: 'ignore'", { sandbox: 'ignore' }],
+  ])('fails when it %s, and is told both causes', async (_, options) => {
+    const { code, failed, lines, end, cureOf } = await examine(mounted(hooks(options)));
+    expect(code).toBe(1);
+    expect(failed.map(({ check, got }) => [check, got])).toEqual([
+      ['a valid delivery', '200 ignored'],
+      ['a valid delivery with other spacing', '200 ignored'],
+      ['a valid delivery after all that', '200 ignored'],
+    ]);
+    expect(cureOf('a valid delivery')).toMatch(
+      /^It answered 200 ignored: no handler ran\. .*no handler is registered for transaction\.paid.*option sandbox is 'ignore'/,
+    );
+    expect(lines).toContainEqual({
+      ...{ check: 'the same delivery again', passed: null, skipped: 'no handler ran for the first delivery' },
+    });
+    expect(end).toEqual({ passed: lines.length - 4, failed: 3, skipped: 1 });
+  });
+
+  test('is told that its schema is wrong when it answers 200 kept', async () => {
+    const strict = { events: { 'transaction.paid': z.looseObject({ token: z.string() }) } };
+    const options = { ...strict, deadLetters: memoryDeadLetters() } as unknown as ReceiverOptions;
+    const { code, failed, cureOf } = await examine(mounted(hooks(options)));
+    expect(code).toBe(1);
+    expect(failed.map(({ check, got }) => [check, got])).toContainEqual(['a valid delivery', '200 kept']);
+    expect(cureOf('a valid delivery')).toMatch(/does not match the schema that the app declares/);
+  });
+
+  test('is told so once, in a summary that does not say that all is well', async () => {
+    const { stdout } = await runCli(
+      ['doctor', await serve(mounted(hooks({ sandbox: 'ignore' }))), ...WAIT],
+      setting,
+    );
+    expect(stdout).toMatch(/^FAIL {2}a valid delivery +200 ignored$/m);
+    expect(stdout.split('no handler ran. ')).toHaveLength(2);
+    expect(stdout).toMatch(/3 failed, 1 skipped: no handler ran for the first delivery\. Fix these/);
+  });
+
+  test('is judged by its status alone when it does not say what became of the event', async () => {
+    const endpoint = hooks();
+    const app = mounted((request, response) => {
+      const end = response.end.bind(response);
+      response.end = ((text: string) => end(text.replace('outcome', 'result'))) as typeof response.end;
+      endpoint(request, response, () => {});
+    });
+    expect(await examine(app)).toMatchObject({ code: 0, failed: [], end: { failed: 0, skipped: 0 } });
+  });
+});
+
+describe('where the valid delivery is not accepted', () => {
+  const apps: [string, RequestListener, string][] = [
+    ['another path', express(), '404'],
+    ['another key', hooks({ privateKey: 'pri_other' }), '401'],
+    [
+      'nothing but 200 for what is forged',
+      (request, response) => {
+        request.resume().on('end', () => {
+          response.writeHead(String(request.headers[header]).length === 64 ? 500 : 200).end();
+        });
+      },
+      '500',
+    ],
+  ];
+
+  test.each(apps)('the other checks are skipped, and not passed: %s', async (_, listener, got) => {
+    let requests = 0;
+    const { code, lines, end, stderr } = await examine((request, response) => {
+      requests += 1;
+      listener(request, response);
+    });
+    const [first, ...others] = lines;
+    expect(first).toMatchObject({ check: 'a valid delivery', passed: false, got });
+    expect(others.length).toBeGreaterThan(15);
+    for (const { check, ...line } of others) {
+      expect([check, line]).toEqual([
+        check,
+        { passed: null, skipped: 'the valid delivery was not accepted' },
+      ]);
+    }
+    expect({ code, end, stderr, requests }).toEqual({
+      ...{ code: 1, stderr: '', requests: 1 },
+      end: { passed: 0, failed: 1, skipped: others.length },
+    });
+  });
+
+  test('a person is told so', async () => {
+    const { stdout } = await runCli(['doctor', await serve(express())], setting);
+    expect(stdout.match(/^skip .*$/gm)).toEqual([
+      expect.stringMatching(/^skip {2}\d\d other checks +the valid delivery was not accepted$/),
+    ]);
+    expect(stdout).toMatch(
+      /\n0 passed, 1 failed, \d\d skipped: the valid delivery was not accepted\. Fix this and run it again\.\n$/,
+    );
+    expect(stdout).not.toContain('handled twice');
+    expect(stdout).not.toMatch(/^pass/m);
+  });
+});
+
+test('the endpoint may be given as simulate --forward takes it', async () => {
+  const { port } = new URL(await serve(mounted(hooks())));
+  const { code, stdout } = await runCli(['doctor', `${port}/hooks`], setting);
+  expect(stdout).toContain(`to http://localhost:${port}/hooks.`);
+  expect(code).toBe(0);
+});
+
+describe('the examples', () => {
+  test('minimal passes everything, exit code 0', async () => {
+    const { code, stdout } = await minimal;
+    expect(stdout).not.toContain('FAIL');
+    expect(stdout).toMatch(/\d\d passed, 0 failed\. All is well\.\n$/);
+    expect(code).toBe(0);
+  }, 60_000);
+
+  test('the wrong one of existing-app is told the line to change, exit code 1', async () => {
+    const { app } = await import('../../../examples/existing-app/wrong.js');
+    const url = await serve(app);
+    const { code, stdout } = await runCli(['doctor', url, ...WAIT], setting);
+    expect(stdout).toContain('or change that line to app.use(express.json({ verify: keepRawBody }))');
+    expect(code).toBe(1);
+  });
+});
+
+describe('what doctor refuses', () => {
+  test('an endpoint where nothing listens: exit code 3', async () => {
+    const url = `http://127.0.0.1:${await refusingPort()}/hooks`;
+    const { code, stderr } = await runCli(['doctor', url], setting);
+    expect(code).toBe(3);
+    expect(stderr).toContain('Nothing listens at http://127.0.0.1:');
+  });
+
+  test('another machine, unless a person agrees: exit code 2', async () => {
+    const url = 'http://doctor.invalid/hooks';
+    const unasked = await runCli(['doctor', url], setting);
+    expect(unasked).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('doctor.invalid is not this machine'),
+    });
+    expect(unasked.stderr).toContain('order_id "doctor-test"');
+    expect((await runCli(['doctor', url], { ...setting, tty: true, stdin: 'n\n' })).code).toBe(2);
+    for (const agreed of [
+      await runCli(['doctor', url, '--yes'], setting),
+      await runCli(['doctor', url], { ...setting, tty: true, stdin: 'y\n' }),
+    ]) {
+      expect(agreed).toMatchObject({ code: 3, stderr: expect.stringContaining('Nothing listens') });
+    }
+  });
+
+  test.each<[string, string[], Record<string, string>, string]>([
+    ['no key', ['http://localhost:1'], {}, 'SERVICE_PRIVATE_KEY'],
+    ['no address', ['shop.example'], { SERVICE_PRIVATE_KEY: KEY }, 'URL "shop.example" is not the URL'],
+    ['no time', ['http://localhost:1', '--timeout', 'soon'], { SERVICE_PRIVATE_KEY: KEY }, '--timeout'],
+    ['no header name', ['http://localhost:1', '--header', 'a b'], { SERVICE_PRIVATE_KEY: KEY }, 'header'],
+  ])('%s: exit code 2', async (_, args, env, message) => {
+    const { code, stderr } = await runCli(['doctor', ...args], { env });
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});

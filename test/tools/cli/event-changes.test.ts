@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals';
+import { eventChanges } from '../../../src/tools/cli/trigger.js';
+
+const changes = (sets: readonly string[], data?: string) => eventChanges('transaction.paid', data, sets);
+
+describe('--set', () => {
+  test.each<[string, object]>([
+    ['sandbox:=true', { sandbox: true }],
+    ['payload.flag=true', { payload: { flag: 'true' } }],
+    ['payload.transaction.amount=12.50', { payload: { transaction: { amount: '12.50' } } }],
+    ['payload.transaction.status:=2', { payload: { transaction: { status: 2 } } }],
+    ['payload.customer.name=', { payload: { customer: { name: '' } } }],
+    ['payload.note=a=b:=c', { payload: { note: 'a=b:=c' } }],
+    ['payload.metadata.cart\\.id=7', { payload: { metadata: { 'cart.id': '7' } } }],
+    ['payload.tags:=["a"]', { payload: { tags: ['a'] } }],
+    ['payload.customer:=null', { payload: { customer: null } }],
+  ])('%s', (text, overrides) => {
+    expect(changes([text])).toEqual({ overrides });
+  });
+
+  test('several meet in one event, also inside of JSON that was set before', () => {
+    const { overrides } = changes(['payload.a:={"b":1}', 'payload.a.c=2', 'id=evt-1']);
+    expect(overrides).toEqual({ id: 'evt-1', payload: { a: { b: 1, c: '2' } } });
+  });
+
+  test('null that was set before may get fields, whatever the sample has there', () => {
+    const { overrides } = changes(['payload.transaction.amount:=null', 'payload.transaction.amount.x=1']);
+    expect(overrides).toEqual({ payload: { transaction: { amount: { x: '1' } } } });
+  });
+
+  test('names like __proto__ are names, and change no prototype', () => {
+    const { overrides } = changes(['payload.__proto__.polluted=yes', 'payload.constructor.prototype.x=1']);
+    expect(JSON.stringify(overrides)).toBe(
+      '{"payload":{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"x":"1"}}}}',
+    );
+    expect(({} as { polluted?: string }).polluted).toBeUndefined();
+    expect(({} as { x?: string }).x).toBeUndefined();
+  });
+
+  test.each<[string[], string]>([
+    [['payload'], 'is not like payload.transaction.amount=12.50'],
+    [['=1'], 'is not like'],
+    [['transaction.amount=1'], 'Did you mean "payload.transaction.amount"?'],
+    [['paylod.a=1'], 'Did you mean "payload"?'],
+    [['event_name=a.b'], 'id, sandbox or payload'],
+    [['payload.a:=abc'], 'For text, use --set payload.a='],
+    [['payload.a=1', 'payload.a.b=2'], '--set payload.a.b: payload.a is text and has no fields.'],
+    [['payload.transaction.amount.x=1'], 'payload.transaction.amount is text and has no fields.'],
+    [['payload.transaction.amount.x.y=1'], 'payload.transaction.amount is text and has no fields.'],
+    [['payload.transaction.status.x=1'], 'payload.transaction.status is a number and has no fields.'],
+    [
+      ['payload.payment_method.card.is_3d_secure.x=1'],
+      'payload.payment_method.card.is_3d_secure is true or false and has no fields.',
+    ],
+    [
+      ['payload.transaction.currency=EUR', 'payload.transaction.amount.x=1'],
+      'payload.transaction.amount is text and has no fields.',
+    ],
+    [['id.x=1'], 'id is text and has no fields.'],
+    [['sandbox.x=1'], 'sandbox is true or false and has no fields.'],
+    [['payload.a:=[1]', 'payload.a.0=2'], 'payload.a is a list and has no fields.'],
+  ])('%j is refused', (sets, message) => {
+    expect(() => changes(sets)).toThrow(message);
+  });
+});
+
+describe('--data', () => {
+  test('is a payload, which replaces that of the sample', () => {
+    expect(changes(['payload.b=2'], '\ufeff{"a":1}')).toEqual({
+      payload: { a: 1 },
+      overrides: { payload: { b: '2' } },
+    });
+  });
+
+  test('decides what has fields, and not the sample', () => {
+    expect(() => changes(['payload.note.x=1'], '{"note":"a"}')).toThrow(
+      'payload.note is text and has no fields.',
+    );
+    expect(changes(['payload.transaction.amount.x=1'], '{"transaction":{"amount":{}}}').overrides).toEqual({
+      payload: { transaction: { amount: { x: '1' } } },
+    });
+    expect(changes(['payload.refund.id=1'], '{"refund":null}').overrides).toEqual({
+      payload: { refund: { id: '1' } },
+    });
+  });
+
+  test('is a whole event when it has a name', () => {
+    const event = '{"id":"evt-1","event_name":"transaction.paid","sandbox":true,"payload":{"a":1},"more":[]}';
+    expect(changes([], event)).toEqual({
+      payload: { a: 1 },
+      overrides: { id: 'evt-1', sandbox: true, more: [] },
+    });
+  });
+
+  test.each<[string, string]>([
+    ['{', '--data is not JSON.'],
+    ['[]', '--data is not a JSON object.'],
+    ['{"event_name":"refund.succeeded","payload":{}}', '--data is an event "refund.succeeded"'],
+    ['{"event_name":"transaction.paid"}', 'The payload in --data is not a JSON object.'],
+  ])('%s is refused', (text, message) => {
+    expect(() => changes([], text)).toThrow(message);
+  });
+});

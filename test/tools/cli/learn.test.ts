@@ -1,0 +1,131 @@
+// `learn` from files and from standard input. From dead letters: dead-letters.test.ts.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { fixtures } from '../../../src/fixtures/fixture.js';
+import { runCli } from './run-cli.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'learn-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const refund = fixtures.event('refund.succeeded', { refund: { id: 'r-1', amount: 12 } });
+const payout = fixtures.event('payout.sent', { payout: { iban: 'DE02120300000000202051' } });
+
+function fileWith(text: string): string {
+  const path = join(folder, `body-${Math.random()}.json`);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('learn', () => {
+  test.each([
+    ['one body', JSON.stringify(refund, null, 2), ['refund.succeeded']],
+    ['a list of bodies', JSON.stringify([refund, payout]), ['payout.sent', 'refund.succeeded']],
+    [
+      'one on each line',
+      `\ufeff${JSON.stringify(refund)}\r\n\n${JSON.stringify(payout)}\n`,
+      ['payout.sent', 'refund.succeeded'],
+    ],
+  ])('reads %s, from a file and from standard input', async (_, text, names) => {
+    const fromFile = await runCli(['learn', '--file', fileWith(text), '--json']);
+    const fromInput = await runCli(['learn', '--json'], { stdin: text });
+    expect(fromFile).toEqual(fromInput);
+    expect({ code: fromFile.code, stderr: fromFile.stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = fromFile.stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line).event)).toEqual(names);
+    expect(fromFile.stdout).not.toContain('DE02');
+  });
+
+  test('reads several files, and only the events that are asked for', async () => {
+    const files = [refund, payout].flatMap((body) => ['--file', fileWith(JSON.stringify(body))]);
+    const { stdout } = await runCli(['learn', 'payout.*', ...files]);
+    expect(stdout).toContain('export const payoutSentPayload = z.looseObject({');
+    expect(stdout).toContain('  "payout.sent": payoutSentPayload,');
+    expect(stdout).not.toContain('refund');
+  });
+
+  test('writes index.ts beside the file of an event that is called index', async () => {
+    const out = join(folder, 'index-event');
+    const stdin = JSON.stringify([fixtures.event('index.-', { id: 'i-1' })]);
+    await runCli(['learn', '--out', out], { stdin });
+    expect(readdirSync(out).sort()).toEqual(['index.ts', 'index2.ts']);
+    expect(readFileSync(join(out, 'index2.ts'), 'utf8')).toContain('export const index2Payload = ');
+    expect(readFileSync(join(out, 'index.ts'), 'utf8')).toContain("from './index2.js';");
+  });
+
+  test('writes a file for each event, and overwrites no file', async () => {
+    const out = join(folder, 'new/events');
+    const stdin = JSON.stringify([refund, payout]);
+    const { code, stdout } = await runCli(['learn', '--out', out], { stdin });
+    const names = ['payout-sent.ts', 'refund-succeeded.ts', 'index.ts'];
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${names.map((name) => join(out, name)).join('\n')}\n`,
+    });
+    expect(readdirSync(out).sort()).toEqual([...names].sort());
+    expect(
+      readFileSync(join(out, 'index.ts'), 'utf8'),
+    ).toBe(`import { payoutSentPayload } from './payout-sent.js';
+import { refundSucceededPayload } from './refund-succeeded.js';
+
+/** For \`receiver({ events })\`. */
+export const events = {
+  "payout.sent": payoutSentPayload,
+  "refund.succeeded": refundSucceededPayload,
+};
+`);
+    writeFileSync(join(out, 'payout-sent.ts'), 'mine');
+    const again = await runCli(['learn', '--out', out], { stdin });
+    expect(again).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/payout-sent\.ts" exists already/),
+    });
+    expect(readFileSync(join(out, 'payout-sent.ts'), 'utf8')).toBe('mine');
+  });
+
+  test('writes nothing when one of its files exists', async () => {
+    const out = mkdtempSync(join(folder, 'half-'));
+    writeFileSync(join(out, 'index.ts'), 'mine');
+    const { code } = await runCli(['learn', '--out', out], { stdin: JSON.stringify(refund) });
+    expect(code).toBe(2);
+    expect(readdirSync(out)).toEqual(['index.ts']);
+  });
+
+  test('says how many bodies are no event', async () => {
+    const { code, stderr } = await runCli(['learn'], { stdin: JSON.stringify([refund, { id: 1 }, null]) });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '2 bodies are no event, and left out.\n' });
+  });
+
+  test.each<[string[], string, number, RegExp]>([
+    [[], '', 1, /^Nothing that was read is an event\.\n$/],
+    [['payout.*'], JSON.stringify(refund), 1, /^Nothing that was read is an event of payout\.\*\.\n$/],
+    [[], '{"id":"canary"', 2, /^Standard input is not JSON \(line 1\)/],
+    [['refund'], '', 2, /^EVENT "refund" is not an event name/],
+    [['--file', '/nowhere'], '', 2, /^--file "\/nowhere" cannot be read \(ENOENT\)/],
+    [['--since', '7d'], '', 2, /^--since needs --url/],
+    [['--limit', '7'], '', 2, /^--limit needs --url/],
+    [['--token-file', 'x'], '', 2, /^--token-file needs --url/],
+    [['--url', 'https://x', '--file', 'y'], '', 2, /^Give --url or --file, not both/],
+    [
+      ['--url', 'https://x', '--token-file', 'x', '--limit', '0'],
+      '',
+      2,
+      /^--limit "0" is not a whole number/,
+    ],
+    [
+      ['--url', 'https://x', '--token-file', 'x', '--since', 'soon'],
+      '',
+      2,
+      /^--since "soon" is not a duration/,
+    ],
+  ])('%j fails', async (args, stdin, code, message) => {
+    const failed = await runCli(['learn', ...args], { stdin });
+    expect(failed).toEqual({ code, stdout: '', stderr: expect.stringMatching(message) });
+    expect(failed.stderr).not.toContain('canary');
+  });
+});

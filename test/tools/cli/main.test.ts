@@ -1,0 +1,190 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { commands } from '../../../src/tools/cli/commands.js';
+import { painter, printable, table } from '../../../src/tools/cli/print.js';
+import { runCli } from './run-cli.js';
+
+const { version } = JSON.parse(readFileSync(join(__dirname, '../../../package.json'), 'utf8'));
+
+describe('help', () => {
+  test.each([['--help'], ['-h'], ['help']])('%s lists every command, exit code 0', async (word) => {
+    const { code, stdout, stderr } = await runCli([word]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const { name, summary } of commands) {
+      expect(stdout).toContain(`  ${name}`);
+      expect(stdout.replace(/\s+/g, ' ')).toContain(summary);
+    }
+    expect(stdout).toContain('Exit codes');
+  });
+
+  test('without a command it goes to stderr, exit code 2', async () => {
+    const { code, stdout, stderr } = await runCli([]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('Usage: payment-webhooks <command>');
+  });
+
+  test.each(commands.map(({ name }) => [name]))(
+    'of `%s` has its usage, options and examples',
+    async (name) => {
+      for (const argv of [
+        [...name.split(' '), '--help'],
+        ['help', ...name.split(' ')],
+        [...name.split(' '), '-h'],
+      ]) {
+        const { code, stdout } = await runCli(argv);
+        expect(code).toBe(0);
+        expect(stdout).toContain(`Usage: payment-webhooks ${name}`);
+        expect(stdout).toContain('--help');
+        expect(stdout).toContain(`Examples\n  # `);
+      }
+    },
+  );
+
+  test('of a group lists its commands', async () => {
+    const { code, stdout } = await runCli(['webhooks', '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('webhooks ensure');
+    expect(stdout).not.toContain('  doctor  ');
+  });
+
+  test('no line is wider than 80 columns, but for examples', async () => {
+    for (const { name } of commands) {
+      const { stdout } = await runCli([...name.split(' '), '--help']);
+      const [described = ''] = stdout.split('Examples');
+      expect(described.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    }
+  });
+
+  test.each(['--version', '-V'])('%s prints the version of the package', async (flag) => {
+    expect(await runCli([flag])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+});
+
+describe('wrong usage is exit code 2, with a reason and the way to help', () => {
+  test.each<[string[], string, string]>([
+    [['webhook'], 'There is no command "webhook". Did you mean "webhooks"?', ' --help'],
+    [['sing'], 'Did you mean "sign"?', ' --help'],
+    [['webhooks'], '`webhooks` needs one of list, create', ' --help'],
+    [['webhooks', 'ls'], '`webhooks` needs one of list', ' --help'],
+    [['webhooks', 'lsit'], 'Did you mean "list"?', ' --help'],
+    [['webhooks', 'create'], '`webhooks create` needs URL', 'webhooks create --help'],
+    [['webhooks', 'delete', 'a', 'b'], 'takes no argument "b"', 'webhooks delete --help'],
+    [
+      ['sign', '--boddy', 'x'],
+      'Unknown option --boddy. Did you mean "--body"? `sign` takes --body, --key-file, --json, --help.',
+      'sign --help',
+    ],
+    [['sign', '-x'], 'Unknown option -x. `sign` takes --body,', 'sign --help'],
+    [['sign', '--body'], '--body needs a value, such as --body @event.json.', 'sign --help'],
+    [
+      ['sign', '--key-file', '--body', 'x'],
+      '--key-file needs a value, such as --key-file key.txt.',
+      'sign --help',
+    ],
+    [
+      ['simulate', '--port', '--forward', '3000'],
+      '--port needs a value, such as --port 4747. A value that begins with a hyphen is written --port=-x.',
+      'simulate --help',
+    ],
+    [['sign', '--json=5'], '--json takes no value.', 'sign --help'],
+    [['resend'], 'There is no command "resend". Did you mean "deliveries resend"?', ' --help'],
+    [['resnd', 'x'], 'Did you mean "deliveries resend"?', ' --help'],
+    [['ensure', 'x'], 'Did you mean "webhooks ensure"?', ' --help'],
+    [['list'], 'Did you mean "deliveries list" or "dead-letters list" or "webhooks list"?', ' --help'],
+    [['--json', 'sign'], 'Give the command first', ' --help'],
+    [['completion', 'tcsh'], 'SHELL "tcsh" is not one of bash', 'completion --help'],
+    [['doctor', 'localhost'], 'URL "localhost" is not the URL of an endpoint', 'doctor --help'],
+  ])('%j', async (argv, message, help) => {
+    const { code, stdout, stderr } = await runCli(argv, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
+    if (argv.includes('--json')) expect(JSON.parse(stderr).error.message).toContain(message);
+    else expect(stderr).toContain(message);
+    if (!argv.includes('--json'))
+      expect(stderr).toMatch(new RegExp(`See payment-webhooks .*${help.trim()}\n$`));
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  });
+
+  test.each(commands.map((row) => [row.name, row] as const))(
+    'an option of `%s` without its value is told what to type',
+    async (name, { load }) => {
+      const { options, arguments: positionals } = await load();
+      for (const [option, { type }] of Object.entries(options)) {
+        if (type === 'boolean') continue;
+        const words = [...name.split(' '), ...positionals.map(() => 'x'), `--${option}`];
+        const { code, stderr } = await runCli(words, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
+        expect({ code, stderr }).toEqual({
+          code: 2,
+          stderr: expect.stringMatching(`^--${option} needs a value, such as --${option} [^ ]+\\.\n`),
+        });
+      }
+    },
+  );
+
+  test.each([['--key'], ['--private-key'], ['--token'], ['--secret'], ['--access-token']])(
+    'a credential after %s is refused with the reason, and not repeated',
+    async (flag) => {
+      for (const argv of [
+        ['sign', flag, 'pri_c4nary'],
+        ['account', '--live', `${flag}=pri_c4nary`],
+        ['doctor', 'http://localhost:1', flag, 'pri_c4nary'],
+      ]) {
+        const { code, stdout, stderr } = await runCli(argv);
+        expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+        expect(stderr).toContain('every user of this machine');
+        expect(stderr).not.toContain('c4nary');
+      }
+    },
+  );
+
+  test('a key that stands where something else belongs is not repeated', async () => {
+    for (const argv of [
+      ['pri_c4nary'],
+      ['sign', 'pri_c4nary'],
+      ['webhooks', 'pri_c4nary'],
+      ['sign', '--body', '@pri_c4nary'],
+    ]) {
+      const { code, stderr } = await runCli(argv, { env: { SERVICE_PRIVATE_KEY: 'pri_x' } });
+      expect(code).toBe(2);
+      expect(stderr).not.toContain('c4nary');
+    }
+  });
+});
+
+describe('colours', () => {
+  const paint = (isTTY: boolean, env: Record<string, string>) => painter({ isTTY }, env)('red', 'x');
+
+  test('are for terminals only, and never with NO_COLOR', () => {
+    expect(paint(true, {})).toBe('\u001b[31mx\u001b[39m');
+    expect(paint(true, { NO_COLOR: '' })).toBe('\u001b[31mx\u001b[39m');
+    for (const plain of [paint(false, {}), paint(true, { NO_COLOR: '1' }), paint(true, { TERM: 'dumb' })]) {
+      expect(plain).toBe('x');
+    }
+  });
+
+  test('are in what commands print', async () => {
+    const verify = (env: Record<string, string>, tty: boolean) =>
+      runCli(['verify', '--signature', 'x', '--body', 'y'], {
+        env: { SERVICE_PRIVATE_KEY: 'pri_x', ...env },
+        tty,
+      });
+    expect((await verify({}, true)).stdout).toContain('\u001b[31m');
+    expect((await verify({ NO_COLOR: '1' }, true)).stdout).not.toContain('\u001b');
+    expect((await verify({}, false)).stdout).not.toContain('\u001b');
+  });
+});
+
+describe('tables', () => {
+  test('are as wide as they need to be', () => {
+    expect(
+      table([
+        ['a', 'b'],
+        ['longer', ''],
+      ]),
+    ).toBe('a       b\nlonger');
+    expect(table([])).toBe('');
+  });
+
+  test('show control characters', () => {
+    expect(printable('a\u0000\u009b\u2028\ud800é支')).toBe('a\\u0000\\u009b\\u2028\\ud800é支');
+  });
+});

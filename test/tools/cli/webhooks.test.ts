@@ -1,0 +1,250 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  INACTIVE_KEY,
+  json,
+  PRIVATE_KEY,
+  SIMULATOR_KEY,
+  type SpecServer,
+  startSpecServer,
+} from '../../client/spec-server.js';
+import { refusingPort } from '../../setup/ports.js';
+import { runCli, type Setting } from './run-cli.js';
+
+let server: SpecServer;
+let folder: string;
+/** An address where nothing listens. */
+let nowhere: string;
+beforeAll(async () => {
+  nowhere = `http://127.0.0.1:${await refusingPort()}`;
+  server = await startSpecServer();
+  folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
+});
+beforeEach(() => server.reset());
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await server.close();
+});
+
+const keyFile = (key: string) => {
+  const path = join(folder, 'key');
+  writeFileSync(path, `${key}\n`);
+  return path;
+};
+const url = 'https://shop.example/hooks';
+const basic = (key: string) => `Basic ${Buffer.from(`${key}:`).toString('base64')}`;
+const sentKeys = () => [...new Set(server.requests.map(({ headers }) => headers.authorization))];
+const simulator = (): Setting => ({ env: { SERVICE_SIM_URL: server.baseUrl } });
+const live = (): Setting => ({
+  env: {
+    SERVICE_API_URL: server.baseUrl,
+    SERVICE_PRIVATE_KEY: PRIVATE_KEY,
+    SERVICE_SIM_URL: nowhere,
+  },
+});
+
+describe('the webhooks of a simulator', () => {
+  test('are created, listed, updated, ensured and deleted', async () => {
+    server.makeId = () => 'w1';
+    const run = (...args: string[]) => runCli(['webhooks', ...args], simulator());
+    expect(await run('list')).toEqual({ code: 0, stdout: 'There are no webhooks.\n', stderr: '' });
+    expect((await run('create', url, '--events', 'transaction.paid, refund.succeeded')).stdout).toBe(
+      'created  w1  https://shop.example/hooks  transaction.paid,refund.succeeded\n',
+    );
+    expect((await run('list')).stdout).toBe(
+      'ID  URL                         EVENTS\nw1  https://shop.example/hooks  transaction.paid,refund.succeeded\n',
+    );
+    expect((await run('update', 'w1', '--url', 'https://shop.example/x', '--events', '*')).stdout).toBe(
+      'updated  w1  https://shop.example/x  *\n',
+    );
+    expect((await run('ensure', 'https://shop.example/x')).stdout).toContain('unchanged  w1');
+    expect((await run('ensure', 'https://shop.example/x', '--events', 'a.b')).stdout).toContain(
+      'updated  w1',
+    );
+    expect(await run('delete', 'w1')).toEqual({ code: 0, stdout: 'deleted  w1\n', stderr: '' });
+    expect(server.webhooks.size).toBe(0);
+    expect(sentKeys()).toEqual([basic(SIMULATOR_KEY)]);
+  });
+
+  test('are one JSON object a line with --json', async () => {
+    const run = (...args: string[]) => runCli(['webhooks', ...args, '--json'], simulator());
+    expect((await run('list')).stdout).toBe('');
+    const created = JSON.parse((await run('create', url)).stdout);
+    expect(created).toEqual({ id: expect.any(String), url, events: ['*'], created_at: 'now' });
+    await run('create', 'https://other.example');
+    const listed = (await run('list')).stdout.trimEnd().split('\n');
+    expect(listed.map((line) => JSON.parse(line).url)).toEqual([url, 'https://other.example']);
+    expect(JSON.parse((await run('ensure', url)).stdout)).toEqual({ action: 'unchanged', webhook: created });
+    expect(JSON.parse((await run('delete', created.id)).stdout)).toEqual({ deleted: created.id });
+  });
+
+  test('--url comes before SERVICE_SIM_URL', async () => {
+    const setting = { env: { SERVICE_SIM_URL: nowhere } };
+    expect((await runCli(['webhooks', 'list', '--url', server.baseUrl], setting)).code).toBe(0);
+    expect((await runCli(['webhooks', 'list'], setting)).code).toBe(3);
+  });
+
+  test('a live key in the environment is never sent to it', async () => {
+    const env = { SERVICE_SIM_URL: server.baseUrl, SERVICE_PRIVATE_KEY: PRIVATE_KEY };
+    expect((await runCli(['account'], { env })).code).toBe(0);
+    expect(sentKeys()).toEqual([basic(SIMULATOR_KEY)]);
+  });
+
+  test('a key of a simulator in the environment, or of a key file, is', async () => {
+    const key = 'pri_sim_other';
+    await runCli(['account'], { env: { SERVICE_SIM_URL: server.baseUrl, SERVICE_PRIVATE_KEY: key } });
+    await runCli(['account', '--key-file', keyFile('pri_sim_file')], simulator());
+    expect(sentKeys()).toEqual([basic(key), basic('pri_sim_file')]);
+  });
+
+  test('a live key of a key file is not sent to it either', async () => {
+    for (const url of [[], ['--url', server.baseUrl]]) {
+      const { code, stderr } = await runCli(
+        ['account', '--key-file', keyFile('pri_c4nary'), ...url],
+        simulator(),
+      );
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringMatching(/^The key in --key-file is not a simulator's.*--live/),
+      });
+      expect(stderr).not.toContain('c4nary');
+    }
+    expect(server.requests).toEqual([]);
+  });
+
+  test('a sandbox key of a simulator goes to the sandbox endpoints', async () => {
+    const env = { SERVICE_SIM_URL: server.baseUrl, SERVICE_PRIVATE_KEY: 'pri_sandbox_sim_dev' };
+    await runCli(['account'], { env });
+    expect(server.requests.map(({ path }) => path)).toEqual(['/sandbox/api/v2/account/me']);
+  });
+
+  test('names control characters that the service sends, instead of obeying them', async () => {
+    server.webhooks.set('w1', { id: 'w\u001b[2J1', url: 'https://x.example/\r\u202e', events: ['a\nb'] });
+    const { stdout } = await runCli(['webhooks', 'list'], { ...simulator(), tty: true });
+    expect(stdout).toContain('w\\u001b[2J1');
+    expect(stdout).toContain('\\u000d\\u202e');
+    for (const control of ['\u001b', '\r', '\u202e']) expect(stdout).not.toContain(control);
+  });
+});
+
+describe('the webhooks of the service itself', () => {
+  test('need --live, the address and the key', async () => {
+    expect((await runCli(['webhooks', 'list', '--live'], live())).code).toBe(0);
+    expect(sentKeys()).toEqual([basic(PRIVATE_KEY)]);
+    const missing = async (env: Record<string, string>, ...args: string[]) =>
+      runCli(['webhooks', 'list', '--live', ...args], { env });
+    const { SERVICE_API_URL, SERVICE_PRIVATE_KEY } = live().env as Record<string, string>;
+    expect(await missing({ SERVICE_PRIVATE_KEY: PRIVATE_KEY })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('SERVICE_API_URL'),
+    });
+    expect(await missing({ SERVICE_API_URL: server.baseUrl })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('SERVICE_PRIVATE_KEY'),
+    });
+    const both = { SERVICE_API_URL: SERVICE_API_URL ?? '', SERVICE_PRIVATE_KEY: SERVICE_PRIVATE_KEY ?? '' };
+    expect((await missing(both, '--url', server.baseUrl)).code).toBe(2);
+    expect(await missing({ ...both, SERVICE_PRIVATE_KEY: 'pri_sandbox_x' })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('sandbox key'),
+    });
+  });
+
+  test('take the key of a key file', async () => {
+    const args = ['account', '--live', '--key-file', keyFile(PRIVATE_KEY)];
+    const { code, stdout } = await runCli(args, { env: { SERVICE_API_URL: server.baseUrl } });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'id      acc_1\nactive  true\n' });
+  });
+
+  describe('are deleted', () => {
+    const remove = (setting: Setting, ...args: string[]) =>
+      runCli(['webhooks', 'delete', 'w1', '--live', ...args], { ...live(), ...setting });
+    beforeEach(() => {
+      server.webhooks.set('w1', { id: 'w1', url, events: ['*'] });
+    });
+
+    test.each(['y', 'yes', 'Y'])('after the answer %s', async (answer) => {
+      const { code, stderr } = await remove({ tty: true, stdin: `${answer}\n` });
+      expect(code).toBe(0);
+      expect(stderr).toContain('Delete webhook w1 from the live account?');
+      expect(server.webhooks.size).toBe(0);
+    });
+
+    test.each(['n', '', 'yesterday'])('not after the answer %j', async (answer) => {
+      expect((await remove({ tty: true, stdin: `${answer}\n` })).code).toBe(2);
+      expect(server.webhooks.size).toBe(1);
+      expect(server.requests).toHaveLength(0);
+    });
+
+    test('not when the input ends without an answer', async () => {
+      expect((await remove({ tty: true, stdin: '' })).code).toBe(2);
+      expect(server.webhooks.size).toBe(1);
+    });
+
+    test('not without a terminal, unless --yes is given', async () => {
+      const refused = await remove({ stdin: 'y\n' });
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain('--yes');
+      expect(server.webhooks.size).toBe(1);
+      expect((await remove({}, '--yes')).code).toBe(0);
+      expect(server.webhooks.size).toBe(0);
+    });
+  });
+});
+
+describe('failures', () => {
+  test.each<[string, string[], Record<string, string>, number, string]>([
+    ['a refused credential', ['account'], { SERVICE_PRIVATE_KEY: 'pri_c4nary' }, 1, 'answered 401'],
+    ['an inactive account', ['account'], { SERVICE_PRIVATE_KEY: INACTIVE_KEY }, 1, 'answered 403'],
+    ['an unknown id', ['webhooks', 'delete', 'x', '--yes'], {}, 1, 'answered 404'],
+    ['an address that is refused', ['webhooks', 'create', 'https://refused.example'], {}, 1, 'not public'],
+    ['an invalid address', ['webhooks', 'create', 'shop.example'], {}, 2, 'URL is not an absolute URL'],
+    ['an id that leads elsewhere', ['webhooks', 'delete', '..', '--yes'], {}, 2, 'id is missing or invalid'],
+    ['nothing to update', ['webhooks', 'update', 'w1'], {}, 2, 'Give --url, --events, or both.'],
+    [
+      'no events',
+      ['webhooks', 'ensure', url, '--events', ''],
+      {},
+      2,
+      '--events "" is not a list of event names',
+    ],
+  ])('%s: exit code and reason, for people and for programs', async (_, args, env, code, message) => {
+    const setting = { env: { ...live().env, ...env } };
+    const people = await runCli([...args, '--live'], setting);
+    expect(people).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+    const program = await runCli([...args, '--live', '--json'], setting);
+    expect(program).toMatchObject({ code, stdout: '' });
+    expect(JSON.parse(program.stderr).error).toMatchObject({
+      code: expect.stringMatching(/^[A-Z_]+$/),
+      message: expect.stringContaining(message),
+    });
+    expect(people.stderr + program.stderr).not.toContain('c4nary');
+    expect(people.stderr + program.stderr).not.toMatch(/baseUrl|apiPath/);
+  });
+
+  test('what to check is named as it was set', async () => {
+    const lost = await runCli(['webhooks', 'delete', 'x', '--yes', '--live'], live());
+    expect(lost.stderr).toContain('Check the id, and that SERVICE_API_URL leads to API v2.');
+    server.once((_, response) => response.writeHead(302, { location: 'https://x.example/' }).end());
+    const moved = await runCli(['account', '--url', server.baseUrl], {});
+    expect(moved.stderr).toContain('It was not followed, to keep the credential here. Check --url.');
+  });
+
+  test('exit code 3 when nothing listens, with how to start a simulator', async () => {
+    const { code, stderr } = await runCli(['account', '--url', nowhere]);
+    expect(code).toBe(3);
+    expect(stderr).toContain('payment-webhooks simulate');
+    const env = { SERVICE_API_URL: nowhere, SERVICE_PRIVATE_KEY: PRIVATE_KEY };
+    expect((await runCli(['account', '--live'], { env })).code).toBe(3);
+  });
+
+  test('the status is there for programs', async () => {
+    server.once((_, response) => json(response, 409, { message: 'Conflict.' }));
+    const { stderr } = await runCli(['account', '--json'], simulator());
+    expect(JSON.parse(stderr)).toEqual({
+      error: { code: 'REQUEST_REFUSED', status: 409, message: expect.stringContaining('Conflict.') },
+    });
+  });
+});

@@ -1,0 +1,466 @@
+// The control plane under /_sim, as docs/project/control-plane.md describes it.
+import { spawn } from 'node:child_process';
+import { describe, expect, test } from '@jest/globals';
+import { needing } from '../../setup/platform.js';
+import { until } from '../../setup/waiting.js';
+import { afterwards, call, endpoint, opensslHmac, simulator } from './world.js';
+
+async function plane(...answers: Parameters<typeof endpoint>) {
+  const service = await simulator();
+  const target = await endpoint(...answers);
+  const sim = (method: string, path: string, body?: unknown) =>
+    call(`${service.baseUrl}/_sim${path}`, { method, body });
+  const register = async () => (await sim('POST', '/webhooks', { url: target.url })).json.data;
+  return { service, target, sim, register };
+}
+
+/** Server-sent events, to which more are added as they come until the test is over. Resolves once the first is there. */
+async function events(url: string): Promise<[string, unknown][]> {
+  const abort = new AbortController();
+  afterwards(async () => abort.abort());
+  const response = await fetch(url, { signal: abort.signal });
+  expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+  const seen: [string, unknown][] = [];
+  const read = async () => {
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString('utf8');
+      const frames = text.split('\n\n');
+      text = frames.pop() ?? '';
+      for (const frame of frames) {
+        const [, event = '', data = ''] = /^event: (.+)\ndata: (.+)$/.exec(frame) ?? [];
+        seen.push([event, JSON.parse(data)]);
+      }
+    }
+  };
+  read().catch(() => {});
+  await until(() => seen.length > 0);
+  return seen;
+}
+
+test('readyz describes this simulator', async () => {
+  const { sim } = await plane();
+  const { status, json } = await sim('GET', '/readyz');
+  expect(status).toBe(200);
+  expect(json).toEqual({
+    ready: true,
+    simulator: 'payment-webhooks',
+    pid: process.pid,
+    started_at: expect.any(String),
+    now: expect.any(String),
+    clock: 'manual',
+    retry: [2_000, 5_000, 15_000, 60_000],
+    max_attempts: 5,
+    timeout_ms: 10_000,
+    signature_header: 'X-SERVICE-SIGNATURE',
+    sandbox_signing: 'private-key',
+    event_names: ['transaction.paid'],
+    fault_kinds: expect.arrayContaining(['duplicate', 'drop']),
+    state: false,
+    state_error: null,
+  });
+});
+
+describe('events', () => {
+  test('are triggered: accepted at once, delivered soon', async () => {
+    const { sim, register, target, service } = await plane();
+    const webhook = await register();
+    const { status, json } = await sim('POST', '/events', {
+      event_name: 'transaction.paid',
+      overrides: { payload: { transaction: { amount: '12.50' } } },
+      sandbox: true,
+      count: 2,
+    });
+    expect(status).toBe(202);
+    expect(json.data.events).toHaveLength(2);
+    expect(json.data.events[0]).toEqual({
+      id: expect.any(String),
+      event_name: 'transaction.paid',
+      sandbox: true,
+    });
+    expect(json.data.deliveries).toMatchObject([
+      { status: 'pending', webhook_id: webhook.id, attempts: [] },
+      {},
+    ]);
+    await service.settled();
+    const bodies = target.received.map(({ body }) => JSON.parse(String(body)));
+    expect(bodies.map(({ sandbox, payload }) => [sandbox, payload.transaction.amount])).toEqual([
+      [true, '12.50'],
+      [true, '12.50'],
+    ]);
+  });
+
+  test('with a payload of your own, and a fault', async () => {
+    const { sim, register, target, service } = await plane();
+    await register();
+    const body = {
+      event_name: 'transaction.paid',
+      payload: { only: 'this' },
+      fault: { kind: 'delay', delayMs: 60_000 },
+    };
+    expect((await sim('POST', '/events', body)).status).toBe(202);
+    await service.settled();
+    expect(target.received).toEqual([]);
+    await service.advance('1m');
+    expect(JSON.parse(String(target.received[0]?.body)).payload).toEqual({ only: 'this' });
+  });
+
+  test('without a subscriber are accepted, with a message', async () => {
+    const { sim } = await plane();
+    const { status, json } = await sim('POST', '/events', { event_name: 'transaction.paid' });
+    expect([status, json.data.deliveries]).toEqual([202, []]);
+    expect(json.message).toMatch(/No webhook subscribes to transaction\.paid/);
+  });
+
+  test('come with a complete sample to start from', async () => {
+    const { sim } = await plane();
+    const { json } = await sim('GET', '/events');
+    expect(json.data).toMatchObject([
+      { event_name: 'transaction.paid', sample: { sandbox: false, payload: { transaction: { status: 1 } } } },
+    ]);
+  });
+
+  test('keep a key named __proto__ as data', async () => {
+    const { sim, register, target, service } = await plane();
+    await register();
+    const raw =
+      '{"event_name":"transaction.paid","overrides":{"payload":{"metadata":{"__proto__":{"polluted":"1"}}}}}';
+    expect((await sim('POST', '/events', raw)).status).toBe(202);
+    await service.settled();
+    expect(String(target.received[0]?.body)).toContain('"__proto__":{"polluted":"1"}');
+    expect(({} as { polluted?: string }).polluted).toBeUndefined();
+  });
+
+  test.each([
+    ['no name', {}, 'event_name'],
+    ['a name without a dot', { event_name: 'paid' }, 'event_name'],
+    ['a name with a line break', { event_name: 'a.b\r\nX: 1' }, 'event_name'],
+    ['overrides that are not an object', { event_name: 'a.b', overrides: [] }, 'overrides'],
+    ['an id that is not text', { event_name: 'a.b', overrides: { id: 7 } }, 'overrides'],
+    ['a payload that is not an object', { event_name: 'a.b', payload: 'x' }, 'payload'],
+    ['a sandbox that is not a boolean', { event_name: 'a.b', sandbox: 'yes' }, 'sandbox'],
+    ['too many', { event_name: 'a.b', count: 1_001 }, 'count'],
+    ['an unknown fault', { event_name: 'a.b', fault: 'meteor' }, 'fault'],
+  ])('are refused: %s', async (_, body, field) => {
+    const { sim, service, register } = await plane();
+    await register();
+    const { status, json } = await sim('POST', '/events', body);
+    expect([status, Object.keys(json.errors)]).toEqual([422, [field]]);
+    expect(service.deliveries()).toEqual([]);
+  });
+});
+
+test('webhooks are registered, paused, changed and deleted without any key', async () => {
+  const { sim, register } = await plane();
+  const webhook = await register();
+  expect(Object.keys(webhook).sort()).toEqual(['created_at', 'events', 'id', 'paused', 'updated_at', 'url']);
+  expect((await sim('GET', '/webhooks')).json).toEqual({ data: [webhook] });
+  expect((await sim('PUT', `/webhooks/${webhook.id}`, { paused: true })).json.data.paused).toBe(true);
+  expect((await sim('PUT', `/webhooks/${webhook.id}`, { paused: 'yes' })).status).toBe(422);
+  expect((await sim('PUT', `/webhooks/${webhook.id}`, { events: ['a.b'] })).json.data).toMatchObject({
+    events: ['a.b'],
+    paused: true,
+  });
+  expect((await sim('DELETE', `/webhooks/${webhook.id}`)).status).toBe(204);
+  expect((await sim('DELETE', `/webhooks/${webhook.id}`)).status).toBe(404);
+  expect((await sim('GET', '/webhooks')).json).toEqual({ data: [] });
+});
+
+describe('deliveries', () => {
+  async function some() {
+    const world = await plane(500, 200);
+    const webhook = await world.register();
+    const [failing] = await world.service.trigger('transaction.paid');
+    const [fine] = await world.service.trigger('refund.succeeded');
+    if (!failing || !fine) throw new Error('Nothing was delivered.');
+    return { ...world, webhook, failing, fine };
+  }
+
+  test('are listed newest first, and one by one, with every attempt', async () => {
+    const { sim, failing, fine } = await some();
+    expect((await sim('GET', '/deliveries')).json).toEqual({ data: [fine, failing], total: 2 });
+    expect((await sim('GET', `/deliveries/${failing.id}`)).json).toEqual({ data: failing });
+    expect((await sim('GET', '/deliveries/unknown')).status).toBe(404);
+  });
+
+  test('have exactly the documented fields', async () => {
+    const { failing } = await some();
+    expect(Object.keys(failing)).toEqual([
+      ...['id', 'event_id', 'event_name', 'webhook_id', 'url', 'status', 'attempts'],
+      ...['next_attempt_at', 'created_at', 'delivered_at'],
+    ]);
+    const [attempt] = failing.attempts;
+    expect(Object.keys(attempt ?? {})).toEqual([
+      ...['number', 'trigger', 'started_at', 'duration_ms', 'succeeded', 'outcome', 'fault', 'diagnosis'],
+      ...['will_retry', 'next_attempt_at', 'request', 'response', 'error'],
+    ]);
+    expect(Object.keys(attempt?.request ?? {})).toEqual(['method', 'url', 'headers', 'body', 'body_sha256']);
+    expect(Object.keys(attempt?.response ?? {})).toEqual(['status', 'headers', 'body', 'body_truncated']);
+  });
+
+  test('as rows carry no body', async () => {
+    const { sim, failing } = await some();
+    const { json } = await sim('GET', '/deliveries?view=rows&status=retrying');
+    expect(json.data).toEqual([
+      {
+        id: failing.id,
+        event_id: failing.event_id,
+        event_name: 'transaction.paid',
+        sandbox: false,
+        webhook_id: failing.webhook_id,
+        url: failing.url,
+        status: 'retrying',
+        attempts: 1,
+        max_attempts: 5,
+        next_attempt_at: failing.next_attempt_at,
+        created_at: failing.created_at,
+        delivered_at: null,
+        last: {
+          started_at: failing.attempts[0]?.started_at,
+          duration_ms: failing.attempts[0]?.duration_ms,
+          status: 500,
+          error: null,
+          outcome: null,
+          fault: null,
+          diagnosis: failing.attempts[0]?.diagnosis,
+        },
+      },
+    ]);
+  });
+
+  test('are found by status, event, webhook, id and text', async () => {
+    const { sim, failing, fine, webhook } = await some();
+    const found = async (query: string) =>
+      (await sim('GET', `/deliveries?${query}`)).json.data.map(({ id }: { id: string }) => id);
+    expect(await found('status=delivered')).toEqual([fine.id]);
+    expect(await found('status=delivered,retrying')).toEqual([fine.id, failing.id]);
+    expect(await found('status=failed')).toEqual([]);
+    expect(await found('event=transaction.*')).toEqual([failing.id]);
+    expect(await found(`webhook=${webhook.id}&event=refund.succeeded`)).toEqual([fine.id]);
+    expect(await found(`id=${fine.id}`)).toEqual([fine.id]);
+    expect(await found(`q=${failing.event_id.slice(0, 13).toUpperCase()}`)).toEqual([failing.id]);
+    expect(await found('q=nothing-like-that')).toEqual([]);
+    expect((await sim('GET', '/deliveries?limit=1')).json).toEqual({ data: [fine], total: 2 });
+    for (const wrong of ['status=lost', 'event=x', 'limit=0', 'limit=ten', 'limit=1001']) {
+      expect((await sim('GET', `/deliveries?${wrong}`)).status).toBe(422);
+    }
+  });
+
+  test('are sent again', async () => {
+    const { sim, fine, service, target } = await some();
+    const { status, json } = await sim('POST', `/deliveries/${fine.id}/resend`);
+    expect([status, json.data.id]).toEqual([202, fine.id]);
+    const waited = await sim('GET', `/wait?id=${fine.id}&attempt=2`);
+    expect(waited.json.data.attempts).toMatchObject([{ trigger: 'automatic' }, { trigger: 'manual' }]);
+    await service.webhooks.delete(fine.webhook_id);
+    expect((await sim('POST', `/deliveries/${fine.id}/resend`)).status).toBe(409);
+    expect(target.received).toHaveLength(3);
+  });
+
+  test('are retried now, instead of later', async () => {
+    const { sim, failing, fine, service, target } = await some();
+    expect((await sim('POST', `/deliveries/${failing.id}/retry-now`)).status).toBe(202);
+    await service.settled();
+    expect((await sim('GET', `/deliveries/${failing.id}`)).json.data).toMatchObject({
+      status: 'delivered',
+      next_attempt_at: null,
+      attempts: [{ trigger: 'automatic' }, { trigger: 'manual' }],
+    });
+    await service.advance('1h');
+    expect(target.received).toHaveLength(3);
+    expect((await sim('POST', `/deliveries/${fine.id}/retry-now`)).status).toBe(409);
+  });
+
+  test('are cancelled', async () => {
+    const { sim, failing, fine, service, target } = await some();
+    const { status, json } = await sim('POST', `/deliveries/${failing.id}/cancel`);
+    expect([status, json.data.status, json.data.cancelled_because]).toEqual([200, 'cancelled', 'request']);
+    expect((await sim('POST', `/deliveries/${failing.id}/cancel`)).status).toBe(409);
+    expect((await sim('POST', `/deliveries/${fine.id}/cancel`)).status).toBe(409);
+    await service.advance('1h');
+    expect(target.received).toHaveLength(2);
+  });
+
+  needing('curl').test('become a curl command that sends the same bytes', async () => {
+    const { sim, service, target, register } = await plane();
+    await register();
+    const text = `it's "quoted" $HOME \`id\` \\ @file\n東京 ${'😀'}`;
+    const [delivery] = await service.trigger('transaction.paid', { payload: { customer: { name: text } } });
+    const command = await sim('GET', `/deliveries/${delivery?.id}/curl`);
+    expect(command.headers.get('content-type')).toMatch(/^text\/plain/);
+    // Beside this process, not in it: the endpoint must answer meanwhile.
+    await new Promise((resolve) =>
+      spawn('sh', ['-c', command.text], { stdio: 'ignore' }).on('close', resolve),
+    );
+    const [first, second] = target.received;
+    expect(second?.body).toEqual(first?.body);
+    expect(second?.headers['x-service-signature']).toBe(
+      opensslHmac(first?.body ?? Buffer.of(), service.privateKey),
+    );
+    expect(second?.headers['content-type']).toBe('application/json');
+    expect(command.text).not.toContain(service.privateKey);
+    expect((await sim('GET', `/deliveries/${delivery?.id}/curl?attempt=1`)).text).toBe(command.text);
+    expect((await sim('GET', `/deliveries/${delivery?.id}/curl?attempt=2`)).status).toBe(404);
+  });
+});
+
+describe('wait', () => {
+  test('answers at once when the delivery is there already', async () => {
+    const { sim, register, service } = await plane();
+    await register();
+    const [delivery] = await service.trigger('transaction.paid');
+    expect((await sim('GET', '/wait?event=transaction.*')).json).toEqual({ data: delivery });
+  });
+
+  test('answers as soon as one comes that matches', async () => {
+    const { sim, register } = await plane(500);
+    await register();
+    const waiting = sim('GET', '/wait?status=retrying&event=transaction.paid&timeout=20s');
+    await sim('POST', '/events', { event_name: 'a.b' });
+    await sim('POST', '/events', { event_name: 'transaction.paid' });
+    const { status, json } = await waiting;
+    expect([status, json.data.event_name, json.data.status]).toEqual([200, 'transaction.paid', 'retrying']);
+  });
+
+  test('answers 408 when none comes in time', async () => {
+    const { sim } = await plane();
+    const { status, json } = await sim('GET', '/wait?timeout=50ms');
+    expect([status, json.message]).toEqual([408, expect.any(String)]);
+    expect((await sim('GET', '/wait?timeout=2d')).status).toBe(422);
+    expect((await sim('GET', '/wait?timeout=soon')).status).toBe(422);
+  });
+
+  test('ends when the client disconnects', async () => {
+    const { service } = await plane();
+    const abort = new AbortController();
+    const left = fetch(`${service.baseUrl}/_sim/wait`, { signal: abort.signal });
+    setTimeout(() => abort.abort(), 50);
+    await expect(left).rejects.toThrow(/abort/i);
+  });
+});
+
+describe('faults', () => {
+  test('are listed, added, used up and removed', async () => {
+    const { sim, register, service } = await plane();
+    await register();
+    const { status, json } = await sim('POST', '/faults', {
+      kind: 'wrong_key',
+      event: 'transaction.*',
+      times: 2,
+    });
+    expect(status).toBe(201);
+    expect(json.data).toEqual({
+      ...{ id: expect.any(String), kind: 'wrong_key', event: 'transaction.*', webhook: null },
+      ...{ times: 2, remaining: 2, probability: 1, delayMs: null },
+    });
+    await service.trigger('transaction.paid');
+    expect((await sim('GET', '/faults')).json.data).toMatchObject([{ id: json.data.id, remaining: 1 }]);
+    expect((await sim('DELETE', `/faults/${json.data.id}`)).status).toBe(204);
+    expect((await sim('DELETE', `/faults/${json.data.id}`)).status).toBe(404);
+    await sim('POST', '/faults', { kind: 'drop', times: 'always', probability: 0.5 });
+    expect((await sim('DELETE', '/faults')).status).toBe(204);
+    expect((await sim('GET', '/faults')).json).toEqual({ data: [] });
+  });
+
+  test('that cannot be are refused by field', async () => {
+    const { sim } = await plane();
+    const { status, json } = await sim('POST', '/faults', {
+      kind: 'tamper',
+      times: -1,
+      probability: 'high',
+      delayMs: 'soon',
+    });
+    expect([status, Object.keys(json.errors)]).toEqual([422, ['kind', 'times', 'probability', 'delayMs']]);
+  });
+});
+
+describe('the stream', () => {
+  test('begins with the settings and reports every change', async () => {
+    const { service, target, sim } = await plane(500, 200);
+    const seen = await events(`${service.baseUrl}/_sim/stream`);
+    const names = () => new Set(seen.map(([name]) => name));
+    const statuses = () =>
+      seen
+        .filter(([name]) => name === 'deliveries')
+        .flatMap(([, data]) => data as { status: string }[])
+        .map(({ status }) => status);
+    await sim('POST', '/webhooks', { url: target.url });
+    await sim('POST', '/faults', { kind: 'drop', event: 'never.seen' });
+    await sim('POST', '/events', { event_name: 'transaction.paid' });
+    await until(() => statuses().includes('retrying'));
+    await service.advance('2s');
+    await until(() => statuses().includes('delivered') && names().has('clock'));
+    await sim('POST', '/reset');
+    await until(() => names().has('reset'));
+    expect(seen[0]).toEqual(['hello', expect.objectContaining({ ready: true })]);
+    expect(names()).toEqual(new Set(['hello', 'webhooks', 'faults', 'deliveries', 'clock', 'reset']));
+    // On a slow machine an attempt is seen while it is under way.
+    expect(statuses().filter((status) => !['pending', 'in_flight'].includes(status))).toEqual([
+      'retrying',
+      'delivered',
+    ]);
+  });
+
+  test('reports dropped deliveries, and collects a burst', async () => {
+    const { service, sim, register } = await plane();
+    await register();
+    await service.trigger('transaction.paid', {}, { count: 500 });
+    const seen = await events(`${service.baseUrl}/_sim/stream`);
+    const began = performance.now();
+    await sim('POST', '/events', { event_name: 'transaction.paid', count: 50 });
+    const of = (kind: string) => seen.filter(([name]) => name === kind);
+    const removed = () => new Set(of('removed').flatMap(([, ids]) => ids as string[]));
+    const rows = () => of('deliveries').flatMap(([, data]) => data as { id: string; status: string }[]);
+    const delivered = () => new Set(rows().flatMap(({ id, status }) => (status === 'delivered' ? [id] : [])));
+    await until(() => removed().size === 50 && delivered().size === 50);
+    // One in a tenth of a second, however long it took; each delivery has changed three times.
+    expect(of('deliveries').length).toBeLessThan((performance.now() - began) / 100 + 2);
+  });
+
+  test('ends when the simulator closes', async () => {
+    const { service } = await plane();
+    const response = await fetch(`${service.baseUrl}/_sim/stream`);
+    const text = response.text();
+    await service.close();
+    expect(await text).toMatch(/^event: hello/);
+  });
+});
+
+test('reset deletes webhooks, deliveries and faults', async () => {
+  const { sim, register, service } = await plane(500);
+  await register();
+  await service.trigger('transaction.paid');
+  await sim('POST', '/faults', { kind: 'drop' });
+  expect((await sim('POST', '/reset')).status).toBe(204);
+  expect((await sim('GET', '/webhooks')).json.data).toEqual([]);
+  expect((await sim('GET', '/deliveries')).json).toEqual({ data: [], total: 0 });
+  expect((await sim('GET', '/faults')).json.data).toEqual([]);
+});
+
+test('no answer of the control plane holds a key', async () => {
+  const { sim, register, service } = await plane();
+  await register();
+  const [delivery] = await service.trigger('transaction.paid');
+  const paths = [
+    '/readyz',
+    '/events',
+    '/webhooks',
+    '/deliveries',
+    `/deliveries/${delivery?.id}`,
+    `/deliveries/${delivery?.id}/curl`,
+    '/faults',
+    '/wait',
+  ];
+  for (const path of paths) {
+    const { text } = await sim('GET', path);
+    expect(text).not.toMatch(/pri_/);
+  }
+});
+
+test('an unknown path is 404, and an unreadable body is 400', async () => {
+  const { sim, service } = await plane();
+  expect((await sim('GET', '/nothing')).status).toBe(404);
+  expect((await sim('POST', '/events', '{')).status).toBe(400);
+  expect((await sim('POST', '/events', '[1]')).status).toBe(422);
+  expect((await call(`${service.baseUrl}/../../etc/passwd`)).status).toBe(404);
+});

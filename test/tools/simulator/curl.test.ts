@@ -1,0 +1,171 @@
+// "Copy as curl": a real curl, in real shells, must send what the simulator sent. A witness records both raw.
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import type { Simulator } from 'payment-webhooks/simulator';
+import { needing } from '../../setup/platform.js';
+import { afterwards, call, hasAddress, simulator } from './world.js';
+
+interface Request {
+  readonly line: string;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+/** A server that takes each request apart by itself: no HTTP library could tidy up what came. */
+async function witness(host = '127.0.0.1') {
+  const requests: Request[] = [];
+  const server = createServer((socket) => {
+    let bytes = Buffer.alloc(0);
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      bytes = Buffer.concat([bytes, chunk]);
+      const end = bytes.indexOf('\r\n\r\n');
+      if (end === -1) return;
+      const [line = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n');
+      const headers = new Map(
+        lines.map((text): [string, string] => {
+          const colon = text.indexOf(':');
+          return [text.slice(0, colon).toLowerCase(), text.slice(colon + 1).trim()];
+        }),
+      );
+      const body = bytes.subarray(end + 4);
+      if (body.length < Number(headers.get('content-length'))) {
+        if (headers.has('expect')) socket.write('HTTP/1.1 100 Continue\r\n\r\n');
+        return;
+      }
+      requests.push({ line, headers, body });
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  afterwards(() => new Promise((resolve) => server.close(resolve)));
+  const { port } = server.address() as { port: number };
+  return { port, requests };
+}
+
+/** Types the text into a shell. */
+function type(shell: string, text: string): Promise<{ code: number | null; stderr: string }> {
+  const child = spawn(shell, [], { stdio: ['pipe', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (bytes) => {
+    stderr += bytes;
+  });
+  child.stdin.end(text);
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stderr }));
+  });
+}
+
+async function sendAgain(service: Simulator, id: string | undefined, shell = 'sh'): Promise<void> {
+  const { text } = await call(`${service.baseUrl}/_sim/deliveries/${id}/curl`);
+  const { code, stderr } = await type(shell, text);
+  if (code !== 0) throw new Error(`curl ended with ${code}: ${stderr}`);
+}
+
+const SENT = ['host', 'content-type', 'content-length', 'x-service-signature'];
+
+function expectSame([first, second, ...more]: readonly Request[]): void {
+  expect(second?.line).toBe(first?.line);
+  for (const name of SENT)
+    expect([name, second?.headers.get(name)]).toEqual([name, first?.headers.get(name)]);
+  expect(second?.body.equals(first?.body ?? Buffer.alloc(0))).toBe(true);
+  // A glob would be sent as several requests.
+  expect(more).toEqual([]);
+}
+
+const HARD = `'"\\$HOME \`id\` $(id) !! !$ ; & | > < # * ? [1-3] {a,b} ~ %s %n \\\\ \\n é 支払い \u{1f600}`;
+
+describe('a URL with', () => {
+  needing('curl').test.each([
+    ['a range in brackets', '/hooks/[1-3]?list=[a-c]'],
+    ['alternatives in braces', '/hooks/{a,b}?list={c,d}'],
+    ['quotes', `/it's/"x"?it's="y"`],
+    ['what a shell expands', '/$HOME/`id`/$(id)/!!/~?a=$HOME&b=`id`&c=!!;d|e'],
+    ['letters beyond ASCII', '/支払い/é?名=é'],
+    ['escapes', '/a%20b/%5B1-3%5D/%7Ba,b%7D?c=%27%24'],
+    ['dots', '/a/../b/./c/%2e%2e/d'],
+    ['backslashes', '/a\\b?c=\\d'],
+    ['a fragment', '/hooks#fragment'],
+    ['no path', ''],
+  ])('%s is sent as the simulator sent it', async (_, path) => {
+    const service = await simulator({ retry: 'off' });
+    const { port, requests } = await witness();
+    await service.webhooks.create({ url: `http://127.0.0.1:${port}${path}` });
+    const [delivery] = await service.trigger('transaction.paid');
+    await sendAgain(service, delivery?.id);
+    expectSame(requests);
+  });
+
+  test('rejects a URL with a space', async () => {
+    const service = await simulator();
+    await expect(service.webhooks.create({ url: 'http://127.0.0.1/a b' })).rejects.toThrow('white space');
+  });
+
+  needing('curl').test('a host outside ASCII is named in its ASCII form', async () => {
+    const service = await simulator({ retry: 'off' });
+    const { port, requests } = await witness();
+    const webhook = await service.webhooks.create({ url: `http://bücher.localhost:${port}/hooks` });
+    const [delivery] = await service.trigger('transaction.paid');
+    // Whether the system resolves such a name to this machine differs; curl always does.
+    await sendAgain(service, delivery?.id);
+    expect(webhook.url).toContain('bücher');
+    expect(requests.at(-1)?.headers.get('host')).toBe(`xn--bcher-kva.localhost:${port}`);
+    expect(requests.at(-1)?.line).toBe('POST /hooks HTTP/1.1');
+  });
+
+  (hasAddress('::1') ? needing('curl').test : test.skip)('an IPv6 host reaches it', async () => {
+    const service = await simulator({ retry: 'off' });
+    const { port, requests } = await witness('::1');
+    await service.webhooks.create({ url: `http://[0:0::1]:${port}/hooks/[1-3]` });
+    const [delivery] = await service.trigger('transaction.paid');
+    await sendAgain(service, delivery?.id);
+    expectSame(requests);
+    expect(requests[1]?.headers.get('host')).toBe(`[::1]:${port}`);
+  });
+});
+
+needing('curl').describe('a body', () => {
+  test.each(['sh', 'bash'])('of what %s would expand goes out byte for byte', async (shell) => {
+    const service = await simulator({ retry: 'off' });
+    const { port, requests } = await witness();
+    await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+    const payload = { text: HARD, '@file': `@${__filename}`, lines: 'a\nb\r\n\tc\u0000\u001b\u009b' };
+    const [delivery] = await service.trigger('a.b', { payload });
+    await sendAgain(service, delivery?.id, shell);
+    expectSame(requests);
+    expect(JSON.parse(String(requests[1]?.body)).payload).toEqual(payload);
+  });
+
+  test('that is longer than the argument of a program may be is sent byte for byte', async () => {
+    const service = await simulator({ retry: 'off' });
+    const { port, requests } = await witness();
+    await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+    const [delivery] = await service.trigger('a.b', { payload: { text: HARD.repeat(5_000) } });
+    await sendAgain(service, delivery?.id);
+    expectSame(requests);
+    expect(requests[1]?.body.byteLength).toBeGreaterThan(300_000);
+  });
+
+  test('that a fault has cut is sent as it was cut', async () => {
+    const service = await simulator({ retry: 'off' });
+    const { port, requests } = await witness();
+    await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+    const [delivery] = await service.trigger('transaction.paid', {}, { fault: 'truncate_body' });
+    await sendAgain(service, delivery?.id);
+    expect(String(requests[0]?.body)).toBe(delivery?.attempts[0]?.request.body);
+  });
+});
+
+needing('curl').test('the signature header is sent under the given name', async () => {
+  const service = await simulator({ retry: 'off', signatureHeader: 'X-Pay-Signature', debugHeaders: true });
+  const { port, requests } = await witness();
+  await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+  const [delivery] = await service.trigger('transaction.paid');
+  await sendAgain(service, delivery?.id);
+  for (const name of ['x-pay-signature', 'x-sim-delivery', 'x-sim-attempt']) {
+    expect(requests[1]?.headers.get(name)).toBe(requests[0]?.headers.get(name));
+  }
+  expectSame(requests);
+});

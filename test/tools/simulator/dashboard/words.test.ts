@@ -1,0 +1,88 @@
+// The texts of the page: the URL, faults, and the rows of the About dialog.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { faultKinds } from '../../../../src/tools/simulator/delivery/faults.js';
+import type { Fault, Settings } from '../../../../src/tools/simulator-page/api.js';
+import { documentedRows } from '../../../../src/tools/simulator-page/documented.js';
+import { faultEffect, faultText, signatureEffect } from '../../../../src/tools/simulator-page/fault-text.js';
+import { formatRoute, parseRoute } from '../../../../src/tools/simulator-page/route.js';
+
+describe('the URL', () => {
+  test('holds the search and the open delivery', () => {
+    const route = { query: 'status:failed,retrying event:transaction.* a&b=c', delivery: 'd-1' };
+    expect(formatRoute(route)).toBe('/?q=status:failed,retrying+event:transaction.*+a%26b%3Dc&delivery=d-1');
+    expect(parseRoute(formatRoute(route).slice(1))).toEqual(route);
+  });
+
+  test('is / without a search and an open delivery', () => {
+    expect(formatRoute({ query: '', delivery: undefined })).toBe('/');
+    expect(parseRoute('')).toEqual({ query: '', delivery: undefined });
+  });
+});
+
+describe('a fault', () => {
+  const fault: Fault = {
+    ...{ id: 'f1', kind: 'tamper_body', event: null, webhook: null },
+    ...{ times: 1, remaining: 1, probability: 1, delayMs: null },
+  };
+  const webhook = {
+    ...{ id: 'w1', url: 'http://localhost:3000/hooks', events: ['*'], paused: false },
+    ...{ created_at: '', updated_at: '' },
+  };
+
+  test('has a text: what, to which deliveries, how often', () => {
+    expect(faultText(fault, [])).toBe('tamper_body, once');
+    const narrow: Fault = { ...fault, event: 'transaction.*', webhook: 'w1', probability: 0.25 };
+    expect(faultText({ ...narrow, remaining: 'always' }, [webhook])).toBe(
+      'tamper_body on transaction.* to localhost:3000/hooks, 25% of attempts, until removed',
+    );
+    expect(faultText({ ...fault, webhook: 'w1', remaining: 3 }, [])).toBe(
+      'tamper_body to a deleted webhook, 3 more times',
+    );
+  });
+
+  test('of every kind has a line that says what it does', () => {
+    expect(faultKinds.filter((kind) => !faultEffect(kind))).toEqual([]);
+    expect(faultEffect('__proto__')).toBeUndefined();
+  });
+
+  test('that affects the signature is explained beside the signature', () => {
+    const silent = faultKinds.filter((kind) => !signatureEffect(kind));
+    expect(silent).toEqual(['duplicate', 'reorder', 'delay', 'slow_body', 'drop']);
+    expect(signatureEffect(null)).toBeUndefined();
+  });
+});
+
+describe('the About dialog', () => {
+  const settings: Settings = {
+    ...{ now: '', clock: 'real', retry: [2_000, 300_000], timeout_ms: 10_000 },
+    ...{ signature_header: 'X-PAY', sandbox_signing: 'sandbox-key' },
+    ...{ fault_kinds: [], state: false, state_error: null },
+  };
+  const said = (change: Partial<Settings> = {}) => JSON.stringify(documentedRows({ ...settings, ...change }));
+
+  test('has the settings of this simulator', () => {
+    expect(said()).toContain('The header is sent as X-PAY.');
+    expect(said()).toContain('signed with the sandbox key');
+    expect(said()).toContain('Pauses after a failure: 2 s, 5 m.');
+    expect(said()).toContain('no answer within 10 s');
+    expect(said({ retry: [] })).toContain('Pauses after a failure: none.');
+    expect(said({ sandbox_signing: 'private-key' })).toContain('signed with the private key too');
+  });
+
+  test('says about the header what docs/what-is-documented.md says, whatever this simulator sends', () => {
+    const [signature] = documentedRows(settings).filter(({ subject }) => subject === 'Signature');
+    const name = 'with a neutral word in place of the service name';
+    expect(signature?.documented).toContain(`X-SERVICE-SIGNATURE, ${name}`);
+    expect(signature?.documented).not.toContain('X-PAY');
+    const page = readFileSync(join(__dirname, '../../../../docs/what-is-documented.md'), 'utf8');
+    expect(page.replaceAll('\n  ', ' ')).toContain(`\`X-SERVICE-SIGNATURE\`, ${name}`);
+  });
+
+  test('names every subject once, with both sides', () => {
+    const rows = documentedRows(settings);
+    expect(new Set(rows.map(({ subject }) => subject)).size).toBe(rows.length);
+    expect(rows.filter(({ documented, ours }) => !documented || !ours)).toEqual([]);
+  });
+});

@@ -1,0 +1,503 @@
+// Delivering events: success, failure, scheduled retries, and the record of each attempt.
+import { describe, expect, test } from '@jest/globals';
+import type { Delivery } from 'payment-webhooks/simulator';
+import { refusingPort } from '../../setup/ports.js';
+import { gate } from '../../setup/waiting.js';
+import { basic, call, endpoint, simulator } from './world.js';
+
+async function delivered(
+  answer: Parameters<typeof endpoint>[0],
+  options: Parameters<typeof simulator>[0] = {},
+): Promise<Delivery> {
+  const service = await simulator({ retry: 'off', ...options });
+  const { url } = await endpoint(answer);
+  await service.webhooks.create({ url });
+  const [delivery] = await service.trigger('transaction.paid');
+  if (!delivery) throw new Error('Nothing was delivered.');
+  return delivery;
+}
+
+describe('success', () => {
+  test.each([200, 201, 202, 204, 299])('%d acknowledges', async (status) => {
+    const delivery = await delivered(status);
+    expect(delivery.status).toBe('delivered');
+    expect(delivery.delivered_at).not.toBeNull();
+    expect(delivery.attempts[0]).toMatchObject({
+      succeeded: true,
+      diagnosis: null,
+      error: null,
+      will_retry: false,
+    });
+  });
+
+  test.each([301, 302, 304, 307, 308, 400, 401, 404, 410, 500, 503])('%d does not', async (status) => {
+    const delivery = await delivered((_, response) =>
+      response.writeHead(status, { Location: '/elsewhere' }).end(),
+    );
+    expect(delivery.status).toBe('failed');
+    expect(delivery.attempts).toHaveLength(1);
+    expect(delivery.attempts[0]).toMatchObject({ succeeded: false, response: { status } });
+  });
+
+  test('a redirect is not followed', async () => {
+    const elsewhere = await endpoint(200);
+    await delivered((_, response) => response.writeHead(302, { Location: elsewhere.url }).end());
+    expect(elsewhere.received).toEqual([]);
+  });
+
+  test('the record holds status, headers in their order, and the body', async () => {
+    const delivery = await delivered((_, response) =>
+      response
+        .writeHead(200, [
+          ['X-Two', '1'],
+          ['X-One', '2'],
+          ['X-Two', '3'],
+        ] as never)
+        .end('{"ok":true}'),
+    );
+    const { response } = delivery.attempts[0] ?? {};
+    expect(response).toMatchObject({ status: 200, body: '{"ok":true}', body_truncated: false });
+    expect(response?.headers.slice(0, 3)).toEqual([
+      ['X-Two', '1'],
+      ['X-One', '2'],
+      ['X-Two', '3'],
+    ]);
+  });
+});
+
+describe('answers that are too much', () => {
+  test('a body of more than 64 KiB is cut, and the connection dropped', async () => {
+    const delivery = await delivered((_, response) => response.end('x'.repeat(70_000)));
+    expect(delivery.status).toBe('delivered');
+    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'x'.repeat(65_536), body_truncated: true });
+  });
+
+  test('a body of exactly 64 KiB is whole', async () => {
+    const delivery = await delivered((_, response) => response.end('x'.repeat(65_536)));
+    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'x'.repeat(65_536), body_truncated: false });
+  });
+
+  test('of a body of 1 GB only the beginning is ever sent', async () => {
+    let written = 0;
+    const block = Buffer.alloc(64 * 1024, 'y');
+    const delivery = await delivered((_, response) => {
+      response.writeHead(200, { 'Content-Length': String(2 ** 30) });
+      const more = () => {
+        while (!response.destroyed && written < 2 ** 30) {
+          written += block.byteLength;
+          if (!response.write(block)) return void response.once('drain', more);
+        }
+      };
+      more();
+    });
+    expect(delivery.status).toBe('delivered');
+    expect(delivery.attempts[0]?.response?.body_truncated).toBe(true);
+    expect(written).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  test('a body that never ends is given up at the timeout, and its status counts', async () => {
+    const delivery = await delivered((_, response) => void response.writeHead(200).write('and then '), {
+      timeout: 1_500,
+    });
+    expect(delivery.status).toBe('delivered');
+    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'and then ', body_truncated: true });
+    expect(delivery.attempts[0]?.duration_ms).toBeGreaterThanOrEqual(1_499);
+  });
+
+  test('marks a body that ends early as truncated', async () => {
+    const delivery = await delivered((_, response) => {
+      response.writeHead(200, { 'Content-Length': '100' });
+      response.write('half');
+      setTimeout(() => response.destroy(), 20);
+    });
+    expect(delivery.status).toBe('delivered');
+    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'half', body_truncated: true });
+  });
+
+  test('binary, tags and control characters stay text', async () => {
+    const body = Buffer.from([0, 255, 254, 60, 47, 115, 99, 114, 105, 112, 116, 62, 27]);
+    const delivery = await delivered((_, response) => response.end(body));
+    expect(delivery.attempts[0]?.response?.body).toBe(body.toString('utf8'));
+  });
+});
+
+describe('no answer', () => {
+  test('within the timeout', async () => {
+    const delivery = await delivered(() => {}, { timeout: 100 });
+    expect(delivery.attempts[0]).toMatchObject({
+      response: null,
+      error: { code: 'TIMEOUT' },
+      succeeded: false,
+    });
+  });
+
+  test('the timeout is real time, also under the manual clock', async () => {
+    const service = await simulator({ retry: 'off', timeout: 100 });
+    const { url } = await endpoint(() => {});
+    await service.webhooks.create({ url });
+    const before = Date.now();
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(Date.now() - before).toBeGreaterThanOrEqual(95);
+    expect(delivery?.status).toBe('failed');
+  });
+
+  test('because nothing listens', async () => {
+    const service = await simulator({ retry: 'off' });
+    await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery?.attempts[0]).toMatchObject({ response: null, error: { code: 'ECONNREFUSED' } });
+  });
+
+  test('because the connection was reset', async () => {
+    const delivery = await delivered((_, response) => void response.socket?.resetAndDestroy());
+    expect(delivery.attempts[0]).toMatchObject({ response: null, error: { code: 'ECONNRESET' } });
+  });
+
+  test('because the answer is not HTTP', async () => {
+    const delivery = await delivered((_, response) => void response.socket?.end('SSH-2.0-OpenSSH\r\n'));
+    expect(delivery.attempts[0]?.error?.code).toMatch(/^HPE_/);
+  });
+
+  test('an endpoint that closes its connections loses nothing', async () => {
+    const service = await simulator({ retry: 'off' });
+    const { url } = await endpoint((_, response) => response.writeHead(200, { Connection: 'close' }).end());
+    await service.webhooks.create({ url });
+    const deliveries = await service.trigger('transaction.paid', {}, { count: 200 });
+    expect(deliveries.every(({ status }) => status === 'delivered')).toBe(true);
+  });
+});
+
+describe('retries', () => {
+  test.each([
+    ['fast', [2, 5, 15, 60]],
+    ['realistic', [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]],
+    ['off', []],
+    [
+      ['1s', 2_500],
+      [1, 2.5],
+    ],
+  ] as const)('the schedule %j has these pauses, after each failure', async (retry, pauses) => {
+    const service = await simulator({ retry });
+    const { url } = await endpoint(500);
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await service.advance('30d');
+    const [delivery] = service.deliveries();
+    const starts = delivery?.attempts.map(({ started_at }) => Date.parse(started_at)) ?? [];
+    expect(starts.slice(1).map((at, index) => (at - (starts[index] ?? 0)) / 1_000)).toEqual(pauses);
+    expect(delivery).toMatchObject({ status: 'failed', next_attempt_at: null, delivered_at: null });
+    expect(delivery?.attempts.map(({ will_retry }) => will_retry)).toEqual([
+      ...pauses.map(() => true),
+      false,
+    ]);
+  });
+
+  test('a retry is pending, and the record says when', async () => {
+    const service = await simulator();
+    const { url } = await endpoint(500);
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    const failed = Date.parse(delivery?.attempts[0]?.started_at ?? '');
+    expect(delivery?.status).toBe('retrying');
+    expect(delivery?.attempts[0]).toMatchObject({ number: 1, trigger: 'automatic', will_retry: true });
+    expect(Date.parse(delivery?.next_attempt_at ?? '')).toBe(failed + 2_000);
+    expect(delivery?.attempts[0]?.next_attempt_at).toBe(delivery?.next_attempt_at);
+    expect(service.deliveries({ status: 'retrying' })).toEqual([delivery]);
+  });
+
+  test('retries not a millisecond too early, and time stands still in between', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500, 200);
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await service.advance(1_999);
+    expect(received).toHaveLength(1);
+    await service.advance(1);
+    expect(received).toHaveLength(2);
+    expect(service.deliveries()[0]).toMatchObject({ status: 'delivered', next_attempt_at: null });
+  });
+
+  test('one call of advance() makes every retry that falls due in it, each at its own time', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500, 500, 500, 200);
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await service.advance('5m');
+    expect(received).toHaveLength(4);
+    expect(service.deliveries()[0]?.attempts.map(({ succeeded }) => succeeded)).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('two calls of advance() at once move the clock twice', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500);
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await Promise.all([service.advance('2s'), service.advance('5s')]);
+    expect(received).toHaveLength(3);
+  });
+
+  test('a pause of 0 is due at once', async () => {
+    const service = await simulator({ retry: [0, 0] });
+    const { url, received } = await endpoint(500, 500, 200);
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await service.settled();
+    expect(received).toHaveLength(3);
+  });
+
+  test('with the real clock a retry is made by itself', async () => {
+    const service = await simulator({ clock: 'real', retry: [60] });
+    const { url, received } = await endpoint(500, 200);
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery?.status).toBe('retrying');
+    const done = await service.waitForDelivery({ status: 'delivered' });
+    expect(done.attempts).toHaveLength(2);
+    expect(received).toHaveLength(2);
+    await expect(service.advance('1s')).rejects.toThrow(/clock is "real"/);
+  });
+
+  test('goes to the current address of the webhook', async () => {
+    const service = await simulator();
+    const [old, moved] = [await endpoint(500), await endpoint(200)];
+    const webhook = await service.webhooks.create({ url: old.url });
+    await service.trigger('transaction.paid');
+    await service.webhooks.update(webhook.id, { url: moved.url });
+    await service.advance('2s');
+    const [delivery] = service.deliveries();
+    expect(delivery?.attempts.map(({ request }) => request.url)).toEqual([old.url, moved.url]);
+    expect(delivery).toMatchObject({ status: 'delivered', url: moved.url });
+  });
+});
+
+describe('resend', () => {
+  test('is a new attempt on the same delivery', async () => {
+    const service = await simulator({ retry: 'off' });
+    const { url } = await endpoint(500, 200, 500, 200);
+    await service.webhooks.create({ url });
+    const [failed] = await service.trigger('transaction.paid');
+    const again = await service.resend(String(failed?.id));
+    expect(again).toMatchObject({ id: failed?.id, event_id: failed?.event_id, status: 'delivered' });
+    expect(again.attempts.map(({ number, trigger }) => [number, trigger])).toEqual([
+      [1, 'automatic'],
+      [2, 'manual'],
+    ]);
+    await service.advance('1m');
+    // Once delivered, it stays delivered, at the time when it was.
+    for (const succeeded of [false, true]) {
+      const later = await service.resend(again.id);
+      expect(later).toMatchObject({ status: 'delivered', delivered_at: again.delivered_at });
+      expect(later.attempts.at(-1)?.succeeded).toBe(succeeded);
+    }
+  });
+
+  test('that fails leaves the pending retry where it was', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500);
+    await service.webhooks.create({ url });
+    const [first] = await service.trigger('transaction.paid');
+    const again = await service.resend(String(first?.id));
+    expect(again).toMatchObject({ status: 'retrying', next_attempt_at: first?.next_attempt_at });
+    await service.advance('2s');
+    expect(received).toHaveLength(3);
+  });
+
+  test('that succeeds ends the pending retry', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500, 200);
+    await service.webhooks.create({ url });
+    const [first] = await service.trigger('transaction.paid');
+    const again = await service.resend(String(first?.id));
+    expect(again).toMatchObject({ status: 'delivered', next_attempt_at: null });
+    expect(again.attempts.map(({ will_retry }) => will_retry)).toEqual([false, false]);
+    await service.advance('1h');
+    expect(received).toHaveLength(2);
+  });
+
+  test('of an unknown delivery, or to a deleted webhook, says why not', async () => {
+    const service = await simulator();
+    const { url } = await endpoint();
+    const webhook = await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    await expect(service.resend('nothing')).rejects.toThrow(/no delivery with the id "nothing"/);
+    await service.webhooks.delete(webhook.id);
+    await expect(service.resend(String(delivery?.id))).rejects.toThrow(/webhook .* was deleted/);
+  });
+
+  test('keeps the attempts of one delivery apart', async () => {
+    const service = await simulator();
+    let [inside, most] = [0, 0];
+    const { url } = await endpoint((_, response) => {
+      inside += 1;
+      most = Math.max(most, inside);
+      setTimeout(() => {
+        inside -= 1;
+        response.end();
+      }, 10);
+    });
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    const id = String(delivery?.id);
+    await Promise.all([service.resend(id), service.resend(id), service.resend(id)]);
+    expect(most).toBe(1);
+    expect(service.deliveries()[0]?.attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe('every webhook of the account', () => {
+  test('that subscribes is notified, each by a delivery of its own', async () => {
+    const service = await simulator();
+    const [all, paid, refunds, resource] = [
+      await endpoint(),
+      await endpoint(),
+      await endpoint(),
+      await endpoint(),
+    ];
+    await service.webhooks.create({ url: all.url });
+    await service.webhooks.create({ url: paid.url, events: ['transaction.paid'] });
+    await service.webhooks.create({ url: refunds.url, events: ['refund.succeeded'] });
+    await service.webhooks.create({ url: resource.url, events: ['transaction.*'] });
+    const deliveries = await service.trigger('transaction.paid');
+    expect(deliveries.map(({ url }) => url)).toEqual([all.url, paid.url, resource.url]);
+    expect(new Set(deliveries.map(({ event_id }) => event_id)).size).toBe(1);
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(3);
+    expect(refunds.received).toEqual([]);
+    expect(all.received[0]?.body).toEqual(paid.received[0]?.body);
+  });
+
+  test('that is given another URL and other events is notified of those there', async () => {
+    const service = await simulator();
+    const [before, after] = [await endpoint(), await endpoint()];
+    const { id } = await service.webhooks.create({ url: before.url, events: ['transaction.paid'] });
+    await call(`${service.baseUrl}/api/v2/webhooks/${id}`, {
+      method: 'PUT',
+      body: { url: after.url, events: ['refund.succeeded'] },
+      headers: basic(service.privateKey),
+    });
+    expect(await service.trigger('transaction.paid')).toEqual([]);
+    await service.trigger('refund.succeeded');
+    expect([before.received.length, after.received.length]).toEqual([0, 1]);
+  });
+
+  test('none: nothing is delivered', async () => {
+    const service = await simulator();
+    expect(await service.trigger('transaction.paid')).toEqual([]);
+  });
+
+  test('an undeclared event is sent with the payload that it was given', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint();
+    await service.webhooks.create({ url });
+    await service.trigger('refund.succeeded', { payload: { refund: { id: 'r-1' } }, sandbox: true });
+    expect(JSON.parse(String(received[0]?.body))).toEqual({
+      id: expect.any(String),
+      event_name: 'refund.succeeded',
+      sandbox: true,
+      payload: { refund: { id: 'r-1' } },
+    });
+  });
+
+  test('rejects what is not a valid event object', async () => {
+    const service = await simulator();
+    await expect(service.trigger('paid')).rejects.toThrow(/<resource>\.<action>/);
+    await expect(service.trigger('transaction.paid', { id: 'two words' })).rejects.toThrow(/printable ASCII/);
+    await expect(service.trigger('transaction.paid', {}, { count: 0 })).rejects.toThrow(/count/);
+  });
+});
+
+describe('a webhook that is deleted or paused', () => {
+  test('deleted: its pending deliveries are cancelled, and the record says why', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500);
+    const webhook = await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await service.webhooks.delete(webhook.id);
+    const [delivery] = service.deliveries();
+    expect(delivery).toMatchObject({
+      status: 'cancelled',
+      cancelled_because: 'webhook_deleted',
+      next_attempt_at: null,
+    });
+    expect(delivery?.attempts[0]).toMatchObject({ will_retry: false, next_attempt_at: null });
+    await service.advance('1h');
+    expect(received).toHaveLength(1);
+  });
+
+  test('deleted while an attempt is in flight: the attempt decides', async () => {
+    const service = await simulator();
+    const { url } = await endpoint((_, response) => {
+      void service.webhooks
+        .delete(String(service.webhooks.list()[0]?.id))
+        .then(() => response.writeHead(500).end());
+    });
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery).toMatchObject({ status: 'cancelled', cancelled_because: 'webhook_deleted' });
+    expect(delivery?.attempts).toHaveLength(1);
+  });
+
+  test('paused: its events become cancelled deliveries, until it is resumed', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(500, 200);
+    const webhook = await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    await service.webhooks.update(webhook.id, { paused: true });
+    const [skipped] = await service.trigger('transaction.paid');
+    expect(service.deliveries().map(({ status, cancelled_because }) => [status, cancelled_because])).toEqual([
+      ['cancelled', 'webhook_paused'],
+      ['cancelled', 'webhook_paused'],
+    ]);
+    expect(skipped?.attempts).toEqual([]);
+    await service.webhooks.update(webhook.id, { paused: false });
+    expect((await service.trigger('transaction.paid'))[0]?.status).toBe('delivered');
+    expect((await service.resend(String(skipped?.id))).status).toBe('delivered');
+    expect(received).toHaveLength(3);
+  });
+});
+
+describe('no deadlock', () => {
+  test('a handler may call the API while it is being delivered to', async () => {
+    const service = await simulator();
+    let status = 0;
+    const { url } = await endpoint((_, response) => {
+      void call(`${service.baseUrl}/api/v2/webhooks`, { headers: basic(service.privateKey) }).then(
+        (answer) => {
+          status = answer.status;
+          response.end();
+        },
+      );
+    });
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect([status, delivery?.status]).toEqual([200, 'delivered']);
+  });
+
+  test('a handler may trigger another event, and wait for it', async () => {
+    const service = await simulator();
+    const { url, received } = await endpoint(
+      (_, response) => void service.trigger('a.b').then(() => response.end()),
+      200,
+    );
+    await service.webhooks.create({ url });
+    await service.trigger('transaction.paid');
+    expect(received).toHaveLength(2);
+  });
+
+  test('triggering over HTTP answers before anything is delivered', async () => {
+    const service = await simulator();
+    const answered = gate();
+    const { url } = await endpoint((_, response) => void answered.opened.then(() => response.end()));
+    await service.webhooks.create({ url });
+    const body = { event_name: 'transaction.paid' };
+    const { status, json } = await call(`${service.baseUrl}/_sim/events`, { method: 'POST', body });
+    expect([status, json.data.deliveries[0].status]).toEqual([202, 'pending']);
+    answered.open();
+    await service.settled();
+    expect(service.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ number: 1 }] }]);
+  });
+});

@@ -1,0 +1,183 @@
+// A rotation of the private key, seen from both ends: who signs, who is let in, and what an old endpoint answers.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import express from 'express';
+import { receiver } from 'payment-webhooks';
+import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
+import { DIAGNOSES } from '../../../src/tools/simulator/delivery/diagnose.js';
+import { afterwards, basic, call, endpoint, opensslHmac, simulator } from './world.js';
+
+/** An Express app with a receiver that knows these keys, at the time of each delivery. */
+async function shop(service: Simulator, keys: () => string[]) {
+  const handled: string[] = [];
+  const hooks = receiver({ privateKey: keys, logger: false });
+  hooks.on('transaction.paid', (event) => void handled.push(event.id));
+  afterwards(() => hooks.close());
+  const app = express();
+  app.post('/hooks', hooks);
+  await service.attach(app, '/hooks');
+  return handled;
+}
+
+async function rotate(service: Simulator): Promise<string> {
+  const { status, json } = await call(`${service.baseUrl}/_sim/keys/rotate`, { method: 'POST', body: {} });
+  expect([status, Object.keys(json.data)]).toEqual([201, ['private_key']]);
+  return json.data.private_key;
+}
+
+const last = (service: Simulator) => service.deliveries().at(-1)?.attempts.at(-1);
+
+async function stateFile(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'rotation-'));
+  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'state.json');
+}
+
+test('a rotation makes a new key that alone signs and authenticates', async () => {
+  const service = await simulator();
+  const { url, received } = await endpoint();
+  await service.webhooks.create({ url });
+  const key = await rotate(service);
+  expect(key).toMatch(/^pri_sim_[0-9a-f]{32}$/);
+  expect(service.privateKey).toBe(key);
+  expect(service.sandboxKey).toBe('pri_sandbox_sim_dev');
+  const me = (known: string) => call(`${service.baseUrl}/api/v2/account/me`, { headers: basic(known) });
+  const refused = await me('pri_sim_dev');
+  expect([refused.status, refused.json]).toEqual([401, { message: 'Unauthenticated.' }]);
+  expect((await me(key)).status).toBe(200);
+  await service.trigger('transaction.paid');
+  const [request] = received;
+  expect(request?.headers['x-service-signature']).toBe(opensslHmac(request?.body ?? Buffer.of(), key));
+  expect(await rotate(service)).not.toBe(key);
+});
+
+test('an endpoint with the old key answers 401, the diagnosis says so, and the new key ends it', async () => {
+  const service = await simulator();
+  let keys = [service.privateKey];
+  const handled = await shop(service, () => keys);
+  await service.trigger('transaction.paid');
+  const key = await rotate(service);
+
+  const [delivery] = await service.trigger('transaction.paid');
+  expect(delivery?.status).toBe('retrying');
+  expect(last(service)).toMatchObject({
+    response: { status: 401 },
+    diagnosis:
+      'Signed with the new key, and your endpoint answered 401: it may still have the old one. Give it both keys.',
+  });
+  expect(handled).toHaveLength(1);
+
+  keys = [key];
+  await service.advance('2s');
+  expect(last(service)).toMatchObject({ response: { status: 200 }, diagnosis: null });
+  expect(handled).toHaveLength(2);
+});
+
+test('an endpoint with both keys loses nothing, also what was retried across the rotation', async () => {
+  const service = await simulator();
+  const keys = [service.privateKey];
+  const handled = await shop(service, () => keys);
+  service.faults.once('drop');
+  const [waiting] = await service.trigger('transaction.paid');
+  keys.unshift(await rotate(service));
+  const [after] = await service.trigger('transaction.paid');
+  await service.advance('2s');
+  expect(handled.sort()).toEqual([waiting?.event_id, after?.event_id].sort());
+  expect(service.deliveries({ status: 'delivered' })).toHaveLength(2);
+});
+
+test('a 401 of an endpoint that has accepted the new key has another cause', async () => {
+  const service = await simulator();
+  const { url } = await endpoint(200, 401, 401);
+  await service.webhooks.create({ url });
+  await rotate(service);
+  await service.trigger('transaction.paid');
+  await service.trigger('transaction.paid');
+  expect(last(service)?.diagnosis).toBe(DIAGNOSES.unauthenticated);
+  await rotate(service);
+  await service.trigger('transaction.paid');
+  expect(last(service)?.diagnosis).toBe(DIAGNOSES.oldKey);
+});
+
+test('a forged delivery that was accepted does not prove that the endpoint has the new key', async () => {
+  const service = await simulator();
+  const { url } = await endpoint(200, 401);
+  await service.webhooks.create({ url });
+  await rotate(service);
+  service.faults.once('wrong_key');
+  await service.trigger('transaction.paid');
+  await service.trigger('transaction.paid');
+  expect(last(service)?.diagnosis).toBe(DIAGNOSES.oldKey);
+});
+
+test('an event that the sandbox key signed says nothing about the private key', async () => {
+  const service = await simulator({ sandboxSigning: 'sandbox-key' });
+  const { url } = await endpoint(401, 200, 401);
+  await service.webhooks.create({ url });
+  await rotate(service);
+  await service.trigger('transaction.paid', { sandbox: true });
+  expect(last(service)?.diagnosis).toBe(DIAGNOSES.unauthenticated);
+  await service.trigger('transaction.paid', { sandbox: true });
+  await service.trigger('transaction.paid');
+  expect(last(service)?.diagnosis).toBe(DIAGNOSES.oldKey);
+});
+
+test('an attempt that was answered after the rotation was signed with the old key', async () => {
+  const service = await simulator();
+  const { url } = await endpoint(
+    (_received, response) => void rotate(service).then(() => response.writeHead(401).end()),
+  );
+  await service.webhooks.create({ url });
+  await service.trigger('transaction.paid');
+  expect(last(service)?.diagnosis).toBe(DIAGNOSES.unauthenticated);
+});
+
+test('a restart keeps the new key, and which endpoint has accepted it', async () => {
+  const state = await stateFile();
+  const first = await startSimulator({ port: 0, state });
+  const updated = await endpoint(200, 401);
+  const outdated = await endpoint(401);
+  const key = await rotate(first);
+  for (const { url } of [updated, outdated]) await first.webhooks.create({ url });
+  await first.trigger('transaction.paid');
+  await first.close();
+
+  const second = await simulator({ state, retry: 'off' });
+  expect(second.privateKey).toBe(key);
+  const me = await call(`${second.baseUrl}/api/v2/account/me`, { headers: basic('pri_sim_dev') });
+  expect(me.status).toBe(401);
+  const deliveries = await second.trigger('transaction.paid');
+  expect(deliveries.map(({ attempts }) => attempts[0]?.diagnosis)).toEqual([
+    DIAGNOSES.unauthenticated,
+    DIAGNOSES.oldKey,
+  ]);
+});
+
+test('only the answer to a rotation has the key, and the log says that there was one', async () => {
+  const lines: unknown[] = [];
+  const log = (...line: unknown[]) => void lines.push(line);
+  const service = await simulator({ logger: { info: log, warn: log, error: log } });
+  const { url } = await endpoint(401);
+  const { id } = await service.webhooks.create({ url });
+  const key = await rotate(service);
+  await service.trigger('transaction.paid');
+  for (const path of ['readyz', 'webhooks', 'deliveries', 'deliveries?view=rows', 'faults', 'events']) {
+    expect((await call(`${service.baseUrl}/_sim/${path}`)).text).not.toContain(key);
+  }
+  const changed = await call(`${service.baseUrl}/_sim/webhooks/${id}`, {
+    method: 'PUT',
+    body: { paused: true },
+  });
+  expect(Object.keys(changed.json.data)).not.toContain('acceptedKey');
+  expect(JSON.stringify(lines)).toContain('the private key was rotated');
+  expect(JSON.stringify(lines)).not.toContain(key);
+});
+
+test('a page of another origin cannot rotate', async () => {
+  const service = await simulator();
+  const headers = { Origin: 'https://evil.example' };
+  const { status } = await call(`${service.baseUrl}/_sim/keys/rotate`, { method: 'POST', body: {}, headers });
+  expect([status, service.privateKey]).toEqual([403, 'pri_sim_dev']);
+});

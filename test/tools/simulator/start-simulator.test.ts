@@ -1,0 +1,394 @@
+// Starting, stopping and using a simulator from a program.
+import http from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import express from 'express';
+import { type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
+import { testOnAllOf127 } from '../../setup/platform.js';
+import { until } from '../../setup/waiting.js';
+import { afterwards, call, endpoint, hasAddress, simulator, startError } from './world.js';
+
+const environment = process.env.NODE_ENV;
+afterEach(() => {
+  process.env.NODE_ENV = environment;
+  jest.useRealTimers();
+});
+
+describe('options', () => {
+  test.each<[SimulatorOptions & { [name: string]: unknown }, RegExp]>([
+    [{ prot: 0 }, /Unknown option "prot"\. Did you mean "port"\?/],
+    [{ port: 70_000 }, /port is 70000\. Give a port number/],
+    [{ port: '0' as never }, /port is "0"/],
+    [{ host: '' }, /host is ""/],
+    [{ allowHosts: 'simulator' as never }, /allowHosts is "simulator"\. Give a list/],
+    [{ allowHosts: [''] }, /allowHosts\[0\] is ""\. Give a host name or address/],
+    [{ allowHosts: ['a', '*'] }, /allowHosts\[1\] is "\*"\. Give a host name or address/],
+    [{ allowHosts: ['*.example'] }, /allowHosts\[0\] is "\*\.example"/],
+    [{ allowHosts: ['simulator:4747'] }, /allowHosts\[0\] is "simulator:4747".*without a port/],
+    [{ allowHosts: ['http://simulator'] }, /allowHosts\[0\] is "http:\/\/simulator"/],
+    [{ allowHosts: ['[::1'] }, /allowHosts\[0\]/],
+    [{ allowHosts: [7 as never] }, /allowHosts\[0\] is 7/],
+    [{ timeout: 0 }, /timeout is 0\. Give milliseconds above 0/],
+    [{ timeout: Number.NaN }, /timeout is/],
+    [{ retry: 'fats' as never }, /retry is "fats".* Did you mean "fast"\?/],
+    [{ retry: ['soon'] }, /retry\[0\] is "soon"/],
+    [{ clock: 'fake' as never }, /clock is "fake"\. Give "manual" or "real"/],
+    [{ allowTargets: 'shop.example' as never }, /allowTargets is "shop\.example"\. Give a list/],
+    [{ logger: {} as never }, /logger is of type object\. Give a pino-compatible logger/],
+    [{ sandboxSigning: 'both' as never }, /sandboxSigning is "both"/],
+    [{ signatureHeader: 'X-A\r\nX-B: 1' }, /signatureHeader is .*\. Give the name of an HTTP header/],
+    [{ signatureHeader: '' }, /signatureHeader is ""/],
+    [{ debugHeaders: 'yes' as never }, /debugHeaders is "yes"\. Give true or false/],
+    [{ state: '' }, /state is ""\. Give the path of a file/],
+  ])('%j is refused, with what it takes', async (options, message) => {
+    await expect(startSimulator({ port: 0, ...options })).rejects.toThrow(message);
+  });
+
+  test.each([
+    ['privateKey', 'pri_live_secret', /does not begin with "pri_sim_"/],
+    ['privateKey', 'pri_sandbox_sim_secret', /does not begin with "pri_sim_"/],
+    ['privateKey', 'pri_sim_', /does not begin with "pri_sim_"/],
+    ['privateKey', '', /is empty/],
+    ['privateKey', 'pri_sim_secret\n', /line break/],
+    ['privateKey', 'pri_sim_sec:ret', /colon/],
+    ['privateKey', 'pri_sim_inactive', /another account/],
+    ['sandboxKey', 'pri_sim_secret', /does not begin with "pri_sandbox_sim_"/],
+    ['sandboxKey', 'pri_sandbox_secret', /does not begin with "pri_sandbox_sim_"/],
+  ])('%s %j is refused, and never quoted', async (option, key, message) => {
+    const error = await startSimulator({ port: 0, [option]: key }).catch((thrown: Error) => thrown);
+    expect((error as Error).message).toMatch(message);
+    expect((error as Error).message).not.toContain('secret');
+  });
+
+  test('production is refused, unless it is allowed', async () => {
+    process.env.NODE_ENV = 'production';
+    await expect(startSimulator({ port: 0 })).rejects.toThrow(
+      /NODE_ENV is "production".*allowProduction: true/,
+    );
+    await expect(simulator({ allowProduction: true })).resolves.toBeDefined();
+  });
+
+  test('without options it listens on port 4747 of 127.0.0.1, or says who uses it', async () => {
+    for (;;) {
+      const started = await startSimulator().catch((error: Error) => error);
+      if (started instanceof Error) {
+        expect(started.message).toMatch(/Port 4747 is taken by another/);
+        return;
+      }
+      // A program beside this one may have had the port, and have it no longer.
+      afterwards(() => started.close());
+      expect(started.baseUrl).toBe('http://127.0.0.1:4747');
+    }
+  });
+});
+
+describe('the port', () => {
+  test('two simulators on one: the second says who uses it', async () => {
+    const first = await simulator();
+    const port = Number(new URL(first.baseUrl).port);
+    let { message } = await startError({ port });
+    // On a busy machine the first one may not tell within the second for which it is asked.
+    for (let tries = 1; tries < 5 && message.includes('another program'); tries += 1)
+      ({ message } = await startError({ port }));
+    expect(message).toMatch(
+      new RegExp(
+        `Port ${port} is taken by another simulator \\(process ${process.pid}, started 20.*\\)\\. Stop it`,
+      ),
+    );
+  });
+
+  test('taken by something else, which may be silent', async () => {
+    const other = await endpoint();
+    await expect(startSimulator({ port: other.port })).rejects.toThrow(/taken by another program/);
+    const silent = await endpoint(() => {});
+    await expect(startSimulator({ port: silent.port })).rejects.toThrow(/taken by another program/);
+  });
+
+  testOnAllOf127('is bound to the loopback address alone', async () => {
+    const service = await simulator();
+    expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(service.dashboardUrl).toBe(`${service.baseUrl}/`);
+    const { port } = new URL(service.baseUrl);
+    const refused = await new Promise((resolve) => {
+      connect(Number(port), '127.0.0.2')
+        .on('error', () => resolve(true))
+        .on('connect', () => resolve(false));
+    });
+    expect(refused).toBe(true);
+  });
+
+  test('an address of another machine is explained', async () => {
+    await expect(startSimulator({ port: 0, host: '203.0.113.1', allowHosts: ['simulator'] })).rejects.toThrow(
+      /cannot listen on 203\.0\.113\.1/,
+    );
+  });
+});
+
+describe('close()', () => {
+  test('may be called twice, and ends every attempt in flight', async () => {
+    const service = await startSimulator({ port: 0 });
+    const hanging = await endpoint(() => {});
+    await service.webhooks.create({ url: hanging.url });
+    const triggered = service.trigger('transaction.paid');
+    await until(() => hanging.received.length > 0);
+    await Promise.all([service.close(), service.close()]);
+    expect((await triggered)[0]?.attempts).toEqual([]);
+    await expect(fetch(service.baseUrl)).rejects.toThrow();
+  });
+
+  test('leaves no handle open', async () => {
+    const handles = () => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout|Pipe|FS/.test(name));
+    const count = (all: string[], name: string) => all.filter((other) => other === name).length;
+    const before = handles();
+    // What an earlier test left may end meanwhile; what this one opens may not stay.
+    const isOver = () => handles().every((name, _, now) => count(now, name) <= count(before, name));
+    const service = await startSimulator({ port: 0, clock: 'real', retry: ['1h'] });
+    const webhook = await service.attach(
+      (_request, response) => void response.writeHead(500).end(),
+      '/hooks',
+    );
+    await service.trigger('transaction.paid', {}, { count: 20 });
+    const stream = await new Promise<http.IncomingMessage>((resolve) => {
+      http.get(`${service.baseUrl}/_sim/stream`, { agent: false }, resolve);
+    });
+    const body = new Promise((resolve) => stream.on('close', resolve).resume());
+    void service
+      .waitForDelivery({ webhook: webhook.id, status: 'delivered' }, { timeout: 100 })
+      .catch(() => {});
+    await service.close();
+    await body;
+    await until(isOver);
+  });
+});
+
+describe('jest.useFakeTimers()', () => {
+  test('cannot freeze attempts, timeouts or waits', async () => {
+    const service = await simulator({ timeout: 1_500 });
+    const silent = await endpoint(() => {});
+    const webhook = await service.webhooks.create({ url: silent.url });
+    jest.useFakeTimers();
+    const [late] = await service.trigger('transaction.paid');
+    expect(late?.attempts[0]?.error?.code).toBe('TIMEOUT');
+    await service.webhooks.delete(webhook.id);
+    let answered = false;
+    await service.attach((_request, response) => {
+      answered = true;
+      response.end();
+    });
+    await service.trigger('transaction.paid');
+    await expect(service.waitForDelivery({ status: 'failed' }, { timeout: 50 })).rejects.toThrow(
+      /within 50 ms/,
+    );
+    expect(answered).toBe(true);
+    await service.close();
+  });
+
+  test('not even when the package is loaded after it', async () => {
+    jest.useFakeTimers();
+    await jest.isolateModulesAsync(async () => {
+      const door = require('payment-webhooks/simulator') as { startSimulator: typeof startSimulator };
+      const service = await door.startSimulator({ port: 0, clock: 'real', retry: [20] });
+      let calls = 0;
+      await service.attach((_request, response) => {
+        calls += 1;
+        response.writeHead(calls === 1 ? 500 : 200).end();
+      });
+      await service.trigger('transaction.paid');
+      expect((await service.waitForDelivery({ status: 'delivered' })).attempts).toHaveLength(2);
+      await service.close();
+    });
+  });
+});
+
+describe('from a program', () => {
+  test('attach() listens for an Express app and registers it', async () => {
+    const service = await simulator();
+    const app = express();
+    const seen: unknown[] = [];
+    app.post('/hooks', express.json(), (request, response) => {
+      seen.push(request.body.event_name);
+      response.json({});
+    });
+    const webhook = await service.attach(app, '/hooks', { events: ['transaction.*'] });
+    expect(webhook).toMatchObject({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/hooks$/),
+      events: ['transaction.*'],
+    });
+    await service.trigger('transaction.paid');
+    await service.trigger('refund.succeeded');
+    expect(seen).toEqual(['transaction.paid']);
+    await expect(service.attach(app, '/hooks', { events: ['no'] })).rejects.toThrow(/not an event name/);
+  });
+
+  test('an attached app is closed with the simulator', async () => {
+    const service = await startSimulator({ port: 0 });
+    const { url } = await service.attach((_request, response) => void response.end());
+    await service.close();
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test('reset() deletes everything but the attached apps', async () => {
+    const service = await simulator();
+    const { url } = await service.attach(
+      (_request, response) => void response.writeHead(500).end(),
+      '/hooks',
+    );
+    await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
+    service.faults.always('drop');
+    await service.trigger('transaction.paid');
+    await service.reset();
+    expect(service.webhooks.list().map((webhook) => webhook.url)).toEqual([url]);
+    expect(service.deliveries()).toEqual([]);
+    expect(service.faults.list()).toEqual([]);
+    expect((await service.trigger('transaction.paid'))[0]?.status).toBe('retrying');
+  });
+
+  test('reset() ends the attempts in flight, and records none of them', async () => {
+    const service = await simulator();
+    const hanging = await endpoint(() => {});
+    await service.webhooks.create({ url: hanging.url });
+    const triggered = service.trigger('transaction.paid');
+    await until(() => hanging.received.length > 0);
+    await service.reset();
+    await triggered;
+    expect(service.deliveries()).toEqual([]);
+  });
+
+  test('waitForDelivery() resolves with a delivery of the past or the future', async () => {
+    const service = await simulator();
+    const { url } = await endpoint();
+    await service.webhooks.create({ url });
+    const coming = service.waitForDelivery({ event: 'a.b' });
+    const [past] = await service.trigger('transaction.paid');
+    expect(await service.waitForDelivery()).toEqual(past);
+    const [future] = await service.trigger('a.b');
+    expect(await coming).toEqual(future);
+    await expect(service.waitForDelivery({ event: 'c.d' }, { timeout: 20 })).rejects.toThrow(
+      /No delivery matched within 20 ms. The latest deliveries: transaction\.paid is delivered, a\.b is delivered/,
+    );
+    await expect(service.waitForDelivery({ status: 'lost' as never })).rejects.toThrow(
+      /status must be one of/,
+    );
+  });
+
+  test('settled() waits for every attempt in flight', async () => {
+    const service = await simulator();
+    let answered = 0;
+    await service.attach((_request, response) => {
+      setTimeout(() => {
+        answered += 1;
+        response.end();
+      }, 20);
+    });
+    await call(`${service.baseUrl}/_sim/events`, { method: 'POST', body: { event_name: 'a.b', count: 5 } });
+    await service.settled();
+    expect(answered).toBe(5);
+  });
+
+  test('an invalid webhook is thrown as an error', async () => {
+    const service = await simulator();
+    await expect(service.webhooks.create({ url: 'nonsense' })).rejects.toMatchObject({
+      name: 'ConfigurationError',
+      message: expect.stringMatching(/must be an absolute URL/),
+    });
+    await expect(service.webhooks.update('unknown', {})).rejects.toThrow(/no webhook with the id "unknown"/);
+    await expect(service.webhooks.delete('unknown')).rejects.toThrow(/no webhook/);
+    await expect(service.advance('soon' as never)).rejects.toThrow(/advance\(\) got "soon"/);
+  });
+
+  test('records are copies: changing one changes nothing', async () => {
+    const service = await simulator();
+    const { url } = await endpoint();
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    if (!delivery) throw new Error('Nothing was delivered.');
+    delivery.status = 'failed';
+    delivery.attempts[0]?.request.headers.splice(0);
+    delivery.attempts.splice(0);
+    expect(service.deliveries()[0]?.attempts[0]?.request.headers).toHaveLength(5);
+  });
+
+  test('the same seed gives the same ids', async () => {
+    const run = async (seed: string | number) => {
+      const service = await simulator({ seed });
+      const { url } = await endpoint();
+      const { id } = await service.webhooks.create({ url });
+      const [delivery] = await service.trigger('transaction.paid');
+      return [id, delivery?.id, delivery?.event_id];
+    };
+    const first = await run('demo');
+    expect(await run('demo')).toEqual(first);
+    expect(await run('other')).not.toEqual(first);
+    expect(new Set(first).size).toBe(3);
+    for (const id of first)
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  test('the logger gets every attempt, and no key, body or signature', async () => {
+    const lines: string[] = [];
+    const note = (fields: object | string, message?: string) =>
+      void lines.push(`${message} ${JSON.stringify(fields)}`);
+    const service = await simulator({ logger: { info: note, warn: note, error: note } });
+    const { url } = await endpoint(500, 200);
+    await service.webhooks.create({ url });
+    const [delivery] = await service.trigger('transaction.paid');
+    await service.advance('2s');
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toContain('"answer":500');
+    for (const secret of ['pri_sim', 'ada@example.com', delivery?.attempts[0]?.request.headers[3]?.[1]]) {
+      expect(lines.join('\n')).not.toContain(secret);
+    }
+  });
+
+  test('a logger that throws costs no delivery', async () => {
+    const broken = () => {
+      throw new Error('The disk is full.');
+    };
+    const service = await simulator({ logger: { info: broken, warn: broken, error: broken } });
+    const { url } = await endpoint(500, 200);
+    await service.webhooks.create({ url });
+    expect((await service.trigger('transaction.paid'))[0]?.status).toBe('retrying');
+    await service.advance('2s');
+    expect(service.deliveries()[0]?.status).toBe('delivered');
+  });
+
+  test.each(['0.0.0.0', '::', '192.168.1.5', 'fd00::7', 'build-machine'])(
+    'the host %s, which others can reach, is refused without the names by which they call',
+    async (host) => {
+      for (const allowHosts of [undefined, []]) {
+        const { message } = await startError({ host, ...(allowHosts && { allowHosts }) });
+        expect(message).toContain(`host is ${JSON.stringify(host)}`);
+        expect(message).toContain(`allowHosts: ['simulator']`);
+      }
+    },
+  );
+
+  describe.each([
+    ['127.0.0.1', test],
+    ['127.0.0.2', testOnAllOf127],
+    ['localhost', test],
+    ['::1', hasAddress('::1') ? test : test.skip],
+  ])('the host %s', (host, testHere) => {
+    testHere('needs no names', async () => {
+      await expect(simulator({ host })).resolves.toBeDefined();
+    });
+  });
+
+  test('a host that others can reach is warned about', async () => {
+    const warnings: string[] = [];
+    const logger = {
+      info() {},
+      warn: (_: object | string, message?: string) => void warnings.push(String(message)),
+      error() {},
+    };
+    const service = await simulator({ host: '0.0.0.0', allowHosts: ['simulator'], logger });
+    expect(warnings).toEqual(['the simulator can be reached from other machines']);
+    expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:/);
+    const status = await new Promise((resolve) => {
+      http.get(`${service.baseUrl}/_sim/readyz`, { headers: { Host: '192.168.1.5' } }, (response) =>
+        resolve(response.resume().statusCode),
+      );
+    });
+    expect(status).toBe(403);
+  });
+});

@@ -1,0 +1,186 @@
+// One state file, one simulator: who holds the lock, and who may take it over.
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { startSimulator } from 'payment-webhooks/simulator';
+import { StateLock } from '../../../src/tools/simulator/state/state-lock.js';
+import { testOnLinux, testOnUnix } from '../../setup/platform.js';
+import { afterwards, call, simulator, startError } from './world.js';
+
+function stateFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'state-lock-'));
+  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'state.json');
+}
+
+/** A lock as a process leaves it that was killed. */
+function leaveLock(state: string, holder: object): void {
+  mkdirSync(`${state}.lock`);
+  writeFileSync(join(`${state}.lock`, '0123456789abcdef.json'), JSON.stringify(holder));
+}
+
+/** The id of a process that has ended. */
+function endedProcess(): number {
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  return pid;
+}
+
+const since = '2026-01-02T03:04:05.678Z';
+const stale = () => ({ pid: endedProcess(), host: hostname(), since, start: null });
+
+describe('a state file in use', () => {
+  test('is refused to a second simulator, with who has it, since when, and what to do', async () => {
+    const state = stateFile();
+    const service = await simulator({ state });
+    const { started_at } = (await call(`${service.baseUrl}/_sim/readyz`)).json;
+    const { name, message } = await startError({ state });
+    expect(name).toBe('ConfigurationError');
+    for (const part of [
+      `The state file ${state} is in use by process ${process.pid}`,
+      `on the host "${hostname()}", since ${started_at.slice(0, 13)}`,
+      'Stop that simulator, or choose another file.',
+      `delete ${state}.lock`,
+    ]) {
+      expect(message).toContain(part);
+    }
+  });
+
+  test('is refused whatever path leads to it', async () => {
+    const state = stateFile();
+    await simulator({ state });
+    const roundabout = `${dirname(state)}/../${basename(dirname(state))}/state.json`;
+    await expect(startSimulator({ port: 0, state: `${dirname(state)}/./state.json` })).rejects.toThrow(
+      'in use',
+    );
+    expect((await startError({ state: roundabout })).message).toMatch('in use');
+  });
+
+  test('is free again after close(), and nothing of the lock is left', async () => {
+    const state = stateFile();
+    const service = await startSimulator({ port: 0, state });
+    expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
+    await service.close();
+    expect(readdirSync(dirname(state))).toEqual(['state.json']);
+    await simulator({ state });
+  });
+
+  test('is free again after a start that failed', async () => {
+    const state = stateFile();
+    const first = await simulator({ port: 0 });
+    const port = Number(new URL(first.baseUrl).port);
+    expect((await startError({ port, state })).message).toMatch('is taken by');
+    expect(existsSync(`${state}.lock`)).toBe(false);
+    writeFileSync(state, 'no JSON');
+    expect((await startError({ state })).message).toMatch('not complete JSON');
+    expect(existsSync(`${state}.lock`)).toBe(false);
+  });
+
+  test('stays in use by a process of another host, which cannot be asked whether it runs', async () => {
+    const state = stateFile();
+    leaveLock(state, { ...stale(), pid: 1, host: 'another-host' });
+    expect((await startError({ state })).message).toMatch(
+      /in use by process 1 on the host "another-host", since 2026-01-02T03:04:05\.678Z/,
+    );
+    expect(readdirSync(`${state}.lock`)).toHaveLength(1);
+  });
+
+  test('with a lock that cannot be read is refused, and the lock is left alone', async () => {
+    const state = stateFile();
+    mkdirSync(`${state}.lock`);
+    writeFileSync(join(`${state}.lock`, 'rubbish'), '{');
+    expect((await startError({ state })).message).toMatch(
+      `Its lock ${state}.lock cannot be read. If no simulator uses the file, delete the lock.`,
+    );
+    expect(readFileSync(join(`${state}.lock`, 'rubbish'), 'utf8')).toBe('{');
+  });
+
+  testOnUnix('is shown by the lock folder, which only its owner may read', async () => {
+    const state = stateFile();
+    await simulator({ state });
+    const [name = ''] = readdirSync(`${state}.lock`);
+    expect(statSync(`${state}.lock`).mode & 0o077).toBe(0);
+    expect(statSync(join(`${state}.lock`, name)).mode & 0o077).toBe(0);
+    expect(JSON.parse(readFileSync(join(`${state}.lock`, name), 'utf8'))).toMatchObject({
+      pid: process.pid,
+      host: hostname(),
+    });
+  });
+});
+
+describe('a stale lock', () => {
+  test('of a process that has ended is taken over', async () => {
+    const state = stateFile();
+    leaveLock(state, stale());
+    await simulator({ state });
+    expect(readdirSync(`${state}.lock`)).toHaveLength(1);
+    expect(readdirSync(`${state}.lock`)).not.toContain('0123456789abcdef.json');
+  });
+
+  // Only Linux says when a process was started.
+  testOnLinux('of a process whose number another one has by now is taken over', async () => {
+    const state = stateFile();
+    leaveLock(state, { pid: process.pid, host: hostname(), since, start: 'another boot 1' });
+    await simulator({ state });
+  });
+
+  test('that was left half made is taken over', async () => {
+    const state = stateFile();
+    mkdirSync(`${state}.lock`);
+    await simulator({ state });
+  });
+
+  test('leaves no folder of a starter that was killed', async () => {
+    const state = stateFile();
+    mkdirSync(`${state}.lock-0123456789abcdef`);
+    writeFileSync(join(`${state}.lock-0123456789abcdef`, 'x.json'), JSON.stringify(stale()));
+    await simulator({ state });
+    expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
+  });
+
+  test('is taken over by one of twenty calls at once', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const state = stateFile();
+      leaveLock(state, stale());
+      const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => StateLock.take(state)));
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') expect(String(outcome.reason)).toContain('in use by process');
+      }
+    }
+  });
+
+  test('is taken over by one of several processes at once', async () => {
+    const [contenders, rounds] = [4, 50];
+    const folder = dirname(stateFile());
+    const pid = endedProcess();
+    const states = Array.from({ length: rounds }, (_, round) => join(folder, `${round}.json`));
+    for (const state of states) leaveLock(state, { ...stale(), pid });
+    const children: ChildProcess[] = Array.from({ length: contenders }, () =>
+      fork(join(__dirname, 'lock-contender.ts'), { execArgv: ['--import', 'tsx'] }),
+    );
+    afterwards(async () => children.forEach((child) => void child.kill('SIGKILL')));
+    await Promise.all(children.map((child) => once(child, 'message')));
+    // All begin each round at the same instant.
+    const begin = Date.now() + 200;
+    const told = children.map(async (child): Promise<boolean[]> => {
+      const answer = once(child, 'message');
+      child.send({ states, begin, everyMs: 20 });
+      return (await answer)[0];
+    });
+    const won = await Promise.all(told);
+    const winners = states.map((_, round) => won.filter((rounds) => rounds[round]).length);
+    expect(winners).toEqual(Array(rounds).fill(1));
+  }, 60_000);
+});
