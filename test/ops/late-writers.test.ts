@@ -1,6 +1,7 @@
 // A timeout or another middleware answers before health() or the page does: the process lives on, and the first answer stays.
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RequestHandler } from 'express';
 import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
 import { deadLetterPage, health } from 'payment-webhooks/ops';
 import { z } from 'zod';
@@ -119,5 +120,55 @@ describe('a page that was too slow', () => {
     await until(() => log.lines.some(({ msg }) => msg === 'letters replayed'));
     await socket.closed;
     expect((await send(port, '/ops/letters')).status).toBe(200);
+  });
+});
+
+describe('a replay whose response a middleware has changed', () => {
+  const events = { 'refund.made': z.looseObject({}) };
+
+  test('is reported where writeHead() returns nothing', async () => {
+    const deadLetters = memoryDeadLetters();
+    await (await pageWorld({ receiver: { deadLetters } })).keep();
+    const silent: RequestHandler = (_req, res, next) => {
+      const writeHead = res.writeHead.bind(res) as (...given: unknown[]) => unknown;
+      res.writeHead = ((...given: unknown[]) => void writeHead(...given)) as never;
+      next();
+    };
+    const handlers = { '*': () => {} };
+    const { ask } = await pageWorld({ receiver: { deadLetters, events, handlers }, before: [silent] });
+    const { status, text } = await ask('/ops/replay', { body: {} });
+    expect([status, JSON.parse(text.trim().split('\n').at(-1) ?? '')]).toMatchObject([
+      200,
+      { report: { processed: 1 } },
+    ]);
+  });
+
+  test('ends, and the process lives on, where write() throws', async () => {
+    const deadLetters = memoryDeadLetters();
+    const before = await pageWorld({ receiver: { deadLetters } });
+    for (const id of ['a', 'b', 'c', 'd']) await before.keep({ ...fixtures.event('refund.made', {}), id });
+    const left = gate();
+    const handled: string[] = [];
+    const breaking: RequestHandler = (_req, res, next) => {
+      const write = res.write.bind(res) as (...given: unknown[]) => boolean;
+      res.write = ((...given: unknown[]) => {
+        if (handled.length < 3) return write(...given);
+        throw new Error('the stream has ended');
+      }) as never;
+      res.once('close', left.open);
+      next();
+    };
+    // The third is at work until the next line is due, which a timer writes.
+    const handler = async ({ id }: { readonly id: string }) => {
+      handled.push(id);
+      if (handled.length === 3) await left.opened;
+    };
+    const { ask, log } = await pageWorld({
+      receiver: { deadLetters, events, handlers: { '*': handler } },
+      before: [breaking],
+    });
+    await expect(ask('/ops/replay', { body: {} })).rejects.toMatchObject({ code: 'ECONNRESET' });
+    await until(() => log.lines.some(({ msg }) => msg === 'letters replayed'));
+    expect(handled).toEqual(['a', 'b', 'c']);
   });
 });

@@ -36,7 +36,11 @@ export async function streamReplay(
   response.on('close', () => reader.abort());
   // It left, or other code answered it, while authorize was asked or the body read.
   if (response.closed || response.headersSent) reader.abort();
-  else response.writeHead(200, HEADERS).flushHeaders();
+  else {
+    // Two statements: a replaced writeHead() may return nothing.
+    response.writeHead(200, HEADERS);
+    response.flushHeaders();
+  }
   const lines = new ReplayLines(response);
   try {
     const onProgress = (progress: ReplayProgress) => lines.progress(progress);
@@ -83,7 +87,7 @@ class ReplayLines {
     clearInterval(this.#silence);
     clearTimeout(this.#trailing);
     this.#write(last);
-    this.#response.end();
+    this.#attempt(() => this.#response.end());
   }
 
   /** A reader that is slow gets the next line that it has room for. */
@@ -97,6 +101,15 @@ class ReplayLines {
     this.#writtenAt = performance.now();
     const { destroyed, writableEnded } = this.#response;
     // After an end, which may be that of other code, a write would be an uncaught error.
-    if (!destroyed && !writableEnded) this.#response.write(`${JSON.stringify(line)}\n`);
+    if (!destroyed && !writableEnded) this.#attempt(() => this.#response.write(`${JSON.stringify(line)}\n`));
+  }
+
+  /** A middleware may have replaced a method with one that throws. In a timer, that would end the process. */
+  #attempt(step: () => unknown): void {
+    try {
+      step();
+    } catch {
+      this.#response.destroy();
+    }
   }
 }
