@@ -113,7 +113,8 @@ class KeyCache {
   async refresh(askedAt: number): Promise<Keys | OutdatedKeys | undefined> {
     const now = performance.now();
     const retryAfterMs = this.#beganAt + this.#rules.refreshOnMismatch - now;
-    const isCurrent = this.#beganAt >= askedAt;
+    // Not when the latest load began: one that was given up may have answered since, and the latest have failed.
+    const isCurrent = this.#loadedAt >= askedAt;
     if (retryAfterMs > 0 && !this.#loading && !this.#failure)
       return isCurrent ? undefined : { keys: undefined, retryAfterMs };
     const loading = this.#loaded();

@@ -6,7 +6,7 @@ import { RECEIVER_STATS, type ReceiverStats } from '../../src/telemetry/receiver
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { until } from '../setup/waiting.js';
+import { gate, until } from '../setup/waiting.js';
 
 const OLD = 'pri_old';
 const NEW = 'pri_new';
@@ -155,6 +155,23 @@ describe('cachedKeys()', () => {
   test('refuses a forged delivery for good when its own load shows that no key made it', async () => {
     const { manager, deliver } = start();
     expect([await deliver('pri_forged'), manager.loads]).toEqual([401, 1]);
+  });
+
+  test('nor does an answer that comes after its load was given up, and after the next one has failed', async () => {
+    const { manager, deliver } = start();
+    const loading = gate();
+    manager.answer = () => loading.opened.then(() => OLD);
+    const first = deliver(OLD);
+    await until(() => manager.loads === 1);
+    pass(1);
+    const rotated = deliver(NEW);
+    // It has asked for the keys by then.
+    await new Promise(setImmediate);
+    pass(30_000);
+    manager.answer = down;
+    expect(await deliver(OLD)).toBe(503);
+    loading.open();
+    expect(await Promise.all([first, rotated])).toEqual([200, 503]);
   });
 
   test('counts and logs such a delivery like a refused one', async () => {
