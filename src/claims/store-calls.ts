@@ -40,12 +40,13 @@ export class StoreCalls extends TimedCalls<Claimant> {
   async claim(key: string, fingerprint: string, turn?: true): Promise<ClaimAnswer | StoreFailure> {
     const { lease: leaseMs, storeTimeout } = this.rules;
     this.#claimed = [key, fingerprint];
+    const calledAt = performance.now();
     const answer = await this.call<unknown>(
       () => this.#store.claim(key, turn ? { leaseMs, fingerprint, turn } : { leaseMs, fingerprint }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );
-    const checked = this.#withinLease(readClaimAnswer(answer));
+    const checked = this.#withinLease(readClaimAnswer(answer), performance.now() - calledAt);
     if (checked instanceof StoreFailure) this.logFailure('the store did not answer', checked);
     return checked;
   }
@@ -110,12 +111,12 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /** A claim that comes when its own lease has ended is given back: another delivery may have the event by now. */
-  #withinLease(answer: ClaimAnswer | StoreFailure): ClaimAnswer | StoreFailure {
-    const { ms = 0, rules } = this;
-    if (ms < rules.lease || !isGranted(answer)) return answer;
+  #withinLease(answer: ClaimAnswer | StoreFailure, ms: number): ClaimAnswer | StoreFailure {
+    const { lease } = this.rules;
+    if (ms < lease || !isGranted(answer)) return answer;
     this.#giveBack(answer);
     return new StoreFailure(
-      `It granted the claim after ${Math.round(ms)} ms, when its lease of ${rules.lease} ms had ended.`,
+      `It granted the claim after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
     );
   }
 

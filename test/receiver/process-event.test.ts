@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { type Handler, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { type Handler, memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
@@ -522,6 +522,22 @@ describe('a store whose reply is lost or late', () => {
     );
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(endpoint.runs).toEqual([2]);
+  });
+
+  test('a claim that is asked for once more does not count what the delivery had waited before', async () => {
+    const store = faultyStore({
+      renew: repliesAfter(40),
+      release: times(1, (real) => real().then(() => false)),
+    });
+    const renewals = () => store.calls.filter((call) => call === 'renew').length;
+    const handler = async () => {
+      await until(() => renewals() > 4);
+      throw new Error('down');
+    };
+    const endpoint = await endpointOf(handler, { store, lease: 100, deadLetters: memoryDeadLetters() });
+    expect(await endpoint.post(delivery())).toMatchObject(failed);
+    expect(store.calls.slice(-3)).toEqual(['release', 'claim', 'release']);
+    expect(linesOf(endpoint, 50)).not.toContainEqual(expect.stringMatching(/granted the claim/));
   });
 
   test('a claim that comes when its own lease has ended keeps what an earlier attempt had finished', async () => {
