@@ -474,21 +474,12 @@ describe('discarding', () => {
     );
   });
 
-  test('takes all that fit, if they are as many as the user saw', async () => {
+  test('takes all that fit', async () => {
     const { ask, keep, hooks } = await pageWorld();
     for (const id of ['a', 'b', 'c']) await keep({ ...fixtures.event('test.made', {}), id });
     await keep(fixtures.event('refund.made', {}));
     const body = { event: 'test.*', because: 'test data' };
-    const changed = await ask('/ops/discard', { body: { ...body, expect: 2 } });
-    expect([changed.status, changed.json]).toEqual([
-      409,
-      {
-        message: expect.stringMatching(/^Now 3 letters fit, not 2\. Nothing was discarded/),
-        code: 'CHANGED',
-      },
-    ]);
-    expect(await lettersOf(hooks)).toHaveLength(4);
-    expect((await ask('/ops/discard', { body: { ...body, expect: 3 } })).json).toEqual({ discarded: 3 });
+    expect((await ask('/ops/discard', { body })).json).toEqual({ discarded: 3 });
     expect((await lettersOf(hooks)).map(({ eventName }) => eventName)).toEqual(['refund.made']);
   });
 
@@ -527,7 +518,7 @@ describe('discarding', () => {
     [{ event: '*' }, /^because is undefined/],
     [{ event: '*', because: ' ' }, /^because is blank/],
     [{ event: '*', because: 'x', by: 'eve' }, /Unknown option "by"/],
-    [{ event: '*', because: 'x', expect: '1' }, /^expect is "1"/],
+    [{ event: '*', because: 'x', expect: 1 }, /Unknown option "expect"/],
     [{ id: '', because: 'x' }, /^id is ""/],
   ])('with %j is refused', async (body, message) => {
     const { ask, keep, hooks } = await pageWorld();

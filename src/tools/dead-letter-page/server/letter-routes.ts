@@ -1,9 +1,7 @@
 // The JSON of the page: list, show, reveal, replay, discard. Who does it is logged.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DeadLetter, Discarded } from '../../../claims/dead-letter-store.js';
-import type { DeadLetterFilter } from '../../../dead-letters/dead-letter-filter.js';
-import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
+import type { DeadLetter } from '../../../claims/dead-letter-store.js';
+import { ConfigurationError, refuseUnknownOptions } from '../../../errors.js';
 import { shorten, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 import { queryOf } from '../../pages/request.js';
@@ -113,14 +111,20 @@ export class LetterRoutes {
   }
 
   async #discard(visit: Visit): Promise<object> {
-    const { filter, rest } = asked(await requestBody(visit.request), ['because', 'expect']);
+    const { letters } = this.#settings;
+    const { filter, rest } = asked(await requestBody(visit.request), ['because']);
+    if (Object.keys(filter).length === 0) {
+      throw new ConfigurationError(
+        'Say which letters to discard: id, reason, event, eventId or since. All of them are event: "*".',
+      );
+    }
     const why = { by: visit.user, because: rest.because as string };
+    // First all ids: nobody has seen a letter that is kept meanwhile.
+    const ids: string[] = [];
+    for await (const { id } of letters.list(filter)) ids.push(id);
     let discarded = 0;
-    const onDiscarded = () => {
-      discarded += 1;
-    };
     try {
-      await discardLetters(this.#settings.letters, { filter, why, expect: rest.expect, onDiscarded });
+      for (const id of ids) if (await letters.discard(id, why)) discarded += 1;
     } catch (error) {
       // These are gone, whatever became of the others.
       if (discarded > 0) this.#audit(visit, { discarded, failure: true }, 'letters discarded');
@@ -158,35 +162,4 @@ function gone(id: string): HttpError {
     404,
     `There is no letter ${JSON.stringify(id.slice(0, 100))}. It was processed or discarded, or its time is over.`,
   );
-}
-
-interface DiscardRequest {
-  readonly filter: DeadLetterFilter;
-  readonly why: Pick<Discarded, 'by' | 'because'>;
-  /** How many letters the user saw. */
-  readonly expect?: unknown;
-  /** Called after each letter that was discarded. */
-  readonly onDiscarded: () => void;
-}
-
-/** @throws {HttpError} 409, with all of them still there, when other letters fit than were seen */
-async function discardLetters(letters: DeadLetters, request: DiscardRequest): Promise<void> {
-  const { filter, why, expect } = request;
-  if (Object.keys(filter).length === 0) {
-    throw new ConfigurationError(
-      'Say which letters to discard: id, reason, event, eventId or since. All of them are event: "*".',
-    );
-  }
-  if (expect !== undefined && !Number.isSafeInteger(expect))
-    throw new ConfigurationError(`expect is ${show(expect)}. Give the number of letters that you saw.`);
-  // First all ids: a letter that is kept meanwhile was seen by nobody.
-  const ids: string[] = [];
-  for await (const { id } of letters.list(filter)) ids.push(id);
-  if (expect !== undefined && ids.length !== expect) {
-    throw new HttpError(
-      409,
-      `Now ${ids.length} letters fit, not ${expect}. Nothing was discarded. Look at them, and discard again.`,
-    );
-  }
-  for (const id of ids) if (await letters.discard(id, why)) request.onDiscarded();
 }
