@@ -1,4 +1,4 @@
-// Calls a store of dead letters: with a deadline, checks of each answer, and a log line per failure.
+// Calls a store of dead letters with a deadline, checks each answer, and logs each failure.
 
 import {
   type DeadLetter,
