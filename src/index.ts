@@ -14,7 +14,7 @@ export type {
   NewDeadLetter,
   ProcessedEvent,
 } from './claims/dead-letter-store.js';
-export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from './claims/idempotency-store.js';
+export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore, Lock } from './claims/idempotency-store.js';
 export type { ConstructEventOptions } from './construct-event.js';
 // Without the middleware
 export { constructEvent } from './construct-event.js';

@@ -87,6 +87,7 @@ const DOORS: Readonly<Record<string, Door>> = {
       'Issue',
       'KeyFunction',
       'LoadKeys',
+      'Lock',
       'Logger',
       'MemoryDeadLettersOptions',
       'MemoryStoreOptions',

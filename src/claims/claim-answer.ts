@@ -1,5 +1,5 @@
 // What a store answers to a claim, checked like what a sender says: a store is somebody else's code.
-import type { Claim } from './idempotency-store.js';
+import type { Claim, Lock } from './idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 
 /** A granted claim, and what it carries. */
@@ -35,6 +35,18 @@ export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
     }
   } catch (cause) {
     return new StoreFailure('Its answer to claim() threw when it was read.', cause);
+  }
+}
+
+/** Undefined while another caller has the lock. */
+export function readLockAnswer(answer: unknown): Lock | undefined | StoreFailure {
+  if (answer === undefined || answer instanceof StoreFailure) return answer;
+  try {
+    const { renew, release } = (answer ?? {}) as Partial<Lock>;
+    if (typeof renew === 'function' && typeof release === 'function') return answer as Lock;
+    return new StoreFailure('Its answer to lock() is not undefined, and lacks renew() or release().');
+  } catch (cause) {
+    return new StoreFailure('Its answer to lock() threw when it was read.', cause);
   }
 }
 

@@ -8,11 +8,6 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
   readonly fingerprint: string;
-  /**
-   * Set where the key stands for handlers that take turns, not for an event. It is never completed, and nothing of it is
-   * needed once it is released, so a store forgets it then. It must be no transaction: the event is claimed meanwhile.
-   */
-  readonly turn?: boolean | undefined;
 }
 
 /**
@@ -38,6 +33,14 @@ export interface IdempotencyStore<Extra extends object = {}> {
    * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
    */
   claim(key: string, request: ClaimRequest): ClaimResult<Extra> | Promise<ClaimResult<Extra>>;
+  /**
+   * Asks for a lock that one caller at a time has; undefined while another has it. Without this method, handlers with
+   * `serial` are refused. A lock is no event and no transaction: an event is claimed, completed and rolled back while it is
+   * held. Nothing of it is remembered once it is released.
+   *
+   * @throws when the store cannot answer
+   */
+  lock?(key: string, leaseMs: number): Lock | undefined | Promise<Lock | undefined>;
   /**
    * Claims and changes nothing, and rejects when a claim could not be made now. `health()` calls it, so it must be cheap.
    */
@@ -79,6 +82,14 @@ export interface Claim<Extra extends object = {}> {
   complete(): boolean | Promise<boolean>;
   /** Ends the lease, keeps `attempt`, replaces `finished`: the next delivery may try at once. */
   release(finished: readonly string[]): boolean | Promise<boolean>;
+}
+
+/** A lock until its lease ends. Like a claim, it returns false, and changes nothing, once another caller has the lock. */
+export interface Lock {
+  /** Sets the end of the lease to `leaseMs` milliseconds from now; it may shorten it. */
+  renew(leaseMs: number): boolean | Promise<boolean>;
+  /** The next caller gets the lock at once. */
+  release(): boolean | Promise<boolean>;
 }
 
 /** The key of an event. Namespace and mode have no colon in them, so no two of these tuples make one key. */

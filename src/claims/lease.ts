@@ -1,13 +1,18 @@
 // Renews a claim while handlers run, and notices when it is lost. Uses the monotonic clock only.
 import { writeLog } from '../logger.js';
-import type { GrantedClaim } from './claim-answer.js';
+import type { Lock } from './idempotency-store.js';
 import type { StoreCalls } from './store-calls.js';
+
+/** A claim or a lock. */
+interface Held {
+  readonly claim: Pick<Lock, 'renew'>;
+}
 
 export class Lease {
   /** Another delivery has the claim now. */
   lost = false;
   readonly #store: StoreCalls;
-  readonly #claim: GrantedClaim;
+  readonly #held: Held;
   readonly #startedAt: number;
   #endsAt: number;
   #renewal: NodeJS.Timeout | undefined;
@@ -16,10 +21,10 @@ export class Lease {
   #idle = true;
   #stopped = false;
 
-  /** @param store whose latest call was that for the claim */
-  constructor(store: StoreCalls, claim: GrantedClaim) {
+  /** @param store whose latest call was that for the claim or lock */
+  constructor(store: StoreCalls, held: Held) {
     this.#store = store;
-    this.#claim = claim;
+    this.#held = held;
     // The store may have started the lease as soon as it was called, however long its answer took.
     this.#startedAt = store.calledAt;
     this.#endsAt = this.#startedAt + store.rules.lease;
@@ -57,7 +62,7 @@ export class Lease {
     // Before the answer: a store may keep us waiting beyond the end. After a blocked event loop, only its answer
     // tells whether anything is lost.
     if (!this.expired) this.#abortOnLapse();
-    const answer = await this.#store.renew(this.#claim);
+    const answer = await this.#store.renew(this.#held);
     if (this.#stopped) return;
     if (answer === false) return this.#lose();
     if (answer === true) this.#extend(calledAt);

@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
-import { type ClaimAnswer, type GrantedClaim, readClaimAnswer } from './claim-answer.js';
-import type { IdempotencyStore } from './idempotency-store.js';
+import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, readLockAnswer } from './claim-answer.js';
+import type { IdempotencyStore, Lock } from './idempotency-store.js';
 import { StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
@@ -36,13 +36,12 @@ export class StoreCalls extends TimedCalls<Claimant> {
     this.rules = rules;
   }
 
-  /** @param turn see {@link ClaimRequest.turn} */
-  async claim(key: string, fingerprint: string, turn?: true): Promise<ClaimAnswer | StoreFailure> {
+  async claim(key: string, fingerprint: string): Promise<ClaimAnswer | StoreFailure> {
     const { lease: leaseMs, storeTimeout } = this.rules;
     this.#claimed = [key, fingerprint];
     const calledAt = performance.now();
     const answer = await this.call<unknown>(
-      () => this.#store.claim(key, turn ? { leaseMs, fingerprint, turn } : { leaseMs, fingerprint }),
+      () => this.#store.claim(key, { leaseMs, fingerprint }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );
@@ -51,7 +50,31 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return checked;
   }
 
-  async renew({ claim }: GrantedClaim): Promise<boolean | StoreFailure> {
+  /** @returns undefined while another caller has the lock */
+  async lock(key: string): Promise<Lock | undefined | StoreFailure> {
+    const { lease, storeTimeout } = this.rules;
+    const calledAt = performance.now();
+    const answer = await this.call<unknown>(
+      () => this.#store.lock?.(key, lease),
+      storeTimeout,
+      (late) => this.#unlock(readLockAnswer(late)),
+    );
+    let lock = readLockAnswer(answer);
+    const ms = performance.now() - calledAt;
+    if (lock && !(lock instanceof StoreFailure) && ms >= lease) {
+      this.#unlock(lock);
+      lock = this.#tooLate('lock', ms);
+    }
+    if (lock instanceof StoreFailure) this.logFailure('the store did not answer', lock);
+    return lock;
+  }
+
+  async unlock(lock: Lock): Promise<void> {
+    const answer = await this.call(() => lock.release(), this.rules.storeTimeout);
+    if (answer instanceof StoreFailure) this.logFailure('lock not released, so its lease will lapse', answer);
+  }
+
+  async renew({ claim }: { readonly claim: Pick<Lock, 'renew'> }): Promise<boolean | StoreFailure> {
     const answer = checkBoolean(
       'renew',
       await this.call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
@@ -112,12 +135,21 @@ export class StoreCalls extends TimedCalls<Claimant> {
 
   /** A claim that comes when its own lease has ended is given back: another delivery may have the event by now. */
   #withinLease(answer: ClaimAnswer | StoreFailure, ms: number): ClaimAnswer | StoreFailure {
-    const { lease } = this.rules;
-    if (ms < lease || !isGranted(answer)) return answer;
+    if (ms < this.rules.lease || !isGranted(answer)) return answer;
     this.#giveBack(answer);
+    return this.#tooLate('claim', ms);
+  }
+
+  #tooLate(what: 'claim' | 'lock', ms: number): StoreFailure {
+    const { lease } = this.rules;
     return new StoreFailure(
-      `It granted the claim after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
+      `It granted the ${what} after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
     );
+  }
+
+  #unlock(lock: Lock | undefined | StoreFailure): void {
+    if (lock && !(lock instanceof StoreFailure))
+      void this.call(() => lock.release(), this.rules.storeTimeout);
   }
 
   /** No handler runs under such a claim, so the next delivery need not wait for its lease. */

@@ -1,4 +1,5 @@
 // Which handlers an event has: patterns are resolved to names when a handler is registered.
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, didYouMean, EventError, refuseUnknownOptions, show } from '../errors.js';
 import { type Decoded, isEventName } from '../events/envelope.js';
 import type { Outcome } from '../observer.js';
@@ -41,12 +42,12 @@ export class Handlers {
   readonly #declared: ReadonlyMap<string, Registration[]>;
   readonly #unknown: Registration[] = [];
   readonly #invalid: Registration[] = [];
-  readonly #withStore: boolean;
+  readonly #store: IdempotencyStore<object> | false | undefined;
   #sealed = false;
 
-  /** @param withStore whether there is a store to take turns by */
-  constructor(eventNames: Iterable<string>, withStore: boolean) {
-    this.#withStore = withStore;
+  /** @param store whose locks handlers with `serial` need */
+  constructor(eventNames: Iterable<string>, store: IdempotencyStore<object> | false | undefined) {
+    this.#store = store;
     this.#declared = new Map([...eventNames].map((name) => [name, []]));
   }
 
@@ -127,8 +128,12 @@ export class Handlers {
       );
     }
     const { name, serial } = optionsOf(call, options);
-    if (serial && !this.#withStore)
+    if (serial && !this.#store)
       throw new ConfigurationError(`${call} has serial, which needs a store. Remove store: false.`);
+    if (serial && this.#store && typeof this.#store.lock !== 'function')
+      throw new ConfigurationError(
+        `${call} has serial, which needs lock() of the store, and this store has none. Add lock() to it, or remove serial.`,
+      );
     const run = handler as Registration['run'];
     const completionKey = name === undefined ? undefined : `${kind ?? ''}${name}`;
     return { name: name ?? (handler.name || pattern), completionKey, run, serial };

@@ -1,9 +1,8 @@
 // Locks for `serial` handlers: one delivery at a time per value, across processes.
 import { setTimeout as pause } from 'node:timers/promises';
-import type { GrantedClaim } from '../claims/claim-answer.js';
 import { withDeadline } from '../claims/deadline.js';
 import { digestOf } from '../claims/fingerprint.js';
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import type { IdempotencyStore, Lock } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
@@ -20,7 +19,6 @@ type Rules = StoreRules & { readonly namespace: string };
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
 const RETRY_AFTER_MS = 1_000;
-const COMPLETED = 'It has completed the key of a serial value, which nobody completes.';
 const WAITED = 'Another event with the same serial value was being handled for all of timeout.';
 
 /** @returns a rejection if a serial function fails; undefined if no handler has one */
@@ -78,7 +76,7 @@ export class SerialLocks {
       if (!leave) return stillLocked();
       this.#leaves.push(leave);
       this.#releases.push(leave);
-      const refused = await this.#claim(key, deadline);
+      const refused = await this.#lock(key, deadline);
       if (refused) return refused;
     }
     return values;
@@ -86,7 +84,7 @@ export class SerialLocks {
 
   /**
    * For handlers that may never settle: lets the next delivery of this process ask the store after so many milliseconds.
-   * The claim is no longer renewed by then, so that delivery waits for the end of its lease.
+   * The lock is no longer renewed by then, so that delivery waits for the end of its lease.
    */
   leaveQueuesAfter(ms: number): void {
     this.#leaving = setTimeout(() => {
@@ -100,14 +98,13 @@ export class SerialLocks {
     for (const release of this.#releases.reverse()) await release();
   }
 
-  async #claim(key: string, deadline: number): Promise<Rejection | undefined> {
+  async #lock(key: string, deadline: number): Promise<Rejection | undefined> {
     for (let wait = FIRST_PAUSE_MS; ; wait = Math.min(wait * 2, MAX_PAUSE_MS)) {
       const calls = new StoreCalls(this.#store, this.#claimant, this.#rules);
-      const answer = await calls.claim(key, 'serial', true);
-      if (answer instanceof StoreFailure) return storeUnavailable(answer);
-      if (answer.status === 'completed') return storeUnavailable(new StoreFailure(COMPLETED));
-      if (answer.status === 'claimed') {
-        this.#hold(calls, answer);
+      const lock = await calls.lock(key);
+      if (lock instanceof StoreFailure) return storeUnavailable(lock);
+      if (lock) {
+        this.#hold(calls, lock);
         return undefined;
       }
       const pauseMs = wait * (0.5 + Math.random() / 2);
@@ -116,12 +113,12 @@ export class SerialLocks {
     }
   }
 
-  #hold(calls: StoreCalls, claim: GrantedClaim): void {
-    const lease = new Lease(calls, claim);
+  #hold(calls: StoreCalls, lock: Lock): void {
+    const lease = new Lease(calls, { claim: lock });
     lease.start();
     this.#releases.push(async () => {
       lease.stop();
-      await calls.release(claim, claim.finished);
+      await calls.unlock(lock);
     });
   }
 }

@@ -161,7 +161,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   refuseOtherThanOptions(options);
   const { privateKey: _, deadLetters, journal, keepHeaders, ...given } = RECEIVER_OPTIONS.read(options);
   const store = given.store === false ? undefined : (given.store ?? defaultStore());
-  const handlers = new Handlers(given.events.keys(), store !== undefined);
+  const handlers = new Handlers(given.events.keys(), store);
   for (const [pattern, handler] of Object.entries(given.handlers)) handlers.on(pattern, handler);
   const configuration = {
     ...given,

@@ -54,7 +54,7 @@ export function configureJobs(
   const given = PROCESSOR_OPTIONS.read(
     check.byName('The second argument of processor()', options, 'options'),
   );
-  const handlers = new Handlers(given.events.keys(), Boolean(given.store));
+  const handlers = new Handlers(given.events.keys(), given.store);
   const patterns = Object.entries(check.byName('handlers', byPattern, 'functions by pattern'));
   if (patterns.length === 0)
     throw new ConfigurationError('processor() has no handlers. Give at least one, by pattern.');

@@ -1,6 +1,12 @@
 // Remembers event ids in this process: bounded, and the default.
 
-import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../claims/idempotency-store.js';
+import type {
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  IdempotencyStore,
+  Lock,
+} from '../claims/idempotency-store.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 
@@ -43,7 +49,7 @@ class MemoryStore implements IdempotencyStore {
   /** Events that are worked on. One whose lease has lapsed stays until room is needed. */
   readonly #running = new Map<string, MemoryClaim>();
   /** They are no events, and take no room from those. */
-  readonly #turns = new Map<string, MemoryClaim>();
+  readonly #locks = new Map<string, MemoryLock>();
   #young = new Map<string, MemoryClaim>();
   #old = new Map<string, MemoryClaim>();
   /** When the young generation becomes the old one at the latest: by then retention is over for the ids in that. */
@@ -63,35 +69,57 @@ class MemoryStore implements IdempotencyStore {
     this.#youngUntil = now() + this.retentionMs;
   }
 
-  claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): ClaimResult {
+  claim(key: string, { leaseMs, fingerprint }: ClaimRequest): ClaimResult {
     const now = this.#now();
-    const found = turn ? this.#turns.get(key) : this.#find(key);
+    const found = this.#find(key);
     const latest = found && found.forgetAt > now ? found : undefined;
     if (latest?.state === 'completed') return { status: 'completed', fingerprint: latest.fingerprint };
     if (latest && latest.leaseEnds > now)
       return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };
-    this.#makeRoom(turn ? this.#turns : this.#running, now);
-    const claim = new MemoryClaim(this, key, fingerprint, turn, latest);
+    this.#makeRoom(now);
+    const claim = new MemoryClaim(this, key, fingerprint, latest);
     this.#work(claim, leaseMs, now);
     if (found) this.#forget(key);
     return { status: 'claimed', claim };
   }
 
+  lock(key: string, leaseMs: number): Lock | undefined {
+    const now = this.#now();
+    const locks = this.#locks;
+    const held = locks.get(key);
+    if (held && held.leaseEnds > now) return undefined;
+    if (locks.size >= this.#maxEntries && !held) {
+      for (const [other, { leaseEnds }] of locks) if (leaseEnds <= now) locks.delete(other);
+      if (locks.size >= this.#maxEntries)
+        throw new StoreError(`All ${this.#maxEntries} locks of the memory store are held.`);
+    }
+    const lock: MemoryLock = {
+      leaseEnds: now + leaseMs,
+      renew: (ms) => {
+        if (locks.get(key) !== lock) return false;
+        lock.leaseEnds = this.#now() + ms;
+        return true;
+      },
+      release: () => locks.get(key) === lock && locks.delete(key),
+    };
+    locks.set(key, lock);
+    return lock;
+  }
+
   renew(claim: MemoryClaim, leaseMs: number): boolean {
     if (!this.#owns(claim)) return false;
     // It may have lapsed and be in a generation, which is dropped with all that is in it.
-    if (!claim.turn) this.#forget(claim.key);
+    this.#forget(claim.key);
     this.#work(claim, leaseMs, this.#now());
     return true;
   }
 
   complete(claim: MemoryClaim): boolean {
     if (claim.state === 'completed') return this.#find(claim.key) === claim;
-    return !claim.turn && this.#end(claim, 'completed');
+    return this.#end(claim, 'completed');
   }
 
   release(claim: MemoryClaim, finished: readonly string[]): boolean {
-    if (claim.turn) return this.#owns(claim) && this.#turns.delete(claim.key);
     if (!this.#end(claim, 'released')) return false;
     claim.finished = [...finished];
     return true;
@@ -112,8 +140,7 @@ class MemoryStore implements IdempotencyStore {
   }
 
   #owns(claim: MemoryClaim): boolean {
-    const latest = claim.turn ? this.#turns.get(claim.key) : this.#find(claim.key);
-    return latest === claim && claim.state === 'running';
+    return this.#find(claim.key) === claim && claim.state === 'running';
   }
 
   /** Every write starts the retention again; it never ends before the lease. */
@@ -123,7 +150,7 @@ class MemoryStore implements IdempotencyStore {
   }
 
   #work(claim: MemoryClaim, leaseMs: number, now: number): void {
-    (claim.turn ? this.#turns : this.#running).set(claim.key, claim);
+    this.#running.set(claim.key, claim);
     this.#extend(claim, leaseMs, now);
   }
 
@@ -144,24 +171,24 @@ class MemoryStore implements IdempotencyStore {
     this.#youngUntil = now + this.retentionMs;
   }
 
-  #makeRoom(claims: ReadonlyMap<string, MemoryClaim>, now: number): void {
+  #makeRoom(now: number): void {
     if (now >= this.#youngUntil) {
       this.#nextGeneration(now);
-      this.#setLapsedAside(this.#running, now);
+      this.#setLapsedAside(now);
     }
-    if (claims.size < this.#maxEntries) return;
-    this.#setLapsedAside(claims, now);
-    if (claims.size >= this.#maxEntries)
+    if (this.#running.size < this.#maxEntries) return;
+    this.#setLapsedAside(now);
+    if (this.#running.size >= this.#maxEntries)
       throw new StoreError(`All ${this.#maxEntries} entries of the memory store are being worked on.`);
   }
 
-  #setLapsedAside(claims: ReadonlyMap<string, MemoryClaim>, now: number): void {
-    for (const claim of claims.values()) {
-      if (claim.leaseEnds > now) continue;
-      if (claim.turn) this.#turns.delete(claim.key);
-      else this.#remember(claim, now);
-    }
+  #setLapsedAside(now: number): void {
+    for (const claim of this.#running.values()) if (claim.leaseEnds <= now) this.#remember(claim, now);
   }
+}
+
+interface MemoryLock extends Lock {
+  leaseEnds: number;
 }
 
 /** The object itself is the token: a takeover makes another one. */
@@ -169,18 +196,16 @@ class MemoryClaim implements Claim {
   readonly #store: MemoryStore;
   readonly key: string;
   readonly fingerprint: string;
-  readonly turn: boolean;
   readonly attempt: number;
   finished: readonly string[];
   state: 'running' | 'released' | 'completed' = 'running';
   leaseEnds = 0;
   forgetAt = 0;
 
-  constructor(store: MemoryStore, key: string, fingerprint: string, turn: boolean, latest?: MemoryClaim) {
+  constructor(store: MemoryStore, key: string, fingerprint: string, latest?: MemoryClaim) {
     this.#store = store;
     this.key = key;
     this.fingerprint = fingerprint;
-    this.turn = turn;
     this.attempt = latest ? latest.attempt + 1 : 1;
     this.finished = latest ? latest.finished : NONE;
   }

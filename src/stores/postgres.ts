@@ -1,6 +1,7 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
 
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { lockOf } from '../claims/lock-of-claim.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { CheckedOutClient } from './postgres/checked-out-client.js';
@@ -66,9 +67,8 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
     scope: 'shared',
     retentionMs: table.retentionMs,
     claim: (key, request) =>
-      transactional && !request.turn
-        ? claimInTransaction(table, key, request)
-        : claimRow(table, key, request),
+      transactional ? claimInTransaction(table, key, request) : claimRow(table, key, request),
+    lock: (key, leaseMs) => lockOf((request) => claimRow(table, key, request), leaseMs),
     migrate: async () => {
       await table.pool.query({ text: table.sql.migrate });
     },

@@ -1,6 +1,7 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
 
-import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../claims/idempotency-store.js';
+import type { Claim, ClaimRequest, IdempotencyStore, Lock } from '../claims/idempotency-store.js';
+import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import { newToken } from '../claims/token.js';
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
@@ -72,7 +73,7 @@ class RedisStore implements IdempotencyStore {
     if (found !== '0' && found !== '1') throw invalidReply();
   }
 
-  async claim(key: string, { leaseMs, fingerprint, turn = false }: ClaimRequest): Promise<ClaimResult> {
+  async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ForgettableResult<RedisClaim>> {
     const scripts = this.#scripts;
     const owner = { key: this.#prefix + key, token: newToken('base64url') };
     const reply = await scripts.run(CLAIM, owner, ...scripts.times(leaseMs), fingerprint);
@@ -81,13 +82,12 @@ class RedisStore implements IdempotencyStore {
     if (status === 'completed' && first !== undefined) return { status, fingerprint: first };
     if (status === 'in_progress' && Number(first) > 0) return { status, retryAfterMs: Number(first) };
     if (status !== 'claimed' || !(Number(first) >= 1)) throw invalidReply();
-    return {
-      status,
-      claim: new (turn ? RedisTurn : RedisClaim)(scripts, owner, {
-        attempt: Number(first),
-        finished: names(second),
-      }),
-    };
+    const earlier = { attempt: Number(first), finished: names(second) };
+    return { status, claim: new RedisClaim(scripts, owner, earlier) };
+  }
+
+  lock(key: string, leaseMs: number): Promise<Lock | undefined> {
+    return lockOf((request) => this.claim(key, request), leaseMs);
   }
 }
 
@@ -117,14 +117,8 @@ class RedisClaim implements Claim {
     return flag(await this.#scripts.run(RELEASE, this.#owner, retention, JSON.stringify(finished)));
   }
 
-  protected async forget(): Promise<boolean> {
+  async forget(): Promise<boolean> {
     return flag(await this.#scripts.run(FORGET, this.#owner));
-  }
-}
-
-class RedisTurn extends RedisClaim {
-  override release(): Promise<boolean> {
-    return this.forget();
   }
 }
 

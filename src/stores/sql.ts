@@ -1,6 +1,7 @@
 // Remembers event ids in Postgres or MySQL, through whatever client or ORM its user has.
 
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { lockOf } from '../claims/lock-of-claim.js';
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { DATABASE_OPTIONS, Database, type RunTransaction, type SqlDatabase } from './sql/database.js';
@@ -67,13 +68,15 @@ export function sqlStore<Client extends object>(
 export function sqlStore(options: SqlStoreOptions<object, unknown>): SqlStore<object> {
   const { database, rows, retentionMs } = read(options ?? {});
   const { run, transaction: begin } = database;
+  const row = { rows, run, retentionMs };
   return {
     scope: 'shared',
     retentionMs,
     claim: (key, request) =>
-      begin && !request.turn
+      begin
         ? claimInTransaction({ database, begin, rows, retentionMs }, key, request)
-        : claimRow({ rows, run, retentionMs }, key, request),
+        : claimRow(row, key, request),
+    lock: (key, leaseMs) => lockOf((request) => claimRow(row, key, request), leaseMs),
     migrate: async () => {
       for (const statement of rows.migrate()) await database.send(database.client, statement);
     },

@@ -10,9 +10,9 @@ import {
   type ContractCases,
   ContractContext,
 } from './store-contract/context.js';
+import { OTHER_CASES } from './store-contract/lock-cases.js';
 import { RACE_CASES } from './store-contract/race-cases.js';
 import { MODEL_CASES } from './store-contract/reference-model.js';
-import { TURN_CASES } from './store-contract/turn-cases.js';
 
 export interface StoreContractOptions {
   /**
@@ -97,7 +97,7 @@ const LONG_RETENTION_CASES: ContractCases = {
 };
 
 const SUITES = [
-  { cases: { ...CLAIM_CASES, ...OWNER_CASES, ...RACE_CASES, ...TURN_CASES }, retention: undefined },
+  { cases: { ...CLAIM_CASES, ...OWNER_CASES, ...RACE_CASES, ...OTHER_CASES }, retention: undefined },
   { cases: SHORT_RETENTION_CASES, retention: SHORT_MS },
   { cases: LONG_RETENTION_CASES, retention: LONG_MS },
   { cases: MODEL_CASES, retention: undefined },

@@ -19,7 +19,7 @@ import { redisStore } from '../../src/stores/redis.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
-import { faultyStore, rejects } from '../setup/faulty-store.js';
+import { answers, faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
 import { needing } from '../setup/platform.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -135,16 +135,28 @@ function slowWithEvents(): { store: IdempotencyStore; ends: string[] } {
   const ends: string[] = [];
   const memory = memoryStore();
   const store: IdempotencyStore = {
+    async lock(key, leaseMs) {
+      const lock = await memory.lock?.(key, leaseMs);
+      return (
+        lock && {
+          renew: (ms) => lock.renew(ms),
+          release: async () => {
+            const done = await lock.release();
+            ends.push('release lock');
+            return done;
+          },
+        }
+      );
+    },
     async claim(key, request) {
-      const what = key.includes(':serial:') ? 'lock' : 'event';
-      if (what === 'event') await pause(600);
+      await pause(600);
       const result = await memory.claim(key, request);
       if (result.status !== 'claimed') return result;
       const { claim } = result;
       const end = async (verb: string, call: () => boolean | Promise<boolean>) => {
-        if (what === 'event') await pause(5);
+        await pause(5);
         const done = await call();
-        ends.push(`${verb} ${what}`);
+        ends.push(`${verb} event`);
         return done;
       };
       return {
@@ -252,6 +264,31 @@ describe('with one value, handlers never run at the same time', () => {
     60_000,
   );
 
+  // Versions before locks claimed the same key, like that of an event.
+  describe.each(shared.slice(0, 2))('in %s', (_, program, open, close) => {
+    needing(program).test(
+      'excludes processes of an older version',
+      async () => {
+        const [older, newer] = [await open(), await open()];
+        const key = `default:serial:${randomBytes(8).toString('hex')}`;
+        const claimed = await older.claim(key, { leaseMs: 60_000, fingerprint: 'serial' });
+        if (claimed.status !== 'claimed') throw new Error('not claimed');
+        expect(await newer.lock?.(key, 60_000)).toBeUndefined();
+        await claimed.claim.release([]);
+        const lock = await newer.lock?.(key, 60_000);
+        expect(await older.claim(key, { leaseMs: 60_000, fingerprint: 'serial' })).toMatchObject({
+          status: 'in_progress',
+        });
+        expect(await lock?.release()).toBe(true);
+        expect(await older.claim(key, { leaseMs: 1, fingerprint: 'serial' })).toMatchObject({
+          status: 'claimed',
+        });
+        await close();
+      },
+      60_000,
+    );
+  });
+
   test('and a memory store remembers as many events as without', async () => {
     const { deliver } = start({ store: memoryStore({ maxEntries: 10 }) }, () => {});
     const events = Array.from({ length: 100 }, (_, n) => paid(`o${n}`));
@@ -325,8 +362,13 @@ describe('when a claim is lost', () => {
     const store: IdempotencyStore = {
       claim: async (key, request) => {
         const answer = await inner.claim(key, request);
-        if (answer.status !== 'claimed' || !key.includes(`:${kind}:`)) return answer;
+        if (answer.status !== 'claimed' || kind !== 'live') return answer;
         return { ...answer, claim: { ...granted(answer.claim), renew: () => false } };
+      },
+      lock: async (key, leaseMs) => {
+        const lock = await inner.lock?.(key, leaseMs);
+        if (!lock || kind !== 'serial') return lock;
+        return { renew: () => false, release: () => lock.release() };
       },
     };
     const hooks = receiver({ privateKey: KEY, logger: false, store, lease: 2_000 });
@@ -470,13 +512,10 @@ describe('a delivery that waits', () => {
     const closing = hooks.close();
     holding.open();
     await closing;
-    const again = await store.claim(
-      `default:serial:${createHash('sha256')
-        .update(Buffer.from(serial(JSON.parse(body.toString())), 'utf16le'))
-        .digest('hex')}`,
-      { leaseMs: 1, fingerprint: '' },
-    );
-    expect(again.status).toBe('claimed');
+    const key = `default:serial:${createHash('sha256')
+      .update(Buffer.from(serial(JSON.parse(body.toString())), 'utf16le'))
+      .digest('hex')}`;
+    expect(await store.lock?.(key, 1)).toBeDefined();
   });
 
   test('for longer than timeout is answered 503, runs no handler, and its retry is processed', async () => {
@@ -554,8 +593,12 @@ describe('a delivery that waits', () => {
     const store = memoryStore();
     const holder = start({ store, lease: 1_000 }, () => holding.opened);
     let handled = 0;
-    // A store of another process, as far as turns go: only the claim is shared.
-    const other = start({ store: { claim: (...given) => store.claim(...given) }, timeout: 2_000 }, () => {
+    // A store of another process: only what it remembers is shared.
+    const alike: IdempotencyStore = {
+      claim: (...given) => store.claim(...given),
+      lock: (...given) => store.lock?.(...given),
+    };
+    const other = start({ store: alike, timeout: 2_000 }, () => {
       handled += 1;
     });
     const first = holder.deliver(paid('o'));
@@ -594,12 +637,64 @@ test('the same event again is a duplicate', async () => {
 
 test('a store that is down: 503, and no handler runs', async () => {
   let handled = 0;
-  const store = faultyStore({ claim: rejects });
+  const store = faultyStore({ lock: rejects });
   const { deliver } = start({ store }, () => {
     handled += 1;
   });
   expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
   expect(handled).toBe(0);
+});
+
+test.each<[string, unknown]>([
+  ['null', null],
+  ['a claim of the answer to claim()', { status: 'claimed' }],
+  ['a lock that cannot be released', { renew: () => true }],
+  [
+    'what throws when it is read',
+    {
+      get renew(): never {
+        throw new Error('no');
+      },
+    },
+  ],
+])('a store that answers %s for a lock: 503, and no handler runs', async (_, value) => {
+  let handled = 0;
+  const { deliver, log } = start({ store: faultyStore({ lock: answers({ value }) }) }, () => {
+    handled += 1;
+  });
+  expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
+  expect(handled).toBe(0);
+  expect(JSON.stringify(log.lines)).toMatch(
+    /Its answer to lock\(\) (?:is not undefined, and lacks renew\(\)|threw)/,
+  );
+});
+
+test('a lock that comes too late is given back, so that the next delivery gets it', async () => {
+  const store = faultyStore({ lock: times(1, repliesAfter(300)) });
+  const { deliver, log } = start({ store, storeTimeout: 100 }, () => {});
+  expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
+  await until(() => store.calls.includes('release'));
+  expect(await deliver(paid('o'))).toMatchObject({ status: 200 });
+  expect(JSON.stringify(log.lines)).toContain('No answer within 100 ms.');
+});
+
+test('a lock that comes when its lease is over is given back', async () => {
+  const store = faultyStore({ lock: times(1, repliesAfter(300)) });
+  const { deliver, log } = start({ store, lease: 150 }, () => {});
+  expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
+  expect(JSON.stringify(log.lines)).toMatch(
+    /It granted the lock after \d+ ms, when its lease of 150 ms had ended/,
+  );
+  expect(store.calls).toContain('release');
+});
+
+test('a lock that cannot be released lapses, and the log says so', async () => {
+  const store = faultyStore({ release: rejects });
+  const { deliver, log } = start({ store }, () => {});
+  expect(await deliver(paid('o'))).toMatchObject({ status: 200 });
+  expect(log.lines[0]).toMatchObject({
+    msg: expect.stringMatching(/^lock not released, so its lease will lapse: /),
+  });
 });
 
 test.each<[string, () => unknown]>([
@@ -634,6 +729,11 @@ test.each<[string, () => unknown]>([
 
 test.each<[ReceiverOptions, object, RegExp]>([
   [{ store: false }, { serial }, /has serial, which needs a store\. Remove store: false\./],
+  [
+    { store: { claim: memoryStore().claim } },
+    { serial },
+    /has serial, which needs lock\(\) of the store, and this store has none/,
+  ],
   [{}, { serial: 'order_id' }, /has serial "order_id"\. Give a function/],
   [{}, { seriall: serial }, /Unknown option "seriall"\. Did you mean "serial"\?/],
 ])('on() refuses it with %p and %p', (options, given, message) => {

@@ -1,9 +1,15 @@
 // A real memory store with faults in the wire to it: each operation can be lost, late, refused or answered with rubbish.
-import { type Claim, type ClaimResult, type IdempotencyStore, memoryStore } from 'payment-webhooks';
+import {
+  type Claim,
+  type ClaimResult,
+  type IdempotencyStore,
+  type Lock,
+  memoryStore,
+} from 'payment-webhooks';
 
 /** What becomes of one call. `real` carries it out; a fault may call it or not, and answer what it likes. */
 export type Fault = (real: () => Promise<unknown>) => unknown;
-export type Operation = 'claim' | 'renew' | 'complete' | 'release';
+export type Operation = 'claim' | 'lock' | 'renew' | 'complete' | 'release';
 
 export interface FaultyStore extends IdempotencyStore {
   /** The faults in force; a test sets and removes them as it goes on. */
@@ -31,11 +37,24 @@ export function faultyStore(
     complete: () => go('complete', () => claim.complete()),
     release: (finished) => go('release', () => claim.release(finished)),
   });
+  const wiredLock = (held: Lock): Lock => ({
+    renew: (leaseMs) => go('renew', () => held.renew(leaseMs)),
+    release: () => go('release', () => held.release()),
+  });
   const claim = async (...request: Parameters<IdempotencyStore['claim']>): Promise<ClaimResult> => {
     const result = await store.claim(...request);
     return result.status === 'claimed' ? { ...result, claim: wired(result.claim) } : result;
   };
-  return { faults: current, calls, claim: (...request) => go('claim', () => claim(...request)) };
+  const lock = async (...request: Parameters<NonNullable<IdempotencyStore['lock']>>) => {
+    const result = await store.lock?.(...request);
+    return result && wiredLock(result);
+  };
+  return {
+    faults: current,
+    calls,
+    claim: (...request) => go('claim', () => claim(...request)),
+    lock: (...request) => go('lock', () => lock(...request)),
+  };
 }
 
 export const rejects: Fault = () => Promise.reject(new Error('connection refused'));

@@ -29,6 +29,7 @@ async function granted(store: ReturnType<typeof memoryStore>, key: string, lease
 /** The same store, as one behind a network answers. */
 function promised(store: IdempotencyStore): IdempotencyStore {
   return {
+    lock: async (key, leaseMs) => store.lock?.(key, leaseMs),
     claim: async (...request) => {
       const result = await store.claim(...request);
       if (result.status !== 'claimed') return result;
@@ -188,16 +189,18 @@ describe('the memory store', () => {
       expect((await claim(store, 'b')).status).toBe('completed');
     });
 
-    test('has room for as many turns as for events, and gives that of a lapsed one away', async () => {
+    test('has room for as many locks as for events, and gives that of a lapsed one away', async () => {
       const { store, sleep } = stopped({ maxEntries: 1 });
-      const turn = (key: string, leaseMs: number) =>
-        store.claim(key, { leaseMs, fingerprint: 'f', turn: true });
+      const lock = (key: string, leaseMs: number) => store.lock?.(key, leaseMs);
       await (await granted(store, 'done')).complete();
       await granted(store, 'running');
-      expect(turn('x', 10)).toMatchObject({ status: 'claimed' });
-      expect(() => turn('y', 10)).toThrow(StoreError);
+      expect(lock('x', 10)).toBeDefined();
+      expect(() => lock('y', 10)).toThrow(new StoreError('All 1 locks of the memory store are held.'));
+      expect(lock('x', 10)).toBeUndefined();
       await sleep(10);
-      expect(turn('y', 1_000)).toMatchObject({ status: 'claimed' });
+      expect(lock('y', 10)).toBeDefined();
+      await sleep(10);
+      expect(lock('y', 1_000)).toBeDefined();
       expect((await claim(store, 'running')).status).toBe('in_progress');
       expect((await claim(store, 'done')).status).toBe('completed');
     });

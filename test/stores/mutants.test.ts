@@ -21,8 +21,8 @@ const SOURCE = readFileSync(join(__dirname, '../../src/stores/memory.ts'), 'utf8
 
 /** From the signature of `claim` to where it has read the latest claim of the key. */
 const READ = /claim\(key: string.*?: undefined;\n/s.exec(SOURCE)?.[0] ?? '';
-const GRANT = 'const claim = new MemoryClaim(this, key, fingerprint, turn, latest);';
-const OWNS = 'return latest === claim && claim.state ===';
+const GRANT = 'const claim = new MemoryClaim(this, key, fingerprint, latest);';
+const OWNS = 'this.#find(claim.key) === claim && ';
 const RELEASE = `if (!this.#end(claim, 'released')) return false;
     claim.finished = [...finished];`;
 const RENEW = `if (!this.#owns(claim)) return false;
@@ -30,6 +30,10 @@ const RENEW = `if (!this.#owns(claim)) return false;
 const AGAIN = "if (claim.state === 'completed') return this.#find(claim.key) === claim;";
 const IN_PROGRESS = "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };";
 const OWNER = 'const owner = this.#find(claim.key); if (owner?.state === "running") claim = owner;';
+
+const LOCK = /lock\(key: string.*?held = locks\.get\(key\);\n/s.exec(SOURCE)?.[0] ?? '';
+const HELD = 'if (held && held.leaseEnds > now) return undefined;';
+const UNLOCK = 'release: () => locks.get(key) === lock && locks.delete(key),';
 
 const MUTANTS: readonly Mutant[] = [
   {
@@ -48,20 +52,20 @@ const MUTANTS: readonly Mutant[] = [
     name: 'leaves a claim its event when another takes it over',
     by: 'an owner that was replaced',
     find: OWNS,
-    replace: 'return claim.state ===',
+    replace: '',
   },
   {
     name: 'ignores the token on complete',
     by: 'when a lapsed owner completes while another claims',
-    find: "return !claim.turn && this.#end(claim, 'completed');",
-    replace: `${OWNER} return !claim.turn && this.#end(claim, 'completed');`,
+    find: "return this.#end(claim, 'completed');",
+    replace: `${OWNER} return this.#end(claim, 'completed');`,
   },
   {
     name: 'lets a stale owner complete over what others did',
     by: 'an owner that has released or completed',
-    find: "return !claim.turn && this.#end(claim, 'completed');",
+    find: "return this.#end(claim, 'completed');",
     replace:
-      "if (claim.turn) return false; this.#remember(claim, this.#now()); claim.state = 'running'; return this.#end(claim, 'completed');",
+      "this.#remember(claim, this.#now()); claim.state = 'running'; return this.#end(claim, 'completed');",
   },
   {
     name: 'ignores the token on release',
@@ -102,8 +106,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'forgets after complete',
     by: 'a completed key stays completed',
-    find: "return !claim.turn && this.#end(claim, 'completed');",
-    replace: "return !claim.turn && this.#end(claim, 'completed') && this.#young.delete(claim.key);",
+    find: "return this.#end(claim, 'completed');",
+    replace: "return this.#end(claim, 'completed') && this.#young.delete(claim.key);",
   },
   {
     name: 'does not remember whom a completed entry belongs to',
@@ -238,22 +242,58 @@ const MUTANTS: readonly Mutant[] = [
     replace: `async ${READ.replace(': ClaimResult', '')} await null;`,
   },
   {
-    name: 'keeps a turn that was released',
-    by: 'a turn has one owner',
-    find: 'this.#owns(claim) && this.#turns.delete(claim.key)',
-    replace: 'this.#owns(claim)',
+    name: 'keeps a lock that was released',
+    by: 'a lock has one owner',
+    find: UNLOCK,
+    replace: 'release: () => locks.get(key) === lock,',
   },
   {
-    name: 'lets a stale owner renew a turn that another has',
-    by: 'a turn whose owner is gone',
-    find: RENEW,
-    replace: `if (!claim.turn && !this.#owns(claim)) return false; // It may`,
+    name: 'gives a lock to everybody',
+    by: 'a lock has one owner',
+    find: HELD,
+    replace: '',
   },
   {
-    name: 'rolls turns back with an event',
-    by: 'a turn is no part of a transaction',
+    name: 'reads the lock, thinks, and then writes',
+    by: 'of 24 who ask for a lock',
+    find: LOCK,
+    replace: `async ${LOCK.replace(': Lock | undefined', '')} await null;`,
+  },
+  {
+    name: 'lets no lock lapse',
+    by: 'a lock whose owner is gone',
+    find: HELD,
+    replace: 'if (held) return undefined;',
+  },
+  {
+    name: 'lets a stale owner renew a lock that another has',
+    by: 'a lock whose owner is gone',
+    find: 'if (locks.get(key) !== lock) return false;',
+    replace: '',
+  },
+  {
+    name: 'lets a stale owner release a lock that another has',
+    by: 'a lock whose owner is gone',
+    find: UNLOCK,
+    replace: 'release: () => locks.delete(key),',
+  },
+  {
+    name: 'does not write when a lock is renewed',
+    by: 'renewing a lock',
+    find: 'lock.leaseEnds = this.#now() + ms;',
+    replace: '',
+  },
+  {
+    name: 'never shortens the lease of a lock',
+    by: 'renewing a lock',
+    find: 'lock.leaseEnds = this.#now() + ms;',
+    replace: 'lock.leaseEnds = Math.max(lock.leaseEnds, this.#now() + ms);',
+  },
+  {
+    name: 'rolls locks back with an event',
+    by: 'a lock is no part of a transaction',
     find: RELEASE,
-    replace: `${RELEASE} this.#turns.clear();`,
+    replace: `${RELEASE} this.#locks.clear();`,
   },
   {
     name: 'begins anew when it is asked whether it is well',

@@ -25,6 +25,7 @@ import {
   type Issue,
   isKnown,
   keepRawBody,
+  type Lock,
   type Logger,
   memoryDeadLetters,
   memoryStore,
@@ -431,6 +432,10 @@ export class OwnStore implements IdempotencyStore {
       release: async (finished) => finished.length > 0,
     };
     return { status: 'claimed', claim } as const;
+  }
+
+  async lock(key: string, leaseMs: number): Promise<Lock | undefined> {
+    return key === '' ? undefined : { renew: (ms) => ms > leaseMs, release: async () => true };
   }
 }
 receiver({ store: new OwnStore() });

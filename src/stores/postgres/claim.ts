@@ -1,6 +1,7 @@
 // A claim in Postgres: its parameters, its answer, and the claim that one row keeps.
 
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
+import type { ForgettableResult } from '../../claims/lock-of-claim.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import type { EventTable } from './event-table.js';
@@ -68,7 +69,11 @@ export class ClaimParameters {
 }
 
 /** Lease mode: every step is a statement that commits by itself. */
-export async function claimRow(table: EventTable, key: string, request: ClaimRequest): Promise<ClaimResult> {
+export async function claimRow(
+  table: EventTable,
+  key: string,
+  request: ClaimRequest,
+): Promise<ForgettableResult<RowClaim>> {
   const parameters = new ClaimParameters(key, request, table.retentionMs);
   // Most claims are the first of their event. A plain insert costs less than the statement that can take over.
   const inserted = await table.run(table.sql.claimNew, parameters.values);
@@ -76,9 +81,7 @@ export async function claimRow(table: EventTable, key: string, request: ClaimReq
     inserted.rowCount === 1
       ? parameters.granted(1, [])
       : parameters.read(await table.run(table.sql.claim, parameters.values), table.sql.exactKey);
-  return answer.status === 'claimed'
-    ? { status: 'claimed', claim: new (request.turn ? RowTurn : RowClaim)(table, answer) }
-    : answer;
+  return answer.status === 'claimed' ? { status: 'claimed', claim: new RowClaim(table, answer) } : answer;
 }
 
 class RowClaim implements Claim {
@@ -109,7 +112,7 @@ class RowClaim implements Claim {
     return this.#write(sql.release, retentionMs, JSON.stringify(finished));
   }
 
-  protected forget(): Promise<boolean> {
+  forget(): Promise<boolean> {
     return this.#write(this.#table.sql.forget);
   }
 
@@ -117,11 +120,5 @@ class RowClaim implements Claim {
     const { key, token } = this.#owner;
     const { rowCount } = await this.#table.run(statement, [key, token, ...values]);
     return rowCount === 1;
-  }
-}
-
-class RowTurn extends RowClaim {
-  override release(): Promise<boolean> {
-    return this.forget();
   }
 }

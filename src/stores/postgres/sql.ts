@@ -71,7 +71,7 @@ export const release = (table: string) => `
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${fromNow('$3')}
 WHERE key = $1 AND token = $2::uuid AND lease_ends < 'infinity'`;
 
-/** In place of a release for what is not an event. */
+/** Releases a lock. */
 export const forget = (table: string) => `DELETE FROM ${table} WHERE key = $1 AND token = $2::uuid`;
 
 // An event that was claimed within the retention is still remembered, so the index excludes most of the table.

@@ -63,7 +63,7 @@ redis.call('HDEL', key, 'token')
 redis.call('PEXPIRE', key, ttl)
 return 1`);
 
-/** In place of {@link RELEASE} for what is not an event. */
+/** Releases a lock. */
 export const FORGET = new Script(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);

@@ -46,7 +46,7 @@ export interface EventRows {
   renew(run: RunStatement, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean>;
   complete(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean>;
   release(run: RunStatement, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
-  /** In place of a release for what is not an event. */
+  /** Releases a lock. */
   forget(run: RunStatement, owner: Owner): Promise<boolean>;
   /** Waits for another transaction for a second at most. Handlers then wait as long as they did before. */
   claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer>;

@@ -1,5 +1,6 @@
 // A claim in lease mode: every step is a statement that commits by itself.
-import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
+import type { Claim, ClaimRequest } from '../../claims/idempotency-store.js';
+import type { ForgettableResult } from '../../claims/lock-of-claim.js';
 import type { RunStatement } from './database.js';
 import { claimParameters, type EventRows, type Granted, type Owner } from './event-rows.js';
 
@@ -10,44 +11,47 @@ export interface RowStore {
   readonly retentionMs: number;
 }
 
-export async function claimRow(store: RowStore, key: string, request: ClaimRequest): Promise<ClaimResult> {
+export async function claimRow(
+  store: RowStore,
+  key: string,
+  request: ClaimRequest,
+): Promise<ForgettableResult<RowClaim>> {
   const parameters = claimParameters(key, request, store.retentionMs);
   const answer = await store.rows.claim(store.run, parameters);
   if (answer.status !== 'claimed') return answer;
-  return { status: 'claimed', claim: new (request.turn ? RowTurn : RowClaim)(store, parameters, answer) };
+  return { status: 'claimed', claim: new RowClaim(store, parameters, answer) };
 }
 
 class RowClaim implements Claim {
   readonly attempt: number;
   readonly finished: readonly string[];
-  protected readonly store: RowStore;
-  protected readonly owner: Owner;
+  readonly #store: RowStore;
+  readonly #owner: Owner;
 
   constructor(store: RowStore, owner: Owner, { attempt, finished }: Granted) {
-    this.store = store;
-    this.owner = owner;
+    this.#store = store;
+    this.#owner = owner;
     this.attempt = attempt;
     this.finished = finished;
   }
 
   renew(leaseMs: number): Promise<boolean> {
-    const { rows, run, retentionMs } = this.store;
-    return rows.renew(run, this.owner, leaseMs, Math.max(leaseMs, retentionMs));
+    const { rows, run, retentionMs } = this.#store;
+    return rows.renew(run, this.#owner, leaseMs, Math.max(leaseMs, retentionMs));
   }
 
   complete(): Promise<boolean> {
-    const { rows, run, retentionMs } = this.store;
-    return rows.complete(run, this.owner, retentionMs);
+    const { rows, run, retentionMs } = this.#store;
+    return rows.complete(run, this.#owner, retentionMs);
   }
 
   release(finished: readonly string[]): Promise<boolean> {
-    const { rows, run, retentionMs } = this.store;
-    return rows.release(run, this.owner, retentionMs, finished);
+    const { rows, run, retentionMs } = this.#store;
+    return rows.release(run, this.#owner, retentionMs, finished);
   }
-}
 
-class RowTurn extends RowClaim {
-  override release(): Promise<boolean> {
-    return this.store.rows.forget(this.store.run, this.owner);
+  forget(): Promise<boolean> {
+    const { rows, run } = this.#store;
+    return rows.forget(run, this.#owner);
   }
 }

@@ -15,7 +15,6 @@ export type ContractCases = Readonly<Record<string, (context: ContractContext) =
 interface TrialRequest {
   readonly leaseMs?: number | undefined;
   readonly bytes?: string;
-  readonly turn?: boolean;
 }
 
 export class ContractContext {
@@ -35,9 +34,9 @@ export class ContractContext {
   /** Async, because a store may also throw at once. */
   async claim(
     key: string,
-    { leaseMs = ALIVE_MS, bytes = '', turn }: TrialRequest = {},
+    { leaseMs = ALIVE_MS, bytes = '' }: TrialRequest = {},
   ): Promise<ClaimResult<object>> {
-    return this.store.claim(key, { leaseMs, fingerprint: fingerprint(bytes), ...(turn && { turn }) });
+    return this.store.claim(key, { leaseMs, fingerprint: fingerprint(bytes) });
   }
 
   /** Claims the key, and fails unless the store grants it. */

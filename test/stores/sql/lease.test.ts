@@ -247,17 +247,16 @@ withMariadb('sqlStore in lease mode, on MariaDB', () => {
     expect(granted(await store.claim('a', bytes)).attempt).toBe(1);
   });
 
-  test('forgets a turn when it is released, and nothing that somebody else has', async () => {
+  test('forgets a lock when it is released, and nothing that somebody else has', async () => {
     const pool = mariadb.pool();
     const store = sqlStore({ ...leased(overMysql2(pool)), table: 'webhook_event_query' });
-    const turn = { ...bytes, turn: true };
-    const first = granted(await store.claim('turn', turn));
-    expect((await store.claim('turn', turn)).status).toBe('in_progress');
-    expect(await first.release([])).toBe(true);
-    const [rows] = await pool.query("SELECT * FROM webhook_event_query WHERE `key` = 'turn'");
+    const first = await store.lock?.('lock', 60_000);
+    expect(await store.lock?.('lock', 60_000)).toBeUndefined();
+    expect(await first?.release()).toBe(true);
+    const [rows] = await pool.query("SELECT * FROM webhook_event_query WHERE `key` = 'lock'");
     expect(rows).toEqual([]);
-    const second = granted(await store.claim('turn', turn));
-    expect([second.attempt, await first.release([]), await second.renew(60_000)]).toEqual([1, false, true]);
+    const second = await store.lock?.('lock', 60_000);
+    expect([await first?.release(), await second?.renew(60_000)]).toEqual([false, true]);
   });
 
   test('prunes and counts alone, prunes beside others until nothing is left, and waits for no transaction', async () => {

@@ -1,0 +1,105 @@
+// The store contract, part four: locks, for a store that has them, and what `ping` may do.
+import type { Lock } from '../../claims/idempotency-store.js';
+import {
+  ALIVE_MS,
+  assert,
+  assertSame,
+  BRIEF_MS,
+  type ContractCases,
+  type ContractContext,
+} from './context.js';
+
+const CALLERS = 24;
+
+/** Without `lock()` a store keeps its contract, and `serial` handlers are refused. */
+const LOCK_CASES: ContractCases = {
+  'a lock has one owner, and the next one gets it as soon as it is released': async (context) => {
+    const key = context.key();
+    for (let round = 0; round < 5; round += 1) {
+      const lock = await locked(context, key);
+      await taken(context, key);
+      assertSame(await lock.release(), true, 'the owner of a lock may release it');
+      assertSame(await lock.release(), false, 'a lock that was released has no owner');
+    }
+  },
+
+  [`of ${CALLERS} who ask for a lock at once, exactly one gets it`]: async (context) => {
+    const key = context.key();
+    const answers = await Promise.all(Array.from({ length: CALLERS }, () => ask(context, key)));
+    assertSame(answers.filter(Boolean).length, 1, 'one of several concurrent callers gets a lock');
+  },
+
+  'a lock whose owner is gone is free once its lease is over, and the old owner is refused': async (
+    context,
+  ) => {
+    const key = context.key();
+    const gone = await locked(context, key, BRIEF_MS);
+    await context.lapse();
+    await locked(context, key);
+    const answers = [await gone.renew(BRIEF_MS), await gone.release()];
+    assertSame(answers, [false, false], 'an owner that was replaced owns nothing');
+    await context.lapse();
+    await taken(context, key);
+  },
+
+  'renewing a lock sets the end of its lease to so long from now': async (context) => {
+    const [longer, shorter] = [context.key(), context.key()];
+    const brief = await locked(context, longer, BRIEF_MS);
+    assertSame(await brief.renew(ALIVE_MS), true, 'the owner of a lock may renew it');
+    const long = await locked(context, shorter);
+    assertSame(await long.renew(BRIEF_MS), true, 'the owner of a lock may shorten its lease');
+    await context.lapse();
+    await taken(context, longer);
+    await locked(context, shorter);
+  },
+
+  'a lock is no part of a transaction: it outlives an event that is claimed and released meanwhile': async (
+    context,
+  ) => {
+    const key = context.key();
+    const lock = await locked(context, key);
+    const event = await context.granted(context.key());
+    await taken(context, key);
+    await event.release([]);
+    await taken(context, key);
+    assertSame(await lock.renew(BRIEF_MS), true, 'the owner of a lock may renew it');
+    assertSame(await lock.release(), true, 'the owner of a lock may release it');
+    await locked(context, key);
+  },
+};
+
+export const OTHER_CASES: ContractCases = {
+  ...Object.fromEntries(
+    Object.entries(LOCK_CASES).map(([name, run]) => [
+      name,
+      async (context: ContractContext) => {
+        if (context.store.lock) await run(context);
+      },
+    ]),
+  ),
+
+  'ping claims nothing and forgets nothing': async (context) => {
+    const [key, other] = [context.key(), context.key()];
+    await (await context.granted(key, { bytes: 'done' })).complete();
+    await context.granted(other);
+    await context.store.ping?.();
+    await context.completed(key, 'done');
+    await context.inProgress(other);
+  },
+};
+
+/** Async, because a store may also throw at once. */
+async function ask(context: ContractContext, key: string, leaseMs = ALIVE_MS): Promise<Lock | undefined> {
+  return context.store.lock?.(key, leaseMs);
+}
+
+async function locked(context: ContractContext, key: string, leaseMs?: number): Promise<Lock> {
+  const lock = await ask(context, key, leaseMs);
+  assert(lock !== undefined, 'a lock that nobody has is given to the first caller', lock);
+  return lock as Lock;
+}
+
+async function taken(context: ContractContext, key: string): Promise<void> {
+  const lock = await ask(context, key);
+  assert(lock === undefined, 'a lock that somebody has is given to nobody else', lock);
+}
