@@ -22,7 +22,7 @@ export class InFlightLimiter {
     return this.#inFlight;
   }
 
-  /** A place, which must be left, or why there is none. */
+  /** A place, which the caller must leave, or the reason why the delivery is refused. */
   enter(): Place | Rejection {
     if (this.#closing) return new Rejection('CLOSING');
     if (this.#inFlight >= this.#max) this.#freeExpired();

@@ -47,7 +47,7 @@ export class LetterRoutes {
     this.#settings = settings;
   }
 
-  /** @returns false for a path that is none of these @throws {HttpError} for what cannot be answered */
+  /** @returns false for any other path @throws {HttpError} for what cannot be answered */
   async serve(visit: Visit): Promise<boolean> {
     const { request, response } = visit;
     const path = pathOf(request);
