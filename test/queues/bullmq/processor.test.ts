@@ -46,12 +46,15 @@ withRedis('a job', () => {
     const event = paid();
     const ran: unknown[] = [];
     const opened = gate();
+    let started = 0;
     await queueUp(trial, event);
     const handle = async (given: unknown) => {
+      started += 1;
       await opened.opened;
       ran.push(given);
     };
     trial.work(processor({ 'transaction.paid': handle, 'transaction.*': handle, '*': handle }, silent));
+    await until(() => started === 3);
     await pause(50);
     expect(trial.finished).toEqual([]);
     opened.open();
