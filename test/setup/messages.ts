@@ -73,30 +73,15 @@ function isMessage(text: string): boolean {
   return /[a-z]{2}/.test(text) && /\S\s+\S/.test(text);
 }
 
-export const COMMAND = 'UPDATE_DOCS=1 npx jest test/messages.test.ts';
-
-/** docs/project/messages.md, as it should be. */
+/** Every message, file by file, to be read aloud. */
 export function messagesPage(messages: ReadonlyMap<string, readonly Message[]>): string {
-  const tables = [...messages].map(([file, rows]) =>
-    [
-      `## src/${file}`,
-      [
-        '| kind | message |',
-        '| --- | --- |',
-        ...rows.map(({ kind, text }) => `| ${kind} | ${code(text)} |`),
-      ].join('\n'),
-    ].join('\n\n'),
+  const files = [...messages].map(([file, rows]) =>
+    [`src/${file}`, ...rows.map(({ kind, text }) => `  ${kind}: ${text.replace(/\s+/g, ' ').trim()}`)].join(
+      '\n',
+    ),
   );
-  return `${[
-    '# Messages',
-    `<!-- written from src by: ${COMMAND} -->`,
-    `Every message that a person may read in an error, a log line or a terminal. \`${HOLE}\` is filled in at run time; \`{one | other}\` is one of these texts, and \`${NOTHING}\` is no text. A good message says what is wrong, what was given and what to do.`,
-    ...tables,
-  ].join('\n\n')}\n`;
-}
-
-/** As code in the cell of a table. */
-function code(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim().replaceAll('|', '\\|');
-  return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``;
+  return [
+    `${HOLE} is filled in at run time; {one | other} is one of these texts, and ${NOTHING} is no text.`,
+    ...files,
+  ].join('\n\n');
 }
