@@ -56,6 +56,8 @@ export { isKnown } from './events/event.js';
 export type { TransactionPaidPayload } from './events/transaction.js';
 export { transactionPaidPayload } from './events/transaction.js';
 export type { Handler, HandlerContext, HandlerOptions, InvalidHandler } from './handlers/handler.js';
+// What a handler throws to say more than that it failed
+export { NonRetriableError, RetryAfterError } from './handlers/verdict.js';
 export type { Logger } from './logger.js';
 export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observer.js';
 export { type CachedKeysOptions, cachedKeys, type LoadKeys } from './options/cached-keys.js';

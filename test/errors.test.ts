@@ -122,6 +122,8 @@ const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
   HandlerError: [[new Error('no')]],
   StoreError: ['Redis is down.'],
   ConfigurationError: ['No key.'],
+  RetryAfterError: ['30s'],
+  NonRetriableError: ['No such currency.'],
   ServiceError: ['SERVICE_FAILED', 'GET /account/me: answered 500.'],
   AuthenticationError: ['UNAUTHENTICATED', 'GET /account/me: answered 401.'],
   PermissionError: ['FORBIDDEN', 'GET /account/me: answered 403.'],

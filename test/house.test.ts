@@ -13,7 +13,7 @@ const sources = readSources(join(ROOT, 'src'));
  */
 const FLOORS: readonly (readonly string[])[] = [
   // 0: what everyone may use.
-  ['errors', 'signature', 'logger', 'observer'],
+  ['errors', 'signature', 'logger', 'observer', 'options/duration'],
   // 1: the parts of a delivery.
   ['events/', 'claims/', 'handlers/', 'options/', 'telemetry/', 'fixtures/'],
   // 2: the stations of a delivery, and what is kept and remembered of it.

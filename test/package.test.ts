@@ -40,6 +40,8 @@ const DOORS: Readonly<Record<string, Door>> = {
       'ConfigurationError',
       'EventError',
       'HandlerError',
+      'NonRetriableError',
+      'RetryAfterError',
       'SignatureError',
       'StoreError',
       'WebhookError',

@@ -29,10 +29,12 @@ import {
   type Logger,
   memoryDeadLetters,
   memoryStore,
+  NonRetriableError,
   type Observer,
   type Receiver,
   type ReceiverOptions,
   type ReplayReport,
+  RetryAfterError,
   receiver,
   SignatureError,
   StoreError,
@@ -417,6 +419,8 @@ export function told(error: unknown): ErrorCode | undefined {
     same<typeof error.help, string>(true);
     return error.code;
   }
+  if (RetryAfterError.is(error)) same<typeof error.retryAfterMs, number>(true);
+  if (NonRetriableError.is(error)) same<typeof error.name, 'NonRetriableError'>(true);
   return undefined;
 }
 

@@ -1,0 +1,99 @@
+// What a handler says of its event by how it ends: done, later, never, or failed.
+import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
+import { parseDuration } from '../options/duration.js';
+
+/**
+ * Throw it from a handler whose event cannot be processed yet, such as one that overtook its own order. The service is
+ * answered 503 with `Retry-After`, a queue delays the job, and nothing is logged above `info`.
+ *
+ * @example
+ * const order = await orders.find(event.payload.transaction.order_id);
+ * if (!order) throw new RetryAfterError('30s', 'The order is not committed yet.');
+ */
+export class RetryAfterError extends BrandedError {
+  static override readonly name = 'RetryAfterError';
+  declare readonly name: 'RetryAfterError';
+  protected static override readonly brand = Symbol.for('payment-webhooks.retry-after');
+  /** Milliseconds from when it was thrown. */
+  readonly retryAfterMs: number;
+
+  /**
+   * @param retryAfter milliseconds, text like `'30s'`, or a Date
+   * @throws {ConfigurationError} for what is none of them
+   */
+  constructor(
+    retryAfter: number | string | Date,
+    message = 'The event cannot be processed yet.',
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.retryAfterMs = waitOf(retryAfter);
+  }
+}
+
+/**
+ * Throw it from a handler whose event can never be processed, so that nobody retries it. It is kept as a dead letter, or
+ * its job fails for good; where there is neither, it is answered 200 `ignored`.
+ *
+ * @example
+ * if (event.payload.transaction.currency !== 'EUR') throw new NonRetriableError('Not a shop in euros.');
+ */
+export class NonRetriableError extends BrandedError {
+  static override readonly name = 'NonRetriableError';
+  declare readonly name: 'NonRetriableError';
+  protected static override readonly brand = Symbol.for('payment-webhooks.non-retriable');
+
+  constructor(message = 'The event can never be processed.', options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** What the handlers of one event said, all together. It means the same for a delivery, a replay and a job. */
+export type Verdict =
+  | { readonly verdict: 'done' }
+  | { readonly verdict: 'later'; readonly delayMs: number }
+  | { readonly verdict: 'never' | 'failed'; readonly error: HandlerError };
+
+/** What one handler said that threw. */
+export type Objection = 'later' | 'never' | 'failed';
+
+/** A getter of what was thrown may throw too. */
+export function objectionOf(failure: unknown): Objection {
+  try {
+    if (RetryAfterError.is(failure)) return 'later';
+    if (NonRetriableError.is(failure)) return 'never';
+  } catch {}
+  return 'failed';
+}
+
+/**
+ * A failure counts most, because a retry may help it; then the longest wait; and a refusal only where nobody wants a retry.
+ *
+ * @param failures what the handlers threw
+ */
+export function verdictOf(failures: readonly unknown[]): Verdict {
+  if (failures.length === 0) return { verdict: 'done' };
+  const said = new Set(failures.map(objectionOf));
+  if (said.has('failed') || !said.has('later'))
+    return { verdict: said.has('failed') ? 'failed' : 'never', error: new HandlerError(failures) };
+  return { verdict: 'later', delayMs: Math.max(...failures.map(delayOf)) };
+}
+
+/** Another copy of this package may have made the error, and its getters may throw. */
+function delayOf(failure: unknown): number {
+  try {
+    const delayMs = Number((failure as Partial<RetryAfterError>).retryAfterMs);
+    return Number.isFinite(delayMs) ? Math.max(delayMs, 0) : 0;
+  } catch {
+    return 0;
+  }
+}
+
+function waitOf(retryAfter: unknown): number {
+  const ms =
+    retryAfter instanceof Date ? Math.max(retryAfter.getTime() - Date.now(), 0) : parseDuration(retryAfter);
+  if (ms !== undefined && Number.isSafeInteger(Math.ceil(ms))) return ms;
+  throw new ConfigurationError(
+    `RetryAfterError was given ${retryAfter instanceof Date ? 'an invalid Date' : show(retryAfter)}. Give milliseconds, text like "30s", or a Date.`,
+  );
+}
