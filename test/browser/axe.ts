@@ -7,13 +7,17 @@ const axe = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'
 
 /** What axe-core finds, as one line each. Run from outside, so that the page's policy does not have to let it in. */
 export async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
   const { violations } = await page.evaluate(() =>
     (
       globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+        axe: {
+          run(options: { resultTypes: string[] }): Promise<{
+            violations: { id: string; impact: string; nodes: { html: string }[] }[];
+          }>;
+        };
       }
-    ).axe.run(),
+    ).axe.run({ resultTypes: ['violations'] }),
   );
   return violations.map(
     ({ id, impact, nodes }) => `${impact} ${id}: ${nodes.map(({ html }) => html).join(' | ')}`,

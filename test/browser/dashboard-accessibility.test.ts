@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { simulator } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
 import { describeInChromium, openPage } from './chromium.js';
+import { onScreens } from './measure.js';
 import { scene } from './scene.js';
 
 const button = (page: Page, name: string) => page.getByRole('button', { name });
@@ -42,21 +43,20 @@ const STATES: readonly [name: string, show: (page: Page) => Promise<unknown>][] 
   ['About', async (page) => button(page, 'About').click()],
 ];
 
-describeInChromium.each(['light', 'dark'] as const)(
-  'in the %s theme axe-core finds nothing in',
-  (colorScheme) => {
-    test('the empty list', async () => {
-      const { page } = await openPage(await simulator(), '', { colorScheme });
-      expect(await findings(page)).toEqual([]);
-    });
+const themes = (['light', 'dark'] as const).map((colorScheme) => ({ width: 1440, height: 900, colorScheme }));
 
-    test.each(STATES)('%s', async (_name, show) => {
-      const { page } = await openPage(await scene(), '', { colorScheme });
-      await show(page);
-      expect(await findings(page)).toEqual([]);
-    });
-  },
-);
+describeInChromium('light and dark, axe-core finds nothing in', () => {
+  test('the empty list', async () => {
+    const { page } = await openPage(await simulator());
+    expect(await onScreens(page, themes, findings)).toEqual([]);
+  });
+
+  test.each(STATES)('%s', async (_name, show) => {
+    const { page } = await openPage(await scene());
+    await show(page);
+    expect(await onScreens(page, themes, findings)).toEqual([]);
+  });
+});
 
 describeInChromium('zoomed to 200 %', () => {
   const viewport = { width: 720, height: 450 };

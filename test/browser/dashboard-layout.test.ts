@@ -1,10 +1,9 @@
-// The layout at four widths, light and dark, and with spaced text: nothing is clipped, nothing overlaps, and what matters is in view.
+// The dashboard at four widths, light and dark, and with spaced text: nothing is clipped or overlaps.
 import { expect, test } from '@jest/globals';
-import type { Simulator } from 'payment-webhooks/simulator';
 import type { Locator, Page } from 'playwright-core';
 import { busy, LONG_NAME } from './busy.js';
 import { describeInChromium, openPage } from './chromium.js';
-import { layoutFaults, SCREENS, spaceText } from './measure.js';
+import { layoutFaults, onScreens, opening, SCREENS, type Screen, spaceText } from './measure.js';
 
 const retrying = (page: Page) => page.locator('tr.row').filter({ hasText: 'Retrying' });
 
@@ -14,73 +13,67 @@ async function boxOf(locator: Locator) {
   return { ...box, right: box.x + box.width, bottom: box.y + box.height };
 }
 
-async function expectSoundDetail(page: Page): Promise<void> {
+/** The list, then each tab of a delivery, then each form: what is wrong with them on one screen after the other. */
+async function expectSound(page: Page, screens: readonly Screen[]): Promise<void> {
+  const faults = () => onScreens(page, screens, layoutFaults);
+  await retrying(page).nth(3).waitFor();
+  expect(await faults()).toEqual([]);
   await retrying(page).first().locator('.row-button').click();
   for (const tab of ['Request', 'Response', 'Signature']) {
     await page.getByRole('tab', { name: tab }).click();
-    expect(await layoutFaults(page)).toEqual([]);
+    expect(await faults()).toEqual([]);
   }
   await page.getByRole('button', { name: 'Close delivery' }).click();
-}
-
-async function expectSoundForms(page: Page): Promise<void> {
   await page.locator('details.panel').evaluateAll((all) => all.map((each) => each.setAttribute('open', '')));
-  expect(await layoutFaults(page)).toEqual([]);
+  expect(await faults()).toEqual([]);
   for (const opener of ['Edit payload', 'Register webhook', 'Add fault', 'Shortcuts ?', 'About']) {
     await page.getByRole('button', { name: opener }).click();
     await page.getByRole('dialog').waitFor();
-    expect(await layoutFaults(page)).toEqual([]);
+    expect(await faults()).toEqual([]);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }
 }
 
-describeInChromium.each(SCREENS)('at $width px, $colorScheme', ({ width, height, colorScheme }) => {
-  const open = async (service: Simulator, path = '') =>
-    (await openPage(service, path, { colorScheme, viewport: { width, height } })).page;
-
+describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
   test('nothing in the list, the detail and the forms is clipped or overlaps', async () => {
-    const service = await busy();
-    const page = await open(service);
-    await retrying(page).nth(3).waitFor();
-    expect(await layoutFaults(page)).toEqual([]);
-    await expectSoundDetail(page);
-    await expectSoundForms(page);
+    const { page } = await openPage(await busy(), '', opening(screens));
+    await expectSound(page, screens);
+  });
+
+  test('nor with the text spacing of WCAG 1.4.12', async () => {
+    const { page } = await openPage(await busy(), '', opening(screens));
+    await spaceText(page);
+    const light = screens.filter(({ colorScheme }) => colorScheme === 'light');
+    await expectSound(page, light);
   });
 
   test('a row shows its event, target, short id, code, countdown and button', async () => {
-    const service = await busy();
-    const page = await open(service);
+    const { page } = await openPage(await busy(), '', opening(screens));
     const row = retrying(page).filter({ hasText: LONG_NAME }).first();
     await row.waitFor();
     const id = (await row.locator('.row-button').getAttribute('data-row')) ?? '';
-    for (const text of [LONG_NAME, id.slice(0, 8), '/ledger/inbound', '503', /next retry in 5\d s/]) {
-      await row.getByText(text).and(page.locator(':not(.visually-hidden)')).first().waitFor();
-    }
-    await row.getByRole('button', { name: /^Retry now/ }).waitFor();
+    const parts = async () => {
+      for (const text of [LONG_NAME, id.slice(0, 8), '/ledger/inbound', '503', /next retry in 5\d s/]) {
+        await row.getByText(text).and(page.locator(':not(.visually-hidden)')).first().waitFor();
+      }
+      await row.getByRole('button', { name: /^Retry now/ }).waitFor();
+      return [];
+    };
+    await onScreens(page, screens, parts);
   });
 
   test('the button that triggers an event is in view, or one click away', async () => {
-    const service = await busy();
-    const page = await open(service);
-    if (width < 1024) await page.locator('#trigger > summary').click();
-    const trigger = await boxOf(page.getByRole('button', { name: 'Trigger event' }));
-    expect(trigger.bottom).toBeLessThanOrEqual(height);
-    expect((await boxOf(page.locator('#trigger'))).y).toBeLessThanOrEqual(
-      (await boxOf(page.locator('#webhooks'))).y,
-    );
-  });
-});
-
-describeInChromium.each([390, 1024, 1280])('at %i px, with the text spacing of WCAG 1.4.12', (width) => {
-  test('nothing in the list, the detail and the forms is clipped or overlaps', async () => {
-    const service = await busy();
-    const { page } = await openPage(service, '', { viewport: { width, height: 844 } });
-    await spaceText(page);
-    await retrying(page).nth(3).waitFor();
-    expect(await layoutFaults(page)).toEqual([]);
-    await expectSoundDetail(page);
-    await expectSoundForms(page);
+    const { page } = await openPage(await busy(), '', opening(screens));
+    if (screens.some(({ width }) => width < 1024)) await page.locator('#trigger > summary').click();
+    const place = async (_page: Page, { height }: Screen) => {
+      const trigger = await boxOf(page.getByRole('button', { name: 'Trigger event' }));
+      expect(trigger.bottom).toBeLessThanOrEqual(height);
+      const [first, second] = [page.locator('#trigger'), page.locator('#webhooks')];
+      expect((await boxOf(first)).y).toBeLessThanOrEqual((await boxOf(second)).y);
+      return [];
+    };
+    await onScreens(page, screens, place);
   });
 });
 

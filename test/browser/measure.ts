@@ -1,17 +1,53 @@
 // Measures the page as it is laid out: what is clipped, and what overlaps.
 import type { Page } from 'playwright-core';
 
-const SIZES = [
-  [390, 844],
-  [1024, 768],
-  [1280, 800],
-  [1440, 900],
-] as const;
+export interface Screen {
+  readonly width: number;
+  readonly height: number;
+  readonly colorScheme: 'light' | 'dark';
+}
 
-/** Four sizes, light and dark. */
-export const SCREENS = SIZES.flatMap(([width, height]) =>
-  (['light', 'dark'] as const).map((colorScheme) => ({ width, height, colorScheme })),
-);
+const lightAndDark = (sizes: readonly (readonly [number, number])[]): readonly Screen[] =>
+  sizes.flatMap(([width, height]) =>
+    (['light', 'dark'] as const).map((colorScheme) => ({ width, height, colorScheme })),
+  );
+
+/** Four sizes, light and dark. A narrow screen begins with its panels closed, so each kind opens a page of its own. */
+export const SCREENS: readonly (readonly [kind: string, screens: readonly Screen[]])[] = [
+  ['a narrow screen', lightAndDark([[390, 844]])],
+  [
+    'wide screens',
+    lightAndDark([
+      [1024, 768],
+      [1280, 800],
+      [1440, 900],
+    ]),
+  ],
+];
+
+/** What opens the page on the first of the screens. */
+export const opening = ([screen]: readonly Screen[]) =>
+  screen && { viewport: { width: screen.width, height: screen.height }, colorScheme: screen.colorScheme };
+
+/** Shows the page on one screen after the other, and collects what is found there. */
+export async function onScreens(
+  page: Page,
+  screens: readonly Screen[],
+  ...finders: readonly ((page: Page, screen: Screen) => Promise<readonly string[]>)[]
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const screen of screens) {
+    const { width, height, colorScheme } = screen;
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    for (const find of finders) {
+      const here = await find(page, screen);
+      found.push(...here.map((line) => `at ${width} px, ${colorScheme}: ${line}`));
+    }
+  }
+  return found;
+}
 
 /** As much space as a reader may set: https://www.w3.org/TR/WCAG22/#text-spacing. */
 export function spaceText(page: Page): Promise<void> {
