@@ -166,7 +166,7 @@ export interface DeadLetterStore {
   remove(event: ProcessedEvent, scope: { readonly transaction?: unknown }): number | Promise<number>;
   /** Deletes bytes and headers, and leaves a tombstone; false when the letter is gone. The same event may be kept again. */
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): boolean | Promise<boolean>;
-  /** What transactions are begun on, such as a pool: that of a claim on the same object takes the removal of a letter along. */
+  /** What transactions are begun on, such as a pool. A store of event ids that uses the same one can remove letters in its commits. */
   readonly database?: object | undefined;
   /** Milliseconds for which a letter is kept. */
   readonly retentionMs?: number | undefined;
@@ -175,6 +175,9 @@ export interface DeadLetterStore {
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;
 }
+
+/** By this name a store has the table, as SQL has it, in which a claim on the same `database` can look for a letter. */
+export const LETTER_TABLE = Symbol.for('payment-webhooks.letterTable');
 
 export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'unknown',

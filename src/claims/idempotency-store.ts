@@ -8,6 +8,13 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
   readonly fingerprint: string;
+  /** Those that {@link IdempotencyStore.joins} said yes to: `kept` of the claim is about their letters of this event. */
+  readonly deadLetters?: JoinableLetters | undefined;
+}
+
+/** A store of dead letters, as far as another store has to know it. */
+export interface JoinableLetters {
+  readonly database?: object | undefined;
 }
 
 /**
@@ -42,6 +49,11 @@ export interface IdempotencyStore<Extra extends object = {}> {
    */
   lock?(key: string, leaseMs: number): Lock | undefined | Promise<Lock | undefined>;
   /**
+   * Whether the transaction of a claim can delete letters of this store, so that they go when `complete()` commits. Asked
+   * once for each receiver. Without this method letters are removed after the commit.
+   */
+  joins?(deadLetters: JoinableLetters): boolean;
+  /**
    * Claims and changes nothing, and rejects when a claim could not be made now. `health()` calls it, so it must be cheap.
    */
   ping?(): unknown;
@@ -67,12 +79,11 @@ export interface Claim<Extra extends object = {}> {
   readonly context?: Extra;
   /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
   readonly transactional?: boolean;
-  /** What that transaction was begun on, such as a pool: dead letters kept there are removed by the same commit. */
-  readonly database?: object | undefined;
-  /** Whether that transaction still takes writes. Unlike `database` it changes. @default true */
+  /** Whether that transaction still takes writes. @default true */
   readonly open?: boolean | undefined;
   /**
-   * Whether there may be a dead letter of the event. It is read before and after `complete()`, since one may be kept meanwhile.
+   * Whether there may be a dead letter of the event in the `deadLetters` of the request. It is read before and after
+   * `complete()`, since one may be kept meanwhile.
    * @default from the second attempt on, and with `transactional` always
    */
   readonly kept?: boolean | undefined;

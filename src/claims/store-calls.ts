@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, readLockAnswer } from './claim-answer.js';
-import type { IdempotencyStore, Lock } from './idempotency-store.js';
+import type { IdempotencyStore, JoinableLetters, Lock } from './idempotency-store.js';
 import { StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
@@ -17,11 +17,13 @@ export interface Claimant {
   abort(code: ErrorCode): void;
 }
 
-/** All in milliseconds. */
+/** All times in milliseconds. */
 export interface StoreRules {
   readonly lease: number;
   readonly maxHandlerTime: number;
   readonly storeTimeout: number;
+  /** Dead letters that the store removes in its commits. */
+  readonly joined?: JoinableLetters | undefined;
 }
 
 /** The calls that one delivery makes. None of them rejects. */
@@ -37,11 +39,11 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   async claim(key: string, fingerprint: string): Promise<ClaimAnswer | StoreFailure> {
-    const { lease: leaseMs, storeTimeout } = this.rules;
+    const { lease: leaseMs, storeTimeout, joined: deadLetters } = this.rules;
     this.#claimed = [key, fingerprint];
     const calledAt = performance.now();
     const answer = await this.call<unknown>(
-      () => this.#store.claim(key, { leaseMs, fingerprint }),
+      () => this.#store.claim(key, { leaseMs, fingerprint, deadLetters }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );

@@ -36,14 +36,14 @@ interface Delivered {
 
 /** The same for every letter of a receiver. */
 export interface LetterRules
-  extends Pick<Configuration, 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
+  extends Pick<Configuration, 'joined' | 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
   readonly store: DeadLetterStore;
 }
 
 /** Undefined without the option. */
 export function letterRules(c: Configuration): LetterRules | undefined {
-  const { deadLetters: store, journal, keepHeaders, namespace, storeTimeout } = c;
-  return store && { store, journal, keepHeaders, namespace, storeTimeout };
+  const { deadLetters: store, joined, journal, keepHeaders, namespace, storeTimeout } = c;
+  return store && { store, joined, journal, keepHeaders, namespace, storeTimeout };
 }
 
 export class Letter implements DeliveryLetter {
@@ -57,6 +57,8 @@ export class Letter implements DeliveryLetter {
   readonly #calls: DeadLetterCalls;
   readonly #namespace: string;
   readonly #keepHeaders: readonly string[];
+  /** Whether the commit of a claim can remove it. */
+  readonly #joins: boolean;
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
@@ -73,6 +75,7 @@ export class Letter implements DeliveryLetter {
     this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
     this.#namespace = rules.namespace;
     this.#keepHeaders = rules.keepHeaders;
+    this.#joins = rules.joined !== undefined;
     this.#replayed = replayed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
@@ -168,7 +171,7 @@ export class Letter implements DeliveryLetter {
   removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
     this.#isProcessed = true;
     // After the commit the claim may know of a letter that was kept while the event was worked on.
-    const left = this.#joined ? this.#claimKnows(claim) === true : this.#mayExist(claim);
+    const left = this.#joined ? claimProperty(claim.claim, 'kept') !== false : this.#mayExist(claim);
     if (this.#joined) this.reason = undefined;
     return left ? this.removeNow() : undefined;
   }
@@ -194,21 +197,11 @@ export class Letter implements DeliveryLetter {
   /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */
   #mayExist(granted: GrantedClaim): boolean {
     if (this.reason !== undefined) return true;
-    return this.#claimKnows(granted) ?? (granted.transactional === true || granted.attempt > 1);
-  }
-
-  /** What a database knows of its own letters says nothing of those that are kept elsewhere. */
-  #claimKnows({ claim }: GrantedClaim): boolean | undefined {
-    const database = claimProperty(claim, 'database');
-    const known = database === undefined || database === this.#calls.store.database;
-    return known ? claimProperty(claim, 'kept') : undefined;
+    return claimProperty(granted.claim, 'kept') ?? (granted.transactional === true || granted.attempt > 1);
   }
 
   #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
-    const { database } = this.#calls.store;
-    if (!transactional || database === undefined || claimProperty(claim, 'database') !== database)
-      return undefined;
-    if (claimProperty(claim, 'open') === false) return undefined;
+    if (!this.#joins || !transactional || claimProperty(claim, 'open') === false) return undefined;
     return (context as { transaction?: unknown } | undefined)?.transaction;
   }
 
@@ -223,10 +216,7 @@ export class Letter implements DeliveryLetter {
 }
 
 /** A getter of a claim may throw. */
-function claimProperty<Name extends 'kept' | 'database' | 'open'>(
-  claim: Claim<object>,
-  name: Name,
-): Claim<object>[Name] {
+function claimProperty<Name extends 'kept' | 'open'>(claim: Claim<object>, name: Name): Claim<object>[Name] {
   try {
     return claim[name];
   } catch {

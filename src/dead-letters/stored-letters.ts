@@ -12,6 +12,7 @@ import {
   type DeadLetterStore,
   type Discarded,
   FURTHER_NAMES,
+  LETTER_TABLE,
   type NewDeadLetter,
   type ProcessedEvent,
 } from '../claims/dead-letter-store.js';
@@ -64,6 +65,8 @@ export interface RowChange extends Pick<DeadLetterChange, 'reason' | 'code' | 'a
 
 /** The table, as one client reaches it. No query returns an expired letter, and only a query for tombstones returns them. */
 export interface LetterRows {
+  /** As SQL has its name. */
+  readonly table: string;
   readonly database: object;
   readonly retentionMs: number;
   /** @returns the id of the letter that there is now */
@@ -86,6 +89,7 @@ export class StoredLetters implements DeadLetterStore {
   readonly scope = 'shared';
   readonly retentionMs: number;
   readonly database: object;
+  readonly [LETTER_TABLE]: string;
   readonly #rows: LetterRows;
   readonly #seal: LetterSeal;
 
@@ -94,6 +98,7 @@ export class StoredLetters implements DeadLetterStore {
     this.#seal = seal;
     this.retentionMs = rows.retentionMs;
     this.database = rows.database;
+    this[LETTER_TABLE] = rows.table;
   }
 
   async keep(letter: NewDeadLetter): Promise<string> {

@@ -104,6 +104,7 @@ export function deadLetters(
   store: IdempotencyStore<object> | undefined,
 ): {
   readonly deadLetters: DeadLetterStore | undefined;
+  readonly joined?: DeadLetterStore | undefined;
   readonly journal: boolean;
   readonly keepHeaders: readonly string[];
 } {
@@ -128,7 +129,8 @@ export function deadLetters(
       'deadLetters needs a store: with store: false a replay could run an event that was processed. Leave store out, or give one.',
     );
   }
-  return { deadLetters: deadLetters as DeadLetterStore, journal, keepHeaders };
+  const letters = deadLetters as DeadLetterStore;
+  return { deadLetters: letters, joined: store.joins?.(letters) ? letters : undefined, journal, keepHeaders };
 }
 
 function headersToKeep(names: unknown = []): readonly string[] {

@@ -134,6 +134,8 @@ export interface Configuration {
   readonly store: IdempotencyStore<object> | undefined;
   /** Never without a store. */
   readonly deadLetters: DeadLetterStore | undefined;
+  /** The same, if the store removes letters in its commits. */
+  readonly joined?: DeadLetterStore | undefined;
   readonly journal: boolean;
   /** In lower case. */
   readonly keepHeaders: readonly string[];

@@ -68,6 +68,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore<obje
     retentionMs: table.retentionMs,
     claim: (key, request) =>
       transactional ? claimInTransaction(table, key, request) : claimRow(table, key, request),
+    joins: ({ database }) => transactional && database === table.pool,
     lock: (key, leaseMs) => lockOf((request) => claimRow(table, key, request), leaseMs),
     migrate: async () => {
       await table.pool.query({ text: table.sql.migrate });

@@ -72,6 +72,7 @@ export function sqlStore(options: SqlStoreOptions<object, unknown>): SqlStore<ob
   return {
     scope: 'shared',
     retentionMs,
+    joins: (letters) => begin !== undefined && letters.database === database.client,
     claim: (key, request) =>
       begin
         ? claimInTransaction({ database, begin, rows, retentionMs }, key, request)

@@ -114,11 +114,11 @@ withPostgres('a receiver with dead letters in Postgres', () => {
       const id = await letters.keep(letter);
       const before = await letterRows(letter.eventId);
       for (const end of ['release', 'fail', 'complete'] as const) {
-        const result = await transactional().claim(letter.key, request);
+        const result = await transactional().claim(letter.key, { ...request, deadLetters: letters });
         if (result.status !== 'claimed') throw new Error(result.status);
         const { claim } = result;
         const { transaction } = claim.context as { transaction: PostgresClient };
-        expect([claim.kept, claim.database === letters.database]).toEqual([true, true]);
+        expect(claim.kept).toBe(true);
         expect(await letters.remove(letter, { transaction })).toBe(1);
         expect(await letterRows(letter.eventId)).toEqual(before);
         if (end === 'fail') await pay(transaction, letter.eventId);
@@ -180,6 +180,25 @@ withPostgres('a receiver with dead letters in Postgres', () => {
     expect(await lettersOf(hooks)).toHaveLength(1);
     expect(await send((transaction) => pay(transaction, event.id))).toEqual([200, 'processed']);
     expect(await lettersOf(hooks)).toEqual([]);
+  });
+
+  test('joins the letters on the pool of its transactions, and claims look for theirs alone', async () => {
+    const [letters, others] = [lettersOn(pool), lettersOn(otherPool)];
+    const store = transactional();
+    expect([store.joins?.(letters), store.joins?.(others), store.joins?.(memoryDeadLetters())]).toEqual([
+      ...[true, false, false],
+    ]);
+    expect(postgresStore({ pool, table: tables.events }).joins?.(letters)).toBe(false);
+    for (const [deadLetters, kept] of [
+      [letters, false],
+      [undefined, undefined],
+    ] as const) {
+      const result = await store.claim(`joins:live:${kept}`, { ...request, deadLetters });
+      if (result.status !== 'claimed') throw new Error(result.status);
+      expect(result.claim.kept).toBe(kept);
+      await result.claim.complete();
+      expect(result.claim.kept).toBe(kept);
+    }
   });
 
   describe('that gets 60 events which it cannot process', () => {

@@ -219,19 +219,23 @@ describe('a claim that is lost', () => {
 describe('with a store that commits the writes of the handlers', () => {
   const pool = { name: 'a pool' };
   const transaction = { name: 'a client' };
-  const transactional = (more: Partial<Claim<object>>, faults: Parameters<typeof faultyStore>[0] = {}) =>
-    faultyStore(faults, {
+  /** Of letters in `pool`. */
+  const transactional = (more: Partial<Claim<object>>, faults: Parameters<typeof faultyStore>[0] = {}) => ({
+    ...faultyStore(faults, {
       more: { transactional: true, context: { transaction }, ...more } as Partial<Claim>,
-    });
+    }),
+    joins: ({ database }: { readonly database?: object | undefined }) => database === pool,
+  });
 
   test('the letter is removed inside the transaction, where both have one database', async () => {
-    const store = transactional({ database: pool });
+    const store = transactional({});
     const deadLetters = faultyDeadLetters({}, { database: pool });
     const endpoint = await start([down, () => {}], { store, deadLetters });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject(failed);
     expect(await endpoint.post(sent)).toMatchObject(processed);
-    expect(deadLetters.scopes).toEqual([{ transaction }]);
+    // The claim does not say whether another delivery has kept the event since, so it is looked for again.
+    expect(deadLetters.scopes).toEqual([{ transaction }, {}]);
     expect(await lettersOf(endpoint.hooks)).toEqual([]);
   });
 
@@ -243,7 +247,7 @@ describe('with a store that commits the writes of the handlers', () => {
         order.push(name);
         return real();
       };
-    const store = transactional({ database: pool }, { complete: note('complete') });
+    const store = transactional({}, { complete: note('complete') });
     const deadLetters = faultyDeadLetters({ remove: note('remove') }, { database: {} });
     const endpoint = await start([down, () => {}], { store, deadLetters });
     const sent = delivery();
@@ -254,7 +258,7 @@ describe('with a store that commits the writes of the handlers', () => {
   });
 
   test('a letter that cannot be removed inside it rolls it back', async () => {
-    const store = transactional({ database: pool });
+    const store = transactional({});
     const deadLetters = faultyDeadLetters({}, { database: pool });
     const endpoint = await start([down, () => {}], { store, deadLetters });
     const sent = delivery();

@@ -5,6 +5,7 @@ import type { ForgettableResult } from '../../claims/lock-of-claim.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import type { EventTable } from './event-table.js';
+import { letterTableOf } from './letter-tables.js';
 import type { PostgresReply } from './pool.js';
 import { inexactKey, type Statement } from './sql.js';
 
@@ -14,6 +15,8 @@ export interface Owner extends Pick<Claim, 'attempt' | 'finished' | 'kept'> {
   readonly token: string;
   /** Names the transaction of the claim on the server. */
   readonly session?: string | undefined;
+  /** Where the claim looks for dead letters of its event. */
+  readonly letterTable?: string | undefined;
 }
 
 export type Answer = ({ readonly status: 'claimed' } & Owner) | Exclude<ClaimResult, { status: 'claimed' }>;
@@ -26,7 +29,7 @@ interface ClaimRow {
   readonly fingerprint: string;
   /** Seconds; infinite once completed. */
   readonly lease_left: number;
-  /** Only where a table of dead letters is in the same database. */
+  /** Only where the claim looks for dead letters. */
   readonly kept?: boolean;
   /** Only in a transaction. */
   readonly session?: string;
@@ -34,13 +37,15 @@ interface ClaimRow {
 
 export class ClaimParameters {
   readonly leaseMs: number;
+  readonly letterTable: string | undefined;
   /** In the order of the claim statements. */
   readonly values: unknown[];
   readonly #key: string;
   readonly #token = newToken('hex');
 
-  constructor(key: string, { leaseMs, fingerprint }: ClaimRequest, retentionMs: number) {
+  constructor(key: string, { leaseMs, fingerprint, deadLetters }: ClaimRequest, retentionMs: number) {
     this.leaseMs = leaseMs;
+    this.letterTable = letterTableOf(deadLetters);
     this.values = [key, this.#token, fingerprint, leaseMs, Math.max(leaseMs, retentionMs)];
     this.#key = key;
   }
@@ -64,7 +69,17 @@ export class ClaimParameters {
     finished: readonly string[],
     { kept, session }: Pick<ClaimRow, 'kept' | 'session'> = {},
   ): Answer {
-    return { status: 'claimed', key: this.#key, token: this.#token, attempt, finished, kept, session };
+    const { letterTable } = this;
+    return {
+      status: 'claimed',
+      key: this.#key,
+      token: this.#token,
+      attempt,
+      finished,
+      kept,
+      session,
+      letterTable,
+    };
   }
 }
 

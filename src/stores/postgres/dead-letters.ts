@@ -13,7 +13,6 @@ import { refuseUnknownOptions, StoreError } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
 import { EventTable } from './event-table.js';
 import { type LetterSql, letterSqlFor, type Question } from './letter-sql.js';
-import { noteLetterTable } from './letter-tables.js';
 import {
   type PostgresPool,
   type PostgresReply,
@@ -61,12 +60,12 @@ export function postgresDeadLetters(options: PostgresDeadLettersOptions): Postgr
   const seal = new LetterSeal(sealWith(encryptionKeys));
   const letters = new EventTable(pool, letterSqlFor(table), retentionMs(retention));
   survive(pool);
-  noteLetterTable(pool, letters.sql.table);
   return new StoredLetters(new PostgresRows(letters), seal);
 }
 
 class PostgresRows implements LetterRows {
   readonly retentionMs: number;
+  readonly table: string;
   readonly database: PostgresPool;
   readonly #table: EventTable<LetterSql>;
   readonly #sql: LetterSql;
@@ -74,6 +73,7 @@ class PostgresRows implements LetterRows {
   constructor(table: EventTable<LetterSql>) {
     this.#table = table;
     this.#sql = table.sql;
+    this.table = table.sql.table;
     this.retentionMs = table.retentionMs;
     this.database = table.pool;
   }

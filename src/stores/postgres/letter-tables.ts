@@ -1,14 +1,10 @@
-// Remembers which dead-letter tables a client has, so that a claim can look for letters.
-const tables = new WeakMap<object, readonly string[]>();
+// Where a claim looks for the dead letters of its event.
+import { LETTER_TABLE } from '../../claims/dead-letter-store.js';
+import type { JoinableLetters } from '../../claims/idempotency-store.js';
 
-/** @param table as SQL has its name */
-export function noteLetterTable(pool: object, table: string): void {
-  const known = letterTablesOn(pool);
-  if (!known.includes(table)) tables.set(pool, [...known, table].sort());
-}
-
-export function letterTablesOn(pool: object): readonly string[] {
-  return tables.get(pool) ?? [];
+/** As SQL has its name. Undefined of letters that are a store of somebody else: nobody knows where those are. */
+export function letterTableOf(letters: JoinableLetters | undefined): string | undefined {
+  return (letters as { readonly [LETTER_TABLE]?: string } | undefined)?.[LETTER_TABLE];
 }
 
 /** A rival that has kept the event waits for our commit for a second. It has given up only where the commit took longer. */

@@ -92,8 +92,8 @@ SELECT set_config('payment_webhooks.lock_timeout', current_setting('lock_timeout
   set_config('lock_timeout', '1s', true), set_config('idle_in_transaction_session_timeout', ${idleMs}, true)`;
 
 // Whether there is a dead letter is asked in passing, so that an event without one costs no statement.
-const claimInTransaction = (table: string, letterTables: readonly string[]) =>
-  `${claim(table)}, ${RESTORED}, ${SESSION}${letterTables.length === 0 ? '' : `,\n  ${hasLetter(letterTables)} AS kept`}`;
+const claimInTransaction = (table: string, letterTable: string | undefined) =>
+  `${claim(table)}, ${RESTORED}, ${SESSION}${letterTable ? `,\n  ${hasLetter(letterTable)} AS kept` : ''}`;
 
 export const RESTORED = `
   set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout`;
@@ -105,10 +105,8 @@ export const SESSION = `concat_ws(' ', pg_backend_pid(), pg_current_xact_id()::x
 export const executing = `
 SELECT 'yes' AS executing FROM pg_stat_activity WHERE concat_ws(' ', pid, backend_xid) = $1 AND state = 'active'`;
 
-export const hasLetter = (letterTables: readonly string[]) =>
-  letterTables
-    .map((table) => `EXISTS (SELECT FROM ${table} l WHERE l.key = $1 AND l.discarded_at IS NULL)`)
-    .join(' OR ');
+export const hasLetter = (letterTable: string) =>
+  `EXISTS (SELECT FROM ${letterTable} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
 
 export const renewTransaction = `SELECT set_config('idle_in_transaction_session_timeout', $1, true)`;
 
@@ -162,26 +160,24 @@ export function sqlFor(name: unknown) {
     ping: ping(table),
     exactKey: exactKey(table),
     begin,
-    claimInTransaction: eachOnce((letterTables: readonly string[]) =>
-      claimInTransaction(table, letterTables),
-    ),
+    claimInTransaction: eachOnce((letterTable) => claimInTransaction(table, letterTable)),
     renewTransaction,
     executing,
     completeInTransaction: eachOnce(
-      (letterTables: readonly string[]) =>
-        `${completeInTransaction(table)}${letterTables.length === 0 ? '' : ` RETURNING ${hasLetter(letterTables)} AS kept`}`,
+      (letterTable) =>
+        `${completeInTransaction(table)}${letterTable ? ` RETURNING ${hasLetter(letterTable)} AS kept` : ''}`,
     ),
   };
 }
 
-/** A claim names and prepares its statement once for each set of tables. */
-function eachOnce(text: (tables: readonly string[]) => string): (tables: readonly string[]) => Statement {
-  const statements = new Map<string, Statement>();
-  return (tables) => {
-    const known = statements.get(tables.join());
-    if (known) return known;
-    const statement = new Statement(text(tables));
-    statements.set(tables.join(), statement);
+/** A claim names and prepares its statement once for each table of letters. */
+function eachOnce(
+  text: (letterTable: string | undefined) => string,
+): (letterTable: string | undefined) => Statement {
+  const statements = new Map<string | undefined, Statement>();
+  return (letterTable) => {
+    const statement = statements.get(letterTable) ?? new Statement(text(letterTable));
+    statements.set(letterTable, statement);
     return statement;
   };
 }

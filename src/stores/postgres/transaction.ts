@@ -8,7 +8,7 @@ import { type Answer, ClaimParameters, type Owner } from './claim.js';
 import { type EventTable, sqlState, withRetry } from './event-table.js';
 import { clientOfHandlers } from './handler-client.js';
 import { Heartbeat } from './heartbeat.js';
-import { keptAfterCommit, letterTablesOn } from './letter-tables.js';
+import { keptAfterCommit } from './letter-tables.js';
 import type { PostgresClient } from './pool.js';
 
 /** What handlers get in their context. */
@@ -46,7 +46,7 @@ async function begin(
 ): Promise<Answer> {
   try {
     await client.query({ text: table.sql.begin(idleMs(parameters.leaseMs)) });
-    const statement = table.sql.claimInTransaction(letterTablesOn(table.pool));
+    const statement = table.sql.claimInTransaction(parameters.letterTable);
     return parameters.read(await table.query(client, statement, parameters.values), table.sql.exactKey);
   } catch (error) {
     if (sqlState(error) === '55P03') return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
@@ -61,7 +61,6 @@ class TransactionClaim implements Claim<InTransaction> {
   readonly attempt: number;
   readonly finished: readonly string[];
   readonly context: InTransaction;
-  readonly database: object;
   kept: boolean | undefined;
   readonly #table: EventTable;
   readonly #checkedOut: CheckedOutClient;
@@ -77,7 +76,6 @@ class TransactionClaim implements Claim<InTransaction> {
     this.attempt = owner.attempt;
     this.finished = owner.finished;
     this.kept = owner.kept;
-    this.database = table.pool;
     this.#heartbeat = new Heartbeat({
       ping: (leaseMs) => this.#extendIdleTime(leaseMs),
       // A query would wait behind that of the handler, and the next version of pg queues none.
@@ -147,9 +145,9 @@ class TransactionClaim implements Claim<InTransaction> {
 
   async #markAndCommit(): Promise<void> {
     const { client } = this.#checkedOut;
-    const { sql, retentionMs, pool } = this.#table;
-    const { key, token } = this.#owner;
-    const statement = sql.completeInTransaction(letterTablesOn(pool));
+    const { sql, retentionMs } = this.#table;
+    const { key, token, letterTable } = this.#owner;
+    const statement = sql.completeInTransaction(letterTable);
     const began = performance.now();
     const marked = await this.#table.query(client, statement, [key, token, retentionMs]);
     if (marked.rowCount !== 1) {

@@ -3,6 +3,7 @@
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
+import { letterTableOf } from '../postgres/letter-tables.js';
 import { inexactKey } from '../postgres/sql.js';
 import type { Row, RunStatement } from './database.js';
 
@@ -17,14 +18,18 @@ export interface ClaimParameters extends Owner {
   readonly fingerprint: string;
   readonly leaseMs: number;
   readonly keepMs: number;
+  /** Where the claim looks for dead letters of its event. */
+  readonly letterTable: string | undefined;
 }
 
 export function claimParameters(
   key: string,
-  { leaseMs, fingerprint }: ClaimRequest,
+  { leaseMs, fingerprint, deadLetters }: ClaimRequest,
   retentionMs: number,
 ): ClaimParameters {
-  return { key, token: newToken('hex'), fingerprint, leaseMs, keepMs: Math.max(leaseMs, retentionMs) };
+  const keepMs = Math.max(leaseMs, retentionMs);
+  const letterTable = letterTableOf(deadLetters);
+  return { key, token: newToken('hex'), fingerprint, leaseMs, keepMs, letterTable };
 }
 
 export type Granted = {
@@ -49,7 +54,7 @@ export interface EventRows {
   /** Releases a lock. */
   forget(run: RunStatement, owner: Owner): Promise<boolean>;
   /** Waits for another transaction for a second at most. Handlers then wait as long as they did before. */
-  claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer>;
+  claimInTransaction(run: RunStatement, parameters: ClaimParameters): Promise<Answer>;
   /** Keeps the transaction alive on the server, and rejects when its connection is gone. */
   renewTransaction(run: RunStatement, leaseMs: number): Promise<void>;
   /** Asks on any connection whether the server executes a statement of the transaction that `session` names. */
@@ -59,7 +64,7 @@ export interface EventRows {
     run: RunStatement,
     owner: Owner,
     keepMs: number,
-    client: object,
+    letterTable: string | undefined,
   ): Promise<Pick<Claim, 'kept'> | undefined>;
   /** Whether the row that says so is committed. */
   isCompleted(run: RunStatement, owner: Owner): Promise<boolean>;

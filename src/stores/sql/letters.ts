@@ -5,7 +5,6 @@ import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
 import { StoredLetters } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
-import { noteLetterTable } from '../postgres/letter-tables.js';
 import { DATABASE_OPTIONS, Database, type SqlDatabase } from './database.js';
 import { LettersInMysql } from './letters-in-mysql.js';
 import { LettersInPostgres } from './letters-in-postgres.js';
@@ -55,6 +54,5 @@ export function sqlDeadLetters<Client extends object, Transaction = TransactionO
   const Letters = database.dialect === 'mysql' ? LettersInMysql : LettersInPostgres;
   const seal = new LetterSeal(sealWith(encryptionKeys));
   const letters = new Letters(database, table, retentionMs(retention));
-  noteLetterTable(database.client, letters.table);
   return new StoredLetters(letters, seal);
 }

@@ -3,7 +3,6 @@
 import type { Claim } from '../../claims/idempotency-store.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import { letterTablesOn } from '../postgres/letter-tables.js';
 import { inexactKey, parseTable } from '../postgres/sql.js';
 import { hasCode } from './conflicts.js';
 import type { Row, RunStatement } from './database.js';
@@ -124,14 +123,14 @@ export class MysqlRows implements EventRows {
     return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
   }
 
-  async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
+  async claimInTransaction(run: RunStatement, parameters: ClaimParameters): Promise<Answer> {
     await run(this.#sql.waitASecond, []);
     let row: Row | undefined;
     try {
       row = await this.#claim(
         run,
         parameters,
-        this.#sql.readWithLetters(letterTablesOn(client), 'as they were'),
+        this.#sql.readWithLetter(parameters.letterTable, 'as they were'),
       );
     } finally {
       await run(this.#sql.waitAsBefore, []);
@@ -162,7 +161,7 @@ export class MysqlRows implements EventRows {
     run: RunStatement,
     owner: Owner,
     keepMs: number,
-    client: object,
+    letterTable: string | undefined,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
     try {
       if (!this.#withoutSavepoint.has(run)) await run(savepoint('RELEASE SAVEPOINT', owner.token), []);
@@ -170,7 +169,7 @@ export class MysqlRows implements EventRows {
       if (hasCode(error, NO_SAVEPOINT)) return undefined;
       throw error;
     }
-    const read = this.#sql.readWithLetters(letterTablesOn(client), 'as they are');
+    const read = this.#sql.readWithLetter(letterTable, 'as they are');
     const row = await this.#complete(run, owner, keepMs, read);
     return row && readKept(row.kept);
   }

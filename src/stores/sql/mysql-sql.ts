@@ -49,16 +49,14 @@ SELECT 'yes' AS executing FROM information_schema.processlist
 WHERE CONCAT(id, ' ', UUID_SHORT() >> 24) = $1 AND command <> 'Sleep'`;
 
 // A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
-const read = (table: string, letterTables: readonly string[] = [], seen: Seen = 'as they were') => `
+const read = (table: string, letterTable?: string, seen: Seen = 'as they were') => `
 SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
   CASE WHEN ${FREE} THEN 'yes' ELSE 'no' END AS free,
   CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
   CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
   CAST(TIMESTAMPDIFF(MICROSECOND, ${NOW}, lease_ends) AS CHAR) AS lease_left,
   CAST(@@SESSION.autocommit AS CHAR) AS autocommit, ${SESSION} AS session${
-    letterTables.length === 0
-      ? ''
-      : `,\n  CASE WHEN ${letterTables.map((letters) => hasLetter(letters, seen)).join(' OR ')} THEN 'true' ELSE 'false' END AS kept`
+    letterTable ? `,\n  CASE WHEN ${hasLetter(letterTable, seen)} THEN 'true' ELSE 'false' END AS kept` : ''
   }
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
 
@@ -135,8 +133,8 @@ export function mysqlSqlFor(table: string) {
     takeOver: statement(takeOver(table)),
     read: statement(read(table)),
     /** Asks in passing whether there is a dead letter, so that an event without one costs no statement. */
-    readWithLetters: (letterTables: readonly string[], seen: Seen) => {
-      const text = read(table, letterTables, seen);
+    readWithLetter: (letterTable: string | undefined, seen: Seen) => {
+      const text = read(table, letterTable, seen);
       const known = reads.get(text) ?? statement(text);
       reads.set(text, known);
       return known;

@@ -2,7 +2,6 @@
 
 import type { Claim } from '../../claims/idempotency-store.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
-import { letterTablesOn } from '../postgres/letter-tables.js';
 import * as sql from '../postgres/sql.js';
 import type { Row, RunStatement } from './database.js';
 import {
@@ -93,20 +92,18 @@ export class PostgresRows implements EventRows {
     return wrote(await run(this.#statements.forget, [key, token]));
   }
 
-  async claimInTransaction(run: RunStatement, parameters: ClaimParameters, client: object): Promise<Answer> {
+  async claimInTransaction(run: RunStatement, parameters: ClaimParameters): Promise<Answer> {
     await run(this.#statements.setTimeouts, [idleMs(parameters.leaseMs)]);
-    const statement = this.#withLetters(
+    const statement = this.#withLetter(
       `${sql.upsert(this.#table)}${ANSWER},${sql.RESTORED}, ${sql.SESSION}`,
-      client,
+      parameters.letterTable,
     );
     return this.#answer(await run(statement, valuesOf(parameters)), parameters);
   }
 
-  /** Asks too whether the event has a letter, where its client has tables of them, or when it may have one. */
-  #withLetters(text: string, client: object, may = ''): SqlStatement {
-    const letters = letterTablesOn(client);
-    const asking =
-      letters.length === 0 ? text : `${text},\n  (${sql.hasLetter(letters)}${may})::text AS kept`;
+  /** Looks for a letter of the event too, or says when there may be one. */
+  #withLetter(text: string, letterTable: string | undefined, may = ''): SqlStatement {
+    const asking = letterTable ? `${text},\n  (${sql.hasLetter(letterTable)}${may})::text AS kept` : text;
     const statement = this.#asking.get(asking) ?? new SqlStatement('postgres', asking);
     this.#asking.set(asking, statement);
     return statement;
@@ -124,10 +121,10 @@ export class PostgresRows implements EventRows {
     run: RunStatement,
     { key, token }: Owner,
     keepMs: number,
-    client: object,
+    letterTable: string | undefined,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
     const completing = `${sql.completeInTransaction(this.#table)} ${WRITTEN}`;
-    const statement = this.#withLetters(completing, client, ` OR ${SEES_THE_PAST}`);
+    const statement = this.#withLetter(completing, letterTable, ` OR ${SEES_THE_PAST}`);
     const [row] = await run(statement, [key, token, keepMs]);
     return row && readKept(row.kept);
   }

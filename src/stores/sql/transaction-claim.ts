@@ -6,7 +6,7 @@ import { Heartbeat } from '../postgres/heartbeat.js';
 import { keptAfterCommit } from '../postgres/letter-tables.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
 import type { Database, RunStatement, RunTransaction } from './database.js';
-import { claimParameters, type EventRows, type Granted, type Owner } from './event-rows.js';
+import { type ClaimParameters, claimParameters, type EventRows, type Granted } from './event-rows.js';
 import { HeldTransaction } from './held-transaction.js';
 
 /** What handlers get in their context. */
@@ -46,7 +46,7 @@ async function tryToClaim<Transaction>(
   const transaction = await held.begun;
   const run = database.within(transaction);
   try {
-    const answer = await rows.claimInTransaction(run, parameters, database.client);
+    const answer = await rows.claimInTransaction(run, parameters);
     if (answer.status === 'claimed' && held.open) {
       const session = { held, transaction, run };
       return { status: 'claimed', claim: new TransactionClaim(store, session, { ...answer, ...parameters }) };
@@ -77,12 +77,16 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
   kept: boolean | undefined;
   readonly #store: TransactionStore<Transaction>;
   readonly #session: Session<Transaction>;
-  readonly #owner: Owner;
+  readonly #owner: ClaimParameters;
   readonly #heartbeat: Heartbeat;
   #commit: Promise<boolean> | undefined;
   #released = false;
 
-  constructor(store: TransactionStore<Transaction>, session: Session<Transaction>, owner: Owner & Granted) {
+  constructor(
+    store: TransactionStore<Transaction>,
+    session: Session<Transaction>,
+    owner: ClaimParameters & Granted,
+  ) {
     this.#store = store;
     this.#session = session;
     this.#owner = owner;
@@ -96,10 +100,6 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
       isExecuting: () => store.rows.isExecuting(store.database.run, owner.session),
       hasEnded: () => this.#commit !== undefined || !session.held.open,
     });
-  }
-
-  get database(): object {
-    return this.#store.database.client;
   }
 
   /** Once the transaction has ended, its connection may work for others. */
@@ -139,7 +139,8 @@ class TransactionClaim<Transaction> implements Claim<InTransaction<Transaction>>
     const { rows, database, retentionMs } = this.#store;
     await this.#heartbeat.settled();
     const began = performance.now();
-    const completing = () => rows.completeInTransaction(run, this.#owner, retentionMs, database.client);
+    const completing = () =>
+      rows.completeInTransaction(run, this.#owner, retentionMs, this.#owner.letterTable);
     const marked = held.open ? await this.#mark(held, completing()) : undefined;
     await held.commit();
     this.kept = keptAfterCommit(marked?.kept, began);
