@@ -209,14 +209,10 @@ function withUnderscores(value: number | boolean): string {
 describe('docs/what-is-documented.md', () => {
   const rows = tableBelow('docs/what-is-documented.md', '## Open, and chosen here');
 
-  test('names a home in the code for each choice', () => {
-    const homes = rows.map(([, , home]) => codesIn(home)[0] ?? '');
-    expect(homes.length).toBeGreaterThan(20);
-    expect(homes.filter((home) => !existsSync(join(ROOT, home)) || !home.startsWith('src/'))).toEqual([]);
-  });
+  test('has the choices', () => expect(rows.length).toBeGreaterThan(20));
 
   test('names options that exist', () => {
-    const options = rows.flatMap(([, , , option]) => codesIn(option)).filter((name) => !name.includes('('));
+    const options = rows.flatMap(([, , option]) => codesIn(option)).filter((name) => !name.includes('('));
     const known = [...RECEIVER_OPTIONS.names, ...CLIENT_OPTIONS.names, 'retention'];
     expect(options.filter((option) => !known.includes(option))).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { retryPauses } from '../../src/tools/simulator/delivery/retry-schedule.js';
+import { seeds } from '../../src/tools/simulator/seeds.js';
 import { readSources } from '../setup/sources.js';
 
 const ROOT = join(__dirname, '../..');
@@ -35,10 +36,20 @@ const [inDocs, inHelp] = [seconds.map((pause) => `${pause} s`).join(', '), `fast
 
 test.each([
   ['docs/simulator.md', `\`'fast'\`: ${inDocs} after each failure`],
-  ['docs/project/conformance.md', `${inDocs} after the failure before`],
+  ['docs/what-is-documented.md', `${inDocs} after the failure before`],
   ['src/tools/simulator/settings.ts', `@default 'fast': ${inDocs} */`],
   // From there it comes into the help.
   ['src/tools/cli/simulate.ts', `Delays before retries: ${inHelp},`],
 ])('%s names the retry delays of the simulator', (file, text) => {
   expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
+});
+
+test('docs/simulator.md says what each seeded key and token gets', () => {
+  const guide = readFileSync(join(ROOT, 'docs/simulator.md'), 'utf8');
+  const rows = [
+    ...seeds.keys.map(({ key, shows }) => `| \`${key}\` | ${shows} |`),
+    ...seeds.tokens.map(({ token, shows }) => `| \`${token}\` | ${shows} |`),
+  ];
+  expect(rows).toHaveLength(7);
+  expect(rows.filter((row) => !guide.includes(row))).toEqual([]);
 });
