@@ -16,7 +16,7 @@ export type BodyCode =
 /** The body is authentic JSON, but no event of the declared shape. */
 export type EventCode = 'EVENT_INVALID';
 /** A handler did not do its work. */
-export type HandlerCode = 'HANDLER_FAILED' | 'HANDLER_TIMEOUT';
+export type HandlerCode = 'HANDLER_FAILED' | 'HANDLER_TIMEOUT' | 'RETRY_LATER';
 /** The store of event ids did not grant, keep or finish the claim. */
 export type StoreCode = 'IN_PROGRESS' | 'CLAIM_LOST' | 'STORE_UNAVAILABLE';
 /** The receiver itself cannot take a delivery now. */
@@ -64,6 +64,8 @@ export const ANSWERS: Readonly<Record<ErrorCode, Answered>> = {
     message: 'The event is still being processed. Please deliver it again.',
     retryAfterMs: 5_000,
   },
+  // After as long as the handler asked for.
+  RETRY_LATER: { status: 503, message: 'The event cannot be processed yet. Please deliver it again.' },
   IN_PROGRESS: {
     status: 503,
     message: 'The event is being processed. Please deliver it again.',
@@ -281,9 +283,11 @@ export function internalError(hint: string, cause: unknown): Rejection {
   return new Rejection('HANDLER_FAILED', { hint, cause });
 }
 
-/** @param failures what the handlers threw */
-export function handlersFailed(failures: readonly unknown[]): Rejection {
-  return new Rejection('HANDLER_FAILED', { cause: new HandlerError(failures) });
+const FAILED =
+  "If the handler needs a row that is not there yet, such as the order, throw new RetryAfterError('30s'): that is a retry, and no alert.";
+
+export function handlersFailed(cause: HandlerError): Rejection {
+  return new Rejection('HANDLER_FAILED', { hint: FAILED, cause });
 }
 
 export function storeUnavailable({ message, cause }: { message: string; cause: unknown }): Rejection {

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode, Issue } from './errors.js';
 
-/** What became of a delivery that was answered 200. `kept`: as a dead letter, because no handler could run. */
+/** What became of a delivery that was answered 200. `kept`: as a dead letter, because no handler could run, or one refused it. */
 export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
 
 /**
@@ -11,9 +11,10 @@ export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
  *   event of the documented shape: then its `eventId` is the SHA-256 of its bytes.
  * - `failed`: a handler failed or took too long; the service was asked for a retry.
  * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
+ * - `rejected`: a handler threw `NonRetriableError`: it is never retried by itself.
  * - `unfinished`: the journal has it, and nothing is known of its end: it is being processed, or its process died.
  */
-export type DeadLetterReason = 'unknown' | 'invalid' | 'failed' | 'conflict' | 'unfinished';
+export type DeadLetterReason = 'unknown' | 'invalid' | 'failed' | 'conflict' | 'rejected' | 'unfinished';
 
 /** How one handler fared. `skipped`: named, and it had succeeded on an earlier attempt. */
 export interface HandlerReport {
@@ -40,6 +41,8 @@ export interface DeliveryRecord {
   readonly conflict?: boolean;
   /** Where the event does not fit: paths and what was expected there, never a value. */
   readonly issues?: readonly Issue[];
+  /** What the handlers said, unless all succeeded: they wait, they refuse the event for good, or they failed. */
+  readonly verdict?: 'later' | 'never' | 'failed';
   /** Why the event is kept as a dead letter. */
   readonly deadLetter?: DeadLetterReason;
   /** Length of the body. */

@@ -153,13 +153,13 @@ describe('what there is to read', () => {
     expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(150);
   });
 
-  test('is at most 17,000 words, README and guides together', () => {
+  test('is at most 18,500 words, README and guides together', () => {
     // Of the guides to frameworks and to clients of SQL one reads the section of one's own.
     const whole = guides.filter((name) => name !== 'frameworks.md' && name !== 'sql.md');
     const words = ['README.md', ...whole.map((name) => `docs/${name}`)].map(
       (doc) => read(doc).split(/\s+/).filter(Boolean).length,
     );
-    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(17_000);
+    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(18_500);
   });
 
   test.each(guides)('shows code before 100 words of %s have passed', (name) => {

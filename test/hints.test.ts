@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
-import { keepRawBody, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { keepRawBody, type ReceiverOptions, RetryAfterError, receiver } from 'payment-webhooks';
 import { fixtures } from '../src/fixtures/fixture.js';
 import { captureBody, inspectHeaders } from '../src/receiver/capture-body.js';
 import { findSignature } from '../src/receiver/check-signature.js';
@@ -193,10 +193,13 @@ describe('the log line of a refusal says what kind of error was thrown and where
 
 describe('the command that explains a code', () => {
   test('is in the line of a refusal that has no hint of its own', async () => {
-    const endpoint = await startEndpoint({ handlers: { 'transaction.paid': throwing } });
+    const waiting = () => {
+      throw new RetryAfterError('30s');
+    };
+    const endpoint = await startEndpoint({ handlers: { 'transaction.paid': waiting } });
     await endpoint.post();
-    const hint = 'Run `npx payment-webhooks explain HANDLER_FAILED`.';
-    expect(endpoint.log.lines).toContainEqual(expect.objectContaining({ code: 'HANDLER_FAILED', hint }));
+    const hint = 'Run `npx payment-webhooks explain RETRY_LATER`.';
+    expect(endpoint.log.lines).toContainEqual(expect.objectContaining({ code: 'RETRY_LATER', hint }));
   });
 
   test.each(rows)('is in no answer: $code', async ({ options, before, sent }) => {

@@ -10,16 +10,16 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 92_500,
+  '.': 94_500,
   './client': 23_000,
-  './opentelemetry': 12_500,
-  './queues/bullmq': 49_500,
-  './queues/pg-boss': 52_000,
+  './opentelemetry': 14_000,
+  './queues/bullmq': 52_500,
+  './queues/pg-boss': 55_000,
   './ops': 39_000,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters.
   './stores/postgres': 31_000,
-  './stores/redis': 21_000,
+  './stores/redis': 21_500,
   // Two databases, and both events and letters in each.
   './stores/sql': 53_000,
   // A third of it is the contract of stores of dead letters.
@@ -44,8 +44,9 @@ describe('a door', () => {
 
   test('of receivers loads what manages dead letters only when it is asked for', async () => {
     const { loaded, all } = await bytesOf('index');
-    // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, and what to do about mistakes.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 8_500);
+    // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
+    // and what handlers say.
+    expect(loaded).toBeLessThanOrEqual(76_209 + 11_000);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });

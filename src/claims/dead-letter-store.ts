@@ -184,6 +184,7 @@ export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'invalid',
   'failed',
   'conflict',
+  'rejected',
   'unfinished',
 ]);
 

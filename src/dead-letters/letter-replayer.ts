@@ -3,7 +3,7 @@
 import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
 import { KeptFingerprint } from '../claims/fingerprint.js';
-import { Rejection } from '../errors.js';
+import { type ErrorCode, Rejection } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { Delivery, type Result } from '../handlers/delivery.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
@@ -160,7 +160,13 @@ const UNHANDLED = {
   ignored: 'ignored',
 } as const satisfies Record<Decoded['status'], ReplayEnd>;
 
-function endOf({ attempt, conflict, decoded }: Delivery, result: Result): ReplayEnd {
+const ENDS: ReadonlyMap<ErrorCode, ReplayEnd> = new Map([
+  ['IN_PROGRESS', 'inProgress'],
+  ['CLAIM_LOST', 'inProgress'],
+  ['RETRY_LATER', 'later'],
+]);
+
+function endOf({ attempt, conflict, decoded, verdict }: Delivery, result: Result): ReplayEnd {
   if (!decoded) return 'unreadable';
   switch (result) {
     case 'processed':
@@ -171,9 +177,9 @@ function endOf({ attempt, conflict, decoded }: Delivery, result: Result): Replay
       // With a claim an `onInvalid` handler has dealt with it.
       return attempt === undefined ? 'ignored' : 'processed';
     case 'kept':
-      return UNHANDLED[decoded.status];
+      return verdict ? 'rejected' : UNHANDLED[decoded.status];
     default:
-      return result.code === 'IN_PROGRESS' || result.code === 'CLAIM_LOST' ? 'inProgress' : 'failed';
+      return ENDS.get(result.code) ?? 'failed';
   }
 }
 

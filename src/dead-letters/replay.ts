@@ -39,6 +39,10 @@ export interface ReplayCounts {
   readonly processed: number;
   /** A handler failed, or the claim was not granted; the letter stays. */
   readonly failed: number;
+  /** A handler threw `RetryAfterError`; the letter stays. */
+  readonly later: number;
+  /** A handler threw `NonRetriableError`; the letter stays, with the reason `rejected`. */
+  readonly rejected: number;
   /** Nobody declares its name; the letter stays. */
   readonly stillUnknown: number;
   /** It does not fit its schema; the letter stays. */
@@ -194,6 +198,8 @@ type Counts = Record<ReplayEnd, number>;
 const NONE: Readonly<Counts> = {
   processed: 0,
   failed: 0,
+  later: 0,
+  rejected: 0,
   stillUnknown: 0,
   stillInvalid: 0,
   inProgress: 0,

@@ -6,6 +6,7 @@ import { type ErrorCode, type Issue, Rejection, WebhookError } from '../errors.j
 import type { Decoded, EventNames } from '../events/envelope.js';
 import { childLogger, describeError, type Logger, shorten, writeLog } from '../logger.js';
 import type { DeliveryRecord, HandlerReport, Outcome } from '../observer.js';
+import type { Verdict } from './verdict.js';
 
 /** How a delivery ends: with a 2xx outcome, or with a rejection. */
 export type Result = Outcome | Rejection;
@@ -34,6 +35,8 @@ export class Delivery {
   store: { readonly ms: number | undefined } | undefined;
   /** The calls of the handlers, once they run. They change while handlers go on after the answer. */
   calls: readonly HandlerReport[] | undefined;
+  /** What the handlers said, unless all succeeded. */
+  verdict: Verdict | undefined;
   /** The event was completed before, with other bytes. */
   conflict = false;
   /** Resolves when the delivery is answered and its handlers have settled. Never rejects. */
@@ -129,6 +132,7 @@ export class Delivery {
       ...(keyIndex !== undefined && { keyIndex }),
       ...(this.conflict && { conflict: true }),
       ...(issues && { issues }),
+      ...(this.verdict && { verdict: this.verdict.verdict }),
       ...(this.letter?.reason && { deadLetter: this.letter.reason }),
       ...(storeMs !== undefined && { storeMs }),
       bytes: this.rawBody.length,

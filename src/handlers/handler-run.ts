@@ -2,12 +2,13 @@
 import { withDeadline } from '../claims/deadline.js';
 import { WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
-import { handlerErrorFields, type Logger, writeLog } from '../logger.js';
+import { handlerErrorFields, type Logger, type LogLevel, writeLog } from '../logger.js';
 import { type HandlerReport, type Observer, observed } from '../observer.js';
 import type { Delivery } from './delivery.js';
 import { type Attempt, DeliveryContext } from './handler-context.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 import type { SerialValues } from './serial-locks.js';
+import { type Objection, objectionOf } from './verdict.js';
 
 /** What every call of a run is made with. */
 export interface RunInput {
@@ -24,9 +25,16 @@ const MAY_HAVE_GIVEN_UP =
 
 const NOT_STARTED = 'the claim was lost before a handler had its turn, so the handler was not run';
 
+/** A wait is no alert: the event will be delivered again. */
+const OBJECTIONS = {
+  later: ['info', 'a handler asked for a retry later'],
+  never: ['warn', 'a handler refused the event for good'],
+  failed: ['error', 'a handler failed'],
+} as const satisfies Record<Objection, readonly [LogLevel, string]>;
+
 export class HandlerRun {
   readonly calls: readonly HandlerCall[];
-  /** What the handlers that failed threw. */
+  /** What the handlers threw that did not succeed. */
   readonly failures: unknown[] = [];
   /** Completion keys of named handlers that have succeeded, on this attempt or an earlier one. */
   finished: readonly string[];
@@ -126,14 +134,15 @@ export class HandlerCall implements HandlerReport {
     }
     // A handler that waited for another one may start long after the claim.
     if (serialValues && (delivery.claimLost || lease?.expired)) {
-      this.#fail(new WebhookError('CLAIM_LOST'), {}, NOT_STARTED);
+      this.#fail(new WebhookError('CLAIM_LOST'), {}, 'error', NOT_STARTED);
       return;
     }
     const startedAt = performance.now();
     try {
       await this.#callHandler();
     } catch (error) {
-      this.#fail(error, handlerErrorFields(error), 'a handler failed');
+      const [level, message] = OBJECTIONS[objectionOf(error)];
+      this.#fail(error, handlerErrorFields(error), level, message);
       return;
     } finally {
       this.durationMs = performance.now() - startedAt;
@@ -141,7 +150,7 @@ export class HandlerCall implements HandlerReport {
     // The handler could see that its delivery was aborted. When it returns after that, nothing tells whether the work
     // is done, so it must run again.
     if (this.#tookSignal && delivery.aborted) {
-      this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, MAY_HAVE_GIVEN_UP);
+      this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, 'error', MAY_HAVE_GIVEN_UP);
       return;
     }
     if (completionKey !== undefined) this.#run.finished = [...this.#run.finished, completionKey];
@@ -165,9 +174,9 @@ export class HandlerCall implements HandlerReport {
     );
   }
 
-  #fail(failure: unknown, fields: object, message: string): void {
+  #fail(failure: unknown, fields: object, level: LogLevel, message: string): void {
     this.#run.failures.push(failure);
-    writeLog(this.log, 'error', { handler: this.name, ...fields }, message);
+    writeLog(this.log, level, { handler: this.name, ...fields }, message);
     this.status = 'rejected';
   }
 }

@@ -48,9 +48,11 @@ export class NonRetriableError extends BrandedError {
   }
 }
 
-/** What the handlers of one event said, all together. It means the same for a delivery, a replay and a job. */
+/**
+ * What the handlers of one event said, all together, when they did not all succeed. It means the same for a delivery, a
+ * replay and a job.
+ */
 export type Verdict =
-  | { readonly verdict: 'done' }
   | { readonly verdict: 'later'; readonly delayMs: number }
   | { readonly verdict: 'never' | 'failed'; readonly error: HandlerError };
 
@@ -69,10 +71,9 @@ export function objectionOf(failure: unknown): Objection {
 /**
  * A failure counts most, because a retry may help it; then the longest wait; and a refusal only where nobody wants a retry.
  *
- * @param failures what the handlers threw
+ * @param failures what the handlers threw, at least one of them
  */
 export function verdictOf(failures: readonly unknown[]): Verdict {
-  if (failures.length === 0) return { verdict: 'done' };
   const said = new Set(failures.map(objectionOf));
   if (said.has('failed') || !said.has('later'))
     return { verdict: said.has('failed') ? 'failed' : 'never', error: new HandlerError(failures) };

@@ -136,11 +136,12 @@ export function nameLabel(eventName: string, declared: boolean | undefined): Att
   return { 'webhook.event.name': declared ? eventName : OTHER };
 }
 
-function labelsOf({ eventName, declared, outcome, code, status }: DeliveryRecord): Attributes {
+function labelsOf({ eventName, declared, outcome, code, verdict, status }: DeliveryRecord): Attributes {
   return {
     ...(eventName !== undefined && nameLabel(eventName, declared)),
     ...(outcome && { 'webhook.outcome': outcome }),
     ...(code && { 'webhook.code': code }),
+    ...(verdict && { 'webhook.verdict': verdict }),
     ...(status && { 'http.response.status_code': status }),
   };
 }

@@ -12,6 +12,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { ANSWERS } from '../errors.js';
+import { objectionOf } from '../handlers/verdict.js';
 import { describeError, shorten } from '../logger.js';
 import type { DeliveryRecord, Observer } from '../observer.js';
 
@@ -67,8 +68,9 @@ export class Spans {
     if (!span?.isRecording()) return;
     span.setAttributes(attributesOf(record));
     if (record.declared) span.updateName(`webhook delivery ${record.eventName}`);
-    // As with the span of an HTTP server: a fault of the sender is not an error of this process.
-    if (record.code && ANSWERS[record.code].status >= 500) fail(span, record.code);
+    // As with the span of an HTTP server: a fault of the sender is not an error of this process. Nor is a wait.
+    if (record.code && record.verdict !== 'later' && ANSWERS[record.code].status >= 500)
+      fail(span, record.code);
   }
 }
 
@@ -85,7 +87,7 @@ async function inside<T>(span: Span, around: Context, work: () => Promise<T>): P
     return await context.with(trace.setSpan(around, span), work);
   } catch (error) {
     // Only the type: the message may quote a customer.
-    if (span.isRecording()) fail(span, describeError(error).type);
+    if (span.isRecording() && objectionOf(error) !== 'later') fail(span, describeError(error).type);
     throw error;
   } finally {
     span.end();
@@ -98,7 +100,8 @@ function fail(span: Span, type: string): void {
 
 /** OpenTelemetry ignores an attribute whose value is undefined. */
 function attributesOf(record: DeliveryRecord): Attributes {
-  const { eventId, eventName, code, outcome, sandbox, attempt, keyIndex, conflict, deadLetter } = record;
+  const { eventId, eventName, code, outcome, verdict, sandbox, attempt, keyIndex, conflict, deadLetter } =
+    record;
   return {
     'messaging.message.id': eventId === undefined ? undefined : shorten(eventId),
     'messaging.message.body.size': record.bytes,
@@ -106,6 +109,7 @@ function attributesOf(record: DeliveryRecord): Attributes {
     'webhook.event.name': eventName === undefined ? undefined : shorten(eventName),
     'webhook.outcome': outcome,
     'webhook.code': code,
+    'webhook.verdict': verdict,
     'webhook.sandbox': sandbox,
     'webhook.attempt': attempt,
     'webhook.key_index': keyIndex,

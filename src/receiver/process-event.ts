@@ -12,6 +12,7 @@ import type { Delivery, Result } from '../handlers/delivery.js';
 import { HandlerRun } from '../handlers/handler-run.js';
 import type { MatchedHandlers } from '../handlers/handlers.js';
 import { SerialLocks, type SerialValues, serialValuesOf } from '../handlers/serial-locks.js';
+import { verdictOf } from '../handlers/verdict.js';
 import type { Configuration } from '../options/options.js';
 
 type Rules = Pick<
@@ -25,13 +26,15 @@ export interface DecodedDelivery {
   readonly decoded: Decoded;
   /** Undefined without dead letters. */
   readonly letter: DeliveryLetter | undefined;
+  /** A job, which its queue keeps when it fails: what its handlers refuse is not lost. */
+  readonly queued?: boolean | undefined;
 }
 
 /** Answers the sender while the handlers go on. */
 export type AnswerEarly = (result: Result) => void;
 
 /** What the claim is for. */
-interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter'> {
+interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'queued'> {
   readonly store: IdempotencyStore<object>;
   readonly matched: MatchedHandlers;
   readonly serialValues?: SerialValues | undefined;
@@ -39,6 +42,8 @@ interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter'> {
   readonly timeout: number;
   /** Set if no handler can run: the event is kept under its claim. */
   readonly unhandled?: Ending | undefined;
+  /** The handlers refused the event, what they wrote is rolled back, and nobody keeps it: it counts as done. */
+  readonly refused?: boolean | undefined;
 }
 
 /** How an attempt ends that has not processed the event. */
@@ -58,14 +63,14 @@ export async function processEvent(
   c: Rules,
   answerEarly: AnswerEarly,
 ): Promise<Result> {
-  const { delivery, decoded, letter } = given;
+  const { delivery, decoded, letter, queued } = given;
   const { store, timeout } = c;
   const matched = c.handlers.match(decoded);
   const unhandled = matched.handlers.length === 0 ? withoutHandler(decoded) : undefined;
   if (matched.handlers.length === 0 && !(letter && unhandled)) return decoded.rejection ?? 'ignored';
   if (!store) return runUnclaimed(given, matched, c, answerEarly);
 
-  const work: ClaimedWork = { delivery, letter, store, matched, timeout, unhandled };
+  const work: ClaimedWork = { delivery, letter, queued, store, matched, timeout, unhandled };
   if (unhandled) return runClaimed(work, c, answerEarly);
   const values = serialValuesOf(matched, delivery);
   if (!values) return runClaimed(work, c, answerEarly);
@@ -114,6 +119,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
 
   delivery.attempt = claim.attempt;
   const lease = new Lease(store, claim);
+  if (work.refused) return completeRefused(claim, lease, store);
   if (unhandled) return keepAndRelease(claim, unhandled, store, letter);
   const refused = letter && (await enter(letter, claim, lease, store));
   if (refused) return refused;
@@ -134,8 +140,12 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
     lease.stop();
   }
   if (lease.lost || run.failures.length > 0) {
-    const rejection = lease.lost ? new Rejection('CLAIM_LOST') : handlersFailed(run.failures);
-    return keepAndRelease({ ...claim, finished: run.finished }, failed(rejection), store, letter);
+    const ending = lease.lost ? failed(new Rejection('CLAIM_LOST')) : endingOf(run, { ...work, claim });
+    if (ending.reason !== 'rejected' || letter || work.queued)
+      return keepAndRelease({ ...claim, finished: run.finished }, ending, store, letter);
+    if (!claim.transactional) return completeRefused(claim, lease, store);
+    await store.release(claim, claim.finished);
+    return runClaimed({ ...work, refused: true }, c, answerEarly);
   }
 
   const unremoved = await letter?.removeInCommit(claim);
@@ -152,15 +162,16 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
 
 /** With `store: false` nothing is claimed or remembered. */
 async function runUnclaimed(
-  { delivery }: DecodedDelivery,
+  given: DecodedDelivery,
   matched: MatchedHandlers,
   c: Rules,
   answerEarly: AnswerEarly,
 ): Promise<Result> {
+  const { delivery } = given;
   const attempt = { attempt: delivery.attempt ?? 1, finished: [] };
   const run = new HandlerRun(matched, { delivery, attempt, observer: c.observer });
   await runHandlers(run, c.timeout, undefined, async (timedOut) => answerEarly(timedOut));
-  return run.failures.length > 0 ? handlersFailed(run.failures) : matched.outcome;
+  return run.failures.length > 0 ? endingOf(run, given).result : matched.outcome;
 }
 
 /** Resolves when every handler has settled. */
@@ -196,6 +207,36 @@ async function enter(
   if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
   if (unready) return storeUnavailable(unready);
   return letter.gone ? 'ignored' : new Rejection('CLAIM_LOST');
+}
+
+/** How an attempt ends whose handlers did not all succeed. */
+function endingOf(
+  run: HandlerRun,
+  { letter, queued, claim }: Pick<DecodedDelivery, 'letter' | 'queued'> & { claim?: GrantedClaim },
+): Ending {
+  const verdict = verdictOf(run.failures);
+  run.input.delivery.verdict = verdict;
+  switch (verdict.verdict) {
+    case 'later':
+      return failed(new Rejection('RETRY_LATER', { retryAfterMs: verdict.delayMs }));
+    case 'never':
+      // Its queue fails the job, whatever the code is.
+      if (queued) return { reason: 'rejected', result: handlersFailed(verdict.error) };
+      if (letter) return { reason: 'rejected', result: 'kept' };
+      // The rollback takes what the other handlers wrote too, so the event cannot count as done.
+      if (!claim?.transactional || !run.calls.some(({ status }) => status === 'fulfilled'))
+        return { reason: 'rejected', result: 'ignored' };
+      run.input.delivery.verdict = { verdict: 'failed', error: verdict.error };
+      return failed(handlersFailed(verdict.error));
+    case 'failed':
+      return failed(handlersFailed(verdict.error));
+  }
+}
+
+/** Nobody keeps an event that its handlers refused, and a retry could not help it. */
+async function completeRefused(claim: GrantedClaim, lease: Lease, store: StoreCalls): Promise<Result> {
+  const completed = await store.complete(claim, lease);
+  return completed === false ? new Rejection('CLAIM_LOST') : 'ignored';
 }
 
 /** Ends an attempt that has not processed the event. */

@@ -19,6 +19,7 @@ export interface Answer {
  */
 export type Sent = 'sent' | 'gone' | 'answered' | { readonly threw: unknown };
 
+/** Of our own waits. A handler's wait is as long as it asked for. */
 const MAX_RETRY_AFTER_S = 30;
 /** How long the rest of a request is read and dropped after an answer that closes the connection. */
 const LINGER_MS = 1_000;
@@ -59,7 +60,8 @@ function answerTo(result: Result): Answer {
   if (status === 401) return UNAUTHENTICATED;
   if (result.code === 'BODY_ABORTED') return UNSENT;
   const { code, issues, retryAfterMs } = result;
-  const seconds = Math.min(Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000), 1), MAX_RETRY_AFTER_S);
+  const asked = Math.max(Math.ceil((retryAfterMs ?? 1_000) / 1_000), 1);
+  const seconds = code === 'RETRY_LATER' ? asked : Math.min(asked, MAX_RETRY_AFTER_S);
   return answer(
     status,
     { message, code, ...(issues && { issues }) },

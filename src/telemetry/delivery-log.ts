@@ -18,6 +18,7 @@ const LEVELS = {
   EVENT_INVALID: 'error',
   HANDLER_FAILED: 'error',
   HANDLER_TIMEOUT: 'error',
+  RETRY_LATER: 'info',
   IN_PROGRESS: 'info',
   CLAIM_LOST: 'error',
   STORE_UNAVAILABLE: 'error',
@@ -89,9 +90,8 @@ export class DeliveryLog {
 
   /** Handlers that went on after their delivery was answered. */
   late(delivery: Delivery, result: Result): void {
-    const rejection = result instanceof Rejection ? result : undefined;
-    const fields = rejection ? { code: rejection.code } : { outcome: result };
-    writeLog(delivery.log, rejection ? 'error' : 'info', fields, 'handlers settled after the answer');
+    const fields = result instanceof Rejection ? { code: result.code } : { outcome: result };
+    writeLog(delivery.log, levelOf(delivery, result), fields, 'handlers settled after the answer');
   }
 
   /** Once for each name: the service may add names any day. */
@@ -105,14 +105,16 @@ export class DeliveryLog {
 }
 
 /** A payload that does not fit is an error where it was refused or kept, and a warning where handlers have processed it. */
-function levelOf({ decoded, issues }: Delivery, result: Result): LogLevel {
+function levelOf({ decoded, issues, verdict }: Delivery, result: Result): LogLevel {
   if (result instanceof Rejection) return result.unproven ? 'warn' : LEVELS[result.code];
+  if (verdict) return result === 'kept' ? 'warn' : 'error';
   if (result === 'kept' && decoded?.rejection) return LEVELS[decoded.rejection.code];
   return result === 'processed' && issues ? 'warn' : 'info';
 }
 
 /** Why no handler has seen it; undefined where that is meant. */
-function whyUnhandled({ decoded }: Delivery, result: 'ignored' | 'kept'): string | undefined {
+function whyUnhandled({ decoded, verdict }: Delivery, result: 'ignored' | 'kept'): string | undefined {
+  if (verdict) return undefined;
   switch (decoded?.status) {
     case 'unknown':
       return result === 'kept'
@@ -125,8 +127,10 @@ function whyUnhandled({ decoded }: Delivery, result: 'ignored' | 'kept'): string
   }
 }
 
-/** For what is easily overlooked: a 200 for an event that no handler has seen. */
-function whyIgnored({ decoded }: Delivery): string | undefined {
+/** For what is easily overlooked: a 200 for an event that no handler has processed. */
+function whyIgnored({ decoded, verdict }: Delivery): string | undefined {
+  if (verdict)
+    return 'A handler threw NonRetriableError, and nothing keeps the event. To keep such events, use the option deadLetters.';
   if (decoded?.status === 'ignored') return 'The option sandbox says to ignore it.';
   if (decoded?.status !== 'declared') return undefined;
   const name = shorten(decoded.event.event_name);
@@ -168,6 +172,7 @@ function lineOf(delivery: Delivery, result: Result, status?: number): Record<str
     line.sandbox = event.sandbox;
   }
   if (delivery.attempt !== undefined) line.attempt = delivery.attempt;
+  if (delivery.verdict) line.verdict = delivery.verdict.verdict;
   if (delivery.letter?.reason) line.deadLetter = delivery.letter.reason;
   if (delivery.keyIndex !== undefined) line.keyIndex = delivery.keyIndex;
   line.bytes = delivery.rawBody.length;

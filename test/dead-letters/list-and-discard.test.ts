@@ -179,7 +179,7 @@ describe('letters are listed', () => {
     [
       'a reason that does not exist',
       { reason: 'unkown' },
-      /reason is "unkown"\. Give one of unknown, invalid, failed, conflict, unfinished\./,
+      /reason is "unkown"\. Give one of unknown, invalid, failed, conflict, rejected, unfinished\./,
     ],
     [
       'no event name',

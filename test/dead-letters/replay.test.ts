@@ -24,6 +24,8 @@ const EVENTS = { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ id:
 const NONE = {
   processed: 0,
   failed: 0,
+  later: 0,
+  rejected: 0,
   stillUnknown: 0,
   stillInvalid: 0,
   inProgress: 0,

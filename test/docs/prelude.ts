@@ -18,6 +18,7 @@ export declare const service: Simulator;
 
 /** Your database of orders. */
 export declare const orders: {
+  find(orderId: string): Promise<object | undefined>;
   markPaid(id: string, more?: object): Promise<void>;
   isPaid(id: string): Promise<boolean>;
 };

@@ -79,7 +79,6 @@ describe('is()', () => {
 
 describe('the verdict of several handlers', () => {
   test.each<[string, readonly unknown[], object]>([
-    ['done when none threw', [], { verdict: 'done' }],
     ['failed when any failed', [never, later, failure], { verdict: 'failed' }],
     ['later with the longest wait', [soon, never, later], { verdict: 'later', delayMs: 90_000 }],
     ['never when nobody wants a retry', [never, never], { verdict: 'never' }],

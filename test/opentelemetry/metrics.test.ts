@@ -54,6 +54,7 @@ describe('webhook.deliveries', () => {
       'webhook.code',
       'webhook.event.name',
       'webhook.outcome',
+      'webhook.verdict',
     ]);
   });
 

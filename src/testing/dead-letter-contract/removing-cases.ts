@@ -6,7 +6,7 @@ const WHY = { by: 'ada', because: 'test data; "quoted", Ωμέγα' } as const;
 
 export const REMOVING_CASES: DeadLetterCases = {
   'when an event is processed its letter is removed, whatever the reason': async (context) => {
-    for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'unfinished'] as const) {
+    for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'rejected', 'unfinished'] as const) {
       const letter = await context.kept({ reason });
       assertSame(await context.store.remove(letter, {}), 1, 'remove() returns how many letters it removed');
       await context.gone(letter.id, 'a letter that was removed is gone');
@@ -18,7 +18,7 @@ export const REMOVING_CASES: DeadLetterCases = {
     const eventId = 'e-1';
     const processed = await context.kept({ eventId, reason: 'invalid' });
     const stays: NewDeadLetter[] = [];
-    for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'unfinished'] as const) {
+    for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'rejected', 'unfinished'] as const) {
       const letter = await context.kept({ eventId, reason, bytes: reason });
       if (reason !== 'failed' && reason !== 'unfinished') stays.push(letter);
     }

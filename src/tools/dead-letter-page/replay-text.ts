@@ -18,6 +18,16 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
     would: 'would fail',
     hint: 'The log of your app has the error of the handler.',
   },
+  later: {
+    label: 'to retry later',
+    would: 'to retry later',
+    hint: 'A handler threw RetryAfterError. Replay it again later.',
+  },
+  rejected: {
+    label: 'rejected',
+    would: 'rejected',
+    hint: 'A handler threw NonRetriableError. Change the handler and deploy, or discard it.',
+  },
   stillUnknown: {
     label: 'still unknown',
     would: 'would stay unknown',

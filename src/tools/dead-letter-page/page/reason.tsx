@@ -15,6 +15,7 @@ const LOOKS: ReadonlyMap<string, Look> = new Map(
     unknown: { label: 'Unknown', icon: 'unknown', tone: 'pending' },
     invalid: { label: 'Invalid', icon: 'fault', tone: 'fault' },
     conflict: { label: 'Conflict', icon: 'conflict', tone: 'fault' },
+    rejected: { label: 'Rejected', icon: 'cancelled', tone: 'failed' },
     unfinished: { label: 'Unfinished', icon: 'pending', tone: 'pending' },
   } satisfies Record<DeadLetterReason, Look>),
 );

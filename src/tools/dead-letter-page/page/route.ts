@@ -24,6 +24,7 @@ export const REASONS: readonly DeadLetterReason[] = [
   'unknown',
   'invalid',
   'conflict',
+  'rejected',
   'unfinished',
 ];
 

@@ -27,12 +27,14 @@ const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> =
       : `Its payload did not fit the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
   failed: ({ code }) => FAILED.get(code) ?? 'Its handlers did not succeed.',
   conflict: () => 'An event with the same id and other bytes was processed before it.',
+  rejected: () => 'A handler refused it for good: it threw NonRetriableError.',
   unfinished: () =>
     'The journal kept it before its handlers ran. Either they still run, or their process has died.',
 };
 
 const FAILED: ReadonlyMap<ErrorCode | undefined, string> = new Map([
   ['HANDLER_FAILED', 'A handler failed.'],
+  ['RETRY_LATER', 'A handler asked for a retry later: it threw RetryAfterError.'],
   ['HANDLER_TIMEOUT', 'A handler took too long.'],
   ['CLAIM_LOST', 'Its claim was lost while its handlers ran.'],
   ['STORE_UNAVAILABLE', 'The store of event ids did not answer.'],
@@ -53,8 +55,11 @@ const IN_THE_LOG = (eventId: string) =>
 const GONE: Sentences = () => ['It was processed or discarded a moment ago.'];
 
 const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
-  processed: ({ reason, eventId, eventName }) => [
-    ...(reason === 'failed' ? [IN_THE_LOG(eventId)] : []),
+  processed: ({ reason, code, eventId, eventName }) => [
+    ...(reason === 'rejected'
+      ? ['Change the handler so that it takes the event and deploy, or discard it.']
+      : []),
+    ...(reason === 'failed' && code !== 'RETRY_LATER' ? [IN_THE_LOG(eventId)] : []),
     ...(reason === 'unknown' ? [`${eventName} has a handler now.`] : []),
     ...(reason === 'invalid' ? ['It has a handler that takes it now.'] : []),
     reason === 'unfinished'
@@ -75,6 +80,9 @@ const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
     `Fix the schema of ${eventName} or the key function: one of them throws or takes too long.`,
     'A replay would leave it here now.',
   ],
+  // A dry run calls no handler.
+  later: GONE,
+  rejected: GONE,
   conflicts: () => [
     'A replay never runs it, because its event was processed. Compare the two, correct by hand what differs, and discard it.',
   ],
