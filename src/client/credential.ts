@@ -72,36 +72,36 @@ function bearer(token: unknown, what: string): Authorization {
 
 const MARK = '[redacted]';
 
-/** Every spelling of a credential that a server may echo. */
-export function spellings(credential: { readonly secret: string; readonly header: string }): string[] {
-  const { secret, header } = credential;
+/** Removes a credential from text, or in place from every text and name in a value of `JSON.parse`. */
+export type Redact = <Value>(value: Value) => Value;
+
+/** Knows every spelling of the credential that a server may echo. */
+export function redactor({ secret, header }: Authorization): Redact {
   const sent = header.slice(header.indexOf(' ') + 1);
   const plain = [secret, sent, Buffer.from(secret).toString('base64')].map((text) => text.replace(/=+$/, ''));
-  const all = plain.flatMap((text) => [
+  const spellings = plain.flatMap((text) => [
     text,
     encodeURIComponent(text),
     text.replaceAll('+', '-').replaceAll('/', '_'),
     JSON.stringify(text).slice(1, -1),
   ]);
   // The longest first: one spelling may begin with another, and the rest of it must not remain.
-  return [...new Set(all)].filter((text) => text !== '').sort((one, other) => other.length - one.length);
+  const parts = spellings.filter((text) => text !== '').sort((one, other) => other.length - one.length);
+  const redactText = (text: string) => parts.reduce((clean, part) => clean.replaceAll(part, MARK), text);
+  return <Value>(value: Value) => mapTexts(value, redactText) as Value;
 }
 
-export function redactText(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((clean, secret) => clean.replaceAll(secret, MARK), text);
-}
-
-/** Redacts every text and every name in a value of `JSON.parse`, in place. A loop: the value may be too deep to recurse. */
-export function redactJson(value: unknown, secrets: readonly string[]): unknown {
+/** A loop: the value may be too deep to recurse. */
+function mapTexts(value: unknown, map: (text: string) => string): unknown {
   const root = { value };
   const waiting: Record<string, unknown>[] = [root];
   for (let holder = waiting.pop(); holder; holder = waiting.pop()) {
     for (const [name, entry] of Object.entries(holder)) {
-      const cleanName = Array.isArray(holder) ? name : redactText(name, secrets);
-      const clean = typeof entry === 'string' ? redactText(entry, secrets) : entry;
-      if (cleanName !== name) delete holder[name];
-      if (cleanName !== name || clean !== entry) define(holder, cleanName, clean);
-      if (typeof clean === 'object' && clean !== null) waiting.push(clean as Record<string, unknown>);
+      const newName = holder === root || Array.isArray(holder) ? name : map(name);
+      const mapped = typeof entry === 'string' ? map(entry) : entry;
+      if (newName !== name) delete holder[name];
+      if (newName !== name || mapped !== entry) define(holder, newName, mapped);
+      if (typeof mapped === 'object' && mapped !== null) waiting.push(mapped as Record<string, unknown>);
     }
   }
   return root.value;

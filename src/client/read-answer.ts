@@ -1,6 +1,6 @@
 // Turns an answer into the result of a method, or into the error of its status.
 import type { Codec } from './codec.js';
-import { redactJson, redactText } from './credential.js';
+import type { Redact } from './credential.js';
 import {
   AuthenticationError,
   ConnectionError,
@@ -26,12 +26,12 @@ export function readAnswer<Result>(
   read: ((codec: Codec, body: unknown) => Result) | undefined,
 ): Result {
   const { status, headers, text } = answer;
-  const { endpoint, secrets, codec } = reading;
+  const { endpoint, redact, codec } = reading;
   if (status < 200 || status > 299) throw answerError(answer, reading);
   if (!read) return undefined as Result;
   const body = attempt(() => JSON.parse(text));
   if (body === undefined) {
-    const type = redactText(headers.get('content-type') ?? 'text', secrets);
+    const type = redact(headers.get('content-type') ?? 'text');
     throw new ConnectionError(
       'RESPONSE_NOT_JSON',
       `${endpoint} was answered ${status} with ${text.trim() === '' ? 'nothing' : type} instead of JSON. Check that baseUrl and apiPath lead to the API.`,
@@ -40,11 +40,11 @@ export function readAnswer<Result>(
   try {
     return read(codec, body);
   } catch (error) {
-    const reason = redactText(String((error as Error | null)?.message), secrets);
+    const reason = redact(String((error as Error | null)?.message));
     throw new ServiceError(
       'RESPONSE_UNEXPECTED',
       `${endpoint} was answered ${status} in a shape that the codec cannot read: ${reason}. Replace that function of the codec.`,
-      { status, body: redactJson(body, secrets) },
+      { status, body: redact(body) },
     );
   }
 }
@@ -96,10 +96,10 @@ const MAX_ISSUES = 5;
 const MAX_QUOTE = 200;
 const MAX_TEXT = 2_000;
 
-function answerError(answer: HttpAnswer, { endpoint, codec, secrets }: Reading): ServiceError {
+function answerError(answer: HttpAnswer, { endpoint, codec, redact }: Reading): ServiceError {
   const { status } = answer;
   const { code, Class, hint } = KINDS.get(status) ?? (status >= 500 ? FAILED : REFUSED);
-  const body = readBody(answer.text, secrets);
+  const body = readBody(answer.text, redact);
   // A codec that cannot read an error must not hide the error.
   const issues = status === 422 ? (attempt(() => codec.issues(body)) ?? []) : [];
   const message = attempt(() => codec.message(body));
@@ -113,10 +113,10 @@ function answerError(answer: HttpAnswer, { endpoint, codec, secrets }: Reading):
   return new Class(code, parts.filter(Boolean).join(' '), { status, issues, body, retryAfterMs: wait });
 }
 
-function readBody(text: string, secrets: readonly string[]): unknown {
+function readBody(text: string, redact: Redact): unknown {
   if (text === '') return undefined;
-  const json = attempt(() => redactJson(JSON.parse(text), secrets));
-  return json === undefined ? redactText(text, secrets).slice(0, MAX_TEXT) : json;
+  const json = attempt(() => redact(JSON.parse(text)));
+  return json === undefined ? redact(text).slice(0, MAX_TEXT) : json;
 }
 
 /** Text of the service in a message of ours: one line, and not a long one. */

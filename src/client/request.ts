@@ -1,7 +1,7 @@
 // One call of the service: credentials, timeout, retries, and errors that say what to do.
 import { refuseUnknownOptions } from '../errors.js';
 import type { Codec } from './codec.js';
-import { type Authorization, redactText, spellings } from './credential.js';
+import { type Authorization, redactor } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
 import { type RequestOptions, type ResolvedOptions, timeoutOf } from './options.js';
 import { readAnswer } from './read-answer.js';
@@ -78,8 +78,8 @@ export class Requester {
     const { method } = call;
     const url = root + call.path;
     const reading = () => {
-      const secrets = state.authorization ? spellings(state.authorization) : [];
-      return { endpoint: redactText(`${method} ${new URL(url).pathname}`, secrets), secrets, codec };
+      const redact = state.authorization ? redactor(state.authorization) : <Value>(value: Value) => value;
+      return { endpoint: redact(`${method} ${new URL(url).pathname}`), redact, codec };
     };
     const timedOut = () => {
       const { endpoint } = reading();

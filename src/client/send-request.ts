@@ -1,6 +1,6 @@
 // Sends one request and reads the whole answer, up to a limit.
 
-import { redactText } from './credential.js';
+import type { Redact } from './credential.js';
 import { type ConnectionCode, ConnectionError, ServiceError } from './errors.js';
 
 export interface HttpRequest {
@@ -17,11 +17,12 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** What an error message needs, and what it must not hold. */
+/** What an error message needs. */
 export interface Subject {
   /** Method and path, such as `GET /api/v2/webhooks`. */
   readonly endpoint: string;
-  readonly secrets: readonly string[];
+  /** Removes the credential. */
+  readonly redact: Redact;
 }
 
 export interface Transport {
@@ -29,64 +30,50 @@ export interface Transport {
   readonly maxResponseBytes: number;
 }
 
-const MAX_REDIRECTS = 3;
-
-/** @throws {ServiceError} when no complete answer came, or it redirects where the client must not follow */
+/** @throws {ServiceError} if no complete answer came, or a redirect */
 export async function sendRequest(
   request: HttpRequest,
   transport: Transport,
   subject: Subject,
 ): Promise<HttpAnswer> {
-  let { url } = request;
-  for (let redirects = 0; ; redirects += 1) {
-    const response = await send({ ...request, url }, transport, subject);
-    const { status, headers } = response;
-    if (status !== 0 && (status < 300 || status > 399 || status === 304)) {
-      return { status, headers, text: await readText(response, transport.maxResponseBytes, subject) };
-    }
+  const response = await send(request, transport, subject);
+  const { status, headers } = response;
+  // Browsers hide the status of a redirect: there it is 0.
+  if (status === 0 || (status >= 300 && status <= 399 && status !== 304)) {
     await response.body?.cancel();
-    url = redirectTarget(response, { method: request.method, url, redirects }, subject);
+    throw redirectError(response, request.url, subject);
   }
+  return { status, headers, text: await readText(response, transport.maxResponseBytes, subject) };
 }
 
 async function send(request: HttpRequest, { fetch }: Transport, subject: Subject): Promise<Response> {
   const { url, body, ...init } = request;
   try {
-    // Redirects are followed by hand: fetch would follow one to another origin.
+    // Fetch would follow one to another origin, and turn a write into a read.
     return await fetch(url, { ...init, ...(body === undefined ? {} : { body }), redirect: 'manual' });
   } catch (error) {
     throw connectionError(error, subject);
   }
 }
 
-/**
- * The target of a redirect: on the same origin, a few times, and never one that turns a write into a read (as 301 to
- * 303 would). The credential never leaves the origin that it was given for.
- */
-function redirectTarget(
-  response: Response,
-  from: { readonly method: string; readonly url: string; readonly redirects: number },
-  { endpoint, secrets }: Subject,
-): string {
-  const { status, headers } = response;
+function redirectError(
+  { status, headers }: Response,
+  url: string,
+  { endpoint, redact }: Subject,
+): ServiceError {
   const location = headers.get('location');
-  const target =
-    location !== null && URL.canParse(location, from.url) ? new URL(location, from.url) : undefined;
-  const refuse = (why: string) =>
-    new ServiceError('REDIRECT_REFUSED', `${endpoint} was answered with a redirect (${status}) ${why}`, {
-      status,
-    });
-  if (!target) throw refuse('without a valid address.');
-  if (target.origin !== new URL(from.url).origin || target.username || target.password) {
-    // A host name is lower case, so only the address as it came can show a credential in it.
-    const shown = redactText(location ?? '', secrets) === location ? target.origin : 'another origin';
-    throw refuse(`to ${shown}. It was not followed, to keep the credential here. Check baseUrl.`);
+  const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : undefined;
+  let where = 'without a valid address';
+  if (target && /^https?:$/.test(target.protocol)) {
+    // A host name is lower case, so only the header as it came can show a credential in it.
+    const shown = redact(location) === location ? target.origin + redact(target.pathname) : 'another address';
+    where = `to ${shown}`;
   }
-  if (from.redirects >= MAX_REDIRECTS)
-    throw refuse(`for the ${from.redirects + 1}th time. The address leads in a circle.`);
-  if (from.method !== 'GET' && status !== 307 && status !== 308)
-    throw refuse('that would turn the request into a GET. Check baseUrl.');
-  return target.href;
+  return new ServiceError(
+    'REDIRECT_REFUSED',
+    `${endpoint} was answered with a redirect (${status}) ${where}. The client follows none, to keep the credential here. Set baseUrl and apiPath to the final address.`,
+    { status },
+  );
 }
 
 async function readText(response: Response, most: number, subject: Subject): Promise<string> {
@@ -120,12 +107,12 @@ const TLS =
  */
 function connectionError(
   failure: unknown,
-  { endpoint, secrets }: Subject,
+  { endpoint, redact }: Subject,
   known?: ConnectionCode,
 ): ConnectionError {
   const root = innermost(failure);
   const reason = typeof root.code === 'string' ? root.code : undefined;
-  const message = redactText(String(root.message || root.code || 'no reason given'), secrets).slice(0, 300);
+  const message = redact(String(root.message || root.code || 'no reason given')).slice(0, 300);
   const code = known ?? (reason !== undefined && TLS.test(reason) ? 'TLS_FAILED' : 'NETWORK_FAILED');
   const cause = Object.assign(new Error(message), reason ? { code: reason } : {});
   return new ConnectionError(code, `${endpoint} failed: ${explain(code, reason, message)}`, { cause });

@@ -179,52 +179,38 @@ describe('redirects', () => {
       response.writeHead(status, location === undefined ? {} : { location }).end(),
     );
 
-  test.each([301, 302, 303, 307, 308])(
-    'to another origin (%i) is refused, and no credential follows',
-    async (status) => {
-      const stranger = closing(await startSpecServer());
-      redirect(status, `${stranger.baseUrl}/api/v2/account/me`);
-      const error = await failure(clientOf().account.me());
-      expect(error).toMatchObject({ name: 'ServiceError', code: 'REDIRECT_REFUSED', status });
-      expect(error.message).toContain(stranger.baseUrl);
-      expect(stranger.requests).toHaveLength(0);
-    },
-  );
+  test.each([301, 302, 303, 307, 308])('%i is refused: the credential does not follow it', async (status) => {
+    const stranger = closing(await startSpecServer());
+    redirect(status, `${stranger.baseUrl}/api/v2/account/me?a=b`);
+    const error = await failure(clientOf().account.me());
+    expect(error).toMatchObject({ name: 'ServiceError', code: 'REDIRECT_REFUSED', status });
+    expect(error.message).toBe(
+      `GET /api/v2/account/me was answered with a redirect (${status}) to ${stranger.baseUrl}/api/v2/account/me. The client follows none, to keep the credential here. Set baseUrl and apiPath to the final address.`,
+    );
+    expect(stranger.requests).toHaveLength(0);
+  });
 
   test.each([
-    'https://evil.example/',
-    '//evil.example/',
-    'http://127.0.0.1:1/',
-    'javascript:1',
-    'http://u:p@X',
-  ])('to %s is refused', async (location) => {
-    redirect(302, location.replace('X', new URL(server.baseUrl).host));
-    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'REDIRECT_REFUSED' });
+    ['/api/v2/accounts/me', 'to X/api/v2/accounts/me.'],
+    ['//evil.example/', 'to http://evil.example/.'],
+    ['http://u:p@X', 'to X/.'],
+    ['javascript:1', 'without a valid address.'],
+    [undefined, 'without a valid address.'],
+  ])('to %s is refused', async (location, shown) => {
+    redirect(302, location?.replace('X', new URL(server.baseUrl).host));
+    const error = await failure(clientOf().account.me());
+    expect(error).toMatchObject({ code: 'REDIRECT_REFUSED' });
+    expect(error.message).toContain(`redirect (302) ${shown.replace('X', server.baseUrl)}`);
     expect(server.requests).toHaveLength(1);
   });
 
-  test('to the same origin is followed, with the method and body of a write where the status keeps them', async () => {
-    redirect(302, '/api/v2/account/me');
-    await expect(clientOf().account.me()).resolves.toMatchObject({ id: 'acc_1' });
+  test('of a write is refused, and the write is not repeated', async () => {
     redirect(307, `${server.baseUrl}/api/v2/webhooks`);
-    await expect(clientOf().webhooks.create({ url: 'https://a.example' })).resolves.toBeDefined();
-    expect(server.webhooks.size).toBe(1);
-    redirect(302, '/api/v2/webhooks');
     await expect(clientOf().webhooks.create({ url: 'https://a.example' })).rejects.toMatchObject({
       code: 'REDIRECT_REFUSED',
     });
-    expect(server.webhooks.size).toBe(1);
-  });
-
-  test('in a circle is refused', async () => {
-    server.always((_, response) => void response.writeHead(302, { location: '/api/v2/account/me' }).end());
-    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'REDIRECT_REFUSED' });
-    expect(server.requests).toHaveLength(4);
-  });
-
-  test('without an address is refused', async () => {
-    redirect(302, undefined);
-    await expect(clientOf().account.me()).rejects.toMatchObject({ code: 'REDIRECT_REFUSED' });
+    expect(server.requests).toHaveLength(1);
+    expect(server.webhooks.size).toBe(0);
   });
 });
 
