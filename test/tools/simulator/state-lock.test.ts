@@ -1,16 +1,7 @@
 // One state file, one simulator: who holds the lock, and who may take it over.
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -27,8 +18,7 @@ function stateFile(): string {
 
 /** A lock as a process leaves it that was killed. */
 function leaveLock(state: string, holder: object): void {
-  mkdirSync(`${state}.lock`);
-  writeFileSync(join(`${state}.lock`, '0123456789abcdef.json'), JSON.stringify(holder));
+  writeFileSync(`${state}.lock`, JSON.stringify({ id: ID, ...holder }));
 }
 
 /** The id of a process that has ended. */
@@ -37,6 +27,7 @@ function endedProcess(): number {
   return pid;
 }
 
+const ID = '0123456789abcdef';
 const since = '2026-01-02T03:04:05.678Z';
 const stale = () => ({ pid: endedProcess(), host: hostname(), since, start: null });
 
@@ -93,26 +84,23 @@ describe('a state file in use', () => {
     expect((await startError({ state })).message).toMatch(
       /in use by process 1 on the host "another-host", since 2026-01-02T03:04:05\.678Z/,
     );
-    expect(readdirSync(`${state}.lock`)).toHaveLength(1);
+    expect(readFileSync(`${state}.lock`, 'utf8')).toContain(ID);
   });
 
-  test('with a lock that cannot be read is refused, and the lock is left alone', async () => {
+  test.each(['{', '', '{}'])('with the lock %j is refused, and the lock is left alone', async (text) => {
     const state = stateFile();
-    mkdirSync(`${state}.lock`);
-    writeFileSync(join(`${state}.lock`, 'rubbish'), '{');
+    writeFileSync(`${state}.lock`, text);
     expect((await startError({ state })).message).toMatch(
       `Its lock ${state}.lock cannot be read. If no simulator uses the file, delete the lock.`,
     );
-    expect(readFileSync(join(`${state}.lock`, 'rubbish'), 'utf8')).toBe('{');
+    expect(readFileSync(`${state}.lock`, 'utf8')).toBe(text);
   });
 
-  testOnUnix('is shown by the lock folder, which only its owner may read', async () => {
+  testOnUnix('is shown by the lock, which only its owner may read', async () => {
     const state = stateFile();
     await simulator({ state });
-    const [name = ''] = readdirSync(`${state}.lock`);
     expect(statSync(`${state}.lock`).mode & 0o077).toBe(0);
-    expect(statSync(join(`${state}.lock`, name)).mode & 0o077).toBe(0);
-    expect(JSON.parse(readFileSync(join(`${state}.lock`, name), 'utf8'))).toMatchObject({
+    expect(JSON.parse(readFileSync(`${state}.lock`, 'utf8'))).toMatchObject({
       pid: process.pid,
       host: hostname(),
     });
@@ -124,8 +112,8 @@ describe('a stale lock', () => {
     const state = stateFile();
     leaveLock(state, stale());
     await simulator({ state });
-    expect(readdirSync(`${state}.lock`)).toHaveLength(1);
-    expect(readdirSync(`${state}.lock`)).not.toContain('0123456789abcdef.json');
+    expect(JSON.parse(readFileSync(`${state}.lock`, 'utf8'))).toMatchObject({ pid: process.pid });
+    expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
   });
 
   // Only Linux says when a process was started.
@@ -135,16 +123,11 @@ describe('a stale lock', () => {
     await simulator({ state });
   });
 
-  test('that was left half made is taken over', async () => {
+  test('whose takeover was killed too is taken over, and nothing of either is left', async () => {
     const state = stateFile();
-    mkdirSync(`${state}.lock`);
-    await simulator({ state });
-  });
-
-  test('leaves no folder of a starter that was killed', async () => {
-    const state = stateFile();
-    mkdirSync(`${state}.lock-0123456789abcdef`);
-    writeFileSync(join(`${state}.lock-0123456789abcdef`, 'x.json'), JSON.stringify(stale()));
+    leaveLock(state, stale());
+    writeFileSync(`${state}.lock.${ID}`, JSON.stringify({ id: 'f'.repeat(16), ...stale() }));
+    writeFileSync(`${state}.lock.${'e'.repeat(16)}`, JSON.stringify({ id: 'd'.repeat(16), ...stale() }));
     await simulator({ state });
     expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
   });

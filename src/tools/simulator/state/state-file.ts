@@ -1,12 +1,12 @@
 // The state file: locked while it is open, written soon after every change, and always replaced as a whole.
 import { randomBytes } from 'node:crypto';
-import { constants, lstat, open, readdir, readlink, rename, unlink } from 'node:fs/promises';
+import { constants, lstat, open, readdir, readlink, rename, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ConfigurationError } from '../../../errors.js';
 import { type Logger, writeLog } from '../../../logger.js';
 import { after, cancel, monotonicNow, type Timer } from '../real-time.js';
 import { parseState, type State, stateText } from './state.js';
-import { codeOf, removeStaleLock, StateLock, writeNewFile } from './state-lock.js';
+import { codeOf, StateLock } from './state-lock.js';
 
 const SOON_MS = 50;
 const RETRY_MS = 1_000;
@@ -121,7 +121,8 @@ export class StateFile {
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(8).toString('hex')}`;
   try {
-    await writeNewFile(temporary, text);
+    // Flushed, so that a power failure leaves the old file or the whole new one. Only its owner may read it.
+    await writeFile(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
     await rename(temporary, path);
   } catch (error) {
     await unlink(temporary).catch(() => {});
@@ -168,15 +169,12 @@ function unusable(path: string, reason: string): ConfigurationError {
   );
 }
 
-/** Removes what killed processes left: temporary files and locks that were never renamed. */
+/** Removes what killed processes left: temporary files, and locks of a takeover. Only the holder of the lock needs either. */
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder)) {
-    if (!name.startsWith(basename(path))) continue;
-    const suffix = name.slice(basename(path).length);
-    // Only the holder of the lock writes temporary files, and that is this process.
-    if (/^\.tmp-[0-9a-f]{16}$/.test(suffix)) await unlink(join(folder, name)).catch(() => {});
-    if (/^\.lock-[0-9a-f]{16}$/.test(suffix)) await removeStaleLock(join(folder, name), path).catch(() => {});
+    const suffix = name.startsWith(basename(path)) ? name.slice(basename(path).length) : '';
+    if (/^\.(tmp-|lock\.)[0-9a-f.]+$/.test(suffix)) await unlink(join(folder, name)).catch(() => {});
   }
 }
 
