@@ -24,12 +24,18 @@ describe.each(FORMS)('%s', (_, form) => {
   test.each([
     ['169.254.169.254', 'never'],
     ['100.100.100.200', 'never'],
+    ['168.63.129.16', 'never'],
+    ['192.0.0.192', 'never'],
+    ['0.1.2.3', 'never'],
+    ['224.0.0.1', 'never'],
     ['255.255.255.255', 'never'],
     ['127.0.0.1', 'loopback'],
     ['10.1.2.3', 'private'],
     ['172.31.255.255', 'private'],
     ['172.32.0.1', 'public'],
     ['8.8.8.8', 'public'],
+    ['100.64.0.1', 'public'],
+    ['198.18.0.1', 'public'],
   ])('%s is %s', (ipv4, kind) => {
     expect(addressKind(form(ipv4))).toBe(kind);
     expect(isLocalHost(form(ipv4))).toBe(ipv4 === '127.0.0.1');
@@ -41,7 +47,10 @@ test.each([
   ['::', 'never'],
   ['::1', 'loopback'],
   ['fe80::1%eth0', 'never'],
+  ['fec0::1', 'never'],
+  ['ff02::1', 'never'],
   ['fd00:ec2::254', 'never'],
+  ['fd20:ce::254', 'never'],
   ['fd00:ec3::254', 'private'],
   ['2001:1::1', 'public'],
   ['64:ff9b:2::a9fe:a9fe', 'public'],

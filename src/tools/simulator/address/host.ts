@@ -7,44 +7,41 @@ export type AddressKind = 'loopback' | 'private' | 'public' | 'never';
 
 type Address = IPv4 | IPv6;
 
-const RANGES = {
-  // Link-local and special networks, and the metadata services of clouds.
-  never: ranges(
-    '0.0.0.0/8',
-    '169.254.0.0/16',
-    '100.100.100.200/32',
-    '168.63.129.16/32',
-    '192.0.0.0/24',
-    '224.0.0.0/3',
-    '::/128',
-    'fe80::/10',
-    'fec0::/10',
-    'ff00::/8',
-    'fd00:ec2::/32',
-    'fd20:ce::/32',
-  ),
-  loopback: ranges('127.0.0.0/8', '::1/128'),
-  private: ranges('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'),
-};
+/** The metadata services of clouds that are not link-local. */
+const METADATA: [Address, number][] = [
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  'fd00:ec2::/32',
+  'fd20:ce::/32',
+].map((network) => ipaddr.parseCIDR(network));
 
-/** The first byte of the IPv4 address within each kind of IPv6 address that wraps one. */
-const WRAPPERS: readonly [range: [Address, number], firstByte: number][] = [
-  // IPv4-mapped, IPv4-translated and the two prefixes of NAT64.
-  [ipaddr.parseCIDR('::ffff:0:0/96'), 12],
-  [ipaddr.parseCIDR('::ffff:0:0:0/96'), 12],
-  [ipaddr.parseCIDR('64:ff9b::/96'), 12],
-  [ipaddr.parseCIDR('64:ff9b:1::/48'), 12],
-  // 6to4
-  [ipaddr.parseCIDR('2002::/16'), 2],
-];
-const UNSPECIFIED_OR_LOOPBACK = ipaddr.parseCIDR('::/127');
-const IPV4_COMPATIBLE = ipaddr.parseCIDR('::/96');
-const TEREDO = ipaddr.parseCIDR('2001::/32');
+/** By the ranges of ipaddr.js. Every other range is public: it needs an allowed target. */
+const KINDS: ReadonlyMap<string, AddressKind> = new Map([
+  ['loopback', 'loopback'],
+  ['private', 'private'],
+  ['uniqueLocal', 'private'],
+  ['linkLocal', 'never'],
+  ['deprecatedSiteLocal', 'never'],
+  ['unspecified', 'never'],
+  ['multicast', 'never'],
+  ['broadcast', 'never'],
+]);
+
+/** The first byte of the IPv4 address that IPv6 addresses of a range wrap: mapped, translated, NAT64, 6to4 and Teredo. */
+const WRAPPED_AT: ReadonlyMap<string, number> = new Map([
+  ['ipv4Mapped', 12],
+  ['rfc6145', 12],
+  ['rfc6052', 12],
+  ['6to4', 2],
+  ['teredo', 12],
+]);
 
 /** @param address an IP address as text, in any form that Node or a resolver gives */
 export function addressKind(address: string): AddressKind {
   const parsed = parseAddress(address);
-  return parsed ? (ipaddr.subnetMatch(parsed, RANGES, 'public') as AddressKind) : 'never';
+  if (!parsed || ipaddr.subnetMatch(parsed, { metadata: METADATA }, '') === 'metadata') return 'never';
+  return KINDS.get(parsed.range()) ?? 'public';
 }
 
 /** Whether only this machine can reach what listens there. @param host a name or an address, as in a URL or without brackets */
@@ -63,16 +60,13 @@ function parseAddress(text: string): Address | undefined {
   // ipaddr.js alone would also read forms such as 0x7f.1.
   if (!isIP(bare)) return undefined;
   const address = ipaddr.parse(bare);
+  const range = address.range();
   const bytes = address.toByteArray();
-  if (bytes.length === 4) return address;
-  const ipv4 = (first: number) => ipaddr.fromByteArray(bytes.slice(first, first + 4));
-  for (const [range, firstByte] of WRAPPERS) if (address.match(range)) return ipv4(firstByte);
-  if (address.match(IPV4_COMPATIBLE) && !address.match(UNSPECIFIED_OR_LOOPBACK)) return ipv4(12);
-  // Teredo holds the client's address inverted.
-  if (address.match(TEREDO)) return ipaddr.fromByteArray(bytes.slice(12).map((byte) => byte ^ 0xff));
-  return address;
-}
-
-function ranges(...networks: string[]): [Address, number][] {
-  return networks.map((network) => ipaddr.parseCIDR(network));
+  // ipaddr.js has no range for IPv4-compatible addresses: it takes them for unicast.
+  const compatible = range === 'unicast' && bytes.slice(0, 12).every((byte) => byte === 0) ? 12 : undefined;
+  const first = bytes.length === 4 ? undefined : (WRAPPED_AT.get(range) ?? compatible);
+  if (first === undefined) return address;
+  const wrapped = bytes.slice(first, first + 4);
+  // Teredo inverts it.
+  return ipaddr.fromByteArray(range === 'teredo' ? wrapped.map((byte) => byte ^ 0xff) : wrapped);
 }
