@@ -49,8 +49,14 @@ export function health(
   }
   const rules = healthRules(options, hooks.deadLetters !== undefined);
   const report = new Health(stats, hooks.deadLetters, rules);
-  return (req, res) => void answer(report, req, res);
+  return (req, res) => {
+    if (typeof res?.writeHead !== 'function') throw new ConfigurationError(NOT_NODE);
+    void answer(report, req, res);
+  };
 }
+
+const NOT_NODE =
+  'health() was not given the request and response of Node. In Fastify call reply.hijack(), and pass request.raw and reply.raw.';
 
 class Health {
   readonly #stats: ReceiverStats;

@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
+import { fastify } from 'fastify';
 import {
   ConfigurationError,
   type DeadLetterStore,
@@ -392,6 +393,28 @@ describe('health() refuses', () => {
     expect(() => health(keeping, { deadLetters: -1 })).toThrow('deadLetters is -1.');
     expect(() => health(keeping, { deadLetterAge: 'old' })).toThrow('deadLetterAge is "old".');
     expect(() => health(keeping, { silence: '90d' })).not.toThrow();
+  });
+});
+
+describe('in Fastify', () => {
+  const hooks = receiver({ privateKey: KEY, logger: false });
+  const app = fastify();
+  afterAll(() => app.close());
+
+  test('its own request and reply are refused at once, and those of Node are answered', async () => {
+    app.get('/wrong', health(hooks) as never);
+    app.get('/healthz', (request, reply) => {
+      reply.hijack();
+      health(hooks)(request.raw, reply.raw);
+    });
+    const address = await app.listen({ port: 0, host: '127.0.0.1' });
+    const wrong = await fetch(`${address}/wrong`, { signal: AbortSignal.timeout(3_000) });
+    expect([wrong.status, ((await wrong.json()) as { message: string }).message]).toEqual([
+      500,
+      'health() was not given the request and response of Node. In Fastify call reply.hijack(), and pass request.raw and reply.raw.',
+    ]);
+    const right = await fetch(`${address}/healthz`);
+    expect([right.status, ((await right.json()) as HealthReport).status]).toEqual([200, 'ok']);
   });
 });
 
