@@ -514,7 +514,10 @@ describe('discarding', () => {
   });
 
   test.each<[object, RegExp]>([
-    [{ because: 'test data' }, /^Say which letters to discard/],
+    [
+      { because: 'test data' },
+      /^Say which letters to discard: id, reason, event, eventId, keyId, since\. All of them are event: "\*"\.$/,
+    ],
     [{ event: '*' }, /^because is undefined/],
     [{ event: '*', because: ' ' }, /^because is blank/],
     [{ event: '*', because: 'x', by: 'eve' }, /Unknown option "by"/],

@@ -1,6 +1,9 @@
 // The page in real apps: any prefix, Express 4 and 5, node:http, behind a proxy, with body parsers in front; and a replay whose reader leaves.
 import http from 'node:http';
-import { describe, expect, test } from '@jest/globals';
+import { type ClientHttp2Session, connect, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { json as readJson } from 'node:stream/consumers';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import express from 'express';
 import express4 from 'express4';
 import { keepRawBody, memoryDeadLetters, receiver } from 'payment-webhooks';
@@ -194,5 +197,44 @@ describe('a replay whose reader leaves', () => {
       report: { processed: 2 },
     });
     expect(ran).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('over HTTP/2', () => {
+  const server = createServer();
+  let session: ClientHttp2Session | undefined;
+  afterAll(async () => {
+    session?.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  async function ask(session: ClientHttp2Session, headers: http.OutgoingHttpHeaders, body?: object) {
+    const text = body && JSON.stringify(body);
+    const sized = text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    const stream = session.request({ ...SIGNED_IN, ...sized, ...headers });
+    const status = new Promise((resolve) => stream.once('response', (head) => resolve(head[':status'])));
+    stream.end(text);
+    return { json: await readJson(stream), status: await status };
+  }
+
+  test('it answers to its own host alone, and discards a letter', async () => {
+    const { hooks, keep } = await pageWorld();
+    const page = deadLetterPage(hooks, { authorize, hosts: ['ops.example'] });
+    server.on('request', (request, response) => page(request as never, response as never));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const id = await keep();
+    expect(await ask(session, { ':path': '/letters' })).toMatchObject({
+      status: 200,
+      json: { letters: [{ id }] },
+    });
+    expect(await ask(session, { ':path': '/letters', ':authority': 'evil.example' })).toMatchObject({
+      status: 403,
+      json: { message: expect.stringContaining('"evil.example"') },
+    });
+    const discard = { ':method': 'POST', ':path': '/discard' };
+    expect(await ask(session, discard, { id, because: 'test data' })).toMatchObject({
+      json: { discarded: 1 },
+    });
   });
 });

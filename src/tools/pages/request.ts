@@ -18,6 +18,13 @@ export function isAllowedHost(header: string, allowed: ReadonlySet<string>): boo
   return host !== '' && allowed.has(canonical(host));
 }
 
+/** The `Host` headers of a request. HTTP/2 has one, as `:authority`, and no list of them. */
+export function hostHeaders({ headers, headersDistinct }: IncomingMessage): readonly string[] {
+  if (headersDistinct as unknown) return headersDistinct.host ?? [];
+  const host = headers[':authority'] ?? headers.host;
+  return typeof host === 'string' ? [host] : [];
+}
+
 /** A host as a Host header spells it; undefined for text that is not a host, or has a port. */
 export function hostName(text: string): string | undefined {
   const bracketed = isIP(text) === 6 ? `[${text}]` : text;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import { answerErrors, HttpError } from '../pages/http-error.js';
 import { builtPage } from '../pages/package-folder.js';
-import { hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../pages/request.js';
+import { hostHeaders, hostName, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../pages/request.js';
 import { controlPlane } from './api/control-plane.js';
 import { notFound } from './api/route.js';
 import { serviceApi } from './api/service-api.js';
@@ -43,7 +43,7 @@ function guard(allowHosts: readonly string[]): RequestHandler {
   const allowed = new Set(allowHosts);
   return (request, response, next) => {
     response.set(PAGE_HEADERS);
-    const hosts = request.headersDistinct.host ?? [];
+    const hosts = hostHeaders(request);
     const [host = ''] = hosts;
     // An attacker can make a name resolve to 127.0.0.1, but the Host header still has that name.
     if (hosts.length !== 1 || !isAllowedHost(host, allowed) || !request.url.startsWith('/'))

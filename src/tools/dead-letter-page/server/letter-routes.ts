@@ -1,6 +1,7 @@
 // The JSON of the page: list, show, reveal, replay, discard. Who does it is logged.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetter } from '../../../claims/dead-letter-store.js';
+import { FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import { ConfigurationError, refuseUnknownOptions } from '../../../errors.js';
 import { shorten, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
@@ -115,7 +116,7 @@ export class LetterRoutes {
     const { filter, rest } = asked(await requestBody(visit.request), ['because']);
     if (Object.keys(filter).length === 0) {
       throw new ConfigurationError(
-        'Say which letters to discard: id, reason, event, eventId or since. All of them are event: "*".',
+        `Say which letters to discard: ${FILTERS.join(', ')}. All of them are event: "*".`,
       );
     }
     const why = { by: visit.user, because: rest.because as string };

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { describeError, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
-import { isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../../pages/request.js';
+import { hostHeaders, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../../pages/request.js';
 import type { PageSettings } from './page-options.js';
 import { pathOf } from './page-request.js';
 
@@ -82,11 +82,11 @@ function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> |
 
 /** The host that the browser asked for; behind a proxy that the app trusts, what that says. */
 function askedHost(request: IncomingMessage): string | undefined {
-  const { headers, headersDistinct, socket } = request;
+  const { headers, socket } = request;
   const trust = (request as ExpressRequest).app?.get?.('trust proxy fn');
   const trusted = typeof trust === 'function' && trust(socket.remoteAddress, 0);
   const forwarded = trusted ? headers['x-forwarded-host'] : undefined;
-  const [host = '', ...others] = headersDistinct.host ?? [];
+  const [host = '', ...others] = hostHeaders(request);
   const asked = typeof forwarded === 'string' ? (forwarded.split(',')[0] ?? '').trim() : host;
   return others.length === 0 && HOST.test(asked) ? asked : undefined;
 }
