@@ -1,25 +1,17 @@
 // Remembers event ids in Postgres: one row for each, or one transaction around the whole delivery.
 
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { lockOf } from '../claims/lock-of-claim.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
-import { CheckedOutClient } from './postgres/checked-out-client.js';
-import { claimRow } from './postgres/claim.js';
-import { EventTable } from './postgres/event-table.js';
-import { type ClientOf, type PostgresPool, refuseOtherThanPool, survive } from './postgres/pool.js';
-import { checkPing, sqlFor } from './postgres/sql.js';
-import { claimInTransaction } from './postgres/transaction.js';
+import { type InTransaction, sqlEngine, type TableStore } from './sql/engine.js';
+import { type ClientOf, PgConnections, type PostgresPool } from './sql/pg-session.js';
+import { PostgresDialect } from './sql/postgres.js';
 
 export {
   type PostgresDeadLetters,
   type PostgresDeadLettersOptions,
   postgresDeadLetters,
 } from './postgres/dead-letters.js';
-export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './postgres/pool.js';
-
-/** After which a client that does not answer is destroyed. Monitors give up earlier. */
-const PING_MS = 30_000;
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresReply } from './sql/pg-session.js';
 
 export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> {
   /** A pool of `pg`. The store neither opens nor ends it. */
@@ -35,14 +27,7 @@ export interface PostgresStoreOptions<Pool extends PostgresPool = PostgresPool> 
   readonly transactional?: boolean | undefined;
 }
 
-export interface PostgresStore<Extra extends object = {}> extends IdempotencyStore<Extra> {
-  /** Creates the table and its index unless they exist. Any number of processes may call it at once. */
-  migrate(): Promise<void>;
-  /** Deletes rows whose retention is over, a thousand at a time, and resolves with their number. */
-  prune(): Promise<number>;
-  /** Rejects when the server is down or read-only, or has no such table. */
-  ping(): Promise<void>;
-}
+export interface PostgresStore<Extra extends object = {}> extends TableStore<Extra> {}
 
 /**
  * A store that any number of processes share.
@@ -58,45 +43,14 @@ export interface PostgresStore<Extra extends object = {}> extends IdempotencySto
  */
 export function postgresStore<Pool extends PostgresPool>(
   options: PostgresStoreOptions<Pool> & { readonly transactional: true },
-): PostgresStore<{ readonly transaction: ClientOf<Pool> }>;
+): PostgresStore<InTransaction<ClientOf<Pool>>>;
 export function postgresStore<Pool extends PostgresPool>(options: PostgresStoreOptions<Pool>): PostgresStore;
 export function postgresStore(options: PostgresStoreOptions): PostgresStore<object> {
-  const { table, transactional } = read(options ?? {});
-  survive(table.pool);
-  return {
-    scope: 'shared',
-    retentionMs: table.retentionMs,
-    claim: (key, request) =>
-      transactional ? claimInTransaction(table, key, request) : claimRow(table, key, request),
-    joins: ({ database }) => transactional && database === table.pool,
-    lock: (key, leaseMs) => lockOf((request) => claimRow(table, key, request), leaseMs),
-    migrate: async () => {
-      await table.pool.query({ text: table.sql.migrate });
-    },
-    prune: () => table.prune(),
-    ping: () => ping(table),
-  };
-}
-
-/** Also asks whether the server takes writes: a pool may have been left with a replica after a failover. */
-async function ping({ pool, sql }: EventTable): Promise<void> {
-  const checkedOut = new CheckedOutClient(await pool.connect(), PING_MS);
-  try {
-    const { rows } = await checkedOut.client.query({ text: sql.ping });
-    checkPing(rows[0], sql.exactKey);
-  } catch (error) {
-    // The pool destroys it. Pings may be all that uses a pool, and would else keep it at the old primary.
-    checkedOut.giveBack(error as Error);
-    throw error;
-  }
-  checkedOut.giveBack();
-}
-
-function read(options: PostgresStoreOptions) {
-  const { pool, table = 'webhook_event', retention, transactional = false } = options;
-  refuseUnknownOptions(options, ['pool', 'table', 'retention', 'transactional']);
-  refuseOtherThanPool(pool);
+  const { pool, table = 'webhook_event', retention, transactional = false } = options ?? {};
+  refuseUnknownOptions(options ?? {}, ['pool', 'table', 'retention', 'transactional']);
+  const connections = new PgConnections(pool);
   if (typeof transactional !== 'boolean')
     throw new ConfigurationError(`transactional is ${show(transactional)}. Give true or false.`);
-  return { table: new EventTable(pool, sqlFor(table), retentionMs(retention)), transactional };
+  const dialect = new PostgresDialect(table);
+  return sqlEngine({ connections, dialect, retentionMs: retentionMs(retention), transactional });
 }

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import type { ClaimResult } from '../../src/claims/idempotency-store.js';
 import { ConfigurationError } from '../../src/errors.js';
-import { sqlFor } from '../../src/stores/postgres/sql.js';
 import { postgresStore } from '../../src/stores/postgres.js';
+import { eventMigration } from '../../src/stores/sql/postgres.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
@@ -168,7 +168,7 @@ withPostgres('the Postgres store, in lease mode', () => {
       const docs = join(__dirname, '../../docs');
       const migration = readFileSync(join(docs, 'sql/webhook-event.sql'), 'utf8');
       const overview = codeBlocks(join(docs, 'stores.md')).find(({ language }) => language === 'sql')?.text;
-      expect(sqlFor('webhook_event').migrate.trim()).toBe(migration.trim());
+      expect(eventMigration('webhook_event').trim()).toBe(migration.trim());
       const client = await pool.connect();
       await client.query(`CREATE SCHEMA ${schema}_docs; SET search_path TO ${schema}_docs`);
       await client.query(migration);

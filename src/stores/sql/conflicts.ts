@@ -8,12 +8,15 @@ const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
 const DEEPEST = 5;
 
 /** A serialization failure and a deadlock in Postgres, and a deadlock in MySQL: all of the work is undone. */
-const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213']);
+const CONFLICTS = ['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213'];
+/** The name of the statement is unknown, or taken: a pooler has switched the connection behind this client. */
+const UNPREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
+const RETRIED: ReadonlySet<unknown> = new Set([...CONFLICTS, ...UNPREPARED]);
 /** Waited for a lock as long as it was told to. In MySQL only the statement is undone. */
 const LOCK_TIMEOUTS: ReadonlySet<unknown> = new Set(['55P03', 'ER_LOCK_WAIT_TIMEOUT', 1205, '1205']);
 
-export function isConflict(error: unknown): boolean {
-  return hasCode(error, CONFLICTS);
+export function isUnprepared(error: unknown): boolean {
+  return hasCode(error, UNPREPARED);
 }
 
 export function isLockTimeout(error: unknown): boolean {
@@ -36,7 +39,7 @@ export async function withRetry<Value>(work: () => Promise<Value>): Promise<Valu
     try {
       return await work();
     } catch (error) {
-      if (attempt === TRIES || !isConflict(error)) throw error;
+      if (attempt === TRIES || !hasCode(error, RETRIED)) throw error;
       await pause(Math.random() * 20 * 2 ** attempt);
     }
   }

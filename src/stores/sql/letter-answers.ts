@@ -2,7 +2,7 @@
 import type { DeadLetterReason } from '../../claims/dead-letter-store.js';
 import type { FullRow, GroupRow } from '../../dead-letters/stored-letters.js';
 import type { ErrorCode } from '../../errors.js';
-import type { Row } from './database.js';
+import type { Row } from './session.js';
 
 const TRUE: ReadonlySet<unknown> = new Set([true, 1, 1n, '1', 't', 'true']);
 /** How Postgres writes bytes as text. */

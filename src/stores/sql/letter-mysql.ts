@@ -1,9 +1,8 @@
 // The SQL of dead letters in MySQL and MariaDB, for a table that the user names.
 import type { DeadLetterQuery } from '../../claims/dead-letter-store.js';
-import { parseTable } from '../postgres/sql.js';
 import { mysqlLetterTable } from './letter-mysql-table.js';
-import { quoted } from './mysql-sql.js';
-import { SqlStatement } from './placeholders.js';
+import { mysqlTable } from './mysql.js';
+import { Statement } from './statement.js';
 
 const NOW = 'UTC_TIMESTAMP(3)';
 const EPOCH = `DATE'1970-01-01'`;
@@ -82,7 +81,7 @@ interface Conditions {
 
 /** A statement with its parameters, `$1` first. */
 export interface MysqlQuestion {
-  readonly statement: SqlStatement;
+  readonly statement: Statement;
   readonly parameters: readonly unknown[];
 }
 
@@ -107,7 +106,7 @@ function where(query: DeadLetterQuery, retentionMs: number): Conditions {
 }
 
 const ask = (text: string, parameters: readonly unknown[]): MysqlQuestion => ({
-  statement: new SqlStatement('mysql', text),
+  statement: new Statement(text),
   parameters,
 });
 
@@ -143,8 +142,8 @@ export type MysqlLetterSql = ReturnType<typeof mysqlLetterSqlFor>;
 
 /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
 export function mysqlLetterSqlFor(name: unknown) {
-  const table = quoted(parseTable(name));
-  const statement = (text: string) => new SqlStatement('mysql', text);
+  const table = mysqlTable(name);
+  const statement = (text: string) => new Statement(text);
   return {
     table,
     migrate: mysqlLetterTable(table),

@@ -10,13 +10,11 @@ import type {
   RowChange,
 } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
-import { hasCode } from './conflicts.js';
-import type { Database, Row, RunStatement } from './database.js';
 import { BASE64, readGroup, readRow } from './letter-answers.js';
 import { type MysqlLetterSql, type MysqlQuestion, mysqlLetterSqlFor, PRUNE_BATCH } from './letter-mysql.js';
-import { NO_SAVEPOINT, NOT_PREPARED } from './mysql-rows.js';
-import { savepoint } from './mysql-sql.js';
-import type { SqlStatement } from './placeholders.js';
+import { releaseSavepoint, setSavepoint } from './mysql.js';
+import type { Connections, Row, RunSql } from './session.js';
+import type { Statement } from './statement.js';
 
 /** Others may remove a letter before its id is read, and a letter may have run out. */
 const TRIES = 4;
@@ -25,10 +23,10 @@ export class LettersInMysql implements LetterRows {
   readonly table: string;
   readonly retentionMs: number;
   readonly database: object;
-  readonly #db: Database;
+  readonly #db: Connections;
   readonly #sql: MysqlLetterSql;
 
-  constructor(db: Database, table: string, retentionMs: number) {
+  constructor(db: Connections, table: string, retentionMs: number) {
     this.#db = db;
     this.#sql = mysqlLetterSqlFor(table);
     this.table = this.#sql.table;
@@ -40,7 +38,7 @@ export class LettersInMysql implements LetterRows {
     const [, key, fingerprint] = row;
     for (let attempt = 1; attempt <= TRIES; attempt += 1) {
       await this.#run(this.#sql.keep, row);
-      const [kept] = await this.#run(this.#sql.kept, [key, fingerprint]);
+      const [kept] = await this.#rows(this.#sql.kept, [key, fingerprint]);
       if (kept) return idOf(kept);
       await this.#run(this.#sql.forget, [key, fingerprint]);
     }
@@ -51,14 +49,14 @@ export class LettersInMysql implements LetterRows {
 
   async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
     const run = transaction === undefined ? this.#db.run : this.#db.within(transaction);
-    const [row] = await run(this.#sql.find, this.#parameters([id]));
+    const [row] = (await run(this.#sql.find, this.#parameters([id]))).rows;
     return row && readRow(row, BASE64);
   }
 
   /** A letter that is there afterwards was there before: once it is gone, its id never comes back. */
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
     await this.#run(this.#sql.update, [id, reason, code, issues, attempts]);
-    return (await this.#run(this.#sql.isAlive, [id])).length > 0;
+    return (await this.#rows(this.#sql.isAlive, [id])).length > 0;
   }
 
   async list(
@@ -81,7 +79,7 @@ export class LettersInMysql implements LetterRows {
 
   async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
     if (transaction !== undefined) return this.#removeWithin(transaction, [key, fingerprint]);
-    const { length } = await this.#run(this.#sql.removable, [key, fingerprint]);
+    const { length } = await this.#rows(this.#sql.removable, [key, fingerprint]);
     if (length > 0) await this.#run(this.#sql.remove, [key, fingerprint]);
     return length;
   }
@@ -91,36 +89,40 @@ export class LettersInMysql implements LetterRows {
     const run = this.#db.within(transaction);
     if (!(await isOpen(run))) return 0;
     await run(remove, this.#parameters(event));
-    const [row] = await run(removed, []);
+    const [row] = (await run(removed, [])).rows;
     return Math.max(Number(row?.removed ?? 0), 0);
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
     const token = newToken('hex');
     await this.#run(this.#sql.discard, [id, by, because, token]);
-    return (await this.#db.run(this.#sql.isDiscarded, [id, token].map(asSent))).length > 0;
+    return (await this.#db.run(this.#sql.isDiscarded, [id, token].map(asSent))).rows.length > 0;
   }
 
-  async migrate(): Promise<void> {
-    await this.#db.send(this.#db.client, this.#sql.migrate);
+  migrate(): Promise<void> {
+    return this.#db.send(this.#sql.migrate);
   }
 
   /** Two processes that prune at once may count the same rows. */
   async prune(): Promise<number> {
     for (let pruned = 0; ; ) {
-      const { length } = await this.#run(this.#sql.due, []);
+      const { length } = await this.#rows(this.#sql.due, []);
       if (length > 0) await this.#run(this.#sql.prune, []);
       pruned += length;
       if (length < PRUNE_BATCH) return pruned;
     }
   }
 
-  #run(statement: SqlStatement, parameters: readonly unknown[]): Promise<readonly Row[]> {
-    return this.#db.run(statement, this.#parameters(parameters));
+  async #run(statement: Statement, parameters: readonly unknown[]): Promise<void> {
+    await this.#rows(statement, parameters);
   }
 
-  #ask({ statement, parameters }: MysqlQuestion): Promise<readonly Row[]> {
-    return this.#db.run(statement, parameters.map(asSent));
+  async #rows(statement: Statement, parameters: readonly unknown[]): Promise<readonly Row[]> {
+    return (await this.#db.run(statement, this.#parameters(parameters))).rows;
+  }
+
+  async #ask({ statement, parameters }: MysqlQuestion): Promise<readonly Row[]> {
+    return (await this.#db.run(statement, parameters.map(asSent))).rows;
   }
 
   #parameters(parameters: readonly unknown[]): unknown[] {
@@ -132,16 +134,9 @@ export class LettersInMysql implements LetterRows {
  * Whether a handler has left the transaction open. Otherwise a delete would commit by itself, and the letter would be gone
  * although its event is not processed. MySQL keeps no savepoint outside of a transaction.
  */
-async function isOpen(run: RunStatement): Promise<boolean> {
-  try {
-    await run(savepoint('SAVEPOINT', 'letters'), []);
-    await run(savepoint('RELEASE SAVEPOINT', 'letters'), []);
-    return true;
-  } catch (error) {
-    if (hasCode(error, NO_SAVEPOINT)) return false;
-    if (hasCode(error, NOT_PREPARED)) return true;
-    throw error;
-  }
+async function isOpen(run: RunSql): Promise<boolean> {
+  if ((await setSavepoint(run, 'letters')) === undefined) return true;
+  return (await releaseSavepoint(run, 'letters')) !== false;
 }
 
 /** A statement that another one has to commit would be lost with its connection. */

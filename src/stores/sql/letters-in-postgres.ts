@@ -1,4 +1,4 @@
-// Dead letters in Postgres through any client, in the table of postgresDeadLetters().
+// Dead letters in Postgres, through a pool of `pg` or any other client.
 import type { DeadLetterQuery, Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
 import type {
   FullRow,
@@ -10,10 +10,10 @@ import type {
 } from '../../dead-letters/stored-letters.js';
 import { StoreError } from '../../errors.js';
 import { type LetterSql, letterSqlFor, type Question } from '../postgres/letter-sql.js';
-import type { Database, Row } from './database.js';
 import { PLAIN, readGroup, readRow } from './letter-answers.js';
-import { SqlStatement } from './placeholders.js';
-import { asOneStatement, SEES_THE_PAST } from './postgres-rows.js';
+import { asOneStatement, SEES_THE_PAST } from './postgres.js';
+import type { Connections, Reply } from './session.js';
+import { Statement } from './statement.js';
 
 const PRUNE_BATCH = 1_000;
 
@@ -21,36 +21,22 @@ export class LettersInPostgres implements LetterRows {
   readonly table: string;
   readonly retentionMs: number;
   readonly database: object;
-  readonly #db: Database;
+  readonly #connections: Connections;
   readonly #sql: LetterSql;
-  readonly #statements: Readonly<
-    Record<
-      'keep' | 'find' | 'findWithin' | 'update' | 'remove' | 'removeWithin' | 'discard' | 'prune',
-      SqlStatement
-    >
-  >;
+  readonly #findWithin: Statement;
 
-  constructor(db: Database, table: string, retentionMs: number) {
-    this.#db = db;
+  constructor(connections: Connections, table: string, retentionMs: number) {
+    this.#connections = connections;
     this.#sql = letterSqlFor(table);
     this.table = this.#sql.table;
     this.retentionMs = retentionMs;
-    this.database = db.client;
-    const { keep, find, update, remove, removeWithin, discard, prune } = this.#sql;
-    this.#statements = {
-      keep: new SqlStatement('postgres', keep.text),
-      find: new SqlStatement('postgres', find.text),
-      findWithin: new SqlStatement('postgres', `${find.text} AND NOT (${SEES_THE_PAST})`),
-      update: counted(update.text),
-      remove: counted(remove.text),
-      removeWithin: counted(removeWithin.text),
-      discard: counted(discard.text),
-      prune: counted(prune.text),
-    };
+    this.database = connections.client;
+    this.#findWithin = new Statement(`${this.#sql.find.text} AND NOT (${SEES_THE_PAST})`);
   }
 
   async keep(row: NewRow): Promise<string> {
-    const [kept] = await this.#run('keep', row);
+    const { rows } = await this.#run('keep', row);
+    const [kept] = rows;
     if (!kept)
       throw new StoreError(
         'Postgres kept a dead letter without a row. Check the table for rules and triggers.',
@@ -59,81 +45,65 @@ export class LettersInPostgres implements LetterRows {
   }
 
   async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
-    const { find, findWithin } = this.#statements;
-    const values = [this.retentionMs, id];
-    const [seen] = transaction === undefined ? [] : await this.#db.within(transaction)(findWithin, values);
-    const [row] = seen ? [seen] : await this.#db.run(find, values);
+    const within = transaction === undefined ? undefined : this.#connections.within(transaction);
+    const seen = await within?.(this.#findWithin, [this.retentionMs, id]);
+    const row = seen?.rows[0] ?? (await this.#run('find', [id])).rows[0];
     return row && readRow(row, PLAIN);
   }
 
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
-    return changed(await this.#run('update', [id, reason, code, issues, attempts])) === 1;
+    const { count } = await this.#run('update', [id, reason, code ?? null, issues, attempts ?? null]);
+    return count === 1;
   }
 
   async list(
     query: DeadLetterQuery,
     page: { readonly limit: number; readonly after: string },
   ): Promise<readonly LetterRow[]> {
-    const rows = await this.#ask(this.#sql.list(query, this.retentionMs, page));
+    const { rows } = await this.#ask(this.#sql.list(query, this.retentionMs, page));
     return rows.map((row) => readRow(row, PLAIN));
   }
 
   async count(query: DeadLetterQuery): Promise<number> {
-    const [counted] = await this.#ask(this.#sql.count(query, this.retentionMs));
-    return Number(counted?.letters ?? 0);
+    const { rows } = await this.#ask(this.#sql.count(query, this.retentionMs));
+    return Number(rows[0]?.letters ?? 0);
   }
 
   async countGroups(query: DeadLetterQuery, names: number): Promise<readonly GroupRow[]> {
-    const rows = await this.#ask(this.#sql.countGroups(query, this.retentionMs, names));
+    const { rows } = await this.#ask(this.#sql.countGroups(query, this.retentionMs, names));
     return rows.map((row) => readGroup(row, PLAIN));
   }
 
   async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
-    const parameters = [this.retentionMs, key, fingerprint];
-    const { remove, removeWithin } = this.#statements;
-    return changed(
-      await (transaction === undefined
-        ? this.#db.run(remove, parameters)
-        : this.#db.within(transaction)(removeWithin, parameters)),
-    );
+    if (transaction === undefined) return (await this.#run('remove', [key, fingerprint])).count;
+    const run = this.#connections.within(transaction);
+    return (await run(this.#sql.removeWithin, [this.retentionMs, key, fingerprint])).count;
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    return changed(await this.#run('discard', [id, by, because])) === 1;
+    return (await this.#run('discard', [id, by, because])).count === 1;
   }
 
-  async migrate(): Promise<void> {
-    await this.#db.send(this.#db.client, asOneStatement(this.#sql.migrate));
+  migrate(): Promise<void> {
+    return this.#connections.send(asOneStatement(this.#sql.migrate));
   }
 
   async prune(): Promise<number> {
     for (let pruned = 0; ; ) {
-      const deleted = changed(await this.#run('prune', [PRUNE_BATCH]));
+      const { count: deleted } = await this.#run('prune', [PRUNE_BATCH]);
       pruned += deleted;
       if (deleted < PRUNE_BATCH) return pruned;
     }
   }
 
   #run(
-    statement: 'keep' | 'update' | 'discard' | 'prune',
+    statement: 'keep' | 'find' | 'update' | 'remove' | 'discard' | 'prune',
     parameters: readonly unknown[],
-  ): Promise<readonly Row[]> {
-    return this.#db.run(this.#statements[statement], [this.retentionMs, ...parameters]);
+  ): Promise<Reply> {
+    return this.#connections.run(this.#sql[statement], [this.retentionMs, ...parameters]);
   }
 
-  #ask({ text, values }: Question): Promise<readonly Row[]> {
-    return this.#db.run(new SqlStatement('postgres', text), values);
+  #ask({ text, values }: Question): Promise<Reply> {
+    return this.#connections.run(new Statement(text, { prepared: false }), values);
   }
-}
-
-/** Not every client tells how many rows a statement changed. */
-function counted(text: string): SqlStatement {
-  return new SqlStatement(
-    'postgres',
-    `WITH changed AS (${text} RETURNING 1) SELECT count(*)::int AS changed FROM changed`,
-  );
-}
-
-function changed([row]: readonly Row[]): number {
-  return Number(row?.changed ?? 0);
 }

@@ -5,7 +5,7 @@ import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
 import { StoredLetters } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
-import { DATABASE_OPTIONS, Database, type SqlDatabase } from './database.js';
+import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './any-session.js';
 import { LettersInMysql } from './letters-in-mysql.js';
 import { LettersInPostgres } from './letters-in-postgres.js';
 import type { TransactionOf } from './transaction-of.js';
@@ -50,8 +50,8 @@ export function sqlDeadLetters<Client extends object, Transaction = TransactionO
 ): SqlDeadLetters {
   const { table = 'dead_letter', encryptionKeys, retention, ...given } = options ?? {};
   refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'encryptionKeys', 'retention']);
-  const database = new Database(given as unknown as SqlDatabase<object, unknown>);
-  const Letters = database.dialect === 'mysql' ? LettersInMysql : LettersInPostgres;
+  const database = new AnyConnections(given as unknown as SqlDatabase<object, unknown>);
+  const Letters = given.dialect === 'mysql' ? LettersInMysql : LettersInPostgres;
   const seal = new LetterSeal(sealWith(encryptionKeys));
   const letters = new Letters(database, table, retentionMs(retention));
   return new StoredLetters(letters, seal);

@@ -7,7 +7,7 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import type { ClaimResult } from '../../../src/claims/idempotency-store.js';
-import { MysqlRows } from '../../../src/stores/sql/mysql-rows.js';
+import { MysqlDialect } from '../../../src/stores/sql/mysql.js';
 import { ownMariadb, withMariadb } from '../../setup/own-mariadb.js';
 import { needing } from '../../setup/platform.js';
 import { leased, overMysql2, overPg } from '../../setup/sql-clients.js';
@@ -240,7 +240,7 @@ withMariadb('sqlStore in lease mode, on MariaDB', () => {
     await Promise.all(stores.map((store) => store.migrate()));
     await stores[0]?.migrate();
     const docs = readFileSync(join(__dirname, '../../../docs/sql/webhook-event.mysql.sql'), 'utf8');
-    expect(docs.trim()).toBe(`${new MysqlRows('webhook_event').migrate()[0]?.trim()};`);
+    expect(docs.trim()).toBe(`${new MysqlDialect('webhook_event').migration.trim()};`);
     await pool.query('CREATE DATABASE by_hand');
     await pool.query(docs.replace('`webhook_event`', '`by_hand`.`webhook_event`'));
     const store = sqlStore({ ...leased(overMysql2(pool)), table: 'by_hand.webhook_event' });

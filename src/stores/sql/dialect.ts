@@ -3,9 +3,8 @@
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
 import { newToken } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import { letterTableOf } from '../postgres/letter-tables.js';
-import { inexactKey } from '../postgres/sql.js';
-import type { Row, RunStatement } from './database.js';
+import { letterTableOf } from './letter-tables.js';
+import type { Row, RunSql } from './session.js';
 
 /** Who owns a claim: the token differs from that of every other claim. */
 export interface Owner {
@@ -40,53 +39,43 @@ export type Granted = {
 
 export type Answer = Granted | Exclude<ClaimResult, { status: 'claimed' }>;
 
-/** Whether a write took place never rests on a count of rows, which clients report differently or not at all. */
-export interface EventRows {
-  migrate(): readonly string[];
-  /** @throws unless the server takes writes and has the table */
-  ping(run: RunStatement): Promise<void>;
+/** The statements that the engine takes its steps with. */
+export interface Dialect {
+  /** Creates the table and its index unless they exist. */
+  readonly migration: string;
+  /** @throws unless the server takes writes, and its table tells ids apart */
+  ping(run: RunSql): Promise<void>;
   /** Deletes a batch. @returns how many rows, and whether there may be more */
-  prune(run: RunStatement, retentionMs: number): Promise<{ readonly pruned: number; readonly more: boolean }>;
-  claim(run: RunStatement, parameters: ClaimParameters): Promise<Answer>;
-  renew(run: RunStatement, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean>;
-  complete(run: RunStatement, owner: Owner, keepMs: number): Promise<boolean>;
-  release(run: RunStatement, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
+  prune(run: RunSql, retentionMs: number): Promise<{ readonly pruned: number; readonly more: boolean }>;
+  claim(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
+  renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean>;
+  complete(run: RunSql, owner: Owner, keepMs: number): Promise<boolean>;
+  release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]): Promise<boolean>;
   /** Releases a lock. */
-  forget(run: RunStatement, owner: Owner): Promise<boolean>;
-  /** Waits for another transaction for a second at most. Handlers then wait as long as they did before. */
-  claimInTransaction(run: RunStatement, parameters: ClaimParameters): Promise<Answer>;
-  /** Keeps the transaction alive on the server, and rejects when its connection is gone. */
-  renewTransaction(run: RunStatement, leaseMs: number): Promise<void>;
+  forget(run: RunSql, owner: Owner): Promise<boolean>;
+  /** What a transaction begins with: its claim waits for another transaction for a second at most. */
+  opening(leaseMs: number): string;
+  /** Handlers then wait as long as they did before. */
+  claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
+  /** Keeps the transaction alive on the server, and rejects when it is over. */
+  renewTransaction(run: RunSql, leaseMs: number): Promise<void>;
   /** Asks on any connection whether the server executes a statement of the transaction that `session` names. */
-  isExecuting(run: RunStatement, session: string | undefined): Promise<boolean>;
+  isExecuting(run: RunSql, session: string | undefined): Promise<boolean>;
   /** @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim */
   completeInTransaction(
-    run: RunStatement,
-    owner: Owner,
+    run: RunSql,
+    parameters: ClaimParameters,
     keepMs: number,
-    letterTable: string | undefined,
   ): Promise<Pick<Claim, 'kept'> | undefined>;
   /** Whether the row that says so is committed. */
-  isCompleted(run: RunStatement, owner: Owner): Promise<boolean>;
-}
-
-/** @throws {StoreError} unless the row is that of the event, byte by byte */
-export function checkKey(stored: unknown, key: string, exactKey: string): void {
-  if (typeof stored !== 'string') throw unreadable();
-  if (stored !== key) throw inexactKey(exactKey);
-}
-
-function unreadable(): StoreError {
-  return new StoreError(
-    'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
-  );
+  isCompleted(run: RunSql, owner: Owner): Promise<boolean>;
 }
 
 /** A row as both dialects return it: all of it text, since clients read other types differently. */
 export function readAnswer(row: Row | undefined): Answer {
   if (!row)
     throw new StoreError(
-      'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers.',
+      'The database answered a claim without a row. Check that query() resolves with the rows, and the table for triggers and rules.',
     );
   const { status, attempt, finished, fingerprint, lease_left, kept, session } = row;
   if (status === 'claimed') {
@@ -105,7 +94,26 @@ export function readAnswer(row: Row | undefined): Answer {
   throw unreadable();
 }
 
-/** Undefined where no table of letters was asked. */
+/** Undefined where no letters were looked for. */
 export function readKept(kept: unknown): Pick<Claim, 'kept'> {
   return kept === undefined ? {} : { kept: kept !== 'false' };
+}
+
+/**
+ * @param exactKey the statement that fixes a key column that ignores case
+ * @throws {StoreError} unless the row is that of the event, byte by byte
+ */
+export function checkKey(stored: unknown, key: string, exactKey: string): void {
+  if (typeof stored !== 'string') throw unreadable();
+  if (stored !== key) throw inexactKey(exactKey);
+}
+
+export function inexactKey(exactKey: string): StoreError {
+  return new StoreError(`The key column takes the ids of different events for the same. Run: ${exactKey}`);
+}
+
+function unreadable(): StoreError {
+  return new StoreError(
+    'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
+  );
 }

@@ -13,7 +13,7 @@ interface ClientUse {
 const ENDED = 'The transaction has ended. Await each of its queries before the handler resolves.';
 
 /** Each call is checked, because a method that a handler kept can be called when the client works for another event. */
-export function clientOfHandlers<Client extends object>(client: Client, use: ClientUse): Client {
+export function guardClient<Client extends object>(client: Client, use: ClientUse): Client {
   const guarded: Client = new Proxy(client, {
     get(target, property) {
       if (property === 'release') return refuseRelease;

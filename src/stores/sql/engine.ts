@@ -1,0 +1,257 @@
+// The engine of both stores of SQL: a claim is a row, or a transaction around the whole delivery. Knows the order of steps.
+
+import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../../claims/idempotency-store.js';
+import { type ForgettableResult, lockOf } from '../../claims/lock-of-claim.js';
+import { StoreError } from '../../errors.js';
+import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
+import { type ClaimParameters, claimParameters, type Dialect, type Granted, type Owner } from './dialect.js';
+import { guardClient } from './handler-client.js';
+import { Heartbeat } from './heartbeat.js';
+import type { Connections, Session } from './session.js';
+
+/** What handlers get in their context. */
+export interface InTransaction<Transaction> {
+  readonly transaction: Transaction;
+}
+
+export interface EngineOptions {
+  readonly connections: Connections;
+  readonly dialect: Dialect;
+  readonly retentionMs: number;
+  readonly transactional: boolean;
+}
+
+/** A store whose events are in a table. */
+export interface TableStore<Extra extends object> extends IdempotencyStore<Extra> {
+  /** Creates the table and its index unless they exist. Any number of processes may call it at once. */
+  migrate(): Promise<void>;
+  /**
+   * Deletes rows whose retention is over, a thousand at a time, and resolves with their number. In MySQL, several at once may
+   * count a row twice, and leave some to the next time.
+   */
+  prune(): Promise<number>;
+  /** Rejects when the server is down or read-only, or has no such table. */
+  ping(): Promise<void>;
+}
+
+export function sqlEngine(options: EngineOptions): TableStore<object> {
+  const { connections, dialect, retentionMs, transactional } = options;
+  return {
+    scope: 'shared',
+    retentionMs,
+    joins: ({ database }) => transactional && database === connections.client,
+    claim: (key, request) =>
+      transactional
+        ? withRetry(() => claimInTransaction(options, key, request))
+        : claimRow(options, key, request),
+    lock: (key, leaseMs) => lockOf((request) => claimRow(options, key, request), leaseMs),
+    migrate: () => connections.send(dialect.migration),
+    prune: async () => {
+      for (let sum = 0; ; ) {
+        const { pruned, more } = await dialect.prune(connections.run, retentionMs);
+        sum += pruned;
+        if (!more) return sum;
+      }
+    },
+    ping: () => connections.ping((run) => dialect.ping(run)),
+  };
+}
+
+/** Lease mode: every step commits by itself. */
+async function claimRow(
+  options: EngineOptions,
+  key: string,
+  request: ClaimRequest,
+): Promise<ForgettableResult<RowClaim>> {
+  const parameters = claimParameters(key, request, options.retentionMs);
+  const answer = await options.dialect.claim(options.connections.run, parameters);
+  if (answer.status !== 'claimed') return answer;
+  return { status: 'claimed', claim: new RowClaim(options, parameters, answer) };
+}
+
+class RowClaim implements Claim {
+  readonly attempt: number;
+  readonly finished: readonly string[];
+  readonly #options: EngineOptions;
+  readonly #owner: Owner;
+
+  constructor(options: EngineOptions, owner: Owner, { attempt, finished }: Granted) {
+    this.#options = options;
+    this.#owner = owner;
+    this.attempt = attempt;
+    this.finished = finished;
+  }
+
+  renew(leaseMs: number): Promise<boolean> {
+    const { dialect, connections, retentionMs } = this.#options;
+    return dialect.renew(connections.run, this.#owner, leaseMs, Math.max(leaseMs, retentionMs));
+  }
+
+  complete(): Promise<boolean> {
+    const { dialect, connections, retentionMs } = this.#options;
+    return dialect.complete(connections.run, this.#owner, retentionMs);
+  }
+
+  release(finished: readonly string[]): Promise<boolean> {
+    const { dialect, connections, retentionMs } = this.#options;
+    return dialect.release(connections.run, this.#owner, retentionMs, finished);
+  }
+
+  forget(): Promise<boolean> {
+    const { dialect, connections } = this.#options;
+    return dialect.forget(connections.run, this.#owner);
+  }
+}
+
+/** Another transaction held the event for as long as we waited, so it may well take as long again. */
+const RETRY_AFTER_MS = 1_000;
+
+/** One commit remembers the event and keeps what the handlers wrote. */
+async function claimInTransaction(
+  options: EngineOptions,
+  key: string,
+  request: ClaimRequest,
+): Promise<ClaimResult<InTransaction<unknown>>> {
+  const { connections, dialect, retentionMs } = options;
+  const parameters = claimParameters(key, request, retentionMs);
+  const session = await connections.open(request.leaseMs);
+  try {
+    await session.begin(dialect.opening(request.leaseMs));
+    const answer = await dialect.claimInTransaction(session.run, parameters);
+    if (answer.status === 'claimed' && session.isOpen)
+      return { status: 'claimed', claim: new TransactionClaim(options, session, parameters, answer) };
+    // The row may not be on a synchronous replica yet, and after a 2xx nobody would send the event again. A commit waits.
+    const ended = await (answer.status === 'completed' ? session.commit() : session.rollBack());
+    if (ended && answer.status !== 'claimed') return answer;
+    throw new StoreError('The transaction ended before its claim was answered.');
+  } catch (error) {
+    // If the rollback fails too, the first error is the one to report.
+    if (!isLockTimeout(error)) await session.abort(error as Error);
+    else await session.rollBack().catch(() => {});
+    if (isLockTimeout(error)) return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
+    throw error;
+  }
+}
+
+/** A statement of a handler has failed, so Postgres refuses everything but a rollback. The connection is open. */
+const FAILED: ReadonlySet<unknown> = new Set(['25P02']);
+
+class TransactionClaim implements Claim<InTransaction<unknown>> {
+  readonly transactional = true;
+  readonly attempt: number;
+  readonly finished: readonly string[];
+  readonly context: InTransaction<unknown>;
+  kept: boolean | undefined;
+  readonly #options: EngineOptions;
+  readonly #session: Session;
+  readonly #parameters: ClaimParameters;
+  readonly #heartbeat: Heartbeat;
+  #commit: Promise<boolean> | undefined;
+  #settling = false;
+
+  constructor(options: EngineOptions, session: Session, parameters: ClaimParameters, granted: Granted) {
+    this.#options = options;
+    this.#session = session;
+    this.#parameters = parameters;
+    this.attempt = granted.attempt;
+    this.finished = granted.finished;
+    this.kept = granted.kept;
+    const { connections, dialect } = options;
+    this.#heartbeat = new Heartbeat({
+      ping: (leaseMs) => this.#ping(leaseMs),
+      isBusy: () => session.isBusy,
+      isExecuting: () => dialect.isExecuting(connections.run, granted.session),
+      hasEnded: () => !this.open,
+    });
+    this.context = { transaction: this.#forHandlers() };
+  }
+
+  /** Once the transaction has ended, its connection may work for others. */
+  get open(): boolean {
+    return !this.#settling && this.#session.isOpen;
+  }
+
+  #forHandlers(): unknown {
+    const session = this.#session;
+    if (!session.outlives) return session.transaction;
+    return guardClient(session.transaction as object, {
+      hasEnded: () => !this.open,
+      isReturned: () => !session.isOpen,
+      busyWith: () => this.#heartbeat.turn(),
+    });
+  }
+
+  /** Whether the transaction is open, as the server says. */
+  async renew(leaseMs: number): Promise<boolean> {
+    const began = performance.now();
+    const confirmed = await this.#heartbeat.confirm(leaseMs);
+    if (!confirmed || !this.#session.isOpen) return false;
+    this.#session.extend(began + leaseMs - performance.now());
+    return true;
+  }
+
+  async #ping(leaseMs: number): Promise<void> {
+    try {
+      await this.#options.dialect.renewTransaction(this.#session.run, leaseMs);
+    } catch (cause) {
+      if (!hasCode(cause, FAILED))
+        void this.#session.abort(new StoreError('The transaction is not there any more.', { cause }));
+    }
+  }
+
+  /** The outcome of a commit never changes: a second call gets the same answer. */
+  complete(): Promise<boolean> {
+    if (!this.#commit && this.#settling) return Promise.resolve(false);
+    this.#settling = true;
+    this.#commit ??= this.#complete();
+    return this.#commit;
+  }
+
+  async #complete(): Promise<boolean> {
+    const pinged = this.#heartbeat.settled();
+    if (pinged) await pinged;
+    const session = this.#session;
+    const { connections, dialect } = this.#options;
+    const began = performance.now();
+    const marked = session.isOpen ? await this.#mark() : undefined;
+    if (!(await session.commit(() => dialect.isCompleted(connections.run, this.#parameters)))) return false;
+    this.kept = keptAfterCommit(marked?.kept, began);
+    return true;
+  }
+
+  async #mark(): Promise<Pick<Claim, 'kept'>> {
+    const { dialect, retentionMs } = this.#options;
+    try {
+      const marked = await dialect.completeInTransaction(this.#session.run, this.#parameters, retentionMs);
+      if (marked) return marked;
+      throw new StoreError(
+        'A handler has ended the transaction of its delivery. Leave COMMIT and ROLLBACK to the store.',
+      );
+    } catch (error) {
+      await this.#session.abort(error as Error);
+      throw error;
+    }
+  }
+
+  /** A rollback forgets everything, also the finished handlers: their writes are undone with the rest. */
+  async release(): Promise<boolean> {
+    if (!this.open) return false;
+    this.#settling = true;
+    const pinged = this.#heartbeat.settled();
+    if (pinged) await pinged;
+    return this.#session.isOpen && this.#session.rollBack();
+  }
+}
+
+/** A rival that has kept the event waits for our commit for a second. It has given up only where the commit took longer. */
+const LONG_COMMIT_MS = 500;
+
+/**
+ * Whether there may be a letter once the commit is confirmed.
+ *
+ * @param kept what the completing statement saw; undefined where it was not asked
+ * @param began when that statement was sent, by the monotonic clock
+ */
+function keptAfterCommit(kept: boolean | undefined, began: number): boolean | undefined {
+  return kept === false ? performance.now() - began > LONG_COMMIT_MS : kept;
+}

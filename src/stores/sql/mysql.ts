@@ -1,0 +1,344 @@
+// The SQL of events in MySQL and MariaDB: each step writes, and then reads back whose token the row has.
+
+import type { Claim } from '../../claims/idempotency-store.js';
+import { newToken } from '../../claims/token.js';
+import { StoreError } from '../../errors.js';
+import { hasCode } from './conflicts.js';
+import {
+  type Answer,
+  type ClaimParameters,
+  checkKey,
+  type Dialect,
+  inexactKey,
+  type Owner,
+  readAnswer,
+  readKept,
+} from './dialect.js';
+import type { Row, RunSql } from './session.js';
+import { parseTable, Statement } from './statement.js';
+
+/** How many rows are deleted at once. */
+const MOST_PRUNED = 1_000;
+const MAX_KEY = 1_024;
+const MAX_FINGERPRINT = 256;
+/** MySQL counts dates to the year 9999. */
+const MAX_MICROSECONDS = 4e15;
+
+/** The savepoint is not known: another transaction has begun since, or none has. */
+const NO_SAVEPOINT: ReadonlySet<unknown> = new Set(['ER_SP_DOES_NOT_EXIST', 1305, '1305']);
+/** MySQL prepares no savepoints, so a client that prepares every statement cannot set one. */
+const NOT_PREPARED: ReadonlySet<unknown> = new Set(['ER_UNSUPPORTED_PS', 1295, '1295']);
+
+/** The name as MySQL quotes it. */
+export function mysqlTable(name: unknown): string {
+  return parseTable(name).table.replaceAll('"', '`');
+}
+
+/** A savepoint of the transaction that `run` is in, by which it can be recognized. @returns undefined if none can be set */
+export async function setSavepoint(run: RunSql, name: string): Promise<boolean | undefined> {
+  return savepoint('SAVEPOINT', run, name);
+}
+
+/** @returns false if the transaction has ended, because MySQL keeps no savepoint outside of one */
+export async function releaseSavepoint(run: RunSql, name: string): Promise<boolean | undefined> {
+  return savepoint('RELEASE SAVEPOINT', run, name);
+}
+
+async function savepoint(verb: string, run: RunSql, name: string): Promise<boolean | undefined> {
+  try {
+    await run(new Statement(`${verb} payment_webhooks_${name}`, { prepared: false }), []);
+    return true;
+  } catch (error) {
+    if (hasCode(error, NO_SAVEPOINT)) return false;
+    if (hasCode(error, NOT_PREPARED)) return undefined;
+    throw error;
+  }
+}
+
+export class MysqlDialect implements Dialect {
+  readonly migration: string;
+  readonly #table: string;
+  readonly #sql: ReturnType<typeof mysqlStatementsFor>;
+  readonly #reads = new Map<string | undefined, ReturnType<typeof readsWithLetter>>();
+  readonly #withoutSavepoint = new WeakSet<RunSql>();
+
+  /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
+  constructor(name: unknown) {
+    this.#table = mysqlTable(name);
+    this.#sql = mysqlStatementsFor(this.#table);
+    this.migration = this.#sql.migration;
+  }
+
+  async ping(run: RunSql): Promise<void> {
+    const row = await this.#ping(run);
+    if (row?.read_only !== '0' && row?.read_only !== 'OFF')
+      throw new StoreError('This MySQL is read-only, so no event can be claimed. Connect to the primary.');
+    if (row.ids !== '2') throw inexactKey(this.#sql.exactKey);
+  }
+
+  async #ping(run: RunSql): Promise<Row | undefined> {
+    return (await run(this.#sql.ping, [])).rows[0];
+  }
+
+  async prune(run: RunSql, retentionMs: number) {
+    const values = [microseconds(retentionMs)];
+    const due = await run(this.#sql.countDue, values);
+    await run(this.#sql.prune, values);
+    const pruned = Number(due.rows[0]?.due);
+    return { pruned, more: pruned === MOST_PRUNED };
+  }
+
+  async claim(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
+    const row = await this.#claim(run, parameters, this.#sql.read);
+    if (row && row.autocommit !== '1' && row.autocommit !== 'ON')
+      throw new StoreError(
+        'autocommit is off in this session of MySQL, so a claim would be lost. Turn it on.',
+      );
+    return answerOf(row);
+  }
+
+  async #claim(run: RunSql, parameters: ClaimParameters, read: Statement): Promise<Row | undefined> {
+    const { key, fingerprint, leaseMs, keepMs } = parameters;
+    refuseLong('The key of an event', key, MAX_KEY);
+    refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
+    const values = [...idOf(parameters), hex(fingerprint), microseconds(leaseMs), microseconds(keepMs)];
+    // A row that was there may have been pruned before it is read: then the event is new.
+    for (const last of [false, true]) {
+      await run(this.#sql.insert, values);
+      const row = await this.#read(run, parameters, read);
+      if (!row) continue;
+      checkKey(row.stored, hex(key).toUpperCase(), this.#sql.exactKey);
+      if (row.mine === 'yes' || row.free !== 'yes') return row;
+      await run(this.#sql.takeOver, values);
+      const taken = await this.#read(run, parameters, read);
+      if (taken || last) return taken;
+    }
+    // MySQL reads by bytes, and finds duplicates by the collation of the column.
+    if ((await this.#ping(run))?.ids === '1') throw inexactKey(this.#sql.exactKey);
+    return undefined;
+  }
+
+  async renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
+    await run(this.#sql.renew, [...idOf(owner), microseconds(leaseMs), microseconds(keepMs)]);
+    const row = await this.#read(run, owner);
+    return row?.mine === 'yes' && row.completed === 'no';
+  }
+
+  async complete(run: RunSql, owner: Owner, keepMs: number): Promise<boolean> {
+    return (await this.#complete(run, owner, keepMs)) !== undefined;
+  }
+
+  /** @returns the row, if it is the owner's and completed */
+  async #complete(run: RunSql, owner: Owner, keepMs: number, read?: Statement): Promise<Row | undefined> {
+    await run(this.#sql.complete, [...idOf(owner), microseconds(keepMs)]);
+    const row = await this.#read(run, owner, read);
+    return row?.mine === 'yes' && row.completed === 'yes' ? row : undefined;
+  }
+
+  async release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
+    return (await this.#release(run, owner, keepMs, finished)) !== undefined;
+  }
+
+  async forget(run: RunSql, owner: Owner): Promise<boolean> {
+    const released = await this.#release(run, owner, 0, []);
+    if (released) await run(this.#sql.forget, idOf(released));
+    return released !== undefined;
+  }
+
+  /** A token of its own tells this release from every other. @returns who has the row then, unless the claim was lost */
+  async #release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
+    const released: Owner = { key: owner.key, token: `-${newToken('hex')}` };
+    const values = [microseconds(keepMs), hex(JSON.stringify(finished)), released.token];
+    await run(this.#sql.release, [...idOf(owner), ...values]);
+    return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
+  }
+
+  // The setting is of the session, so it is set back before a handler runs.
+  opening(): string {
+    return 'SET @payment_webhooks_wait = @@SESSION.innodb_lock_wait_timeout, SESSION innodb_lock_wait_timeout = 1';
+  }
+
+  async claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
+    let row: Row | undefined;
+    try {
+      row = await this.#claim(run, parameters, this.#asking(parameters.letterTable).asTheyWere);
+    } finally {
+      await run(this.#sql.waitAsBefore, []);
+    }
+    const answer = answerOf(row);
+    if (answer.status === 'claimed' && (await setSavepoint(run, parameters.token)) === undefined)
+      this.#withoutSavepoint.add(run);
+    return answer;
+  }
+
+  async renewTransaction(run: RunSql): Promise<void> {
+    await run(this.#sql.alive, []);
+  }
+
+  async isExecuting(run: RunSql, session: string | undefined): Promise<boolean> {
+    return (await run(this.#sql.executing, [session])).rows.length > 0;
+  }
+
+  async completeInTransaction(
+    run: RunSql,
+    parameters: ClaimParameters,
+    keepMs: number,
+  ): Promise<Pick<Claim, 'kept'> | undefined> {
+    const known = this.#withoutSavepoint.has(run) || (await releaseSavepoint(run, parameters.token));
+    if (known === false) return undefined;
+    const { asTheyAre } = this.#asking(parameters.letterTable);
+    const row = await this.#complete(run, parameters, keepMs, asTheyAre);
+    return row && readKept(row.kept);
+  }
+
+  async isCompleted(run: RunSql, owner: Owner): Promise<boolean> {
+    const row = await this.#read(run, owner);
+    return row?.mine === 'yes' && row.completed === 'yes';
+  }
+
+  async #read(run: RunSql, owner: Owner, read = this.#sql.read): Promise<Row | undefined> {
+    return (await run(read, idOf(owner))).rows[0];
+  }
+
+  #asking(letterTable: string | undefined) {
+    const reads = this.#reads.get(letterTable) ?? readsWithLetter(this.#table, letterTable);
+    this.#reads.set(letterTable, reads);
+    return reads;
+  }
+}
+
+function answerOf(row: Row | undefined): Answer {
+  if (!row) return readAnswer(undefined);
+  const status = row.mine === 'yes' ? 'claimed' : row.completed === 'yes' ? 'completed' : 'in_progress';
+  const { attempt, finished, fingerprint, lease_left, kept, session } = row;
+  return readAnswer({
+    ...{ status, attempt, finished: unhex(finished), fingerprint: unhex(fingerprint) },
+    lease_left: Number(lease_left) / 1_000,
+    ...{ kept, session },
+  });
+}
+
+function idOf({ key, token }: Owner): [string, string] {
+  return [hex(key), token];
+}
+
+/** MySQL cuts what is too long where it is not strict, and two events would become one. */
+function refuseLong(what: string, text: string, most: number): void {
+  const bytes = Buffer.from(text);
+  // Halves of surrogate pairs all become the same character.
+  if (bytes.length > most || bytes.toString() !== text)
+    throw new StoreError(`${what} has ${bytes.length} bytes; the table takes ${most}, of well-formed text.`);
+}
+
+function hex(text: string): string {
+  return Buffer.from(text).toString('hex');
+}
+
+function unhex(text: unknown): string {
+  return Buffer.from(String(text), 'hex').toString();
+}
+
+function microseconds(ms: number): number {
+  return Math.min(Math.max(Math.round(ms * 1_000), 0), MAX_MICROSECONDS);
+}
+
+// UTC, so neither the time zone of a session nor the hour that a clock repeats in autumn counts.
+const UTC_NOW = 'UTC_TIMESTAMP(6)';
+const NEVER = "TIMESTAMP'9999-12-31 00:00:00'";
+const IS_FREE = `LEAST(lease_ends, forget_at) <= ${UTC_NOW}`;
+// Names the connection until the server restarts, and ids start over: the upper bits of UUID_SHORT() are the time of its
+// start.
+const STARTED = 'UUID_SHORT() >> 24';
+
+/** Text is sent as hex, whatever the connection's charset. @param table as MySQL quotes it */
+function mysqlStatementsFor(table: string) {
+  const statement = (text: string) => new Statement(text, { prepared: false });
+  const fromNow = (parameter: string) => `${UTC_NOW} + INTERVAL CAST(${parameter} AS SIGNED) MICROSECOND`;
+  const forgotten = `forget_at <= ${UTC_NOW}`;
+  const owned = 'WHERE `key` = UNHEX($1) AND token = $2';
+  // An event that was claimed within the retention is still remembered, so the index excludes most of the table. Rows that a
+  // transaction works on are left to the next time.
+  const oldest = `
+SELECT \`key\` AS k FROM ${table}
+WHERE claimed_at <= ${UTC_NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${forgotten}
+ORDER BY claimed_at LIMIT ${MOST_PRUNED} FOR UPDATE SKIP LOCKED`;
+  return {
+    migration: `
+CREATE TABLE IF NOT EXISTS ${table} (
+  \`key\`       VARBINARY(1024) NOT NULL PRIMARY KEY, -- namespace, live or sandbox, id of the event
+  token       VARBINARY(40) NOT NULL,    -- who owns the claim; starts with a hyphen once it is released
+  attempt     INT UNSIGNED NOT NULL,
+  finished    MEDIUMBLOB NOT NULL,       -- JSON: named handlers that succeeded on an earlier attempt
+  fingerprint VARBINARY(256) NOT NULL,   -- stands for the bytes that are worked on, or were
+  lease_ends  DATETIME(6) NOT NULL,      -- UTC; the year 1000 once released, 9999 once completed
+  forget_at   DATETIME(6) NOT NULL,      -- UTC; the last write plus the retention
+  claimed_at  DATETIME(6) NOT NULL,      -- UTC
+  INDEX claimed_at (claimed_at)
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC`,
+    exactKey: `ALTER TABLE ${table} MODIFY \`key\` VARBINARY(1024) NOT NULL`,
+    // Changes no row that is there, and locks it.
+    insert: statement(`
+INSERT INTO ${table} (\`key\`, token, attempt, finished, fingerprint, lease_ends, forget_at, claimed_at)
+VALUES (UNHEX($1), $2, 1, '[]', UNHEX($3), ${fromNow('$4')}, ${fromNow('$5')}, ${UTC_NOW})
+ON DUPLICATE KEY UPDATE token = token`),
+    // MySQL assigns from left to right, so each line may read what the lines above it have set. None does: some modes of
+    // MariaDB assign all at once.
+    takeOver: statement(`
+UPDATE ${table} SET
+  finished = CASE WHEN ${forgotten} THEN '[]' ELSE finished END,
+  attempt = CASE WHEN ${forgotten} THEN 1 ELSE attempt + 1 END,
+  token = $2, fingerprint = UNHEX($3), lease_ends = ${fromNow('$4')}, forget_at = ${fromNow('$5')}
+WHERE \`key\` = UNHEX($1) AND ${IS_FREE}`),
+    read: statement(readOf(table, '')),
+    renew: statement(`
+UPDATE ${table} SET lease_ends = ${fromNow('$3')}, forget_at = ${fromNow('$4')}
+${owned} AND lease_ends < ${NEVER}`),
+    complete: statement(`
+UPDATE ${table} SET lease_ends = ${NEVER}, finished = '[]', forget_at = ${fromNow('$3')}
+${owned}`),
+    release: statement(`
+UPDATE ${table} SET token = $5, lease_ends = TIMESTAMP'1000-01-01 00:00:00', finished = UNHEX($4), forget_at = ${fromNow('$3')}
+${owned} AND lease_ends < ${NEVER}`),
+    forget: statement(`DELETE FROM ${table} ${owned}`),
+    countDue: statement(`SELECT CAST(COUNT(*) AS CHAR) AS due FROM (${oldest}) due`),
+    // What is claimed between the two statements is not deleted. In the other order, which MySQL prefers for a small table,
+    // each row is read, and a row that somebody works on is waited for.
+    prune: statement(`
+DELETE t FROM (${oldest}) due STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON due.k = t.\`key\`
+WHERE t.${forgotten}`),
+    // Reads no row of the table, and fails without it. Counts two ids as the key column compares them.
+    ping: statement(`
+SELECT CAST(@@GLOBAL.read_only AS CHAR) AS read_only, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
+FROM (SELECT \`key\` AS id FROM ${table} WHERE FALSE UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
+    waitAsBefore: statement('SET SESSION innodb_lock_wait_timeout = @payment_webhooks_wait'),
+    // Not of a transaction that is idle: a timeout of the server may be about to end it.
+    executing: statement(`
+SELECT 'yes' AS executing FROM information_schema.processlist
+WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
+    alive: statement('SELECT 1 AS alive'),
+  };
+}
+
+// A locking read: it sees what is committed now, and a proxy sends it to the server that takes the writes.
+const readOf = (table: string, kept: string) => `
+SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS mine,
+  CASE WHEN ${IS_FREE} THEN 'yes' ELSE 'no' END AS free,
+  CASE WHEN lease_ends = ${NEVER} THEN 'yes' ELSE 'no' END AS completed,
+  CAST(attempt AS CHAR) AS attempt, HEX(finished) AS finished, HEX(fingerprint) AS fingerprint,
+  CAST(TIMESTAMPDIFF(MICROSECOND, ${UTC_NOW}, lease_ends) AS CHAR) AS lease_left,
+  CAST(@@SESSION.autocommit AS CHAR) AS autocommit, CAST(CONCAT(CONNECTION_ID(), ' ', ${STARTED}) AS CHAR) AS session${kept}
+FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
+
+/**
+ * Ask in passing whether there is a dead letter, so that an event without one costs no statement. A transaction sees letters
+ * as they were when it first looked. To see what was kept since, it has to lock them. So it does right before the commit
+ * alone: until then the journal may keep one.
+ */
+function readsWithLetter(table: string, letterTable: string | undefined) {
+  const read = (lock: string) => {
+    const exists = `EXISTS (SELECT 1 FROM ${letterTable} l WHERE l.\`key\` = UNHEX($1) AND l.discarded_at IS NULL${lock})`;
+    const kept = `,\n  CASE WHEN ${exists} THEN 'true' ELSE 'false' END AS kept`;
+    return new Statement(readOf(table, letterTable === undefined ? '' : kept), { prepared: false });
+  };
+  return { asTheyWere: read(''), asTheyAre: read(' LOCK IN SHARE MODE') };
+}

@@ -1,0 +1,77 @@
+// What the engine and dead letters need of a database: statements on any connection, and transactions on one.
+import { StoreError } from '../../errors.js';
+import { MAX_TIMER_MS } from '../../options/duration.js';
+import type { Statement } from './statement.js';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Reply {
+  readonly rows: readonly Row[];
+  /** How many rows a statement of Postgres found or changed. Clients of MySQL agree on no count: read back instead. */
+  readonly count: number;
+}
+
+/** Runs one statement. `parameters` are `$1`, `$2` and so on. */
+export type RunSql = (statement: Statement, parameters: readonly unknown[]) => Promise<Reply>;
+
+/** A pool, client or ORM of the user. */
+export interface Connections {
+  /** The object itself: a claim and a letter that have the same one are in the same database. */
+  readonly client: object;
+  /** Runs a statement that commits by itself; retried if the database undid it because of others. */
+  readonly run: RunSql;
+  /** @param transaction what handlers have in their context */
+  within(transaction: unknown): RunSql;
+  /** Runs a text that has no parameters, and ignores its rows. */
+  send(text: string): Promise<void>;
+  /** Calls `check` with a connection that is not used again if it rejects. */
+  ping(check: (run: RunSql) => Promise<void>): Promise<void>;
+  /** @param leaseMs after which the session ends, unless the lease is extended */
+  open(leaseMs: number): Promise<Session>;
+}
+
+/** A transaction on one connection. */
+export interface Session {
+  readonly transaction: unknown;
+  /** Whether `transaction` still runs statements once this has ended, so that handlers get it guarded. */
+  readonly outlives: boolean;
+  readonly run: RunSql;
+  /** False once the transaction has been committed, rolled back or lost. */
+  readonly isOpen: boolean;
+  /** Whether a statement of a handler is known to occupy the connection. */
+  readonly isBusy: boolean;
+  /** Begins the transaction with a statement. */
+  begin(opening: string): Promise<void>;
+  extend(leaseMs: number): void;
+  /**
+   * @param isCommitted asks another connection, where the answer to a commit says too little
+   * @returns false if the transaction had ended before
+   * @throws {StoreError} unless it is confirmed, by synchronous replicas too
+   */
+  commit(isCommitted?: () => Promise<boolean>): Promise<boolean>;
+  /** The same of a rollback. */
+  rollBack(): Promise<boolean>;
+  /** Rolls back a transaction of which nothing more is known. Never rejects, and what it was can never succeed. */
+  abort(reason: Error): Promise<void>;
+}
+
+/** Ends a session whose lease is over. */
+export class Expiry {
+  readonly #end: (reason: StoreError) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(leaseMs: number, end: (reason: StoreError) => void) {
+    this.#end = end;
+    this.extend(leaseMs);
+  }
+
+  extend(leaseMs: number): void {
+    this.stop();
+    const expire = () => this.#end(new StoreError('The lease expired, so its transaction was rolled back.'));
+    this.#timer = setTimeout(expire, Math.min(leaseMs, MAX_TIMER_MS)).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

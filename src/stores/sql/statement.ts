@@ -1,0 +1,58 @@
+// A statement, and the name of a table, as both stores of SQL send them.
+import { createHash } from 'node:crypto';
+import { ConfigurationError, show } from '../../errors.js';
+
+export class Statement {
+  /** Has parameters `$1`, `$2` and so on, as often and in the order it likes. Postgres casts them: `$4::float8`. */
+  readonly text: string;
+  /** By which each connection prepares it once; undefined: it is planned each time. */
+  readonly name: string | undefined;
+
+  constructor(text: string, { prepared = true } = {}) {
+    this.text = text;
+    this.name = prepared
+      ? `payment_webhooks_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+      : undefined;
+  }
+
+  /** Whether it gives rows itself. What clients resolve with after any other statement differs, and says nothing. */
+  get returnsRows(): boolean {
+    return /^\s*(?:SELECT|WITH)\b|\bRETURNING\b/.test(this.text);
+  }
+}
+
+const TABLE = /^(?:([A-Za-z_][A-Za-z0-9_]{0,62})\.)?([A-Za-z_][A-Za-z0-9_]{0,62})$/;
+const MAX_NAME = 63;
+
+/**
+ * The name as SQL has it, and the names of its indexes.
+ *
+ * @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores
+ */
+export function parseTable(table: unknown): {
+  readonly table: string;
+  readonly index: (columns: string) => string;
+} {
+  const match = typeof table === 'string' ? TABLE.exec(table) : null;
+  if (!match) {
+    throw new ConfigurationError(
+      `table is ${show(table)}. Give "name" or "schema.name". Each has at most 63 letters, digits and underscores, ` +
+        'and does not start with a digit.',
+    );
+  }
+  const [, schema, name = ''] = match;
+  return {
+    table: schema === undefined ? `"${name}"` : `"${schema}"."${name}"`,
+    index: (columns) => indexName(name, columns),
+  };
+}
+
+/** Postgres would cut a long name to the name of the table, and then find that it exists. */
+function indexName(table: string, columns: string): string {
+  const index = `${table}_${columns}`;
+  // The name of an index of earlier versions stays.
+  const hashed = columns === 'claimed_at' ? table : index;
+  return index.length <= MAX_NAME
+    ? `"${index}"`
+    : `"${table.slice(0, 40)}_${createHash('sha256').update(hashed).digest('hex').slice(0, 16)}"`;
+}
