@@ -104,7 +104,11 @@ export class JobProcessor {
     // The receiver was told to queue this event, and another worker may declare it.
     if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
     delivery.fingerprint = new DigestFingerprint(bytes);
-    return processEvent({ delivery, decoded, letter: undefined }, this.#rulesOf(job), answerEarly);
+    return processEvent(
+      { delivery, decoded, letter: undefined, queued: true },
+      this.#rulesOf(job),
+      answerEarly,
+    );
   }
 
   /**

@@ -51,7 +51,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
       throw new DelayedError();
     }
     const error = errorOf(result, delivery);
-    if (!PERMANENT.has(result.code)) throw error;
+    if (!PERMANENT.has(result.code) && delivery.verdict?.verdict !== 'never') throw error;
     throw Object.assign(new UnrecoverableError(error.message), { cause: error, stack: error.stack });
   };
 }

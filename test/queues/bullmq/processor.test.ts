@@ -5,6 +5,8 @@ import {
   EventError,
   HandlerError,
   memoryStore,
+  NonRetriableError,
+  RetryAfterError,
   StoreError,
   type TransactionPaid,
   WebhookError,
@@ -535,6 +537,44 @@ withRedis('with a store', () => {
       new Promise((resolve) => signal.addEventListener('abort', resolve));
     trial.work(processor({ '*': handle }, { store, lease: 60, ...silent }));
     expect((await trial.settled()).error).toMatchObject({ code: 'CLAIM_LOST' });
+  });
+});
+
+withRedis('a job whose handler says more than that it failed', () => {
+  test('waits for as long as it asked for, and spends no attempt', async () => {
+    const trial = startTrial();
+    const startedAt: number[] = [];
+    const handle = () => {
+      startedAt.push(Date.now());
+      if (startedAt.length <= 4) throw new RetryAfterError(120);
+    };
+    const id = await queueUp(trial, paid());
+    trial.work(processor({ '*': handle }, { ...silent, store: memoryStore() }));
+    expect(await trial.settled()).toEqual({ id, outcome: 'processed' });
+    expect(startedAt).toHaveLength(5);
+    expect((await trial.job(id)).attemptsMade).toBe(1);
+    const waits = startedAt.slice(1).map((at, index) => at - (startedAt[index] ?? 0));
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(115);
+  });
+
+  test('fails for good when it refused the event, and runs when somebody retries the job', async () => {
+    const trial = startTrial();
+    let runs = 0;
+    const handle = () => {
+      runs += 1;
+      if (runs === 1) throw new NonRetriableError('no');
+    };
+    const id = await queueUp(trial, paid());
+    trial.work(processor({ '*': handle }, { ...silent, store: memoryStore() }));
+    expect((await trial.settled()).error?.name).toBe('UnrecoverableError');
+    const job = await trial.job(id);
+    expect(job).toMatchObject({
+      attemptsMade: 1,
+      failedReason: expect.stringContaining('NonRetriableError'),
+    });
+    await job.retry();
+    expect(await trial.settled(2)).toEqual({ id, outcome: 'processed' });
+    expect(runs).toBe(2);
   });
 });
 
