@@ -5,7 +5,7 @@ import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store
 const FINGERPRINT = 'serial';
 
 /** An answer to a claim whose owner can also forget the event. */
-export type ForgettableResult<Kept extends Claim & Forgettable> =
+export type ForgettableResult<Kept extends Claim & Partial<Forgettable>> =
   | { readonly status: 'claimed'; readonly claim: Kept }
   | Exclude<ClaimResult, { readonly status: 'claimed' }>;
 
@@ -13,13 +13,21 @@ interface Forgettable {
   forget(): Promise<boolean>;
 }
 
-/** @param claim asks for the key like for that of an event, so processes of versions before locks are excluded too */
+type Answer = ForgettableResult<Claim & Partial<Forgettable>>;
+
+/**
+ * @param claim asks for the key like for that of an event, so processes of versions before locks are excluded too. A claim
+ *   that cannot be forgotten is released
+ */
 export async function lockOf(
-  claim: (request: ClaimRequest) => Promise<ForgettableResult<Claim & Forgettable>>,
+  claim: (request: ClaimRequest) => Answer | Promise<Answer>,
   leaseMs: number,
 ): Promise<Lock | undefined> {
   const result = await claim({ leaseMs, fingerprint: FINGERPRINT });
   if (result.status !== 'claimed') return undefined;
   const kept = result.claim;
-  return { renew: (ms) => kept.renew(ms), release: () => kept.forget() };
+  return {
+    renew: (ms) => kept.renew(ms),
+    release: () => kept.forget?.() ?? kept.release(kept.finished),
+  };
 }

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { type ClaimAnswer, type GrantedClaim, readClaimAnswer, readLockAnswer } from './claim-answer.js';
 import type { IdempotencyStore, JoinableLetters, Lock } from './idempotency-store.js';
+import { lockOf } from './lock-of-claim.js';
 import { StoreFailure, TimedCalls } from './timed-calls.js';
 
 /** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
@@ -52,12 +53,13 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return checked;
   }
 
-  /** @returns undefined while another caller has the lock */
+  /** Of a store without locks it is a claim. @returns undefined while another caller has the lock */
   async lock(key: string): Promise<Lock | undefined | StoreFailure> {
     const { lease, storeTimeout } = this.rules;
+    const store = this.#store;
     const calledAt = performance.now();
     const answer = await this.call<unknown>(
-      () => this.#store.lock?.(key, lease),
+      () => (store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease)),
       storeTimeout,
       (late) => this.#unlock(readLockAnswer(late)),
     );

@@ -7,7 +7,8 @@ import type {
   DeadLetterPageRequest,
   Discarded,
 } from '../claims/dead-letter-store.js';
-import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
+import { digestOf } from '../claims/fingerprint.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
@@ -17,7 +18,7 @@ import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters, MAX_PAGE } from './dead-letter-calls.js';
 import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
 import { type DeadLetterCount, sumOf } from './letter-queries.js';
-import { LetterReplayer } from './letter-replayer.js';
+import { keyOfLetter, LetterReplayer, withLetterLock } from './letter-replayer.js';
 import { type ReplayOptions, type ReplayReport, replay, replaySettings } from './replay.js';
 
 const MAX_TEXT = 1_000;
@@ -76,20 +77,48 @@ export class LetterManager {
     const { by, because } = reasonsOf(why);
     const { value: letter } = await listLetters(this.#calls, query).next();
     if (!letter) return false;
-    // Handlers run under the claim of the event, so none runs while we have it.
-    const claimant = { log: this.#calls.caller.log, abort: () => {} };
-    const claims = new StoreCalls(this.#c.store as IdempotencyStore<object>, claimant, this.#c);
-    const { eventId, eventName, sandbox } = letter;
-    const key = keyOf(this.#c.namespace, { id: eventId, event_name: eventName, sandbox });
-    const claim = await claims.claim(key, 'discard');
-    if (claim instanceof StoreFailure)
+    const discarded = await withLetterLock(this.#storeCalls(), letter, () =>
+      this.#discard(letter, { by, because }),
+    );
+    if (discarded instanceof StoreFailure)
       throw new StoreError('The event could not be claimed, so its letter was not discarded.', {
-        cause: claim.cause,
+        cause: discarded.cause,
       });
+    return discarded ?? false;
+  }
+
+  #storeCalls(): StoreCalls {
+    const claimant = { log: this.#calls.caller.log, abort: () => {} };
+    return new StoreCalls(this.#c.store as IdempotencyStore<object>, claimant, this.#c);
+  }
+
+  /** Handlers run under the claim of the event, so none runs while we have it. */
+  async #discard(
+    letter: DeadLetter,
+    why: Pick<Discarded, 'by' | 'because'>,
+  ): Promise<boolean | StoreFailure> {
+    const store = this.#storeCalls();
+    const key = keyOfLetter(letter);
+    const claim = await store.claim(key, 'discard');
+    if (claim instanceof StoreFailure) return claim;
     if (claim.status === 'in_progress') return false;
-    const discarded = await this.#calls.discard(id, { by, because });
-    if (claim.status === 'claimed') await claims.release(claim, claim.finished);
+    if (claim.status === 'completed' && (await this.#removeProcessed(letter, key, claim.fingerprint)))
+      return false;
+    const discarded = await this.#calls.discard(letter.id, why);
+    if (claim.status === 'claimed') await store.release(claim, claim.finished);
     return answerOrThrow(discarded);
+  }
+
+  /** An event is completed a moment before its letter is removed. @returns whether the letter was of that event, or is gone */
+  async #removeProcessed({ id }: DeadLetter, key: string, completed: string): Promise<boolean> {
+    const content = answerOrThrow(await this.#calls.read(id));
+    if (content.status !== 'found') return content.status === 'gone';
+    const { letter, rawBody, signaturePrefix } = content;
+    const fingerprint = digestOf(rawBody);
+    const isProcessed = completed === fingerprint || completed === signaturePrefix;
+    if (!isProcessed && letter.reason !== 'failed' && letter.reason !== 'unfinished') return false;
+    answerOrThrow(await this.#calls.remove({ key, fingerprint }));
+    return true;
   }
 }
 

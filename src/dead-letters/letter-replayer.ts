@@ -3,7 +3,11 @@
 import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
 import { KeptFingerprint } from '../claims/fingerprint.js';
-import { type ErrorCode, Rejection } from '../errors.js';
+import { keyOf } from '../claims/idempotency-store.js';
+import { Lease } from '../claims/lease.js';
+import { StoreCalls } from '../claims/store-calls.js';
+import { StoreFailure } from '../claims/timed-calls.js';
+import { type ErrorCode, Rejection, storeUnavailable } from '../errors.js';
 import type { Decoded } from '../events/envelope.js';
 import { Delivery, type Result } from '../handlers/delivery.js';
 import { type LogLevel, shorten, writeLog } from '../logger.js';
@@ -88,10 +92,26 @@ export class LetterReplayer {
     // What was kept as an event of the sandbox never becomes a live one.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     const result =
-      decoded instanceof Rejection ? decoded : await this.#process({ delivery, decoded, letter: kept });
+      decoded instanceof Rejection
+        ? decoded
+        : await this.#exclusively(letter, { delivery, decoded, letter: kept });
     if (kept.gone && result === 'ignored') return ended('gone');
     this.#log.replayed(delivery, result);
     return { end: kept.gone ? 'gone' : endOf(delivery, result), issues: delivery.issues ?? [] };
+  }
+
+  /**
+   * Who discards a letter claims the key that it was kept under. That is not the key of its event if the event could not be
+   * read then, so both of them lock the letter.
+   */
+  async #exclusively(letter: DeadLetter, given: DecodedDelivery): Promise<Result> {
+    const { namespace, store } = this.#c;
+    if (!store || keyOfLetter(letter) === keyOf(namespace, given.decoded.event)) return this.#process(given);
+    const calls = new StoreCalls(store, given.delivery, this.#c);
+    const result = await withLetterLock(calls, letter, () => this.#process(given));
+    return result instanceof StoreFailure
+      ? storeUnavailable(result)
+      : (result ?? new Rejection('IN_PROGRESS'));
   }
 
   /** No sender waits for an answer, so handlers may outlast `timeout`: their claim is renewed meanwhile. */
@@ -134,6 +154,29 @@ export class LetterReplayer {
   #logLetter(level: LogLevel, { id, eventName }: DeadLetter, message: string): void {
     const fields = { deadLetterId: shorten(id), eventName: shorten(eventName) };
     writeLog(this.#calls.caller.log, level, fields, message);
+  }
+}
+
+/** What the event of a letter is claimed by, as far as it could be read when it was kept. */
+export function keyOfLetter({ namespace, eventId, eventName, sandbox }: DeadLetter): string {
+  return keyOf(namespace, { id: eventId, event_name: eventName, sandbox });
+}
+
+/** @returns undefined while another caller works on the letter */
+export async function withLetterLock<Value>(
+  calls: StoreCalls,
+  { namespace, id }: DeadLetter,
+  work: () => Promise<Value>,
+): Promise<Value | undefined | StoreFailure> {
+  const lock = await calls.lock(`${namespace}:letter:${id}`);
+  if (!lock || lock instanceof StoreFailure) return lock;
+  const lease = new Lease(calls, { claim: lock });
+  lease.start();
+  try {
+    return await work();
+  } finally {
+    lease.stop();
+    await calls.unlock(lock);
   }
 }
 

@@ -279,7 +279,7 @@ test('a store of event ids that is down makes discard() throw a StoreError, and 
   store.faults.claim = undefined;
   store.calls.length = 0;
   expect(await discard()).toBe(true);
-  expect(store.calls).toEqual(['claim', 'release']);
+  expect(store.calls).toEqual(['lock', 'claim', 'release', 'release']);
 });
 
 describe('a store of letters that is down', () => {

@@ -14,10 +14,12 @@ import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/post
 import { redisDeadLetters, redisStore } from 'payment-webhooks/stores/redis';
 import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import type { Pool, PoolClient } from 'pg';
+import { digestOf } from '../../src/claims/fingerprint.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { times } from '../setup/faulty-store.js';
+import { aLetter } from '../setup/letters.js';
 import { withRedis } from '../setup/own-redis.js';
 import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { gate, until } from '../setup/waiting.js';
@@ -125,17 +127,17 @@ function leavesNoLetter(setting: () => Setting) {
   });
 }
 
-/** A failed event, and a receiver whose handler waits for the test. */
-async function failedEvent({ world, elsewhere = false }: Setting) {
+/** A receiver with one letter, whose handler waits for the test. */
+async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' | 'drifted') {
   const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
   const database = letters.database as object;
   const gated = faultyDeadLetters({}, { store: letters, database });
   const [started, working] = [gate(), gate()];
-  let fails = true;
+  let fails = keep === 'failed';
   let runs = 0;
+  const namespace = randomBytes(6).toString('hex');
   const hooks = receiver({
-    ...{ privateKey: KEY, logger: false, store: world.store, deadLetters: gated },
-    namespace: randomBytes(6).toString('hex'),
+    ...{ privateKey: KEY, logger: false, store: world.store, deadLetters: gated, namespace },
   });
   hooks.on('transaction.paid', async () => {
     if (fails) throw new Error('the bank is down');
@@ -145,7 +147,12 @@ async function failedEvent({ world, elsewhere = false }: Setting) {
   });
   const { body: rawBody, headers } = delivery(fixtures.transactionPaid());
   const deliver = async () => JSON.parse((await hooks.receive({ rawBody, headers })).body);
-  await deliver();
+  if (keep === 'failed') await deliver();
+  else {
+    // As a version kept it that took the bytes for no event.
+    const [eventId, keyId] = [digestOf(rawBody), digestOf(Buffer.from(KEY)).slice(0, 12)];
+    await letters.keep(aLetter({ reason: 'invalid', namespace, eventId, rawBody, keyId }));
+  }
   fails = false;
   const [letter] = await lettersOf(hooks);
   return {
@@ -157,6 +164,9 @@ async function failedEvent({ world, elsewhere = false }: Setting) {
     tombstones: async () => (await lettersOf(hooks, { discarded: true })).length,
   };
 }
+
+const failedEvent = (setting: Setting) => oneLetter(setting, 'failed');
+const driftedEvent = (setting: Setting) => oneLetter(setting, 'drifted');
 
 /** A letter that is discarded and replayed at once is one or the other, and who came second says so. */
 function doesOneOfBoth(setting: () => Setting) {
@@ -203,6 +213,47 @@ function doesOneOfBoth(setting: () => Setting) {
     expect([runs(), await failed.tombstones()]).toEqual([0, 1]);
     // The sender may send it again: that is a new delivery.
     expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
+  });
+
+  test('a letter whose event was processed a moment ago is removed, and not discarded', async () => {
+    const failed = await failedEvent(setting());
+    const { gated, working } = failed;
+    const removing = gate();
+    working.open();
+    gated.faults.remove = times(1, (real) => removing.opened.then(real));
+    const delivered = failed.deliver();
+    await until(() => gated.calls.includes('remove'));
+    expect(await failed.discard()).toBe(false);
+    removing.open();
+    expect(await delivered).toMatchObject({ outcome: 'processed' });
+    expect([await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, []]);
+  });
+
+  test('a letter without an id is not discarded while the handlers of the event that it is now run', async () => {
+    const drifted = await driftedEvent(setting());
+    const replaying = drifted.replay();
+    await drifted.started.opened;
+    expect(await drifted.discard()).toBe(false);
+    drifted.working.open();
+    expect(await replaying).toMatchObject({ processed: 1, gone: 0 });
+    expect([await drifted.tombstones(), await lettersOf(drifted.hooks)]).toEqual([0, []]);
+  });
+
+  test('a letter without an id that is being discarded is not run as the event that it is now', async () => {
+    const drifted = await driftedEvent(setting());
+    const { gated, working, runs } = drifted;
+    const discarding = gate();
+    working.open();
+    gated.faults.discard = (real) => discarding.opened.then(real);
+    const discarded = drifted.discard();
+    await until(() => gated.calls.includes('discard'));
+    const replaying = drifted.replay();
+    await until(() => gated.calls.includes('read'));
+    discarding.open();
+    expect(await discarded).toBe(true);
+    // In a transaction the replay waits, and finds it gone.
+    expect(await replaying).toMatchObject({ processed: 0, failed: 0 });
+    expect([runs(), await drifted.tombstones()]).toEqual([0, 1]);
   });
 }
 
