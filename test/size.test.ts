@@ -10,7 +10,7 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 94_500,
+  '.': 95_500,
   './client': 23_000,
   './opentelemetry': 14_000,
   './queues/bullmq': 52_500,
