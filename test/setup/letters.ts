@@ -1,9 +1,9 @@
 // A dead letter as the receiver would give it to a store, and the ways to damage what a store has of it.
 import { createHash, randomBytes } from 'node:crypto';
-import { beforeAll, test } from '@jest/globals';
 import type { DeadLetterQuery, NewDeadLetter } from 'payment-webhooks';
 import type { DeadLetterContractCase } from 'payment-webhooks/testing';
 import { keyOf } from '../../src/testing/dead-letter-contract/context.js';
+import { testAtOnce } from './at-once.js';
 
 /** Of an event of its own, unless it is given another. */
 export function aLetter(given: Partial<NewDeadLetter> = {}): NewDeadLetter {
@@ -46,12 +46,7 @@ export const DAMAGES: readonly { readonly column: string; readonly change: (colu
   { column: 'sandbox', change: () => 'NOT sandbox' },
 ];
 
-/** A test for each case. Those that wait for a retention to end do so at the same time: each has its own namespace. */
+/** A test for each case. Those that wait for a retention to end have a namespace of their own. */
 export function keepsTheLetterContract(cases: readonly DeadLetterContractCase[]): void {
-  const waited = new Map<string, Promise<void>>();
-  beforeAll(async () => {
-    for (const { name, run } of cases) if (name.includes('retention')) waited.set(name, run());
-    await Promise.allSettled(waited.values());
-  }, 60_000);
-  test.each(cases)('$name', ({ name, run }) => waited.get(name) ?? run());
+  testAtOnce(cases, ({ name }) => name.includes('retention'));
 }

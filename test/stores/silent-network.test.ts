@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import { type IdempotencyStore, receiver } from 'payment-webhooks';
 import { type PostgresQuery, postgresStore } from 'payment-webhooks/stores/postgres';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool as PgPool, type PoolClient } from 'pg';
-import { type FaultyProxy, startProxy } from '../faults/faulty-proxy.js';
+import { startProxy } from '../faults/faulty-proxy.js';
+import { testAtOnce } from '../setup/at-once.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
@@ -37,24 +38,21 @@ interface World {
 }
 
 /** Where one handler runs and its retries come, as two processes do. */
-async function scene(
-  world: World,
-  handle: (send: Send, proxy: FaultyProxy) => Promise<void>,
-  options: Scene,
-) {
+async function inScene(world: World, play: (scene: Scene) => Promise<void>, options: Options = {}) {
   const proxy = await startProxy(world.port);
-  proxies.push(proxy);
+  const servers: Server[] = [];
   const happened: string[] = [];
-  const started = gate();
+  const [started, over] = [gate(), gate()];
+  let handle: Handle = async () => {};
   const { port: transactions } = proxy;
   const first = world.store({ transactions, others: options.alone ? world.port : transactions }, options.max);
   const urls = await Promise.all([
-    listen(first, async (transaction, signal) => {
+    listen(servers, first, async (transaction, signal) => {
       signal.addEventListener('abort', () => happened.push('told'));
       started.open();
-      await handle(world.sending(transaction), proxy);
+      await handle(world.sending(transaction));
     }),
-    listen(world.store(), async () => void happened.push('retried')),
+    listen(servers, world.store(), async () => void happened.push('retried')),
   ]);
   const event = { ...JSON.parse(delivery().body.toString()), id: `evt_${randomBytes(6).toString('hex')}` };
   const send = async (process: 0 | 1) => {
@@ -62,25 +60,55 @@ async function scene(
     await response.text();
     return response.status;
   };
-  return {
+  const scene: Scene = {
     happened,
-    /** Resolves when its handler runs. */
-    start: async () => {
+    over: over.opened,
+    silence: () => proxy.set('black hole'),
+    start: async (work) => {
+      handle = work;
       void send(0).catch(() => {});
       await started.opened;
     },
-    first: () => send(0),
+    first: (work) => {
+      handle = work;
+      return send(0);
+    },
     retry: () => send(1),
   };
+  try {
+    await play(scene);
+  } finally {
+    over.open();
+    await proxy.close();
+    for (const server of servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
 }
 
+type Handle = (send: Send) => Promise<void>;
+
 interface Scene {
+  readonly happened: string[];
+  /** Until it resolves, a handler that obeys no signal goes on. */
+  readonly over: Promise<void>;
+  /** From now on the network swallows every packet. */
+  silence(): void;
+  /** Resolves when the handler runs. */
+  start(handle: Handle): Promise<void>;
+  first(handle: Handle): Promise<number>;
+  retry(): Promise<number>;
+}
+
+interface Options {
   /** Whether only the connection of the transaction goes silent. */
   readonly alone?: boolean;
   readonly max?: number;
 }
 
 async function listen(
+  servers: Server[],
   store: Transactional,
   handle: (transaction: object, signal: AbortSignal) => Promise<void>,
 ): Promise<string> {
@@ -94,20 +122,6 @@ async function listen(
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
-
-const servers: Server[] = [];
-const proxies: FaultyProxy[] = [];
-/** Opens when the test is over. Until then a handler that obeys no signal goes on. */
-let over = gate();
-afterEach(async () => {
-  over.open();
-  over = gate();
-  for (const proxy of proxies.splice(0)) await proxy.close();
-  for (const server of servers.splice(0)) {
-    server.close();
-    server.closeAllConnections();
-  }
-});
 
 const ports = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
 
@@ -198,81 +212,84 @@ withMariadb('in MariaDB, where an idle transaction ends after two seconds', () =
 });
 
 function staysApart(world: World): void {
-  test('an idle handler is told before its retry runs', async () => {
-    const { happened, start, retry } = await scene(
-      world,
-      async (_, proxy) => {
-        proxy.set('black hole');
-        await over.opened;
-      },
-      {},
-    );
-    await start();
-    await until(async () => (await retry()) === 200);
-    expect(happened).toEqual(['told', 'retried']);
-  });
-
-  test('a handler whose statement is never answered is told before its retry runs', async () => {
-    const statement = world.sleep(0.731);
-    const { happened, start, retry } = await scene(
-      world,
-      async (send, proxy) => {
-        void send(statement).catch(() => {});
-        await until(() => world.executes(statement));
-        proxy.set('black hole');
-        await over.opened;
-      },
-      {},
-    );
-    await start();
-    await until(async () => (await retry()) === 200);
-    expect(happened).toEqual(['told', 'retried']);
-  });
-
-  test('where only its own connection is silent, it has time while the server executes its statement', async () => {
-    const statement = world.sleep(LEASE_MS / 500 + 0.317);
-    const { happened, start, retry } = await scene(
-      world,
-      async (send, proxy) => {
-        void send(statement).catch(() => {});
-        await until(() => world.executes(statement));
-        proxy.set('black hole');
-        void until(async () => !(await world.executes(statement))).then(() => happened.push('executed'));
-        await over.opened;
-      },
-      { alone: true },
-    );
-    await start();
-    await until(async () => (await retry()) === 200);
-    expect(happened).toEqual(['executed', 'told', 'retried']);
-  });
-
-  test('a statement longer than the lease is no reason to abort, and neither are very many short ones', async () => {
-    const { happened, first, retry } = await scene(
-      world,
-      async (send) => {
-        await send(world.sleep(LEASE_MS / 1_000 + 0.5));
-        for (const end = performance.now() + LEASE_MS + 500; performance.now() < end; )
-          await send('SELECT 1');
-      },
-      {},
-    );
-    expect(await first()).toBe(200);
-    expect([await retry(), happened]).toEqual([200, []]);
-  });
-
-  test('a statement longer than the lease is aborted where the pool has no connection left to ask on', async () => {
-    const statement = world.sleep(LEASE_MS / 500);
-    const { happened, first, retry } = await scene(
-      world,
-      async (send) => {
-        await send(statement);
-        happened.push('executed');
-      },
-      { max: 1 },
-    );
-    expect(await first()).toBeGreaterThanOrEqual(500);
-    await until(async () => (await retry()) === 200);
-    expect([happened[0], happened.at(-1)]).toEqual(['told', 'retried']);
-  });
+  testAtOnce([
+    {
+      name: 'an idle handler is told before its retry runs',
+      run: () =>
+        inScene(world, async ({ happened, over, silence, start, retry }) => {
+          await start(() => {
+            silence();
+            return over;
+          });
+          await until(async () => (await retry()) === 200);
+          expect(happened).toEqual(['told', 'retried']);
+        }),
+    },
+    {
+      name: 'a handler whose statement is never answered is told before its retry runs',
+      run: () =>
+        inScene(world, async ({ happened, over, silence, start, retry }) => {
+          const statement = world.sleep(0.731);
+          await start(async (send) => {
+            void send(statement).catch(() => {});
+            await until(() => world.executes(statement));
+            silence();
+            await over;
+          });
+          await until(async () => (await retry()) === 200);
+          expect(happened).toEqual(['told', 'retried']);
+        }),
+    },
+    {
+      name: 'where only its own connection is silent, it has time while the server executes its statement',
+      run: () =>
+        inScene(
+          world,
+          async ({ happened, over, silence, start, retry }) => {
+            const statement = world.sleep(LEASE_MS / 500 + 0.317);
+            await start(async (send) => {
+              void send(statement).catch(() => {});
+              await until(() => world.executes(statement));
+              silence();
+              void until(async () => !(await world.executes(statement))).then(() =>
+                happened.push('executed'),
+              );
+              await over;
+            });
+            await until(async () => (await retry()) === 200);
+            expect(happened).toEqual(['executed', 'told', 'retried']);
+          },
+          { alone: true },
+        ),
+    },
+    {
+      name: 'a statement longer than the lease is no reason to abort, and neither are very many short ones',
+      run: () =>
+        inScene(world, async ({ happened, first, retry }) => {
+          const status = await first(async (send) => {
+            await send(world.sleep(LEASE_MS / 1_000 + 0.5));
+            for (const end = performance.now() + LEASE_MS + 500; performance.now() < end; )
+              await send('SELECT 1');
+          });
+          expect([status, await retry(), happened]).toEqual([200, 200, []]);
+        }),
+    },
+    {
+      name: 'a statement longer than the lease is aborted where the pool has no connection left to ask on',
+      run: () =>
+        inScene(
+          world,
+          async ({ happened, first, retry }) => {
+            const status = await first(async (send) => {
+              await send(world.sleep(LEASE_MS / 500));
+              happened.push('executed');
+            });
+            expect(status).toBeGreaterThanOrEqual(500);
+            await until(async () => (await retry()) === 200);
+            expect([happened[0], happened.at(-1)]).toEqual(['told', 'retried']);
+          },
+          { max: 1 },
+        ),
+    },
+  ]);
 }
