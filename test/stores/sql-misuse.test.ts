@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, receiver } from 'payment-webhooks';
 import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
-import { captureLog } from '../../setup/captured-log.js';
-import { delivery, KEY } from '../../setup/delivery.js';
-import { needing } from '../../setup/platform.js';
-import { leased, overPg } from '../../setup/sql-clients.js';
-import { gate, until } from '../../setup/waiting.js';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { needing } from '../setup/platform.js';
+import { leased, overPg } from '../setup/sql-clients.js';
+import { gate, until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;

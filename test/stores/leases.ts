@@ -1,0 +1,64 @@
+// What holds of every store in lease mode, on every database and through every client.
+import { describe, expect, test } from '@jest/globals';
+import { keepsTheContract, walksAsPromised } from './contract.js';
+import { granted, type Opened, type StoreOptions, type World } from './worlds.js';
+
+export const bytes = { leaseMs: 60_000, fingerprint: 'a'.repeat(64) };
+
+export function keepsLeases(world: World): void {
+  let opened: Opened | undefined;
+  const open = (options: StoreOptions = {}) => {
+    opened ??= world.open({ max: 20 });
+    return opened.leased(options);
+  };
+
+  describe('keeps the contract', () => {
+    keepsTheContract({ create: ({ retention }) => open({ retention }) });
+    walksAsPromised({ create: ({ retention }) => open({ retention }) });
+  });
+
+  test('answers each of 200 concurrent claims, on a new key as on a lapsed one, and one wins', async () => {
+    const store = open();
+    for (const key of ['default:live:new', 'default:live:lapsed']) {
+      if (key.endsWith('lapsed')) granted(await store.claim(key, { ...bytes, leaseMs: 0 }));
+      const results = await Promise.all(Array.from({ length: 200 }, () => store.claim(key, bytes)));
+      const statuses = results.map(({ status }) => status).sort();
+      expect(statuses).toEqual(['claimed', ...Array(199).fill('in_progress')]);
+    }
+  });
+
+  test('migrates at once in several processes, again later, and keeps what the table remembers', async () => {
+    const table = `${world.schema}.at_once`;
+    const pools = [world.open(), world.open()];
+    const stores = [...pools, ...pools, ...pools].map(({ leased }) => leased({ table }));
+    await Promise.all(stores.map((each) => each.migrate()));
+    const [store] = stores as [(typeof stores)[0]];
+    expect(await granted(await store.claim('kept', bytes)).complete()).toBe(true);
+    await store.migrate();
+    expect((await store.claim('kept', bytes)).status).toBe('completed');
+  });
+
+  test('answers a ping, and claims nothing', async () => {
+    const rows = () => world.observe(`SELECT count(*) AS n FROM ${world.table}`);
+    const before = await rows();
+    await expect(open().ping()).resolves.toBeUndefined();
+    expect(await rows()).toEqual(before);
+  });
+
+  test('rejects a ping and a claim without the table', async () => {
+    const missing = open({ table: `${world.schema}.missing` });
+    await expect(missing.ping()).rejects.toThrow(/does(?: not|n't) exist/);
+    await expect(missing.claim('a', bytes)).rejects.toThrow(/does(?: not|n't) exist/);
+  });
+
+  test('forgets a lock when it is released, and nothing that somebody else has', async () => {
+    const store = open();
+    const first = await store.lock?.('lock', 60_000);
+    expect(await store.lock?.('lock', 60_000)).toBeUndefined();
+    expect(await first?.release()).toBe(true);
+    const column = world.placeholder === '?' ? '`key`' : 'key';
+    expect(await world.observe(`SELECT 1 FROM ${world.table} WHERE ${column} = 'lock'`)).toEqual([]);
+    const second = await store.lock?.('lock', 60_000);
+    expect([await first?.release(), await second?.renew(60_000)]).toEqual([false, true]);
+  });
+}

@@ -1,0 +1,310 @@
+// What postgresStore() does with a pool of pg: its clients, their listeners, and the statements that it sends through them.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Pool, type PoolConfig } from 'pg';
+import { ConfigurationError } from '../../src/errors.js';
+import { postgresStore } from '../../src/stores/postgres.js';
+import { codeBlocks } from '../setup/markdown.js';
+import { needing } from '../setup/platform.js';
+import { until } from '../setup/waiting.js';
+import { bytes } from './leases.js';
+import { request } from './transactions.js';
+import { granted, known, madeLater, type PostgresWorld, paid, pay, postgresWorld } from './worlds.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+
+needing('postgres').describe('postgresStore on a pool of pg', () => {
+  let made: PostgresWorld | undefined;
+  const world = madeLater(() => made);
+  const pools: Pool[] = [];
+  beforeAll(async () => {
+    made = await postgresWorld('postgresStore', connectionString);
+  });
+  afterAll(async () => {
+    for (const pool of pools) await pool.end();
+    await made?.close();
+  });
+  const onlyClient = (config: PoolConfig = {}) => {
+    const pool = new Pool({ connectionString, max: 1, ...config });
+    pools.push(pool);
+    return pool;
+  };
+
+  test('listens once to a pool, and adds no listener to a client each time it is checked out', async () => {
+    const pool = onlyClient();
+    const { table } = world;
+    const store = postgresStore({ pool, table, transactional: true });
+    postgresStore({ pool, table });
+    const counts = new Set<number>();
+    // The pool's own, and one of the store for the time between the two.
+    pool.on('acquire', (client) => counts.add(client.listenerCount('error')));
+    for (let round = 0; round < 15; round += 1) {
+      const claim = granted(await store.claim(`listeners:${round}`, request));
+      await (round % 2 ? claim.complete() : claim.release([]));
+    }
+    expect([...counts]).toEqual([2]);
+    expect([pool.totalCount, pool.listenerCount('error')]).toEqual([1, 1]);
+  });
+
+  test('gives handlers READ COMMITTED, whatever the default of the session is', async () => {
+    const { store, key } = world.open({ options: '-c default_transaction_isolation=serializable' });
+    const claim = granted(await store.claim(key, request));
+    const [shown] = await world.sending(claim.context.transaction)('SHOW transaction_isolation');
+    expect(shown).toEqual({ transaction_isolation: 'read committed' });
+    expect(await claim.complete()).toBe(true);
+  });
+
+  test('survives a server that shuts down in the moment in which it lets a client in', async () => {
+    const message = (type: string, body: Buffer) => {
+      const length = Buffer.alloc(4);
+      length.writeInt32BE(body.length + 4);
+      return Buffer.concat([Buffer.from(type), length, body]);
+    };
+    const welcome = [message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))];
+    const farewell = message('E', Buffer.from('SFATAL\0C57P01\0Mshutting down\0\0'));
+    // Both in one packet: the client is the pool's no more, and not yet the store's.
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).once('data', () => socket.end(Buffer.concat([...welcome, farewell])));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { store, key, pool } = world.open({
+      connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    });
+    await expect(store.claim(key, request)).rejects.toThrow();
+    await expect(store.ping()).rejects.toThrow();
+    await until(() => pool.totalCount === 0);
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test('a commit whose reply never comes rejects once the lease is over, and the row answers the retry', async () => {
+    const { proxy, port } = await silenceable();
+    const { store, key, pool } = world.open({
+      connectionString: connectionString.replace(/:\d+\//, `:${port}/`),
+    });
+    const claim = granted(await store.claim(key, request));
+    await pay(world, world.sending(claim.context.transaction), key);
+    expect(await claim.renew(1_000)).toBe(true);
+    // Let the reply to the mark through, and none after it.
+    const completing = claim.complete();
+    proxy.silenceAfter('UPDATE 1');
+    await expect(completing).rejects.toThrow(/terminated|closed/i);
+    expect([await paid(world, key), await known(world, key), pool.totalCount]).toEqual([1, 1, 0]);
+    await expect(claim.complete()).rejects.toThrow(/terminated|closed/i);
+    proxy.close();
+    expect((await world.open().store.claim(key, request)).status).toBe('completed');
+  });
+
+  test('a renewal, a query of a handler, a commit and a rollback take turns on the connection', async () => {
+    const { store, key, pool } = world.open();
+    let overlaps = 0;
+    pool.on('connect', (client) => {
+      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+      let running = 0;
+      Object.assign(client, {
+        query: (...args: unknown[]) => {
+          if (running > 0) overlaps += 1;
+          running += 1;
+          return query(...args).finally(() => {
+            running -= 1;
+          });
+        },
+      });
+    });
+    const claim = granted(await store.claim(key, request));
+    const renewed = claim.renew(30_000);
+    await Promise.all([renewed, pay(world, world.sending(claim.context.transaction), key)]);
+    expect(await renewed).toBe(true);
+    expect(await Promise.all([claim.renew(30_000), claim.complete()])).toEqual([true, true]);
+    expect(await paid(world, key)).toBe(1);
+
+    const other = granted(await store.claim(`${key}:other`, request));
+    expect((await Promise.all([other.renew(30_000), other.release([])]))[1]).toBe(true);
+    expect(overlaps).toBe(0);
+  });
+
+  test('a ping leaves a server that takes no writes, so that the next one asks where the address leads by then', async () => {
+    const demoted = onlyClient();
+    await demoted.query('SET default_transaction_read_only = on');
+    const left = postgresStore({ pool: demoted, table: world.table });
+    await expect(left.ping()).rejects.toThrow('This Postgres is read-only');
+    await expect(left.ping()).resolves.toBeUndefined();
+    expect([demoted.totalCount, demoted.idleCount]).toEqual([1, 1]);
+  });
+
+  test('claims a new event with one statement, and a known one with two', async () => {
+    const sent: string[] = [];
+    const pool = onlyClient();
+    const query = async (config: { text: string; values?: unknown[] }) => {
+      sent.push(/DO [A-Z]+/.exec(config.text)?.[0] ?? 'other');
+      return pool.query(config);
+    };
+    const watched = { query, on: () => {}, connect: () => pool.connect() };
+    const store = postgresStore({ pool: watched, table: world.table });
+    const first = granted(await store.claim('counted', bytes));
+    expect(sent.splice(0)).toEqual(['DO NOTHING']);
+    await first.release(['mail']);
+    expect(granted(await store.claim('counted', bytes))).toMatchObject({ attempt: 2, finished: ['mail'] });
+    expect(sent).toEqual(['other', 'DO NOTHING', 'DO UPDATE']);
+  });
+
+  test('migrates by the SQL that the docs show, so that another role can run it', async () => {
+    const docs = join(__dirname, '../../docs');
+    const migration = readFileSync(join(docs, 'sql/webhook-event.sql'), 'utf8');
+    const sent: string[] = [];
+    const query = async ({ text }: { text: string }) => {
+      sent.push(text.trim());
+      return { rows: [], rowCount: 0, command: '' };
+    };
+    const connect = () => Promise.reject(new Error('no client is needed'));
+    await postgresStore({ pool: { query, connect, on: () => {} } }).migrate();
+    // In one statement, for clients that send one at a time.
+    const statements = sent.map((text) =>
+      text.replace(/^DO \$\$BEGIN\n|\nEND\$\$$/g, '').replace('PERFORM', 'SELECT'),
+    );
+    expect(statements).toEqual([migration.trim()]);
+    const overview = codeBlocks(join(docs, 'stores.md')).find(({ language }) => language === 'sql')?.text;
+    const own = `${world.schema}_docs`;
+    const client = await onlyClient().connect();
+    await client.query(`CREATE SCHEMA ${own}; SET search_path TO ${own}`);
+    await client.query(migration);
+    expect((await client.query(overview ?? '')).rows).toEqual([
+      { completed: '0', at_work: '0', waiting_for_a_delivery: '0' },
+    ]);
+    await client.query(`DROP SCHEMA ${own} CASCADE`);
+    client.release(true);
+  });
+
+  describe.each([false, true])(
+    'behind a pooler that puts other connections behind a client, transactional: %s',
+    (transactional) => {
+      const storeOn = (pool: Pool) =>
+        postgresStore({ pool, table: world.table, transactional: transactional as true });
+      /** The names of what a client prepared. */
+      const namesOn = (pool: Pool) => {
+        const names: unknown[] = [];
+        pool.on('connect', (client) => {
+          const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+          client.query = ((...args: { name?: string }[]) => {
+            if (args[0]?.name) names.push(args[0].name);
+            return query(...args);
+          }) as typeof client.query;
+        });
+        return names;
+      };
+
+      test('goes on without preparing when one knows nothing of what was prepared', async () => {
+        const pool = onlyClient();
+        const names = namesOn(pool);
+        const key = `forgotten ${transactional}`;
+        await granted(await storeOn(pool).claim(key, bytes)).release([]);
+        expect(names[0]).toMatch(/^payment_webhooks_[0-9a-f]{16}$/);
+        await pool.query('DEALLOCATE ALL');
+        names.length = 0;
+        expect(await granted(await storeOn(pool).claim(key, bytes)).complete()).toBe(true);
+        expect(names).toHaveLength(1);
+      });
+
+      test('goes on without preparing when one has prepared something else by that name', async () => {
+        const pool = onlyClient();
+        const names = namesOn(pool);
+        const key = `taken ${transactional}`;
+        await granted(await storeOn(pool).claim(key, bytes)).release([]);
+        const stranger = onlyClient();
+        await stranger.query(`PREPARE ${names[0]} AS SELECT 1`);
+        expect(await granted(await storeOn(stranger).claim(key, bytes)).complete()).toBe(true);
+      });
+    },
+  );
+});
+
+/** The way to Postgres, until it is told to swallow every reply after certain words. */
+async function silenceable() {
+  const sockets: Socket[] = [];
+  let words: string | undefined;
+  const server = createServer((near) => {
+    const far = connect(Number(new URL(connectionString).port), '127.0.0.1');
+    let silent = false;
+    sockets.push(near, far);
+    near.pipe(far);
+    far.on('data', (reply) => {
+      if (!silent) near.write(reply);
+      if (words && reply.includes(words)) silent = true;
+    });
+    for (const socket of [near, far]) socket.on('error', () => {});
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const proxy = {
+    silenceAfter: (said: string) => {
+      words = said;
+    },
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+  return { proxy, port: (server.address() as { port: number }).port };
+}
+
+describe('the options of the Postgres store', () => {
+  const pool = new Pool({ connectionString });
+  afterAll(() => pool.end());
+  const wrong = postgresStore as (options?: unknown) => unknown;
+
+  test.each([
+    'x"; drop table y',
+    'a.b.c',
+    '',
+    '.',
+    'a.',
+    '.a',
+    '1st',
+    'a-b',
+    'naïve',
+    'a b',
+    '"a"',
+    'a\n',
+    'a'.repeat(64),
+    `${'a'.repeat(64)}.b`,
+    5,
+    null,
+    {},
+  ])('refuse the table %p', (table) => {
+    expect(() => wrong({ pool, table })).toThrow(ConfigurationError);
+    expect(() => wrong({ pool, table })).toThrow(/^table is .*\. Give "name" or "schema\.name"/);
+  });
+
+  test.each(['a', '_', 'A1', 'public.webhook_event', `${'s'.repeat(63)}.${'t'.repeat(63)}`])(
+    'take the table %p',
+    (table) => {
+      expect(() => postgresStore({ pool, table })).not.toThrow();
+    },
+  );
+
+  test.each([undefined, null, 'postgres://localhost', {}, { query: async () => ({}) }])(
+    'refuse a pool of %p',
+    (given) => {
+      expect(() => wrong({ pool: given })).toThrow(
+        /^pool is .+, not a pool of pg\. Give "new Pool\(\{ connectionString \}\)"\.$/,
+      );
+    },
+  );
+
+  test('refuse missing options, an unknown name, and values of the wrong kind', () => {
+    expect(() => wrong()).toThrow(ConfigurationError);
+    expect(() => wrong({ pool, tabel: 'a' })).toThrow('Unknown option "tabel". Did you mean "table"?');
+    expect(() => wrong({ pool, retention: 'soon' })).toThrow('retention is "soon"');
+    expect(() => wrong({ pool, transactional: 'yes' })).toThrow(
+      'transactional is "yes". Give true or false.',
+    );
+  });
+
+  test('may be undefined for their defaults', () => {
+    const store = postgresStore({ pool, table: undefined, retention: undefined, transactional: undefined });
+    expect(store.scope).toBe('shared');
+  });
+});

@@ -1,0 +1,195 @@
+// Claims that are transactions of Postgres: what every database keeps, and what only this one can do wrong.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { needing } from '../setup/platform.js';
+import { until } from '../setup/waiting.js';
+import { fails, keepsTransactions, keepsTransactionsOverTime, request, startOwner } from './transactions.js';
+import {
+  BY_PG,
+  failing,
+  granted,
+  grantedInTheEnd,
+  known,
+  madeLater,
+  type PostgresWorld,
+  paid,
+  pay,
+  postgresWorld,
+  withoutPatience,
+} from './worlds.js';
+
+const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+
+needing('postgres').describe('a claim in a transaction, on Postgres', () => {
+  describe.each(BY_PG)('by %s', (by) => {
+    let made: PostgresWorld | undefined;
+    const world = madeLater(() => made);
+    beforeAll(async () => {
+      made = await postgresWorld(by, connectionString);
+    });
+    afterAll(() => made?.close());
+
+    keepsTransactions(world);
+    keepsTransactionsOverTime(world, by);
+
+    /** Whether a connection of this application is in `pg_sleep()`, and the end of all that it has. */
+    const sleeps = async (name: string) => {
+      const rows = await world.observe(
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Timeout'",
+        [name],
+      );
+      return rows.length > 0;
+    };
+    const terminate = (name: string) =>
+      world.observe('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
+        name,
+      ]);
+
+    test('a statement that failed and was swallowed rolls everything back', async () => {
+      const { store, key, idle } = world.open();
+      const claim = granted(await store.claim(key, request));
+      const send = world.sending(claim.context.transaction);
+      await pay(world, send, key);
+      await send('SELECT 1 / 0').catch(() => {});
+      expect(await claim.renew(30_000)).toBe(true);
+      await expect(claim.complete()).rejects.toMatchObject({ code: '25P02' });
+      await until(idle);
+      expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+    });
+
+    test('a handler waits for locks as long as before, and the session is as it was', async () => {
+      const { store, key, run, idle } = world.open({ max: 1, options: '-c lock_timeout=7s' });
+      const claim = granted(await store.claim(key, { ...request, leaseMs: 12_345.6 }));
+      const send = world.sending(claim.context.transaction);
+      const shown = async (by = send) => [
+        (await by('SHOW lock_timeout'))[0]?.lock_timeout,
+        (await by('SHOW idle_in_transaction_session_timeout'))[0]?.idle_in_transaction_session_timeout,
+      ];
+      expect(await shown()).toEqual(['7s', '12346ms']);
+      expect(await claim.renew(45_000)).toBe(true);
+      expect(await shown()).toEqual(['7s', '45s']);
+      expect(await claim.complete()).toBe(true);
+      await until(idle);
+      expect(await shown(run)).toEqual(['7s', '0']);
+    });
+
+    describe('when the commit fails', () => {
+      test('because a constraint was deferred to it, nothing is written and every answer is the same', async () => {
+        await world.observe(
+          `CREATE TABLE ${world.schema}.deferred (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)`,
+        );
+        const { store, key, idle } = world.open();
+        const claim = granted(await store.claim(key, request));
+        await world.sending(claim.context.transaction)(
+          `INSERT INTO ${world.schema}.deferred VALUES (1), (1)`,
+        );
+        await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
+        await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
+        await until(idle);
+        expect([await known(world, key), await claim.release([])]).toEqual([0, false]);
+      });
+
+      test('because Postgres answers it with ROLLBACK', async () => {
+        const { store, key, pool, idle } = world.open();
+        // A statement that fails between the mark and the COMMIT.
+        pool.on('connect', (client) => {
+          const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+          const spoiled = (...args: unknown[]) => {
+            const [given] = args as [string | { text: string }];
+            if ((typeof given === 'string' ? given : given.text) === 'COMMIT')
+              void query('SELECT 1 / 0').catch(() => {});
+            return query(...args);
+          };
+          Object.assign(client, { query: spoiled });
+        });
+        const claim = granted(await store.claim(key, request));
+        await pay(world, world.sending(claim.context.transaction), key);
+        await expect(claim.complete()).rejects.toThrow(/answered COMMIT with ROLLBACK|are not committed/);
+        await until(idle);
+        expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+      });
+
+      test('because the connection breaks in the middle of it', async () => {
+        const slow = `${world.schema}.slow`;
+        await world.observe(`CREATE TABLE ${slow} (n int)`);
+        await world.observe(
+          `CREATE FUNCTION ${slow}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END'`,
+        );
+        await world.observe(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ${slow} DEFERRABLE INITIALLY DEFERRED
+          FOR EACH ROW EXECUTE FUNCTION ${slow}()`);
+        const { store, key, name, idle } = world.open();
+        const claim = granted(await store.claim(key, request));
+        const send = world.sending(claim.context.transaction);
+        await pay(world, send, key);
+        await send(`INSERT INTO ${slow} VALUES (1)`);
+        const completing = expect(claim.complete()).rejects.toThrow(/terminat/);
+        await until(() => sleeps(name));
+        await terminate(name);
+        await completing;
+        await until(idle);
+        expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+        const next = granted(await store.claim(key, request));
+        expect([next.attempt, await next.release([])]).toEqual([1, true]);
+      });
+    });
+
+    describe('when the connection breaks', () => {
+      test('while a handler waits for its own query', async () => {
+        const { store, key, name, idle } = world.open();
+        const claim = granted(await store.claim(key, request));
+        const query = expect(world.sending(claim.context.transaction)('SELECT pg_sleep(60)')).rejects.toThrow(
+          /terminat/,
+        );
+        await until(() => sleeps(name));
+        await terminate(name);
+        await query;
+        // The reply to the query may be here before the news that the connection is gone.
+        await fails(() => claim.complete());
+        await until(idle);
+      });
+
+      test('while a claim waits for another', async () => {
+        const [{ store, key, name, idle }, elsewhere] = [world.open(), world.open()];
+        const first = granted(await elsewhere.store.claim(key, request));
+        const second = expect(store.claim(key, request)).rejects.toThrow(/terminat/);
+        await until(async () => (await world.waiting()) > 0);
+        await terminate(name);
+        await second;
+        await until(idle);
+        expect(await first.complete()).toBe(true);
+        expect((await store.claim(key, request)).status).toBe('completed');
+      });
+    });
+
+    test('a process that hangs loses its event when its lease ends: the server ends the transaction', async () => {
+      const { store, key } = world.open();
+      const owner = await startOwner(world, { by, key, leaseMs: 500 });
+      try {
+        const next = await grantedInTheEnd(() => store.claim(key, request));
+        expect([owner.exitCode, await next.complete(), await paid(world, key)]).toEqual([null, true, 0]);
+      } finally {
+        owner.kill('SIGKILL');
+      }
+    }, 60_000);
+
+    test.each(['40001', '40P01'])('a claim that fails with %s is tried three times', async (code) => {
+      const own = `${world.schema}.fails_${code.toLowerCase()}`;
+      const { store, leased, idle } = world.open({ table: own });
+      await leased().migrate();
+      await failing(world, own, { code, times: 5 });
+      await expect(store.claim('a', request)).rejects.toMatchObject({ code });
+      expect(await granted(await store.claim('a', request)).complete()).toBe(true);
+      await until(idle);
+    });
+
+    test('a claim for which the pool has no connection rejects, and the pool recovers', async () => {
+      const { store, key, pool } = world.open({ max: 1 });
+      const claim = granted(await store.claim(key, request));
+      await withoutPatience(pool, async () => {
+        await expect(store.claim(`${key}:other`, request)).rejects.toThrow('timeout exceeded');
+      });
+      expect(await claim.complete()).toBe(true);
+      expect((await store.claim(key, request)).status).toBe('completed');
+      expect([pool.totalCount, pool.idleCount, pool.waitingCount]).toEqual([1, 1, 0]);
+    });
+  });
+});

@@ -1,0 +1,269 @@
+// Every way to the stores of a SQL database: a table of events, a ledger, and a way to see and end connections.
+import { randomBytes } from 'node:crypto';
+import type { Pool as MysqlPool, PoolConnection, PoolOptions } from 'mysql2/promise';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
+import { Pool as PgPool, type PoolClient, type PoolConfig } from 'pg';
+import type { Claim, ClaimResult } from '../../src/claims/idempotency-store.js';
+import type { OwnMariadb } from '../setup/own-mariadb.js';
+import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
+import { until } from '../setup/waiting.js';
+
+/** A statement of a handler, whatever its client. */
+export type Send = (sql: string, values?: string[]) => Promise<Record<string, unknown>[]>;
+
+export type Given = { readonly transaction: object };
+
+export interface StoreOptions {
+  readonly table?: string;
+  readonly retention?: number | undefined;
+}
+
+export interface Opened {
+  /** Whose claims are transactions. */
+  readonly store: SqlStore<Given>;
+  /** In lease mode, on the same pool and table. */
+  leased(options?: StoreOptions): SqlStore<object>;
+  readonly key: string;
+  /** By a connection of its pool. */
+  readonly run: Send;
+  /** Whether every connection is back in its pool. */
+  idle(): boolean;
+}
+
+export interface OpenedOnPg extends Opened {
+  readonly pool: PgPool;
+  /** The application that its connections say they are. */
+  readonly name: string;
+}
+
+export interface World<Open extends Opened = Opened> {
+  readonly url: string;
+  readonly schema: string;
+  readonly table: string;
+  readonly ledger: string;
+  /** The `?` of its statements. */
+  readonly placeholder: string;
+  /** Sees what is committed, and is never short of a connection. */
+  readonly observe: Send;
+  /** @param options `max` connections, and a pool of pg may be given more */
+  open(options?: StoreOptions & PoolConfig): Open;
+  /** Statements in the transaction that a handler is given. */
+  sending(transaction: object): Send;
+  /** Keeps a connection busy in a statement, until the test lets go. */
+  holding(): Promise<{ readonly statement: string; letGo(): Promise<unknown> }>;
+  /** How many connections wait for a lock of a row. */
+  waiting(): Promise<number>;
+  /** Ends the connection of a transaction from outside. */
+  terminate(transaction: object): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type PostgresWorld = World<OpenedOnPg>;
+
+/** The two stores that take a pool of pg. */
+export const BY_PG = ['postgresStore', 'sqlStore'] as const;
+export type ByPg = (typeof BY_PG)[number];
+
+export function storeOnPg(by: ByPg, pool: PgPool, options: StoreOptions = {}): SqlStore<object> {
+  return by === 'sqlStore'
+    ? sqlStore({ ...leased(overPg(pool)), ...options })
+    : postgresStore({ pool, ...options });
+}
+
+export async function postgresWorld(by: ByPg, url: string): Promise<PostgresWorld> {
+  const schema = `worlds_${randomBytes(6).toString('hex')}`;
+  const observer = new PgPool({ connectionString: url, application_name: 'observer' });
+  const pools: PgPool[] = [];
+  const observe: Send = async (sql, values) => (await observer.query(sql, values)).rows;
+  const table = `${schema}.webhook_event`;
+  await observe(`CREATE SCHEMA ${schema}`);
+  await observe(`CREATE TABLE ${schema}.ledger (event text NOT NULL)`);
+  await postgresStore({ pool: observer, table }).migrate();
+  const sending =
+    (transaction: object): Send =>
+    async (sql, values) =>
+      (await (transaction as PoolClient).query(sql, values)).rows;
+  return {
+    ...{ url, schema, table, ledger: `${schema}.ledger`, placeholder: '$1', observe, sending },
+    open: ({ table: named = table, retention, ...config } = {}) => {
+      const name = `${schema}_${pools.length}`;
+      const pool = new PgPool({ connectionString: url, max: 5, application_name: name, ...config });
+      pool.on('error', () => {});
+      pools.push(pool);
+      const options = { table: named, retention };
+      const transactional =
+        by === 'sqlStore'
+          ? sqlStore({ ...overPg(pool), ...options })
+          : postgresStore({ pool, transactional: true, ...options });
+      return {
+        ...{ pool, name, key: `live:${pools.length}` },
+        store: transactional as SqlStore<Given>,
+        leased: (changed) => storeOnPg(by, pool, { ...options, ...changed }),
+        run: async (sql, values) => (await pool.query(sql, values)).rows,
+        idle: () => pool.totalCount === pool.idleCount,
+      };
+    },
+    holding: async () => {
+      const lock = randomBytes(4).readInt32BE();
+      const holder = await observer.connect();
+      await holder.query(`SELECT pg_advisory_lock(${lock})`);
+      return {
+        statement: `SELECT pg_advisory_lock(${lock})`,
+        letGo: () => holder.query(`SELECT pg_advisory_unlock(${lock})`).finally(() => holder.release()),
+      };
+    },
+    waiting: async () => {
+      const rows = await observe(
+        `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE $1 AND wait_event_type = 'Lock'`,
+        [`${schema}_%`],
+      );
+      return rows.length;
+    },
+    terminate: async (transaction) => {
+      const { processID } = transaction as { processID: number };
+      await observe('SELECT pg_terminate_backend($1::int)', [String(processID)]);
+    },
+    close: async () => {
+      for (const pool of pools) {
+        // A client that was not given back would let `end` wait for ever.
+        await until(() => pool.totalCount === pool.idleCount);
+        await pool.end();
+      }
+      await observer.query(`DROP SCHEMA ${schema} CASCADE`);
+      await observer.end();
+    },
+  };
+}
+
+/** @param verb of mysql2: `query` sends statements as text, `execute` prepares them */
+export async function mariadbWorld(
+  mariadb: OwnMariadb,
+  verb: 'query' | 'execute',
+  config: PoolOptions = {},
+): Promise<World> {
+  const observer = mariadb.pool({ connectionLimit: 50 });
+  const pools: MysqlPool[] = [];
+  const observe: Send = async (sql, values) => (await observer.query(sql, values))[0] as never;
+  const schema = `worlds_${verb}`;
+  const table = `${schema}.webhook_event`;
+  await observe(`CREATE DATABASE ${schema}`);
+  await observe(`CREATE TABLE ${schema}.ledger (event VARBINARY(255) NOT NULL) ENGINE=InnoDB`);
+  await sqlStore({ ...overMysql2(observer, verb), table }).migrate();
+  const sending =
+    (transaction: object): Send =>
+    async (sql, values) =>
+      (await (transaction as PoolConnection).query(sql, values))[0] as never;
+  const isIdle = (pool: MysqlPool) => {
+    const { _allConnections: all, _freeConnections: free } = pool.pool as unknown as Record<
+      string,
+      { length: number }
+    >;
+    return all?.length === free?.length;
+  };
+  return {
+    ...{
+      url: mariadb.server.url,
+      schema,
+      table,
+      ledger: `${schema}.ledger`,
+      placeholder: '?',
+      observe,
+      sending,
+    },
+    open: ({ max = 5, table: named = table, retention } = {}) => {
+      const pool = mariadb.pool({ connectionLimit: max, ...config });
+      pools.push(pool);
+      const database = overMysql2(pool, verb);
+      const options = { table: named, retention };
+      return {
+        store: sqlStore({ ...database, ...options }),
+        leased: (changed) => sqlStore({ ...leased(database), ...options, ...changed }),
+        key: `live:${pools.length}`,
+        run: async (sql, values) => (await pool.query(sql, values))[0] as never,
+        idle: () => isIdle(pool),
+      };
+    },
+    holding: async () => {
+      const lock = randomBytes(6).toString('hex');
+      const holder = await observer.getConnection();
+      await holder.query(`SELECT GET_LOCK('${lock}', 0)`);
+      return {
+        statement: `SELECT GET_LOCK('${lock}', 60)`,
+        letGo: () => holder.query(`SELECT RELEASE_LOCK('${lock}')`).finally(() => holder.release()),
+      };
+    },
+    waiting: async () => {
+      const [row] = await observe("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'");
+      return Number(row?.Value);
+    },
+    terminate: async (transaction) => {
+      await observe(`KILL ${(transaction as PoolConnection).threadId}`);
+    },
+    close: async () => {
+      await until(() => pools.every(isIdle));
+    },
+  };
+}
+
+/** A world that is made before the first test, to be named before that. */
+export function madeLater<Made extends World>(world: () => Made | undefined): Made {
+  return new Proxy({} as Made, { get: (_, name) => Reflect.get(world() ?? {}, name) });
+}
+
+export function granted<Extra extends object>(result: ClaimResult<Extra>): Claim<Extra> & { context: Extra } {
+  if (result.status !== 'claimed') throw new Error(`not granted: ${result.status}`);
+  return result.claim as Claim<Extra> & { context: Extra };
+}
+
+/** Claims until it is granted, as the retries of a sender do. */
+export async function grantedInTheEnd<Extra extends object>(
+  claim: () => ClaimResult<Extra> | Promise<ClaimResult<Extra>>,
+): Promise<Claim<Extra> & { context: Extra }> {
+  let next: ClaimResult<Extra> | undefined;
+  await until(async () => {
+    next = await claim();
+    return next.status === 'claimed';
+  });
+  return granted(next as ClaimResult<Extra>);
+}
+
+/** What a handler writes. */
+export const pay = ({ ledger, placeholder }: World, send: Send, key: string) =>
+  send(`INSERT INTO ${ledger} (event) VALUES (${placeholder})`, [key]);
+
+/** How many of its payments are committed. */
+export const paid = ({ observe, ledger, placeholder }: World, key: string) =>
+  count(observe, `SELECT count(*) AS n FROM ${ledger} WHERE event = ${placeholder}`, key);
+
+/** How many rows of the event are committed. */
+export const known = ({ observe, table, placeholder }: World, key: string) => {
+  const column = placeholder === '?' ? '`key`' : 'key';
+  return count(observe, `SELECT count(*) AS n FROM ${table} WHERE ${column} = ${placeholder}`, key);
+};
+
+async function count(observe: Send, sql: string, key: string): Promise<number> {
+  return Number((await observe(sql, [key]))[0]?.n);
+}
+
+/** The next so many writes to a table of Postgres fail; a sequence keeps counting through a rollback. */
+export async function failing(
+  { observe }: Pick<World, 'observe'>,
+  table: string,
+  { code, times }: { readonly code: string; readonly times: number },
+): Promise<void> {
+  await observe(`CREATE SEQUENCE ${table}_tries`);
+  await observe(`CREATE FUNCTION ${table}_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('${table}_tries') <= ${times} THEN RAISE EXCEPTION USING ERRCODE = '${code}'; END IF;
+    RETURN NEW; END $$`);
+  await observe(
+    `CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_fail()`,
+  );
+}
+
+/** Runs work while the pool waits only briefly. Not longer: a new connection takes its time on a busy machine. */
+export async function withoutPatience(pool: PgPool, work: () => Promise<void>): Promise<void> {
+  pool.options.connectionTimeoutMillis = 100;
+  await work();
+  pool.options.connectionTimeoutMillis = 0;
+}
