@@ -1,4 +1,4 @@
-// Hono, Fastify and NestJS, each with the mistakes that docs/frameworks.md warns of where they need a server of their own.
+// Hono, Fastify and NestJS, each with the mistakes that their guides warn of where they need a server of their own.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';

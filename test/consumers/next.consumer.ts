@@ -20,7 +20,7 @@ export async function POST(request: Request) {
 }
 `;
 
-const [matcher] = /\{ matcher: [^}]*\}/.exec(readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')) ?? [];
+const [matcher] = /\{ matcher: [^}]*\}/.exec(readFileSync(join(ROOT, 'docs/nextjs.md'), 'utf8')) ?? [];
 
 /** Sees every other path, and says so. */
 const PROXY = `import { NextResponse } from 'next/server';

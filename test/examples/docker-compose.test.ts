@@ -1,12 +1,8 @@
 // test/consumers/serverless.consumer.ts runs both services by their README; here is the app alone, and the page that shows it.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import request from 'supertest';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
-import { codeBlocks } from '../setup/markdown.js';
-import { ROOT } from '../setup/shell.js';
 
 const privateKey = 'pri_sim_dev';
 process.env.SERVICE_PRIVATE_KEY = privateKey;
@@ -21,10 +17,4 @@ test('its app processes a delivery once, and refuses a forged one', async () => 
   expect(await deliver()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
   expect(await deliver()).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
   expect((await request(app).get('/orders/order-7')).body).toEqual({ paid: true });
-});
-
-test('docs/frameworks.md shows its compose file', () => {
-  const shown = codeBlocks(join(ROOT, 'docs/frameworks.md')).filter(({ language }) => language === 'yaml');
-  const file = readFileSync(join(ROOT, 'examples/docker-compose/compose.yaml'), 'utf8');
-  expect(shown.map(({ text }) => text)).toContain(file);
 });

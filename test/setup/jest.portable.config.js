@@ -15,7 +15,7 @@ export default {
     '<rootDir>/test/browser/',
     // What is typed into bash as the docs show it, in a process group that a signal ends.
     '<rootDir>/test/examples/',
-    '<rootDir>/test/docs/(?:deploying|frameworks|security)\\.test\\.ts$',
+    '<rootDir>/test/docs/(?:by-hand|deploying|security)\\.test\\.ts$',
     '<rootDir>/test/package\\.test\\.ts$',
   ],
 };

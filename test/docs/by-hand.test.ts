@@ -1,4 +1,4 @@
-// Types the commands of docs/frameworks.md: a webhook at a tunnel, and an event that is delivered by hand.
+// Types the commands of docs/tunnel.md and docs/missed-events.md: a webhook at a tunnel, an event delivered by hand.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -59,11 +59,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The commands of a section, each a line, with the program from the sources. */
-function commandsOf(section: string): string[] {
-  const [block] = codeBlocks(join(ROOT, 'docs/frameworks.md')).filter(
-    ({ heading, language }) => heading === section && language === 'sh',
-  );
+/** The first commands of a guide, each a line, with the program from the sources. */
+function commandsOf(guide: string): string[] {
+  const [block] = codeBlocks(join(ROOT, guide)).filter(({ language }) => language === 'sh');
   const lines = block?.text.replaceAll('\\\n', ' ').trim().split('\n') ?? [];
   const program = `"${join(ROOT, 'node_modules/.bin/tsx')}" "${join(ROOT, 'src/cli.ts')}"`;
   return lines
@@ -82,7 +80,7 @@ test('a tunnel is checked, registered and removed by its commands', async () => 
     expect({ script, code, stdout, stderr }).toMatchObject({ code: 0 });
     return stdout;
   };
-  const [doctor = '', ensure = '', list = '', remove = ''] = commandsOf('A tunnel to your machine');
+  const [doctor = '', ensure = '', list = '', remove = ''] = commandsOf('docs/tunnel.md');
   await type(doctor);
   expect(handled).toContain('doctor-test');
   await type(ensure);
@@ -106,7 +104,7 @@ needing('curl').test(
     const env = { SERVICE_PRIVATE_KEY: service.privateKey };
     const event = fixtures.transactionPaid({ payload: { transaction: { order_id: 'order-missed' } } });
     writeFileSync(join(folder, 'event.json'), JSON.stringify(event));
-    const script = commandsOf('Missed events').join('\n').replace('https://shop.example', urlOf(app));
+    const script = commandsOf('docs/missed-events.md').join('\n').replace('https://shop.example', urlOf(app));
     for (const outcome of ['processed', 'duplicate']) {
       const { code, stdout, stderr } = await shell(script, { env, cwd: folder });
       expect({ code, stdout, stderr }).toMatchObject({
