@@ -5,22 +5,16 @@ import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store
 const FINGERPRINT = 'serial';
 
 /** An answer to a claim whose owner can also forget the event. */
-export type ForgettableResult<Kept extends Claim & Partial<Forgettable>> =
-  | { readonly status: 'claimed'; readonly claim: Kept }
+export type ForgettableResult =
+  | { readonly status: 'claimed'; readonly claim: Claim & { forget?(): Promise<boolean> } }
   | Exclude<ClaimResult, { readonly status: 'claimed' }>;
-
-interface Forgettable {
-  forget(): Promise<boolean>;
-}
-
-type Answer = ForgettableResult<Claim & Partial<Forgettable>>;
 
 /**
  * @param claim asks for the key like for that of an event, so processes of versions before locks are excluded too. A claim
  *   that cannot be forgotten is released
  */
 export async function lockOf(
-  claim: (request: ClaimRequest) => Answer | Promise<Answer>,
+  claim: (request: ClaimRequest) => ForgettableResult | Promise<ForgettableResult>,
   leaseMs: number,
 ): Promise<Lock | undefined> {
   const result = await claim({ leaseMs, fingerprint: FINGERPRINT });

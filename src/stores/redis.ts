@@ -1,6 +1,6 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
 
-import type { Claim, ClaimRequest, IdempotencyStore, Lock } from '../claims/idempotency-store.js';
+import type { ClaimRequest, IdempotencyStore, Lock } from '../claims/idempotency-store.js';
 import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import { newToken } from '../claims/token.js';
 import { refuseUnknownOptions } from '../errors.js';
@@ -11,10 +11,10 @@ import {
   CLAIM,
   COMPLETE,
   FORGET,
-  type Owner,
   PING,
   RELEASE,
   RENEW,
+  type Script,
   Scripts,
   type SendCommand,
 } from './redis/scripts.js';
@@ -73,7 +73,7 @@ class RedisStore implements IdempotencyStore {
     if (found !== '0' && found !== '1') throw invalidReply();
   }
 
-  async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ForgettableResult<RedisClaim>> {
+  async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ForgettableResult> {
     const scripts = this.#scripts;
     const owner = { key: this.#prefix + key, token: newToken('base64url') };
     const reply = await scripts.run(CLAIM, owner, ...scripts.times(leaseMs), fingerprint);
@@ -82,43 +82,21 @@ class RedisStore implements IdempotencyStore {
     if (status === 'completed' && first !== undefined) return { status, fingerprint: first };
     if (status === 'in_progress' && Number(first) > 0) return { status, retryAfterMs: Number(first) };
     if (status !== 'claimed' || !(Number(first) >= 1)) throw invalidReply();
-    const earlier = { attempt: Number(first), finished: names(second) };
-    return { status, claim: new RedisClaim(scripts, owner, earlier) };
+    const flagged = async (script: Script, ...args: string[]) =>
+      flag(await scripts.run(script, owner, ...args));
+    const claim = {
+      attempt: Number(first),
+      finished: names(second),
+      renew: (ms: number) => flagged(RENEW, ...scripts.times(ms)),
+      complete: () => flagged(COMPLETE, scripts.retention),
+      release: (finished: readonly string[]) => flagged(RELEASE, scripts.retention, JSON.stringify(finished)),
+      forget: () => flagged(FORGET),
+    };
+    return { status, claim };
   }
 
   lock(key: string, leaseMs: number): Promise<Lock | undefined> {
     return lockOf((request) => this.claim(key, request), leaseMs);
-  }
-}
-
-class RedisClaim implements Claim {
-  readonly attempt: number;
-  readonly finished: readonly string[];
-  readonly #scripts: Scripts;
-  readonly #owner: Owner;
-
-  constructor(scripts: Scripts, owner: Owner, { attempt, finished }: Pick<Claim, 'attempt' | 'finished'>) {
-    this.#scripts = scripts;
-    this.#owner = owner;
-    this.attempt = attempt;
-    this.finished = finished;
-  }
-
-  async renew(leaseMs: number): Promise<boolean> {
-    return flag(await this.#scripts.run(RENEW, this.#owner, ...this.#scripts.times(leaseMs)));
-  }
-
-  async complete(): Promise<boolean> {
-    return flag(await this.#scripts.run(COMPLETE, this.#owner, this.#scripts.retention));
-  }
-
-  async release(finished: readonly string[]): Promise<boolean> {
-    const { retention } = this.#scripts;
-    return flag(await this.#scripts.run(RELEASE, this.#owner, retention, JSON.stringify(finished)));
-  }
-
-  async forget(): Promise<boolean> {
-    return flag(await this.#scripts.run(FORGET, this.#owner));
   }
 }
 

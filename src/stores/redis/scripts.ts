@@ -1,5 +1,6 @@
 // The Lua scripts of the Redis store, and how they are run.
 import { createHash } from 'node:crypto';
+import type { Owner } from '../../claims/token.js';
 
 export class Script {
   readonly text: string;
@@ -72,12 +73,6 @@ export const PING = new Script(`return redis.call('EXISTS', KEYS[1])`);
 
 /** Sends one command to Redis and resolves with its reply. */
 export type SendCommand = (...args: [command: string, ...rest: string[]]) => Promise<unknown>;
-
-/** Whose claim on which key. */
-export interface Owner {
-  readonly key: string;
-  readonly token: string;
-}
 
 /** Runs the scripts of one store. */
 export class Scripts {

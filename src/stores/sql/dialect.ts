@@ -1,16 +1,10 @@
 // The steps of a claim as one dialect of SQL takes them, and the answer to it.
 
 import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
-import { newToken } from '../../claims/token.js';
+import { newToken, type Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import { letterTableOf } from './letter-tables.js';
 import type { Row, RunSql } from './session.js';
-
-/** Who owns a claim: the token differs from that of every other claim. */
-export interface Owner {
-  readonly key: string;
-  readonly token: string;
-}
 
 /** Who asks for a claim, and for how long. */
 export interface ClaimParameters extends Owner {

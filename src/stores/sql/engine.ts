@@ -4,7 +4,7 @@ import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../../c
 import { type ForgettableResult, lockOf } from '../../claims/lock-of-claim.js';
 import { StoreError } from '../../errors.js';
 import { hasCode, isLockTimeout, withRetry } from './conflicts.js';
-import { type ClaimParameters, claimParameters, type Dialect, type Granted, type Owner } from './dialect.js';
+import { type ClaimParameters, claimParameters, type Dialect, type Granted } from './dialect.js';
 import { guardClient } from './handler-client.js';
 import { Heartbeat } from './heartbeat.js';
 import type { Connections, Session } from './session.js';
@@ -62,45 +62,21 @@ async function claimRow(
   options: EngineOptions,
   key: string,
   request: ClaimRequest,
-): Promise<ForgettableResult<RowClaim>> {
-  const parameters = claimParameters(key, request, options.retentionMs);
-  const answer = await options.dialect.claim(options.connections.run, parameters);
+): Promise<ForgettableResult> {
+  const { connections, dialect, retentionMs } = options;
+  const { run } = connections;
+  const owner = claimParameters(key, request, retentionMs);
+  const answer = await dialect.claim(run, owner);
   if (answer.status !== 'claimed') return answer;
-  return { status: 'claimed', claim: new RowClaim(options, parameters, answer) };
-}
-
-class RowClaim implements Claim {
-  readonly attempt: number;
-  readonly finished: readonly string[];
-  readonly #options: EngineOptions;
-  readonly #owner: Owner;
-
-  constructor(options: EngineOptions, owner: Owner, { attempt, finished }: Granted) {
-    this.#options = options;
-    this.#owner = owner;
-    this.attempt = attempt;
-    this.finished = finished;
-  }
-
-  renew(leaseMs: number): Promise<boolean> {
-    const { dialect, connections, retentionMs } = this.#options;
-    return dialect.renew(connections.run, this.#owner, leaseMs, Math.max(leaseMs, retentionMs));
-  }
-
-  complete(): Promise<boolean> {
-    const { dialect, connections, retentionMs } = this.#options;
-    return dialect.complete(connections.run, this.#owner, retentionMs);
-  }
-
-  release(finished: readonly string[]): Promise<boolean> {
-    const { dialect, connections, retentionMs } = this.#options;
-    return dialect.release(connections.run, this.#owner, retentionMs, finished);
-  }
-
-  forget(): Promise<boolean> {
-    const { dialect, connections } = this.#options;
-    return dialect.forget(connections.run, this.#owner);
-  }
+  const claim = {
+    attempt: answer.attempt,
+    finished: answer.finished,
+    renew: (leaseMs: number) => dialect.renew(run, owner, leaseMs, Math.max(leaseMs, retentionMs)),
+    complete: () => dialect.complete(run, owner, retentionMs),
+    release: (finished: readonly string[]) => dialect.release(run, owner, retentionMs, finished),
+    forget: () => dialect.forget(run, owner),
+  };
+  return { status: answer.status, claim };
 }
 
 /** Another transaction held the event for as long as we waited, so it may well take as long again. */
@@ -125,10 +101,11 @@ async function claimInTransaction(
     if (ended && answer.status !== 'claimed') return answer;
     throw new StoreError('The transaction ended before its claim was answered.');
   } catch (error) {
-    // If the rollback fails too, the first error is the one to report.
-    if (!isLockTimeout(error)) await session.abort(error as Error);
-    else await session.rollBack().catch(() => {});
-    if (isLockTimeout(error)) return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
+    if (isLockTimeout(error)) {
+      await session.rollBack().catch(() => {});
+      return { status: 'in_progress', retryAfterMs: RETRY_AFTER_MS };
+    }
+    await session.abort(error as Error);
     throw error;
   }
 }

@@ -9,7 +9,7 @@ const UNANSWERED_MS = 5_000;
 const POLL_MS = 50;
 
 /** What a transaction knows of its connection. */
-interface Session {
+interface HeldConnection {
   /** Runs a statement on the connection, which also restarts the idle timeout of the server. */
   ping(leaseMs: number): Promise<void>;
   /** Whether the client knows that a statement of a handler occupies the connection. */
@@ -20,7 +20,7 @@ interface Session {
 }
 
 export class Heartbeat {
-  readonly #session: Session;
+  readonly #connection: HeldConnection;
   #ping: Promise<void> | undefined;
   #leaseMs = 0;
   /** When the latest renewal began, and when the latest question began that the server answered with yes. */
@@ -28,8 +28,8 @@ export class Heartbeat {
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #askAgainAt = 0;
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(connection: HeldConnection) {
+    this.#connection = connection;
   }
 
   /**
@@ -41,7 +41,7 @@ export class Heartbeat {
     const began = performance.now();
     this.#leaseMs = leaseMs;
     this.#wantedAt = began;
-    while (!this.#session.hasEnded()) {
+    while (!this.#connection.hasEnded()) {
       const ping = this.turn();
       const waited = performance.now() - began;
       if (waited >= leaseMs)
@@ -56,7 +56,7 @@ export class Heartbeat {
 
   /** The ping on its way, before which a handler sends nothing. One that is due takes its turn now. */
   turn(): Promise<void> | undefined {
-    if (this.#confirmedAt < this.#wantedAt && !this.#session.isBusy()) this.#ping ??= this.#send();
+    if (this.#confirmedAt < this.#wantedAt && !this.#connection.isBusy()) this.#ping ??= this.#send();
     return this.#ping;
   }
 
@@ -68,7 +68,7 @@ export class Heartbeat {
   async #send(): Promise<void> {
     const began = performance.now();
     try {
-      await this.#session.ping(this.#leaseMs);
+      await this.#connection.ping(this.#leaseMs);
       this.#confirm(began);
     } finally {
       this.#ping = undefined;
@@ -79,7 +79,7 @@ export class Heartbeat {
     const began = performance.now();
     if (began < this.#askAgainAt) return;
     this.#askAgainAt = began + UNANSWERED_MS;
-    this.#session
+    this.#connection
       .isExecuting()
       .then((executing) => executing && this.#confirm(began))
       // As good as no answer: a pool that has no connection left, or a network that is down.

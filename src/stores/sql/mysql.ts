@@ -1,7 +1,7 @@
 // The SQL of events in MySQL and MariaDB: each step writes, and then reads back whose token the row has.
 
 import type { Claim } from '../../claims/idempotency-store.js';
-import { newToken } from '../../claims/token.js';
+import { newToken, type Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import { hasCode } from './conflicts.js';
 import {
@@ -10,15 +10,12 @@ import {
   checkKey,
   type Dialect,
   inexactKey,
-  type Owner,
   readAnswer,
   readKept,
 } from './dialect.js';
 import type { Row, RunSql } from './session.js';
-import { parseTable, Statement } from './statement.js';
+import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
-/** How many rows are deleted at once. */
-const MOST_PRUNED = 1_000;
 const MAX_KEY = 1_024;
 const MAX_FINGERPRINT = 256;
 /** MySQL counts dates to the year 9999. */
@@ -60,7 +57,6 @@ export class MysqlDialect implements Dialect {
   readonly #table: string;
   readonly #sql: ReturnType<typeof mysqlStatementsFor>;
   readonly #reads = new Map<string | undefined, ReturnType<typeof readsWithLetter>>();
-  readonly #withoutSavepoint = new WeakSet<RunSql>();
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(name: unknown) {
@@ -85,7 +81,7 @@ export class MysqlDialect implements Dialect {
     const due = await run(this.#sql.countDue, values);
     await run(this.#sql.prune, values);
     const pruned = Number(due.rows[0]?.due);
-    return { pruned, more: pruned === MOST_PRUNED };
+    return { pruned, more: pruned === PRUNE_BATCH };
   }
 
   async claim(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
@@ -101,7 +97,7 @@ export class MysqlDialect implements Dialect {
     const { key, fingerprint, leaseMs, keepMs } = parameters;
     refuseLong('The key of an event', key, MAX_KEY);
     refuseLong('A fingerprint', fingerprint, MAX_FINGERPRINT);
-    const values = [...idOf(parameters), hex(fingerprint), microseconds(leaseMs), microseconds(keepMs)];
+    const values = [...idOfRow(parameters), hex(fingerprint), microseconds(leaseMs), microseconds(keepMs)];
     // A row that was there may have been pruned before it is read: then the event is new.
     for (const last of [false, true]) {
       await run(this.#sql.insert, values);
@@ -119,7 +115,7 @@ export class MysqlDialect implements Dialect {
   }
 
   async renew(run: RunSql, owner: Owner, leaseMs: number, keepMs: number): Promise<boolean> {
-    await run(this.#sql.renew, [...idOf(owner), microseconds(leaseMs), microseconds(keepMs)]);
+    await run(this.#sql.renew, [...idOfRow(owner), microseconds(leaseMs), microseconds(keepMs)]);
     const row = await this.#read(run, owner);
     return row?.mine === 'yes' && row.completed === 'no';
   }
@@ -130,7 +126,7 @@ export class MysqlDialect implements Dialect {
 
   /** @returns the row, if it is the owner's and completed */
   async #complete(run: RunSql, owner: Owner, keepMs: number, read?: Statement): Promise<Row | undefined> {
-    await run(this.#sql.complete, [...idOf(owner), microseconds(keepMs)]);
+    await run(this.#sql.complete, [...idOfRow(owner), microseconds(keepMs)]);
     const row = await this.#read(run, owner, read);
     return row?.mine === 'yes' && row.completed === 'yes' ? row : undefined;
   }
@@ -141,7 +137,7 @@ export class MysqlDialect implements Dialect {
 
   async forget(run: RunSql, owner: Owner): Promise<boolean> {
     const released = await this.#release(run, owner, 0, []);
-    if (released) await run(this.#sql.forget, idOf(released));
+    if (released) await run(this.#sql.forget, idOfRow(released));
     return released !== undefined;
   }
 
@@ -149,7 +145,7 @@ export class MysqlDialect implements Dialect {
   async #release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
     const released: Owner = { key: owner.key, token: `-${newToken('hex')}` };
     const values = [microseconds(keepMs), hex(JSON.stringify(finished)), released.token];
-    await run(this.#sql.release, [...idOf(owner), ...values]);
+    await run(this.#sql.release, [...idOfRow(owner), ...values]);
     return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
   }
 
@@ -166,8 +162,7 @@ export class MysqlDialect implements Dialect {
       await run(this.#sql.waitAsBefore, []);
     }
     const answer = answerOf(row);
-    if (answer.status === 'claimed' && (await setSavepoint(run, parameters.token)) === undefined)
-      this.#withoutSavepoint.add(run);
+    if (answer.status === 'claimed') await setSavepoint(run, parameters.token);
     return answer;
   }
 
@@ -184,8 +179,7 @@ export class MysqlDialect implements Dialect {
     parameters: ClaimParameters,
     keepMs: number,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
-    const known = this.#withoutSavepoint.has(run) || (await releaseSavepoint(run, parameters.token));
-    if (known === false) return undefined;
+    if ((await releaseSavepoint(run, parameters.token)) === false) return undefined;
     const { asTheyAre } = this.#asking(parameters.letterTable);
     const row = await this.#complete(run, parameters, keepMs, asTheyAre);
     return row && readKept(row.kept);
@@ -197,7 +191,7 @@ export class MysqlDialect implements Dialect {
   }
 
   async #read(run: RunSql, owner: Owner, read = this.#sql.read): Promise<Row | undefined> {
-    return (await run(read, idOf(owner))).rows[0];
+    return (await run(read, idOfRow(owner))).rows[0];
   }
 
   #asking(letterTable: string | undefined) {
@@ -218,7 +212,7 @@ function answerOf(row: Row | undefined): Answer {
   });
 }
 
-function idOf({ key, token }: Owner): [string, string] {
+function idOfRow({ key, token }: Owner): [string, string] {
   return [hex(key), token];
 }
 
@@ -261,7 +255,7 @@ function mysqlStatementsFor(table: string) {
   const oldest = `
 SELECT \`key\` AS k FROM ${table}
 WHERE claimed_at <= ${UTC_NOW} - INTERVAL CAST($1 AS SIGNED) MICROSECOND AND ${forgotten}
-ORDER BY claimed_at LIMIT ${MOST_PRUNED} FOR UPDATE SKIP LOCKED`;
+ORDER BY claimed_at LIMIT ${PRUNE_BATCH} FOR UPDATE SKIP LOCKED`;
   return {
     migration: `
 CREATE TABLE IF NOT EXISTS ${table} (

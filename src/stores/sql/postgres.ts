@@ -1,6 +1,7 @@
 // The SQL of events in Postgres: most steps of a claim are one statement.
 
 import type { Claim } from '../../claims/idempotency-store.js';
+import type { Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
 import {
@@ -9,14 +10,11 @@ import {
   checkKey,
   type Dialect,
   inexactKey,
-  type Owner,
   readAnswer,
   readKept,
 } from './dialect.js';
 import type { Reply, RunSql } from './session.js';
-import { parseTable, Statement } from './statement.js';
-
-const PRUNE_BATCH = 1_000;
+import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
 // Every statement takes the time from the server, and takes it once.
 export const NOW = 'statement_timestamp()';

@@ -2,6 +2,9 @@
 import { createHash } from 'node:crypto';
 import { ConfigurationError, show } from '../../errors.js';
 
+/** How many rows are deleted at once. */
+export const PRUNE_BATCH = 1_000;
+
 export class Statement {
   /** Has parameters `$1`, `$2` and so on, as often and in the order it likes. Postgres casts them: `$4::float8`. */
   readonly text: string;
