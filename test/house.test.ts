@@ -23,12 +23,12 @@ const FLOORS: readonly (readonly string[])[] = [
   // 4: what runs on the screen of a developer or an operator.
   ['tools/pages/', 'tools/dead-letter-page/', 'tools/simulator/', 'tools/simulator-page/', 'tools/cli/'],
   // 5: what a user imports.
-  ['index', 'client', 'testing', 'simulator', 'opentelemetry', 'ops', 'cli'],
+  ['index', 'client', 'testing', 'simulator', 'opentelemetry', 'ops', 'queues', 'cli'],
 ];
 const PLACES = FLOORS.flat();
 
 /** All that lies beside the rooms. Anything else belongs into one. */
-const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'ops', 'simulator', 'testing'];
+const DOORS = ['cli', 'client', 'index', 'opentelemetry', 'ops', 'queues', 'simulator', 'testing'];
 const CONDUCTORS = ['construct-event', 'receiver'];
 const GROUND = ['errors', 'logger', 'observer', 'signature'];
 

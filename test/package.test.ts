@@ -143,6 +143,19 @@ const DOORS: Readonly<Record<string, Door>> = {
       'TransactionOf',
     ],
   },
+  './queues': {
+    values: ['enqueue', 'processor'],
+    types: [
+      'Enqueue',
+      'Job',
+      'JobDetails',
+      'JobVerdict',
+      'ProcessJob',
+      'ProcessorOptions',
+      'QueuedDelivery',
+      'SendJob',
+    ],
+  },
   './queues/bullmq': {
     values: ['enqueue', 'processor'],
     types: [

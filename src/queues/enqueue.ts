@@ -1,14 +1,51 @@
-// What a handler that adds deliveries to a queue is: its type, and the checks that every queue needs.
-import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
+// Handlers that add deliveries to a queue, for any broker, and the checks that every queue needs.
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
 import * as check from '../options/option-checks.js';
+import { pack, type QueuedDelivery } from './queued-delivery.js';
 
 /** A handler for `on()` and `onUnknown()`. */
 export type Enqueue = (
   event: { readonly id: string; readonly event_name: string; readonly sandbox: boolean },
   context: Pick<HandlerContext, 'rawBody' | 'headers' | 'keyIndex' | 'log'>,
 ) => Promise<void>;
+
+/** A job to add to a queue. It can be sent as JSON. */
+export interface Job {
+  /** The same for every delivery of an event: what a broker that knows duplicates tells them by. */
+  readonly id: string;
+  /** The name of the event. */
+  readonly name: string;
+  readonly data: QueuedDelivery;
+}
+
+/** Adds a job to a queue. It must resolve only when the broker has the job for good. */
+export type SendJob = (job: Job, context: Parameters<Enqueue>[1]) => unknown;
+
+/**
+ * Creates a handler that adds deliveries to a queue, through the client of any broker. It resolves when `send` does.
+ *
+ * @throws {ConfigurationError} if send is not a function
+ * @example
+ * hooks.on('*', enqueue(async (job) => {
+ *   channel.sendToQueue('webhooks', Buffer.from(JSON.stringify(job)), { persistent: true, messageId: job.id });
+ *   await channel.waitForConfirms();
+ * }));
+ */
+export function enqueue(send: SendJob): Enqueue {
+  if (typeof send !== 'function') {
+    throw new ConfigurationError(
+      `enqueue() was given ${show(send)}. Give a function that adds a job to your queue: enqueue(async (job) => …).`,
+    );
+  }
+  return async function enqueue(event, context) {
+    // What the event was signed as, which is what a worker will read: another handler may have written on the event.
+    // What onInvalid() gives is an error, for jobKeyOf() to refuse.
+    const signed = event instanceof Error ? event : (signedAs(context) ?? event);
+    await send({ id: jobKeyOf(signed), name: signed.event_name, data: pack(context) }, context);
+  };
+}
 
 /** What makes two deliveries one job. It has no colon and is not all digits, which BullMQ would refuse. */
 export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 'sandbox'>): string {
@@ -18,12 +55,6 @@ export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 's
     );
   }
   return `${sandbox ? 'sandbox' : 'live'}-${encodeURIComponent(id)}`;
-}
-
-/** What the event was signed as, which is what a worker will read: another handler may have written on the event. */
-export function signedNames(...[event, context]: Parameters<Enqueue>): Parameters<Enqueue>[0] {
-  // What onInvalid() gives is an error, for jobKeyOf() to refuse.
-  return event instanceof Error ? event : (signedAs(context) ?? event);
 }
 
 interface EnqueueRules {

@@ -10,13 +10,16 @@ import { decodeEvent } from '../receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from '../receiver/process-event.js';
 import { DeliveryLog } from '../telemetry/delivery-log.js';
 import { unpack } from './queued-delivery.js';
+import { type JobVerdict, jobVerdict } from './verdict.js';
 
 /** A job as every queue has it. */
-export interface QueuedJob {
+interface QueuedJob {
   readonly data: unknown;
-  readonly queueName: string;
+  readonly queue: string;
   /** How often a worker has started it, including now. */
   readonly attempt: number;
+  /** Aborts when the worker cancels the job. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** The configuration of a receiver, without what applies before a delivery is queued. */
@@ -32,11 +35,6 @@ export type JobConfiguration = Omit<
   | 'keepHeaders'
 >;
 
-export interface ProcessedDelivery {
-  readonly result: Result;
-  readonly delivery: Delivery;
-}
-
 /** The receiver checked that key and event have the same mode before it queued the delivery. */
 const ALREADY_CHECKED = { sandbox: false } as const;
 
@@ -48,8 +46,9 @@ export class JobProcessor {
     this.#c = c;
   }
 
-  /** Never rejects. @param signal aborts when the worker cancels the job */
-  process(job: QueuedJob, signal: AbortSignal | undefined): Promise<ProcessedDelivery> {
+  /** Never rejects. */
+  process(job: QueuedJob): Promise<JobVerdict> {
+    const { signal } = job;
     const packed = unpack(job.data);
     const delivery = new Delivery(packed?.headers ?? {}, this.#c.logger ?? defaultLogger());
     delivery.keyIndex = packed?.keyIndex ?? 0;
@@ -61,7 +60,7 @@ export class JobProcessor {
     return new Promise((resolve) => {
       const end = (result: Result) => {
         this.#log.settled(delivery, result);
-        resolve({ result, delivery });
+        resolve(jobVerdict(result, delivery));
       };
       void this.#follow(delivery, packed?.rawBody, job, end).finally(() =>
         // The same signal may stand for another try.
@@ -104,19 +103,16 @@ export class JobProcessor {
     // The receiver was told to queue this event, and another worker may declare it.
     if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
     delivery.fingerprint = new DigestFingerprint(bytes);
-    return processEvent(
-      { delivery, decoded, letter: undefined, queued: true },
-      this.#rulesOf(job),
-      answerEarly,
-    );
+    const given = { delivery, decoded, letter: undefined, queued: true };
+    return processEvent(given, this.#rulesOf(job), answerEarly);
   }
 
   /**
    * Receivers and workers may share one store. If they shared its keys too, an event completed by one would be a
    * duplicate to all others. No namespace contains a slash.
    */
-  #rulesOf({ queueName }: QueuedJob): JobConfiguration {
-    return { ...this.#c, namespace: `${encodeURIComponent(queueName)}/${this.#c.namespace}` };
+  #rulesOf({ queue }: QueuedJob): JobConfiguration {
+    return { ...this.#c, namespace: `${encodeURIComponent(queue)}/${this.#c.namespace}` };
   }
 }
 

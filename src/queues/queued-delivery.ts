@@ -20,8 +20,9 @@ export function pack({
   return { rawBody: rawBody.toString('utf8'), headers: withoutCredentials(headers), keyIndex };
 }
 
-/** Undefined for a job that enqueue() did not add. */
-export function unpack(data: unknown): (Omit<QueuedDelivery, 'rawBody'> & { rawBody: Buffer }) | undefined {
+/** Undefined for a job that enqueue() did not add. @param given the data of a job, or the JSON of a whole job */
+export function unpack(given: unknown): (Omit<QueuedDelivery, 'rawBody'> & { rawBody: Buffer }) | undefined {
+  const data = typeof given === 'string' || given instanceof Uint8Array ? dataIn(given) : given;
   const { rawBody, headers, keyIndex } = (data ?? {}) as {
     readonly [Field in keyof QueuedDelivery]?: unknown;
   };
@@ -31,4 +32,12 @@ export function unpack(data: unknown): (Omit<QueuedDelivery, 'rawBody'> & { rawB
     headers: typeof headers === 'object' && headers !== null ? (headers as IncomingHttpHeaders) : {},
     keyIndex: Number.isSafeInteger(keyIndex) ? (keyIndex as number) : 0,
   };
+}
+
+function dataIn(json: string | Uint8Array): unknown {
+  try {
+    return JSON.parse(typeof json === 'string' ? json : Buffer.from(json).toString('utf8'))?.data;
+  } catch {
+    return undefined;
+  }
 }

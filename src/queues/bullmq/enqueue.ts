@@ -4,8 +4,8 @@ import type { JobsOptions } from 'bullmq';
 import { ConfigurationError, show } from '../../errors.js';
 import { writeLog } from '../../logger.js';
 import { retentionMs } from '../../options/duration.js';
-import { checkEnqueueOptions, type Enqueue, jobKeyOf, signedNames } from '../enqueue.js';
-import { pack, type QueuedDelivery } from '../queued-delivery.js';
+import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
+import type { QueuedDelivery } from '../queued-delivery.js';
 
 /** The part of a `Queue` of BullMQ that is used. */
 export interface JobQueue {
@@ -46,26 +46,23 @@ const RETRIES = 3;
 export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue {
   const { name, jobOptions } = checkEnqueue(queue, options);
   const common: JobsOptions = { ...JOB_OPTIONS, ...queue.defaultJobOptions, ...jobOptions };
-  return async function enqueue(event, context) {
-    const signed = signedNames(event, context);
-    const jobOptions = { ...common, jobId: jobKeyOf(signed) };
-    const data = pack(context);
+  return enqueueWith(async ({ id: jobId, name: eventName, data }, { log }) => {
     for (let retries = 0; ; retries += 1) {
-      const job = await queue.add(name ?? signed.event_name, data, jobOptions);
+      const job = await queue.add(name ?? eventName, data, { ...common, jobId });
       // BullMQ ignores a job whose id exists, even if that job has failed for good. No worker would run the event.
       if (!(await job.isFailed())) return;
       try {
         // As in a store: until an event is completed, the bytes of its latest delivery count.
         await job.updateData(data);
         await job.retry('failed', { resetAttemptsMade: true });
-        writeLog(context.log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
+        writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
         return;
       } catch (error) {
         // Another delivery has retried it first, or the job was just removed.
         if (retries === RETRIES) throw error;
       }
     }
-  };
+  });
 }
 
 function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions {

@@ -1,13 +1,10 @@
 // The function that a worker of BullMQ calls for each job.
 import { DelayedError, UnrecoverableError } from 'bullmq';
-import { type ErrorCode, Rejection } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import type { Outcome } from '../../observer.js';
 import type { HandlersByPattern } from '../../options/options.js';
-import { errorOf } from '../failed-job.js';
-import { delayOf } from '../job-delay.js';
-import { JobProcessor } from '../process-job.js';
-import { configureJobs, type ProcessorOptions } from '../processor-options.js';
+import { processor as processorOf } from '../processor.js';
+import type { ProcessorOptions } from '../processor-options.js';
 
 /** The part of a `Job` of BullMQ that is used. */
 export interface ProcessedJob {
@@ -21,9 +18,6 @@ export interface ProcessedJob {
 
 /** What a `Worker` of BullMQ calls. The outcome becomes the job's return value. */
 export type EventProcessor = (job: ProcessedJob, token?: string, signal?: AbortSignal) => Promise<Outcome>;
-
-/** A retry cannot succeed. */
-const PERMANENT: ReadonlySet<ErrorCode> = new Set(['EVENT_INVALID', 'BODY_MALFORMED']);
 
 /**
  * Creates the function that a worker calls for each job: it validates the event again, and runs the handlers of it
@@ -39,19 +33,18 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
   options: ProcessorOptions<Events, Extra> = {},
 ): EventProcessor {
-  const jobs = new JobProcessor(configureJobs(handlers, options));
+  const work = processorOf(handlers, options);
   // BullMQ counts the parameters, and creates a signal only for a function that takes three.
   return async function processEvent(job, token, signal) {
-    const { data, queueName, attemptsStarted: attempt } = job;
-    const { result, delivery } = await jobs.process({ data, queueName, attempt }, signal);
-    if (!(result instanceof Rejection)) return result;
-    const delayMs = delayOf(result, delivery);
-    if (delayMs !== undefined) {
-      await job.moveToDelayed(Date.now() + delayMs, token ?? job.token);
+    const { data, queueName: queue, attemptsStarted: attempt } = job;
+    const end = await work(data, { queue, attempt, signal });
+    if (end.verdict === 'done') return end.outcome;
+    if (end.verdict === 'later') {
+      await job.moveToDelayed(Date.now() + end.delayMs, token ?? job.token);
       throw new DelayedError();
     }
-    const error = errorOf(result, delivery);
-    if (!PERMANENT.has(result.code) && delivery.verdict?.verdict !== 'never') throw error;
+    const { error } = end;
+    if (end.verdict === 'failed') throw error;
     throw Object.assign(new UnrecoverableError(error.message), { cause: error, stack: error.stack });
   };
 }

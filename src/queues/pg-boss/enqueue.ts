@@ -3,10 +3,10 @@
 import { ConfigurationError, show } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
 import { retentionMs } from '../../options/duration.js';
-import { checkEnqueueOptions, type Enqueue, signedNames } from '../enqueue.js';
-import { pack, type QueuedDelivery } from '../queued-delivery.js';
+import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
+import type { QueuedDelivery } from '../queued-delivery.js';
 import { type Boss, type BossDatabase, jobAt, revive } from './boss.js';
-import { jobIdOf } from './job-id.js';
+import { uuidOf } from './job-id.js';
 import { databaseOf, type ExecuteSql } from './transaction.js';
 
 /** Job options that would make one job of different events, or that `enqueue()` sets itself. */
@@ -82,18 +82,18 @@ export function enqueue<AnyBoss extends Boss>(
 ): Enqueue {
   const { queue = 'webhooks', jobOptions, executeSql } = checkEnqueue(boss, options);
   const common = { ...JOB_OPTIONS, ...jobOptions };
-  return async function enqueue(event, context) {
-    const id = jobIdOf(signedNames(event, context));
+  return enqueueWith(async ({ id: key, data }, context) => {
+    const id = uuidOf(key);
     const db = databaseOf(context, executeSql);
     const options = { ...common, id, ...(db && { db }) };
     try {
-      await add(boss, { queue, id, data: pack(context), options, db }, context.log);
+      await add(boss, { queue, id, data, options, db }, context.log);
     } catch (error) {
       // The log of a failed handler has only the code, and this text says what to do.
       if (ConfigurationError.is(error)) writeLog(context.log, 'error', {}, error.message);
       throw error;
     }
-  };
+  });
 }
 
 async function add(boss: Boss, job: Job, log: Logger): Promise<void> {

@@ -12,7 +12,12 @@ import { jobKeyOf } from '../enqueue.js';
  * const [job] = await boss.findJobs('webhooks', { id: jobIdOf({ id: 'evt-1', sandbox: false }) });
  */
 export function jobIdOf(event: { readonly id: string; readonly sandbox: boolean }): string {
-  const hash = createHash('sha256').update(jobKeyOf(event)).digest('hex');
+  return uuidOf(jobKeyOf(event));
+}
+
+/** @param key the id of a job, as `enqueue()` makes it */
+export function uuidOf(key: string): string {
+  const hash = createHash('sha256').update(key).digest('hex');
   const variant = ((Number.parseInt(hash.charAt(16), 16) & 0x3) | 0x8).toString(16);
   return [
     hash.slice(0, 8),

@@ -1,17 +1,30 @@
-// The function that a worker of pg-boss calls with its jobs.
+// The function that a worker of pg-boss calls for each batch of jobs.
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigurationError, Rejection, type WebhookError } from '../../errors.js';
+import { ConfigurationError, show, WebhookError } from '../../errors.js';
 import type { EventSchemas } from '../../events/event.js';
 import type { Outcome } from '../../observer.js';
 import { MAX_TIMER_MS } from '../../options/duration.js';
+import * as check from '../../options/option-checks.js';
 import type { HandlersByPattern } from '../../options/options.js';
-import { errorOf } from '../failed-job.js';
-import { delayOf } from '../job-delay.js';
-import { JobProcessor } from '../process-job.js';
-import { configureJobs, type ProcessorOptions } from '../processor-options.js';
+import { type ProcessJob, processor as processorOf } from '../processor.js';
+import type { ProcessorOptions as CommonOptions } from '../processor-options.js';
+
+export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}>
+  extends CommonOptions<Events, Extra> {
+  /**
+   * Cancels jobs whose retry cannot succeed, such as one whose handler threw `NonRetriableError`: nothing else ends a job of
+   * pg-boss for good. `boss.resume()` runs one again. @default none: such a job is retried like any other that failed
+   */
+  readonly boss?: CancellingBoss | undefined;
+}
+
+interface CancellingBoss {
+  cancel(queue: string, id: string): Promise<unknown>;
+}
 
 /** The part of a `Job` of pg-boss that is used. */
 export interface ProcessedJob {
+  readonly id: string;
   readonly name: string;
   readonly data: unknown;
   /** Version 10 gives it as text. */
@@ -39,10 +52,13 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
   options: ProcessorOptions<Events, Extra> = {},
 ): EventProcessor {
-  const jobs = new JobProcessor(configureJobs(handlers, options));
+  const { boss, ...common } = check.byName('The second argument of processor()', options, 'options');
+  if (boss !== undefined && typeof boss?.cancel !== 'function')
+    throw new ConfigurationError(`boss is ${show(boss)}. Give the PgBoss of this worker.`);
+  const work = processorOf(handlers, common);
   return async function processEvents(batch) {
     // All of them, so that none still runs when pg-boss retries the batch.
-    const ends = await Promise.allSettled(batch.map((job) => processEvent(jobs, job)));
+    const ends = await Promise.allSettled(batch.map((job) => processEvent(work, job, boss)));
     const outcomes = ends.map((end) => {
       if (end.status === 'rejected') throw end.reason;
       return end.value;
@@ -51,16 +67,24 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   };
 }
 
-async function processEvent(jobs: JobProcessor, job: ProcessedJob): Promise<Outcome> {
-  const { data, name: queueName, signal = expiryOf(job) } = job;
+async function processEvent(
+  work: ProcessJob,
+  job: ProcessedJob,
+  boss: CancellingBoss | undefined,
+): Promise<Outcome | undefined> {
+  const { id, data, name: queue, signal = expiryOf(job) } = job;
   const attempt = attemptOf(job);
   for (;;) {
-    const { result, delivery } = await jobs.process({ data, queueName, attempt }, signal);
-    if (!(result instanceof Rejection)) return result;
-    const delayMs = delayOf(result, delivery);
-    if (delayMs === undefined || signal.aborted) throw storable(errorOf(result, delivery));
+    const end = await work(data, { queue, attempt, signal });
+    if (end.verdict === 'done') return end.outcome;
+    if (end.verdict === 'never' && boss) {
+      await boss.cancel(queue, id);
+      return undefined;
+    }
+    if (end.verdict !== 'later') throw storable(end.error);
+    if (signal.aborted) throw new WebhookError('IN_PROGRESS');
     // pg-boss cannot delay a job without counting a retry, so it waits here, until it expires at the latest.
-    await pause(delayMs, undefined, { signal, ref: false }).catch(() => {});
+    await pause(end.delayMs, undefined, { signal, ref: false }).catch(() => {});
   }
 }
 

@@ -410,7 +410,7 @@ withRedis('with a store', () => {
     expect(attempts).toEqual([1]);
   });
 
-  test('an event in progress elsewhere waits for as long as the store says, and spends no attempt', async () => {
+  test('an event in progress elsewhere waits for a second at most, and spends no attempt', async () => {
     const trial = startTrial();
     const event = paid();
     const inner = memoryStore();
@@ -419,7 +419,7 @@ withRedis('with a store', () => {
       claim: async (...asked) => {
         if (!first) return inner.claim(...asked);
         first = false;
-        return { status: 'in_progress', retryAfterMs: 2_500 };
+        return { status: 'in_progress', retryAfterMs: 30_000 };
       },
     };
     const id = await queueUp(trial, event);
@@ -429,10 +429,10 @@ withRedis('with a store', () => {
     const waiting = await trial.job(id);
     expect(waiting.attemptsMade).toBe(0);
     // BullMQ counts from its own clock, so some milliseconds are gone.
-    expect(waiting.delay).toBeGreaterThan(1_500);
-    expect(waiting.delay).toBeLessThanOrEqual(2_500);
+    expect(waiting.delay).toBeGreaterThan(500);
+    expect(waiting.delay).toBeLessThanOrEqual(1_000);
     expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
-    expect(performance.now() - queuedAt).toBeGreaterThan(2_400);
+    expect(performance.now() - queuedAt).toBeGreaterThan(900);
     expect((await trial.job(id)).attemptsMade).toBe(1);
   });
 

@@ -65,7 +65,7 @@ withPostgres('a job', () => {
 
   test('without retryCount is refused: the number of the attempt would be wrong', async () => {
     const work = processor({ '*': () => {} }, silent);
-    const job = { name: 'webhooks', data: {}, expireInSeconds: 900 };
+    const job = { id: 'x', name: 'webhooks', data: {}, expireInSeconds: 900 };
     await expect(work([job])).rejects.toThrow('includeMetadata: true');
   });
 

@@ -1,0 +1,50 @@
+// The processor of jobs of any queue: an event and the verdict of its handlers.
+import { ConfigurationError, show } from '../errors.js';
+import type { EventSchemas } from '../events/event.js';
+import type { HandlersByPattern } from '../options/options.js';
+import { JobProcessor } from './process-job.js';
+import { configureJobs, type ProcessorOptions } from './processor-options.js';
+import type { JobVerdict } from './verdict.js';
+
+/** What a worker knows of a job besides its data. */
+export interface JobDetails {
+  /** Name of the queue. Workers of one queue remember the same events. */
+  readonly queue: string;
+  /** How often a worker has started the job, including now. @default 1 */
+  readonly attempt?: number | undefined;
+  /** Aborts when the worker loses the job. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Processes one job. Never rejects for an event: every end is a verdict.
+ *
+ * @param data the data of the job, or the JSON of the whole job as text or bytes
+ */
+export type ProcessJob = (data: unknown, job: JobDetails) => Promise<JobVerdict>;
+
+/**
+ * Creates the function that a worker calls for each job: it validates the event again, and runs its handlers as the receiver
+ * does.
+ *
+ * @throws {ConfigurationError} for a wrong option, pattern or handler, before the first job
+ * @example
+ * const work = processor({ 'transaction.paid': markPaid }, { store });
+ * const verdict = await work(message.content, { queue: 'webhooks' });
+ */
+export function processor<const Events extends EventSchemas = {}, Extra extends object = {}>(
+  handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
+  options: ProcessorOptions<Events, Extra> = {},
+): ProcessJob {
+  const jobs = new JobProcessor(configureJobs(handlers, options));
+  return async function processJob(data, job) {
+    const { queue, attempt = 1, signal } = job ?? {};
+    if (typeof queue !== 'string' || queue === '')
+      throw new ConfigurationError(
+        `queue is ${show(queue)}. Give the name of the queue: work(data, { queue }).`,
+      );
+    if (!Number.isSafeInteger(attempt) || attempt < 1)
+      throw new ConfigurationError(`attempt is ${show(attempt)}. Give a whole number from 1.`);
+    return jobs.process({ data, queue, attempt, signal });
+  };
+}

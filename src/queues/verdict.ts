@@ -1,0 +1,58 @@
+// What a queue does with a job that a worker has processed: one mapping for every broker.
+import { ANSWERS, type ErrorCode, Rejection, type WebhookError } from '../errors.js';
+import type { Delivery, Result } from '../handlers/delivery.js';
+import { describeError } from '../logger.js';
+import type { Outcome } from '../observer.js';
+import { MAX_TIMER_MS } from '../options/duration.js';
+
+/**
+ * What to do with a job: complete it (`done`), run it again after `delayMs` without counting an attempt (`later`), retry it
+ * with a backoff (`failed`), or set it aside for good (`never`). The message of an error holds codes, names and frames,
+ * never what a handler said; its `cause` is what a handler threw.
+ */
+export type JobVerdict =
+  | { readonly verdict: 'done'; readonly outcome: Outcome }
+  | { readonly verdict: 'later'; readonly delayMs: number }
+  | { readonly verdict: 'failed' | 'never'; readonly error: WebhookError };
+
+/** A retry cannot succeed. */
+const PERMANENT: ReadonlySet<ErrorCode> = new Set(['EVENT_INVALID', 'BODY_MALFORMED']);
+/** A broker without delays holds the message meanwhile, so a lease of 30 s must not become a wait of 30 s. */
+const MAX_WAIT_FOR_OTHERS_MS = 1_000;
+
+export function jobVerdict(result: Result, delivery: Delivery): JobVerdict {
+  if (!(result instanceof Rejection)) return { verdict: 'done', outcome: result };
+  const { code, retryAfterMs } = result;
+  // Attempts are for handlers: no handler has run here, or one has asked to wait.
+  if (code === 'RETRY_LATER') return later(retryAfterMs, MAX_TIMER_MS);
+  if (code === 'IN_PROGRESS') return later(retryAfterMs, MAX_WAIT_FOR_OTHERS_MS);
+  if (code === 'STORE_UNAVAILABLE' && !delivery.calls) return later(retryAfterMs, MAX_TIMER_MS);
+  const refused = code === 'HANDLER_FAILED' && delivery.verdict?.verdict === 'never';
+  const verdict = refused || PERMANENT.has(code) ? 'never' : 'failed';
+  return { verdict, error: errorOf(result, delivery) };
+}
+
+/** A store may return any number, or none. */
+function later(ms: number | undefined, most: number): JobVerdict {
+  return { verdict: 'later', delayMs: Math.min(Math.max(Math.ceil(Number(ms)) || 1_000, 1), most) };
+}
+
+function errorOf(rejection: Rejection, delivery: Delivery): WebhookError {
+  const error = rejection.toError();
+  const { at: frames = [] } = rejection.code === 'HANDLER_FAILED' ? describeError(error.cause) : {};
+  error.message = `${rejection.code}: ${reasonOf(rejection, delivery, error)}`;
+  error.stack = [`${error.name}: ${error.message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n');
+  return error;
+}
+
+function reasonOf(
+  { code, hint, issues }: Rejection,
+  { calls = [] }: Delivery,
+  { cause }: WebhookError,
+): string {
+  if (issues) return issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  const failed = calls.filter(({ status }) => status === 'rejected');
+  if (code !== 'HANDLER_FAILED' || failed.length === 0) return hint ?? ANSWERS[code].message;
+  const { type, code: systemCode } = describeError(cause);
+  return `${failed.map(({ name }) => name).join(', ')} failed with ${[type, systemCode].filter(Boolean).join(' ')}`;
+}
