@@ -1,13 +1,14 @@
-// A receiver with its dead letters in Postgres: what goes in one commit, what survives it, and what it costs.
+// A receiver with its dead letters in Postgres, by both stores: what goes in one commit, what survives it, what it costs.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type DeadLetterStore, memoryDeadLetters, receiver } from 'payment-webhooks';
 import {
   type PostgresClient,
-  type PostgresPool,
+  type PostgresStore,
   postgresDeadLetters,
   postgresStore,
 } from 'payment-webhooks/stores/postgres';
+import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -16,21 +17,32 @@ import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter } from '../setup/letters.js';
 import { needing } from '../setup/platform.js';
+import { overPg } from '../setup/sql-clients.js';
+import { BY_PG, storeOnPg } from '../stores/worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;
-const schema = `letters_commit_${randomBytes(6).toString('hex')}`;
-const tables = { events: `${schema}.webhook_event`, letters: `${schema}.dead_letter` };
-const ledger = `${schema}.ledger`;
 const encryptionKeys = [randomBytes(32)];
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(12) };
 
-withPostgres('a receiver with dead letters in Postgres', () => {
+withPostgres.each(BY_PG)('a receiver with dead letters in Postgres, by %s', (by) => {
+  const schema = `letters_commit_${randomBytes(6).toString('hex')}`;
+  const tables = { events: `${schema}.webhook_event`, letters: `${schema}.dead_letter` };
+  const ledger = `${schema}.ledger`;
   const pool = new Pool({ connectionString, max: 10, application_name: schema });
   const otherPool = new Pool({ connectionString, max: 10 });
-  const lettersOn = (each: PostgresPool) =>
-    postgresDeadLetters({ pool: each, table: tables.letters, encryptionKeys });
-  const transactional = () => postgresStore({ pool, table: tables.events, transactional: true });
+  const lettersOn = (each: Pool) => {
+    const options = { table: tables.letters, encryptionKeys };
+    return by === 'sqlStore'
+      ? sqlDeadLetters({ ...overPg(each), ...options })
+      : postgresDeadLetters({ pool: each, ...options });
+  };
+  const transactional = () =>
+    (by === 'sqlStore'
+      ? sqlStore({ ...overPg(pool), table: tables.events })
+      : postgresStore({ pool, table: tables.events, transactional: true })) as PostgresStore<{
+      transaction: PostgresClient;
+    }>;
   const rows = async (text: string, values: unknown[] = []) =>
     (await otherPool.query(text, values)).rows.map(({ row }) => row as string);
   const letterRows = (eventId: string) =>
@@ -188,7 +200,7 @@ withPostgres('a receiver with dead letters in Postgres', () => {
     expect([store.joins?.(letters), store.joins?.(others), store.joins?.(memoryDeadLetters())]).toEqual([
       ...[true, false, false],
     ]);
-    expect(postgresStore({ pool, table: tables.events }).joins?.(letters)).toBe(false);
+    expect(storeOnPg(by, pool, { table: tables.events }).joins?.(letters)).toBe(false);
     for (const [deadLetters, kept] of [
       [letters, false],
       [undefined, undefined],
@@ -279,6 +291,8 @@ withPostgres('a receiver with dead letters in Postgres', () => {
     });
   });
 
+  // What sqlStore() sends is counted where its client is called.
+  if (by === 'sqlStore') return;
   describe('counted on the wire', () => {
     const EVENTS = 12;
 

@@ -9,7 +9,7 @@ import { createClient, createCluster } from 'redis';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
-import { aLetter, keepsTheLetterContract, queryOf } from '../setup/letters.js';
+import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
 import { startRedis, startRedisCluster } from '../setup/services.js';
@@ -42,20 +42,24 @@ withRedis('dead letters in Redis', () => {
     redisDeadLetters({ sendCommand: (...args) => io.call(...args), prefix, ...options });
   const sealed = () => open({ encryptionKeys: [OLD_KEY] });
 
-  describe.each<[string, 'as they are' | 'encrypted', (Buffer | string)[] | undefined]>([
-    ['redis', 'as they are', undefined],
-    ['redis', 'encrypted', [NEW_KEY, OLD_KEY]],
-    ['ioredis', 'as they are', undefined],
-    ['ioredis', 'encrypted', [NEW_KEY, OLD_KEY]],
-    ['ioredis, with Buffers for replies', 'encrypted', [OLD_KEY]],
-  ])('through %s, %s, keep the contract', (name, how, encryptionKeys) => {
-    const sendCommand: SendCommand = (...args) => (clients[name] as SendCommand)(...args);
-    const cases = deadLetterContract({
+  const contract = (name: string, encryptionKeys?: (Buffer | string)[]) =>
+    deadLetterContract({
       // Cases with a retention of their own need a place of their own: it is that of every letter there.
       create: ({ retention }) =>
-        open({ sendCommand, encryptionKeys, retention, prefix: `${prefix}${name}:${how}:${retention}:` }),
+        open({
+          sendCommand: (...args) => (clients[name] as SendCommand)(...args),
+          ...{ encryptionKeys, retention },
+          prefix: `${prefix}${name}:${encryptionKeys?.length}:${retention}:`,
+        }),
     });
-    keepsTheLetterContract(cases);
+  keepTheLetterContract({
+    'through redis, as they are,': contract('redis'),
+    'through redis, encrypted,': contract('redis', [NEW_KEY, OLD_KEY]),
+    'through ioredis, as they are,': contract('ioredis'),
+    'through ioredis, encrypted,': contract('ioredis', [NEW_KEY, OLD_KEY]),
+    'through ioredis, with Buffers for replies, encrypted,': contract('ioredis, with Buffers for replies', [
+      OLD_KEY,
+    ]),
   });
 
   describe('with a changed part', () => {
@@ -384,19 +388,18 @@ withRedis('dead letters in Redis on a cluster of three nodes', () => {
     await nodes?.stop();
   });
 
-  describe.each([
-    ['redis', 'webhook:'],
-    ['ioredis', '{app}:'],
-  ])('through %s, with the prefix %s, keep the contract', (name, each) => {
-    const cases = deadLetterContract({
+  const contract = (name: string, prefix: string) =>
+    deadLetterContract({
       create: ({ retention }) =>
         redisDeadLetters({
           sendCommand: (...args) => (send[name] as SendCommand)(...args),
-          prefix: `${each}${name}:${retention}:`,
+          prefix: `${prefix}${name}:${retention}:`,
           retention,
         }),
     });
-    keepsTheLetterContract(cases);
+  keepTheLetterContract({
+    'through redis': contract('redis', 'webhook:'),
+    'through ioredis, with the prefix {app}:': contract('ioredis', '{app}:'),
   });
 
   // Redis answers TRYAGAIN meanwhile. ioredis sends the command again for a while; with redis the delivery is refused.

@@ -8,13 +8,10 @@ import {
   type DeadLetterStore,
   memoryDeadLetters,
 } from 'payment-webhooks';
-import { postgresDeadLetters } from 'payment-webhooks/stores/postgres';
-import { Pool } from 'pg';
 import { aLetter } from '../setup/letters.js';
 import { clients, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 
 const CALLS = 400;
-const postgres = process.env.TEST_POSTGRES_URL ?? '';
 const openLetters = sqlServers();
 const encryptionKeys = [Buffer.alloc(32, 9)];
 
@@ -114,7 +111,6 @@ function withoutTime({ keptAt: _, discarded, ...letter }: DeadLetter) {
 describe('every store of dead letters', () => {
   const stores = new Map<string, DeadLetterStore>([['memory', memoryDeadLetters()]]);
   const opened: SqlLetters[] = [];
-  const pool = new Pool({ connectionString: postgres });
 
   beforeAll(async () => {
     for (const client of clients) {
@@ -123,15 +119,9 @@ describe('every store of dead letters', () => {
       const store = letters.open({ encryptionKeys });
       await store.migrate();
       stores.set(client, store);
-      if (client !== 'pg') continue;
-      const table = `${letters.schema}.by_pool`;
-      const ofPool = postgresDeadLetters({ pool, table, encryptionKeys });
-      await ofPool.migrate();
-      stores.set('postgresDeadLetters', ofPool);
     }
   });
   afterAll(async () => {
-    await pool.end();
     for (const letters of opened) await letters.close();
   });
 
@@ -151,7 +141,7 @@ describe('every store of dead letters', () => {
       const expected = Object.fromEntries([...stores.keys()].map((store) => [store, answers.memory]));
       expect({ seed, index, name, answers }).toEqual({ seed, index, name, answers: expected });
     }
-    expect(stores.size).toBe(1 + clients.length + (clients.includes('pg') ? 1 : 0));
+    expect(stores.size).toBe(1 + clients.length);
     expect(new Set(calls).size).toBe(8);
   }, 120_000);
 });

@@ -2,12 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection as CallbackConnection } from 'mysql2';
 import { createPool, type PoolConnection } from 'mysql2/promise';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import {
   type RunTransaction,
   type SqlDatabase,
   type SqlDeadLetters,
   type SqlDeadLettersOptions,
+  type SqlStore,
   sqlDeadLetters,
+  sqlStore,
 } from 'payment-webhooks/stores/sql';
 import { Pool, type PoolClient } from 'pg';
 import { ownMariadb } from './own-mariadb.js';
@@ -22,6 +25,11 @@ export interface SqlLetters {
   /** What an app gives to both of its stores. */
   readonly database: SqlDatabase<object, unknown> & { readonly transaction: RunTransaction<unknown> };
   open(options?: Given): SqlDeadLetters;
+  /** As an app has them: a store whose claims are transactions, and its letters. */
+  stores(options?: Given): {
+    readonly store: SqlStore<{ readonly transaction: object }>;
+    readonly deadLetters: SqlDeadLetters;
+  };
   /** Runs a statement beside the store, in the words of the dialect. */
   run(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   /** Runs work in a transaction that is committed, or rolled back. */
@@ -36,11 +44,16 @@ export interface SqlLetters {
   close(): Promise<void>;
 }
 
-/** `odd session` is one of a server that was set up in ways that change what text, times and backslashes are. */
-const CLIENTS = ['pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
+/**
+ * `pg pool` is that of postgresStore() and postgresDeadLetters(); the others are given to sqlStore() and sqlDeadLetters().
+ * `odd session` is one of a server that was set up in ways that change what text, times and backslashes are.
+ */
+const CLIENTS = ['pg pool', 'pg', 'mysql2 query', 'mysql2 execute', 'mysql2 in an odd session'] as const;
 export type SqlClient = (typeof CLIENTS)[number];
+type OfPostgres = 'pg pool' | 'pg';
 
-const serverOf = (client: SqlClient) => needing(client === 'pg' ? 'postgres' : 'mariadbd');
+export const isPostgres = (client: SqlClient): client is OfPostgres => client.startsWith('pg');
+const serverOf = (client: SqlClient) => needing(isPostgres(client) ? 'postgres' : 'mariadbd');
 
 /** Those whose server this run has. */
 export const clients = CLIENTS.filter((client) => serverOf(client).missing.length === 0);
@@ -54,7 +67,7 @@ export function describeEachClient(name: string, tests: (client: SqlClient) => v
 export function sqlServers(): (client: SqlClient) => Promise<SqlLetters> {
   const mariadb = serverOf('mysql2 query').missing.length === 0 ? ownMariadb() : undefined;
   return (client) =>
-    sqlLetters(client, (client === 'pg' ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
+    sqlLetters(client, (isPostgres(client) ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
 }
 
 const ODD = `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY', time_zone = '-11:00',
@@ -63,12 +76,12 @@ const ODD = `SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_C
 /** @param url of the server that the client speaks to */
 async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
   const schema = `letters_${randomBytes(6).toString('hex')}`;
-  const opened = client === 'pg' ? withPg(url, schema) : withMysql(url, schema, client);
+  const opened = isPostgres(client) ? withPg(url, schema, client) : withMysql(url, schema, client);
   await opened.run(`CREATE SCHEMA ${schema}`);
   return {
     ...opened,
     close: async () => {
-      await opened.run(`DROP SCHEMA ${schema}${client === 'pg' ? ' CASCADE' : ''}`);
+      await opened.run(`DROP SCHEMA ${schema}${isPostgres(client) ? ' CASCADE' : ''}`);
       await opened.close();
     },
   };
@@ -76,12 +89,12 @@ async function sqlLetters(client: SqlClient, url: string): Promise<SqlLetters> {
 
 class RolledBack extends Error {}
 
-function lettersOn<Client extends object, Transaction>(
+function lettersOn<Client extends object, Transaction extends object>(
   database: SqlDeadLettersOptions<Client, Transaction> & {
     transaction: (work: (transaction: Transaction) => Promise<void>) => Promise<void>;
   },
   schema: string,
-): Pick<SqlLetters, 'schema' | 'database' | 'open' | 'taken' | 'within'> {
+): Pick<SqlLetters, 'schema' | 'database' | 'open' | 'stores' | 'taken' | 'within'> {
   let taken = 0;
   const counted: typeof database = {
     ...database,
@@ -94,6 +107,10 @@ function lettersOn<Client extends object, Transaction>(
     schema,
     database: counted as unknown as SqlLetters['database'],
     open: (options) => sqlDeadLetters({ ...counted, table: `${schema}.dead_letter`, ...options }),
+    stores: (options) => ({
+      store: sqlStore({ ...counted, table: `${schema}.webhook_event` }),
+      deadLetters: sqlDeadLetters({ ...counted, table: `${schema}.dead_letter`, ...options }),
+    }),
     taken: () => {
       const before = taken;
       taken = 0;
@@ -111,19 +128,27 @@ function lettersOn<Client extends object, Transaction>(
   };
 }
 
-function withPg(connectionString: string, schema: string): SqlLetters {
+function withPg(connectionString: string, schema: string, client: OfPostgres): SqlLetters {
   const pool = new Pool({ connectionString, max: 20 });
   // The server and the store end a transaction whose lease is over at the same moment.
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+  const table = `${schema}.dead_letter`;
   return {
     ...lettersOn(overPg(pool), schema),
+    ...(client === 'pg pool' && {
+      open: (options?: Given) => postgresDeadLetters({ pool, table, ...options }),
+      stores: (options?: Given) => ({
+        store: postgresStore({ pool, table: `${schema}.webhook_event`, transactional: true }),
+        deadLetters: postgresDeadLetters({ pool, table, ...options }),
+      }),
+    }),
     run: async (sql, values) => (await pool.query(sql, values)).rows,
-    again: () => withPg(connectionString, schema),
+    again: () => withPg(connectionString, schema, client),
     close: () => pool.end(),
   };
 }
 
-function withMysql(uri: string, schema: string, client: Exclude<SqlClient, 'pg'>): SqlLetters {
+function withMysql(uri: string, schema: string, client: Exclude<SqlClient, OfPostgres>): SqlLetters {
   const pool = createPool({ uri, connectionLimit: 20 });
   if (client === 'mysql2 in an odd session')
     pool.on(

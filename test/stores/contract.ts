@@ -4,9 +4,11 @@ import fc from 'fast-check';
 import { ALIVE_MS, BRIEF_MS, ContractContext } from '../../src/testing/store-contract/context.js';
 import { compareWithModel, type Step } from '../../src/testing/store-contract/reference-model.js';
 import { type StoreContractOptions, storeContract } from '../../src/testing/store-contract.js';
+import { testAtOnce } from '../setup/at-once.js';
 
 export function keepsTheContract(options: StoreContractOptions): void {
-  test.each(storeContract(options))('$name', ({ run }) => run());
+  // Each has keys of its own. Those that wait for seconds do so at the same time.
+  testAtOnce(storeContract(options), ({ name }) => / retention | by chance /.test(name));
 }
 
 const claim = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(30) });
