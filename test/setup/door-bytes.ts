@@ -1,4 +1,4 @@
-// `tsx test/setup/door-bytes.ts FILE`: what a door weighs in a bundle, minified, without the packages it imports.
+// `tsx test/setup/door-bytes.ts FILE...`: what doors weigh in a bundle, minified, without the packages they import.
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 
@@ -30,5 +30,5 @@ export function bytesOf(file: string): DoorBytes {
   };
 }
 
-const [program, file] = process.argv.slice(1);
-if (program === fileURLToPath(import.meta.url) && file) console.log(JSON.stringify(bytesOf(file)));
+const [program, ...files] = process.argv.slice(1);
+if (program === fileURLToPath(import.meta.url)) console.log(JSON.stringify(files.map(bytesOf)));
