@@ -1,3 +1,4 @@
+// Where its port is taken, each example ends, and names the port.
 import { once } from 'node:events';
 import {
   existsSync,
@@ -10,40 +11,53 @@ import {
 } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Compiled, compile } from '../setup/compiled.js';
 import { codeBlocks } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { ROOT, shell } from '../setup/shell.js';
 
-const appOf = (example: string) => join(ROOT, 'examples', example, 'app.ts');
+const appOf = (example: string) => `examples/${example}/app.ts`;
 /** Some are built first, or started by a program of their framework, and a function does not listen. */
 const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter(
-  (example) => existsSync(appOf(example)) && example !== 'serverless-http',
+  (example) => existsSync(join(ROOT, appOf(example))) && example !== 'serverless-http',
 );
 const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;
 
 /** The server that the example needs before it listens. */
 function serversOf(example: string): string[] {
-  const app = readFileSync(appOf(example), 'utf8');
+  const app = readFileSync(join(ROOT, appOf(example)), 'utf8');
   if (app.includes("from 'pg'")) return ['postgres'];
   return /from '(?:redis|ioredis|bullmq)'/.test(app) ? ['redis-server'] : [];
 }
 
 let server: Server;
 let taken: string;
+let folder: string;
+let compiled: Compiled;
 
 beforeAll(async () => {
   server = createServer().listen(0);
   await once(server, 'listening');
   taken = String((server.address() as AddressInfo).port);
+  mkdirSync(join(ROOT, '.scratch'), { recursive: true });
+  folder = relative(ROOT, mkdtempSync(join(ROOT, '.scratch/port-')));
+  const [app] = codeBlocks(join(ROOT, 'README.md')).filter(({ language }) => language === 'ts');
+  expect(app?.text).toContain('app.listen(3000)');
+  writeFileSync(join(ROOT, folder, 'readme.ts'), app?.text.replace('3000', taken) ?? '');
+  compiled = compile([...EXAMPLES.map(appOf), `${folder}/readme.ts`]);
 });
 
-afterAll(() => void server.close());
+afterAll(() => {
+  server.close();
+  rmSync(join(ROOT, folder), { recursive: true, force: true });
+  compiled.remove();
+});
 
 /** What became of the program; one that still runs after a minute ends with exit code 124. */
-async function start(file: string, ports: Readonly<Record<string, string>>) {
+async function start(program: string, ports: Readonly<Record<string, string>>) {
   const env = {
     SERVICE_PRIVATE_KEY: 'pri_example',
     LETTER_KEYS: Buffer.alloc(32, 1).toString('base64'),
@@ -52,7 +66,7 @@ async function start(file: string, ports: Readonly<Record<string, string>>) {
     DATABASE_URL: TEST_POSTGRES_URL,
     ...ports,
   };
-  const command = `timeout --kill-after=5 60 "${process.execPath}" --import tsx ${file}`;
+  const command = `timeout --kill-after=5 60 "${process.execPath}" ${compiled.of(program)}`;
   for (let tries = 1; ; tries += 1) {
     const outcome = await shell(command, { env });
     // An example waits for a connection to Postgres for a second only, which a busy machine may exceed.
@@ -71,7 +85,7 @@ describe('where its port is taken, it ends and names the port:', () => {
     needing(...serversOf(example)).test(
       `the example ${example}`,
       async () => {
-        expect(await start(`examples/${example}/app.ts`, { PORT: taken })).toEqual(refused());
+        expect(await start(appOf(example), { PORT: taken })).toEqual(refused());
       },
       90_000,
     );
@@ -79,19 +93,13 @@ describe('where its port is taken, it ends and names the port:', () => {
 
   test('the example observability, of its metrics', async () => {
     const ports = { PORT: String(await freePort()), METRICS_PORT: taken };
-    expect(await start('examples/observability/app.ts', ports)).toMatchObject({
+    expect(await start(appOf('observability'), ports)).toMatchObject({
       code: 1,
       stderr: refused().stderr,
     });
   }, 90_000);
 
   test('the app of README.md', async () => {
-    mkdirSync(join(ROOT, '.scratch'), { recursive: true });
-    const folder = mkdtempSync(join(ROOT, '.scratch/port-'));
-    const [app] = codeBlocks(join(ROOT, 'README.md')).filter(({ language }) => language === 'ts');
-    expect(app?.text).toContain('app.listen(3000)');
-    writeFileSync(join(folder, 'app.mts'), app?.text.replace('3000', taken) ?? '');
-    expect(await start(join(folder, 'app.mts'), {})).toEqual(refused());
-    rmSync(folder, { recursive: true, force: true });
+    expect(await start(`${folder}/readme.ts`, {})).toEqual(refused());
   }, 90_000);
 });

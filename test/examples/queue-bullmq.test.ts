@@ -2,18 +2,21 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
+import { type Compiled, compile } from '../setup/compiled.js';
 import { delivery } from '../setup/delivery.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
 import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
-import { commandsOf, followReadme, type Session } from '../setup/readme.js';
+import { followReadme, type Session } from '../setup/readme.js';
 
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
 import { until } from '../setup/waiting.js';
 
 const FOLDER = join(ROOT, 'examples/queue-bullmq');
+const [APP, WORKER] = ['examples/queue-bullmq/app.ts', 'examples/queue-bullmq/worker.ts'] as const;
 const privateKey = 'pri_example';
+const PATIENCE_MS = '400';
 /** Half of them of the app, half of the worker. */
 const KILLS = 6;
 
@@ -23,6 +26,17 @@ function paymentOf(order_id: string) {
 
 withRedis('the example queue-bullmq', () => {
   const redis = ownRedis(privateKey);
+  let compiled: Compiled;
+  const running: Running[] = [];
+
+  beforeAll(() => {
+    compiled = compile([APP, WORKER]);
+  });
+
+  afterAll(async () => {
+    await Promise.all(running.map((each) => each.stop()));
+    compiled.remove();
+  });
 
   const ordersInLedger = async () =>
     (await redis.client.lrange('ledger', 0, -1)).map((line) => line.slice(0, line.indexOf(' ')));
@@ -55,7 +69,9 @@ withRedis('the example queue-bullmq', () => {
       const [send, work, look] = session.commands;
       expect(await session.type(send?.script ?? '')).toBe(send?.shown);
       expect(await ordersInLedger()).toEqual([]);
-      worker = await startUntil('Working on the events', work?.script ?? '', {}, FOLDER);
+      // For that long it also keeps the next workers from looking for jobs of those that crashed.
+      const env = { PATIENCE_MS };
+      worker = await startUntil('Working on the events', work?.script ?? '', env, FOLDER);
       await until(async () => (await ordersInLedger()).length > 0);
       const shown = await session.type(look?.script ?? '');
       expect(shown).toBe('order-1042 paid by txn-1');
@@ -64,13 +80,10 @@ withRedis('the example queue-bullmq', () => {
 
   test('loses no event when app and worker are killed with kill -9, again and again', async () => {
     const port = await freePort();
-    const [, startIt, , work] = commandsOf(join(FOLDER, 'README.md')).map(({ script }) =>
-      script.replace('npx tsx', 'exec node --import tsx'),
-    );
-    const env = { PORT: String(port), PATIENCE_MS: '400' };
-    const startApp = () => startUntil('http://localhost:', startIt ?? '', env, FOLDER);
-    const startWorker = () => startUntil('Working on the events', work ?? '', env, FOLDER);
-    const running = await Promise.all([startApp(), startWorker()]);
+    const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey, PATIENCE_MS };
+    const startApp = () => startUntil('http://localhost:', `exec node ${compiled.of(APP)}`, env);
+    const startWorker = () => startUntil('Working on the events', `exec node ${compiled.of(WORKER)}`, env);
+    running.push(await startApp(), await startWorker());
     let kills = 0;
     const orders: string[] = [];
     const lane = async () => {
