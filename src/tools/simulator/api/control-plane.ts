@@ -2,10 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import express, { type RequestHandler, type Router } from 'express';
+import express, { type Request, type RequestHandler, type Router } from 'express';
 import { builtInEventNames } from '../../../events/event.js';
 import { fixtures, samplePayload } from '../../../fixtures/fixture.js';
 import { parseDuration } from '../../../options/duration.js';
+import { signWith } from '../../../signature.js';
 import { HttpError } from '../../pages/http-error.js';
 import { packageFolder } from '../../pages/package-folder.js';
 import { queryOf } from '../../pages/request.js';
@@ -13,7 +14,7 @@ import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
 import type { DeliveryStatus } from '../delivery/delivery-status.js';
 import { readFaultRule } from '../delivery/faults.js';
-import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
+import type { SimulatedAttempt, SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
 import type { SimulatorStore } from '../simulator-store.js';
@@ -136,7 +137,8 @@ function readRoutes(router: Router, service: Service): void {
       .allDeliveries()
       .reverse()
       .filter(deliveryFilter(filterOf(query)));
-    const shown = found.slice(0, numberOf(query, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT);
+    const offset = numberOf(query, 'offset') ?? 0;
+    const shown = found.slice(offset, offset + (numberOf(query, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT));
     const view = (delivery: SimulatedDelivery) =>
       query.get('view') === 'rows' ? deliveryRow(delivery, service.maxAttempts) : deliveryRecord(delivery);
     response.json({ data: shown.map(view), total: found.length });
@@ -145,13 +147,24 @@ function readRoutes(router: Router, service: Service): void {
     response.json({ data: deliveryRecord(service.delivery(param(request, 'id'))) });
   });
   router.get('/deliveries/:id/curl', (request, response) => {
-    const { attempts } = service.delivery(param(request, 'id'));
-    const number = numberOf(queryOf(request), 'attempt');
-    const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.number === number);
-    if (!attempt)
-      throw new HttpError(404, 'There is no such attempt. Only the latest 100 attempts are kept.');
-    response.type('text/plain').send(curlCommand(attempt));
+    response.type('text/plain').send(curlCommand(attemptOf(request, service)));
   });
+  router.get('/deliveries/:id/signature', (request, response) => {
+    const { event } = service.delivery(param(request, 'id'));
+    const attempt = attemptOf(request, service);
+    const { accounts, settings } = service;
+    const key = accounts.signingKey(event.sandbox && settings.sandboxSigning === 'sandbox-key');
+    response.json({ data: { signed: event.body.toString(), expected: signWith(attempt.body, key) } });
+  });
+}
+
+/** The one that the request names, or the latest. */
+function attemptOf(request: Request, service: Service): SimulatedAttempt {
+  const { attempts } = service.delivery(param(request, 'id'));
+  const number = numberOf(queryOf(request), 'attempt');
+  const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.number === number);
+  if (attempt) return attempt;
+  throw new HttpError(404, 'There is no such attempt. Only the latest 100 attempts are kept.');
 }
 
 /** Both answer before the attempt is made. */
@@ -200,7 +213,8 @@ function filterOf(query: URLSearchParams): DeliveryFilter {
   };
   // The filter refuses an unknown status.
   const status = query.get('status')?.split(',') as DeliveryStatus[] | undefined;
-  return { ...text('event'), ...text('webhook'), ...text('id'), ...text('q'), ...(status ? { status } : {}) };
+  const given = { ...text('event'), ...text('webhook'), ...text('id'), ...text('q'), ...text('payload') };
+  return { ...given, ...(status ? { status } : {}) };
 }
 
 function numberOf(

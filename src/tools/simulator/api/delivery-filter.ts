@@ -18,6 +18,8 @@ export interface DeliveryFilter {
   readonly id?: string;
   /** Text in the delivery's id, event id, event name or URL, in upper or lower case. */
   readonly q?: string;
+  /** Text in the body, in upper or lower case. */
+  readonly payload?: string;
 }
 
 /** The conditions of a delivery to wait for. */
@@ -29,7 +31,7 @@ export interface WaitFilter extends DeliveryFilter {
 export type Matches = (delivery: SimulatedDelivery) => boolean;
 
 /** @throws {HttpError} for an unknown status or an invalid event pattern */
-export function deliveryFilter({ status, event, webhook, id, q }: DeliveryFilter): Matches {
+export function deliveryFilter({ status, event, webhook, id, q, payload }: DeliveryFilter): Matches {
   const statuses = status === undefined ? undefined : [status].flat();
   if (statuses?.some((name) => !deliveryStatuses.includes(name)))
     throw HttpError.invalid({ status: [`The status must be one of ${deliveryStatuses.join(', ')}.`] });
@@ -38,13 +40,14 @@ export function deliveryFilter({ status, event, webhook, id, q }: DeliveryFilter
       event: ['The event must be an event name or a pattern such as "transaction.*".'],
     });
   }
-  const text = q?.toLowerCase();
+  const [text, inBody] = [q?.toLowerCase(), payload?.toLowerCase()];
   return (delivery) =>
     (!statuses || statuses.includes(delivery.status)) &&
     (event === undefined || matchesEvent(event, delivery.event.name)) &&
     (webhook === undefined || delivery.webhookId === webhook) &&
     (id === undefined || delivery.id === id) &&
-    (!text || searchText(delivery).includes(text));
+    (!text || searchText(delivery).includes(text)) &&
+    (!inBody || delivery.event.body.toString().toLowerCase().includes(inBody));
 }
 
 /** @throws {HttpError} as {@link deliveryFilter} */
