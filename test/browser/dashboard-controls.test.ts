@@ -80,7 +80,7 @@ describeInChromium('the trigger', () => {
     expect(await button(page, 'Trigger event').isDisabled()).toBe(true);
     await button(page, 'Edit payload').click();
     await payload.fill('{ "refund": { "amount": "12.50" } }');
-    await editor.getByText('Valid JSON, 35 bytes').waitFor();
+    await editor.getByText('Valid JSON, 29 bytes as sent').waitFor();
     await page.keyboard.press('Escape');
     await expectFocus(page, /Edit payload/);
     await page.getByLabel('Sandbox event').check();
@@ -110,6 +110,24 @@ describeInChromium('the trigger', () => {
     );
   });
 
+  test('keeps a draft for each event, over a reload, and shows it from its beginning', async () => {
+    const { service } = await world([200]);
+    const { page } = await openPage(service);
+    await button(page, 'Edit payload').click();
+    const payload = page.getByRole('textbox', { name: 'Payload' });
+    expect(
+      await payload.evaluate((field: HTMLTextAreaElement) => [field.selectionEnd, field.scrollTop]),
+    ).toEqual([0, 0]);
+    await payload.fill('{ "draft": 1 }');
+    await button(page, 'Done').click();
+    await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
+    await button(page, 'Edit payload').click();
+    expect(await payload.inputValue()).not.toContain('draft');
+    await page.reload();
+    await button(page, 'Edit payload').click();
+    expect(await payload.inputValue()).toBe('{ "draft": 1 }');
+  });
+
   test('refuses an invalid event name, and says so when no webhook subscribes', async () => {
     const service = await simulator();
     const { page, complaints } = await openPage(service);
@@ -118,7 +136,10 @@ describeInChromium('the trigger', () => {
     await page.getByText('Give <resource>.<action>').waitFor();
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
     await button(page, 'Trigger event').click();
-    await page.getByText('No webhook subscribes to refund.succeeded').waitFor();
+    const nobody = page.getByText('No webhook subscribes to refund.succeeded');
+    await nobody.waitFor();
+    await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
+    await nobody.waitFor({ state: 'detached' });
     await expectComplaints(complaints, '422');
   });
 
@@ -168,13 +189,21 @@ describeInChromium('faults', () => {
 describeInChromium('the list', () => {
   test('is searched by filters, and the URL holds the search', async () => {
     const { service } = await world([200, 500, 200], 'a.one', 'b.two', 'a.three');
+    await service.trigger('c.four', { payload: { order: 'Order-7' } });
     const { page } = await openPage(service);
-    const names = () => page.locator('.row-button').allInnerTexts();
-    expect(await names()).toEqual(['a.three', 'b.two', 'a.one']);
+    const names = () => page.locator('.row-link').allInnerTexts();
+    expect(await names()).toEqual(['c.four', 'a.three', 'b.two', 'a.one']);
     await page.getByLabel('Search deliveries').fill('event:a.* status:delivered');
     await row(page, 'b.two').waitFor({ state: 'detached' });
     expect(await names()).toEqual(['a.three', 'a.one']);
     await page.waitForURL((url) => url.search === '?q=event:a.*+status:delivered');
+    await button(page, 'Remove the filter event:a.*').click();
+    await page.getByLabel('Search deliveries').fill('payload:order-7');
+    await row(page, 'a.one').waitFor({ state: 'detached' });
+    expect(await names()).toEqual(['c.four']);
+    await page.getByLabel('Search deliveries').fill('event:a.* status:delivered');
+    await row(page, 'b.two').waitFor({ state: 'detached' });
+    await page.getByLabel('Search deliveries').fill('event:a.* status:delivered');
     await button(page, 'Retrying 0').click();
     await page.getByText('No deliveries match this search.').waitFor();
     await page.getByLabel('Search deliveries').fill('state:failed');
@@ -205,7 +234,7 @@ describeInChromium('the list', () => {
     await button(page, 'Show 1 new').waitFor();
     await service.advance('2s');
     await row(page, 'Delivered').waitFor();
-    expect(await page.locator('.row-button').allInnerTexts()).toEqual(['a.one']);
+    expect(await page.locator('.row-link').allInnerTexts()).toEqual(['a.one']);
     await button(page, 'Show 1 new').click();
     await row(page, 'b.two').waitFor();
   });
@@ -242,6 +271,16 @@ describeInChromium('the keyboard', () => {
     await page.waitForFunction(() => document.activeElement?.textContent === 'a.one');
     await page.goBack();
     await page.waitForURL((url) => url.search === '');
+  });
+
+  test('keeps the focus on the delivery where it covers the list', async () => {
+    const { service } = await world([200], 'a.one', 'b.two');
+    const { page } = await openPage(service, '', { viewport: { width: 1024, height: 768 } });
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await expectFocus(page, /b\.two/);
+    await page.keyboard.press('j');
+    await expectFocus(page, /id="detail-title".*a\.one/);
   });
 
   test('resends, searches, triggers, holds new deliveries back and lists its shortcuts', async () => {
@@ -285,6 +324,8 @@ describeInChromium('the detail', () => {
     const sent = hooks.received[0]?.body ?? Buffer.of();
     expect(await digests.nth(1).innerText()).toBe(opensslHmac(sent, service.privateKey));
     expect(await digests.nth(0).innerText()).toBe(delivery?.attempts[0]?.request.body_sha256);
+    expect(new URL(page.url()).search).toMatch(/&tab=signature$/);
+    expect(await page.title()).toBe('a.one, Delivered – Webhook simulator');
     await page.keyboard.press('ArrowLeft');
     await page.getByRole('tabpanel', { name: 'Response' }).getByText('200').first().waitFor();
   });
@@ -318,8 +359,7 @@ describeInChromium('the detail', () => {
     expect(await panel.locator('pre').textContent()).toBe(hooks.received[0]?.body.toString());
     await page.getByRole('tab', { name: 'Response' }).click();
     await panel.getByText('200 ignored').waitFor();
-    expect(await button(page, 'As sent').count()).toBe(0);
-    const body = await panel.locator('pre').boundingBox();
+    const body = await panel.locator('.json').boundingBox();
     const headers = await panel.getByRole('table').boundingBox();
     expect(body?.y).toBeLessThan(headers?.y ?? 0);
     await page.locator('.detail > header').getByText('ignored').waitFor();
@@ -340,14 +380,45 @@ describeInChromium('the detail', () => {
     await chosen.getByText('500').waitFor();
     await service.advance('2s');
     await chosen.getByText('503').waitFor();
-    await button(page, /Failed: attempt 1/).click();
+    await page.getByRole('link', { name: /Failed: attempt 1/ }).click();
     await service.advance('5s');
-    await button(page, /Succeeded: attempt 3/).waitFor();
+    await page.getByRole('link', { name: /Succeeded: attempt 3/ }).waitFor();
     expect(await chosen.innerText()).toContain('500');
+    await page.reload();
+    await chosen.getByText('500').waitFor();
+    expect(await page.locator('.attempt').nth(1).getAttribute('href')).toBe(
+      `/?delivery=${delivery?.id}&attempt=2`,
+    );
+    await page.getByRole('img', { name: 'Pauses between the attempts: 2 s, 5 s' }).waitFor();
+  });
+});
+
+describeInChromium('a delivery that an endpoint accepted although it was tampered with', () => {
+  test('is no success: it has a status, a filter and a warning', async () => {
+    const { service } = await world([200], 'a.one');
+    service.faults.once('tamper_body');
+    await service.trigger('b.two', { payload: { amount: 1 } });
+    const { page } = await openPage(service);
+    await button(page, 'Delivered 1').waitFor();
+    await button(page, 'Accepted, should refuse 1').click();
+    expect(await page.locator('.row-link').allInnerTexts()).toEqual(['b.two']);
+    await page.locator('.row-link').click();
+    await page.locator('.callout.tone-failed').getByText('Your endpoint accepted a delivery').waitFor();
   });
 });
 
 describeInChromium('the dialogs and the theme', () => {
+  test('all titles have one size, also those that a panel opens', async () => {
+    const { page } = await openPage(await simulator());
+    const sizes = new Set<string>();
+    for (const opener of ['About', 'Edit payload', 'Add fault']) {
+      await button(page, opener).click();
+      sizes.add(await page.locator('dialog h2').evaluate((title) => getComputedStyle(title).fontSize));
+      await page.keyboard.press('Escape');
+    }
+    expect(sizes.size).toBe(1);
+  });
+
   test('About says what is documented and what is our choice, with the settings in force', async () => {
     const service = await simulator({ retry: ['7s', '11m'] });
     const { page } = await openPage(service);

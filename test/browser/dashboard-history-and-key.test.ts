@@ -106,7 +106,7 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     const me = (known: string) => call(`${service.baseUrl}/api/v2/account/me`, { headers: basic(known) });
     expect([(await me('pri_sim_dev')).status, (await me(key)).status]).toEqual([401, 200]);
     await service.trigger('transaction.paid');
-    await row(page, '401').locator('.row-button').click();
+    await row(page, '401').locator('.row-link').click();
     await page.getByText('it may still have the old one. Give it both keys.').waitFor();
     expect(await layoutFaults(page)).toEqual([]);
     await page.reload();

@@ -1,99 +1,164 @@
-// The dashboard at four widths, light and dark, and with spaced text: nothing is clipped or overlaps.
+// The page of the simulator at seven widths, with spaced text, zoomed and in forced colours: nothing is clipped or overlaps, and axe-core finds nothing.
 import { expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
+import { simulator } from '../tools/simulator/world.js';
+import { findings } from './axe.js';
 import { busy, LONG_NAME } from './busy.js';
 import { describeInChromium, openPage } from './chromium.js';
-import { layoutFaults, onScreens, opening, SCREENS, type Screen, spaceText } from './measure.js';
+import { faultsOf, layoutFaults, opening, SCREENS, type View } from './measure.js';
+import { scene } from './scene.js';
 
-const retrying = (page: Page) => page.locator('tr.row').filter({ hasText: 'Retrying' });
+const button = (page: Page, name: string) => page.getByRole('button', { name });
+const row = (page: Page, text: string) => page.locator('tr.row').filter({ hasText: text });
 
+const dialog = (opener: string): View => ({
+  name: opener,
+  show: async (page) => {
+    // On a narrow screen the panels start folded.
+    await page.locator('details.panel').evaluateAll((all) => all.map((one) => one.setAttribute('open', '')));
+    await button(page, opener).click();
+    await page.getByRole('dialog').waitFor();
+  },
+});
+
+const detail = (text: string, tab: string): View => ({
+  name: `${text}, ${tab}`,
+  show: async (page) => {
+    await row(page, text).first().locator('.row-link').click();
+    await page.getByRole('tab', { name: tab }).click();
+  },
+});
+
+const LIST: View = { name: 'the list', show: async (page) => page.locator('tr.row').nth(7).waitFor() };
+const MAIN = [LIST, detail('payout.failed', 'Response'), detail('injected fault', 'Signature')];
+const VIEWS: readonly View[] = [
+  ...MAIN,
+  { name: 'a search', show: async (page) => page.getByLabel('Search deliveries').fill('foo:bar event:a.*') },
+  detail('Retrying', 'Request'),
+  ...['Edit payload', 'Register webhook', 'Add fault', 'About', 'Rotate private key'].map(dialog),
+  {
+    name: 'an invalid payload',
+    show: async (page) => {
+      await dialog('Edit payload').show(page);
+      await page.getByRole('textbox', { name: 'Payload' }).fill('{');
+    },
+  },
+  { name: 'the shortcuts', show: async (page) => page.keyboard.press('?') },
+];
 async function boxOf(locator: Locator) {
   const box = await locator.boundingBox();
   if (!box) throw new Error('It is not shown.');
   return { ...box, right: box.x + box.width, bottom: box.y + box.height };
 }
 
-/** The list, then each tab of a delivery, then each form: what is wrong with them on one screen after the other. */
-async function expectSound(page: Page, screens: readonly Screen[]): Promise<void> {
-  const faults = () => onScreens(page, screens, layoutFaults);
-  await retrying(page).nth(3).waitFor();
-  expect(await faults()).toEqual([]);
-  await retrying(page).first().locator('.row-button').click();
-  for (const tab of ['Request', 'Response', 'Signature']) {
-    await page.getByRole('tab', { name: tab }).click();
-    expect(await faults()).toEqual([]);
-  }
-  await page.getByRole('button', { name: 'Close delivery' }).click();
-  await page.locator('details.panel').evaluateAll((all) => all.map((each) => each.setAttribute('open', '')));
-  expect(await faults()).toEqual([]);
-  for (const opener of ['Edit payload', 'Register webhook', 'Add fault', 'Shortcuts ?', 'About']) {
-    await page.getByRole('button', { name: opener }).click();
-    await page.getByRole('dialog').waitFor();
-    expect(await faults()).toEqual([]);
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-  }
-}
-
 describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
-  test('nothing in the list, the detail and the forms is clipped or overlaps', async () => {
-    const { page } = await openPage(await busy(), '', opening(screens));
-    await expectSound(page, screens);
+  test('each view is whole, also with spaced text, and axe-core finds nothing in it', async () => {
+    const service = await scene();
+    const { page } = await openPage(service, '', opening(screens));
+    expect(await faultsOf(page, service.dashboardUrl, VIEWS, screens)).toEqual([]);
   });
 
-  test('nor with the text spacing of WCAG 1.4.12', async () => {
-    const { page } = await openPage(await busy(), '', opening(screens));
-    await spaceText(page);
-    const light = screens.filter(({ colorScheme }) => colorScheme === 'light');
-    await expectSound(page, light);
-  });
-
-  test('a row shows its event, target, short id, code, countdown and button', async () => {
-    const { page } = await openPage(await busy(), '', opening(screens));
-    const row = retrying(page).filter({ hasText: LONG_NAME }).first();
-    await row.waitFor();
-    const id = (await row.locator('.row-button').getAttribute('data-row')) ?? '';
-    const parts = async () => {
-      for (const text of [LONG_NAME, id.slice(0, 8), '/ledger/inbound', '503', /next retry in 5\d s/]) {
-        await row.getByText(text).and(page.locator(':not(.visually-hidden)')).first().waitFor();
-      }
-      await row.getByRole('button', { name: /^Retry now/ }).waitFor();
-      return [];
-    };
-    await onScreens(page, screens, parts);
-  });
-
-  test('the button that triggers an event is in view, or one click away', async () => {
-    const { page } = await openPage(await busy(), '', opening(screens));
-    if (screens.some(({ width }) => width < 1024)) await page.locator('#trigger > summary').click();
-    const place = async (_page: Page, { height }: Screen) => {
-      const trigger = await boxOf(page.getByRole('button', { name: 'Trigger event' }));
-      expect(trigger.bottom).toBeLessThanOrEqual(height);
-      const [first, second] = [page.locator('#trigger'), page.locator('#webhooks')];
-      expect((await boxOf(first)).y).toBeLessThanOrEqual((await boxOf(second)).y);
-      return [];
-    };
-    await onScreens(page, screens, place);
+  test('a row tells deliveries apart, in columns that align; the first one is near the top', async () => {
+    const service = await busy();
+    const { page } = await openPage(service, '', opening(screens));
+    const rows = row(page, '503').filter({ hasText: LONG_NAME });
+    for (const { width, height } of screens) {
+      await page.setViewportSize({ width, height });
+      for (const text of ['/ledger/inbound', '503', /next retry in 5\d s/])
+        await rows.first().getByText(text).first().waitFor();
+      const phone = width < 500;
+      const heights = await page
+        .locator('tr.row')
+        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+      expect(new Set(heights)).toEqual(new Set([phone ? 56 : 40]));
+      const first = await boxOf(page.locator('tr.row').first());
+      expect(first.y).toBeLessThan(phone ? 270 : 260);
+      // At 900 px, 16 rows have room.
+      expect((900 - first.y) / first.height).toBeGreaterThan(phone ? 11 : 16);
+      const lefts = await page
+        .locator(phone ? 'tr.row .cell-target' : '.cell-target')
+        .evaluateAll((all) => new Set(all.map((one) => one.getBoundingClientRect().x)).size);
+      expect(lefts).toBe(1);
+      if (width < 1024) continue;
+      await rows
+        .first()
+        .getByRole('button', { name: /^Retry now/ })
+        .waitFor();
+      expect((await boxOf(button(page, 'Trigger event'))).bottom).toBeLessThanOrEqual(height);
+    }
   });
 });
 
 describeInChromium.each([1280, 1440])('at %i px', (width) => {
-  test('the list stays beside the delivery that is open, and tells deliveries to two endpoints apart', async () => {
+  test('the list stays beside the delivery that is open, with target and attempts, and the detail does not stretch', async () => {
     const service = await busy();
     const { page } = await openPage(service, '', { viewport: { width, height: 800 } });
-    await retrying(page).first().locator('.row-button').click();
+    await row(page, 'Retrying').first().locator('.row-link').click();
     const list = await boxOf(page.locator('.list'));
-    const detail = await boxOf(page.locator('.detail'));
-    expect(detail.x).toBeGreaterThanOrEqual(list.right - 1);
-    expect([list.width, detail.width].filter((each) => each < 420)).toEqual([]);
+    const shown = await boxOf(page.locator('.detail'));
+    expect(shown.x).toBeGreaterThanOrEqual(list.right - 1);
+    expect([list.width, shown.width].filter((each) => each < 420)).toEqual([]);
     for (const path of ['/hooks', '/ledger/inbound']) {
-      const target = page.locator('.cell-target').filter({ hasText: path }).first();
-      const { whole, shown } = await target.evaluate((cell) => ({
-        whole: cell.scrollWidth,
-        shown: cell.clientWidth,
-      }));
-      expect(whole).toBeLessThanOrEqual(shown);
+      const target = page.locator('.path').filter({ hasText: path }).first();
+      expect(await target.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0);
     }
-    await page.locator('tr.row .cell-code').filter({ hasText: '503' }).first().waitFor();
+    await page.locator('tr.row .cell-attempts').filter({ hasText: '1/4' }).first().waitFor();
+    await page.locator('.tab-panel').waitFor();
+    const title = await boxOf(page.locator('#detail-title'));
+    expect(title.y - shown.y).toBeLessThan(40);
+    // The same while nothing is loaded.
+    await page.route('**/_sim/deliveries/*', () => {});
+    await page.goto(`${service.dashboardUrl}?delivery=${service.deliveries()[0]?.id}`);
+    expect((await boxOf(page.locator('#detail-title'))).y).toBe(title.y);
+  });
+});
+
+describeInChromium('the page', () => {
+  test('in forced colours shows what is chosen', async () => {
+    const service = await scene();
+    const { page } = await openPage(service, '', { forcedColors: 'active' });
+    expect(await faultsOf(page, service.dashboardUrl, MAIN, [])).toEqual([]);
+    expect(await findings(page)).toEqual([]);
+    await row(page, 'payout.failed').first().locator('.row-link').hover();
+    const grounds = await page.evaluate(() =>
+      [
+        '.row.selected',
+        '.row:not(.selected)',
+        '[aria-pressed=true]',
+        '[aria-pressed=false]',
+        '.attempt[aria-current]',
+        '[role=tab][aria-selected=true]',
+        '[role=tab][aria-selected=false]',
+        '.button.primary',
+        '#main',
+      ].map((selector) => {
+        const element = document.querySelector(selector);
+        return element && getComputedStyle(element).backgroundColor;
+      }),
+    );
+    const [selected, other, pressed, notPressed, attempt, tab, otherTab, primary] = grounds;
+    expect([pressed, attempt, tab, primary]).toEqual(Array(4).fill(selected));
+    expect([other, notPressed, otherTab]).not.toContain(selected);
+  });
+
+  test('zoomed to 200 % scrolls nothing sideways, and everything can be reached', async () => {
+    const { page } = await openPage(await scene(), '', { viewport: { width: 720, height: 450 } });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    expect(await overflow()).toBe(0);
+    await page.locator('#trigger > summary').click();
+    await button(page, 'Trigger event').click();
+    await page.getByText('Triggered 1 event').waitFor();
+    await page.locator('.row-link').first().click();
+    await page.getByRole('tab', { name: 'Signature' }).click();
+    expect(await overflow()).toBe(0);
+    expect(await findings(page)).toEqual([]);
+  });
+
+  test('of no deliveries is whole, light and dark', async () => {
+    const { page } = await openPage(await simulator());
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect([...(await layoutFaults(page)), ...(await findings(page))]).toEqual([]);
+    }
   });
 });

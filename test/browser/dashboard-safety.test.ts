@@ -23,7 +23,7 @@ describeInChromium('a captured response', () => {
     const { page, panel } = await delivered((_received, response) => {
       response.writeHead(500, { 'Content-Type': 'text/html', 'X-Markup': MARKUP }).end(MARKUP);
     });
-    expect(await panel.locator('pre').innerText()).toContain('<img src=x onerror=');
+    expect(await panel.locator('.json').innerText()).toContain('<img src=x onerror=');
     await page.getByRole('tab', { name: 'Response' }).click();
     expect(await panel.locator('pre').textContent()).toBe(MARKUP);
     expect(await panel.getByRole('row', { name: 'X-Markup' }).getByRole('cell').textContent()).toBe(MARKUP);
@@ -60,7 +60,7 @@ describeInChromium('a captured response', () => {
 describeInChromium('a name', () => {
   test('of an event may look like markup', async () => {
     const { page } = await delivered(200, '<img/src=x/onerror=window.hit=1>.paid');
-    expect(await page.locator('.row-button').innerText()).toBe('<img/src=x/onerror=window.hit=1>.paid');
+    expect(await page.locator('.row-link').innerText()).toBe('<img/src=x/onerror=window.hit=1>.paid');
     expect(await page.evaluate('window.hit')).toBeUndefined();
     expect(await page.locator('img').count()).toBe(0);
   });

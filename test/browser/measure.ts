@@ -1,53 +1,39 @@
-// Measures the page as it is laid out: what is clipped, and what overlaps.
+// Looks at views of a page: what is clipped, what overlaps, and what axe-core finds.
 import type { Page } from 'playwright-core';
+import { findings } from './axe.js';
 
-export interface Screen {
+interface Screen {
   readonly width: number;
   readonly height: number;
   readonly colorScheme: 'light' | 'dark';
 }
 
-const lightAndDark = (sizes: readonly (readonly [number, number])[]): readonly Screen[] =>
-  sizes.flatMap(([width, height]) =>
-    (['light', 'dark'] as const).map((colorScheme) => ({ width, height, colorScheme })),
-  );
-
-/** Four sizes, light and dark. A narrow screen begins with its panels closed, so each kind opens a page of its own. */
-export const SCREENS: readonly (readonly [kind: string, screens: readonly Screen[]])[] = [
-  ['a narrow screen', lightAndDark([[390, 844]])],
+/** From a phone to a large screen. A narrow screen begins with its panels closed, so each kind opens a page of its own. */
+export const SCREENS: readonly (readonly [kind: string, screens: readonly [Screen, ...Screen[]]])[] = [
+  [
+    'narrow screens',
+    [
+      { width: 360, height: 740, colorScheme: 'dark' },
+      { width: 390, height: 844, colorScheme: 'light' },
+      { width: 768, height: 1024, colorScheme: 'dark' },
+    ],
+  ],
   [
     'wide screens',
-    lightAndDark([
-      [1024, 768],
-      [1280, 800],
-      [1440, 900],
-    ]),
+    [
+      { width: 1440, height: 900, colorScheme: 'light' },
+      { width: 1024, height: 768, colorScheme: 'dark' },
+      { width: 1280, height: 800, colorScheme: 'light' },
+      { width: 1920, height: 1080, colorScheme: 'dark' },
+    ],
   ],
 ];
 
 /** What opens the page on the first of the screens. */
-export const opening = ([screen]: readonly Screen[]) =>
-  screen && { viewport: { width: screen.width, height: screen.height }, colorScheme: screen.colorScheme };
-
-/** Shows the page on one screen after the other, and collects what is found there. */
-export async function onScreens(
-  page: Page,
-  screens: readonly Screen[],
-  ...finders: readonly ((page: Page, screen: Screen) => Promise<readonly string[]>)[]
-): Promise<string[]> {
-  const found: string[] = [];
-  for (const screen of screens) {
-    const { width, height, colorScheme } = screen;
-    await page.setViewportSize({ width, height });
-    await page.emulateMedia({ colorScheme });
-    await page.evaluate(() => new Promise(requestAnimationFrame));
-    for (const find of finders) {
-      const here = await find(page, screen);
-      found.push(...here.map((line) => `at ${width} px, ${colorScheme}: ${line}`));
-    }
-  }
-  return found;
-}
+export const opening = ([{ width, height, colorScheme }]: readonly [Screen, ...Screen[]]) => ({
+  viewport: { width, height },
+  colorScheme,
+});
 
 /** As much space as a reader may set: https://www.w3.org/TR/WCAG22/#text-spacing. */
 export function spaceText(page: Page): Promise<void> {
@@ -61,11 +47,45 @@ export function spaceText(page: Page): Promise<void> {
   });
 }
 
+export interface View {
+  readonly name: string;
+  /** Gets there from the list. */
+  readonly show: (page: Page) => Promise<unknown>;
+}
+
+/** What is wrong in each view of one page, on one screen after the other; axe-core looks at the first. */
+export async function faultsOf(
+  page: Page,
+  url: string,
+  views: readonly View[],
+  screens: readonly Screen[],
+): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { name, show } of views) {
+    await page.goto(url);
+    await page.locator('tr.row').first().waitFor();
+    await show(page);
+    for (const { width, height, colorScheme } of screens) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+      const axe = width === screens[0]?.width ? await findings(page) : [];
+      const found = [...(await layoutFaults(page)), ...axe];
+      faults.push(...found.map((fault) => `${name}, ${width} px, ${colorScheme}: ${fault}`));
+    }
+    await spaceText(page);
+    const spaced = await layoutFaults(page);
+    faults.push(...spaced.map((fault) => `${name}, ${screens.at(-1)?.width} px, spaced: ${fault}`));
+    const [first] = screens;
+    if (first) await page.setViewportSize(first);
+  }
+  return faults;
+}
+
 /** Buttons, labels and short texts, of the dialog if one is open: one line for each that is wrong. */
 export function layoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {
-    const PARTS =
-      'button, label, summary, h1, h2, h3, input, select, .status, .tag, .countdown, .cell-code > span';
+    const PARTS = 'button, label, summary, h1, h2, h3, input, select, .tag, .countdown';
     const name = (element: Element) =>
       `${element.localName}.${element.className} "${(element.textContent ?? '').trim().slice(0, 60)}"`;
 

@@ -12,7 +12,7 @@ describeInChromium('the screenshot', () => {
   test('of the simulator is there, of its size, and small', async () => {
     if (TAKE) {
       const { page } = await openPage(await scene(), '', { colorScheme, viewport });
-      await page.locator('tr.row').filter({ hasText: 'Retrying' }).first().locator('.row-button').click();
+      await page.locator('tr.row').filter({ hasText: 'Retrying' }).first().locator('.row-link').click();
       await page.locator('.code-block').waitFor();
       await shoot(page, 'simulator-light.png');
     }
@@ -22,7 +22,7 @@ describeInChromium('the screenshot', () => {
   test('of the dead letters is there, of its size, and small', async () => {
     if (TAKE) {
       const { page } = await openPage(await letterScene(), '', { colorScheme, viewport });
-      await page.locator('.row-button').first().click();
+      await page.locator('.row-link').first().click();
       await page.locator('.code-block').waitFor();
       await shoot(page, 'dead-letters-light.png');
     }

@@ -41,7 +41,7 @@ export interface Trigger {
 }
 
 export interface TriggerResult {
-  readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly unknown[] };
+  readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly Delivery[] };
   /** A remark of the simulator, such as that no webhook subscribes to the event. */
   readonly message?: string;
 }
@@ -52,11 +52,22 @@ const request = apiClient({
   ifSilent: 'Check that it is running.',
 });
 
-/** More finished deliveries than the simulator keeps. */
-const MAX_ROWS = 1000;
+const MAX_ROWS = 1_000;
+
+interface Found {
+  readonly data: readonly Row[];
+  /** How many match, those that are not in `data` too. */
+  readonly total: number;
+}
 
 export const api = {
-  rows: () => data<Row[]>('GET', `deliveries?view=rows&limit=${MAX_ROWS}`),
+  /** @param offset how many newer ones are known */
+  rows: (offset = 0) => found(`limit=${MAX_ROWS}${offset > 0 ? `&offset=${offset}` : ''}`),
+  count: async (filter: Readonly<Record<string, string>> = {}) =>
+    (await found(`limit=1&${new URLSearchParams(filter)}`)).total,
+  /** The ids of those that have the text in their body, which the page does not list. */
+  withPayload: async (payload: string) =>
+    new Set((await found(`limit=${MAX_ROWS}&${new URLSearchParams({ payload })}`)).data.map(({ id }) => id)),
   /** Finished deliveries only. */
   clearHistory: () => request('DELETE', 'deliveries'),
   delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
@@ -66,6 +77,12 @@ export const api = {
   async curl(id: string, attempt: number): Promise<string> {
     return (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text();
   },
+  /** The bytes that were signed, and the signature that the bytes as sent would need. */
+  signature: (id: string, attempt: number) =>
+    data<{ signed: string; expected: string }>(
+      'GET',
+      `${pathOf('deliveries', id)}/signature?attempt=${attempt}`,
+    ),
   samples: () => data<Sample[]>('GET', 'events'),
   async trigger(event: Trigger): Promise<TriggerResult> {
     return (await request('POST', 'events', event)).json();
@@ -86,6 +103,10 @@ export const api = {
 
 function pathOf(list: string, id: string): string {
   return `${list}/${encodeURIComponent(id)}`;
+}
+
+async function found(query: string): Promise<Found> {
+  return (await request('GET', `deliveries?view=rows&${query}`)).json();
 }
 
 async function data<Data>(method: string, path: string): Promise<Data> {

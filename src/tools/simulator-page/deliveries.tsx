@@ -1,83 +1,118 @@
-// The deliveries: search, status filter, hold and clear, table, and the keys of its rows.
-
-import type { RefObject } from 'preact';
-import { memo } from 'preact/compat';
-import { useMemo, useRef, useState } from 'preact/hooks';
-import { Button, useAction } from '../pages/components/button.js';
+// The deliveries: search, status filter, hold and clear, and the table.
+import { useMemo, useState } from 'preact/hooks';
+import { Button } from '../pages/components/button.js';
+import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
-import { focus, focusedRow, rowKeys } from '../pages/components/focus.js';
+import { focus } from '../pages/components/focus.js';
 import { Form } from '../pages/components/form.js';
 import { Icon } from '../pages/components/icon.js';
-import { FilterBar } from '../pages/components/list.js';
-import { api, type DeliveryStatus, type Row } from './api.js';
-import { DeliveryTable } from './delivery-table.js';
-import type { Navigate, Route } from './route.js';
+import { FilterBar, SearchBar } from '../pages/components/search-bar.js';
+import { Table } from '../pages/components/table.js';
+import { api, type Row } from './api.js';
+import { COLUMNS } from './delivery-columns.js';
+import { formatRoute, type Navigate, type Route, withDelivery } from './route.js';
 import { anyStatus, matches, parseSearch, type Search, withStatus } from './search.js';
 import { useShortcuts } from './shortcuts.js';
+import { type ShownStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
+
+interface Found {
+  readonly search: Search;
+  /** What the search finds, of any status. */
+  readonly ofAnyStatus: readonly Row[];
+  readonly shown: readonly Row[];
+  readonly hold: Omit<ReturnType<typeof useHold>, 'listed'>;
+}
+
+export function useFound(rows: readonly Row[], query: string): Found {
+  const { listed, ...hold } = useHold(rows);
+  const search = useMemo(() => parseSearch(query), [query]);
+  const payload = search.tokens.get('payload')?.at(-1);
+  const asking = () => (payload === undefined ? Promise.resolve(undefined) : api.withPayload(payload));
+  const { data: ids } = useLoaded(asking, [payload, payload !== undefined && rows.length]);
+  const [ofAnyStatus, shown] = useMemo(() => {
+    const wide = anyStatus(search);
+    const found = listed.filter((row) => matches(wide, row) && (!ids || ids.has(row.id)));
+    return [found, found.filter((row) => matches(search, row))];
+  }, [listed, search, ids]);
+  return { search, ofAnyStatus, shown, hold };
+}
 
 interface DeliveriesProps {
   readonly rows: readonly Row[];
+  readonly found: Found;
+  /** How many older ones are not loaded, and what loads some. */
+  readonly older: number;
+  readonly loadOlder: () => Promise<void>;
   readonly route: Route;
   readonly navigate: Navigate;
   /** Opens the delivery and moves the focus to it. */
   readonly open: (id: string) => void;
 }
 
-export const Deliveries = memo(({ rows, route, navigate, open }: DeliveriesProps) => {
+export function Deliveries({ rows, found, older, loadOlder, route, navigate, open }: DeliveriesProps) {
   const { query, delivery: selected } = route;
-  const input = useRef<HTMLInputElement>(null);
-  const { listed, ...hold } = useHold(rows);
-  const search = useMemo(() => parseSearch(query), [query]);
-  const [found, shown] = useMemo(() => {
-    const ofAnyStatus = anyStatus(search);
-    const rowsFound = listed.filter((row) => matches(ofAnyStatus, row));
-    return [rowsFound, rowsFound.filter((row) => matches(search, row))];
-  }, [listed, search]);
-  useRowKeys(shown, selected, navigate);
-  useShortcuts({ p: hold.toggle, '/': () => input.current?.focus() });
-  const forget = (ids: ReadonlySet<string>) => {
+  const { search, ofAnyStatus, shown, hold } = found;
+  useShortcuts({ p: hold.toggle });
+  const find = (text: string) => navigate({ query: text });
+  const cleared = () => {
     // A list that is held would still show them.
     if (hold.held) hold.toggle();
-    if (selected && ids.has(selected)) navigate({ delivery: undefined });
+    if (rows.some(({ id, next_attempt_at: next }) => id === selected && next === null))
+      navigate(withDelivery(route, undefined));
   };
-  const find = (text: string) => navigate({ query: text });
+  const links = { selected, open, href: (id: string) => formatRoute(withDelivery(route, id)) };
   return (
-    <section class="list-part" aria-labelledby="deliveries-title">
-      <ListHeader rows={rows} hold={hold} cleared={forget} />
-      <SearchField query={query} problems={search.problems} find={find} input={input} />
-      <StatusFilter rows={found} search={search} query={query} find={find} />
+    <section class="list-part" aria-labelledby="list-title">
+      <header class="spread">
+        <h2 id="list-title" tabIndex={-1}>
+          Deliveries
+        </h2>
+        <div class="toolbar">
+          <Button look="quiet" label={hold.held ? undefined : 'Hold new deliveries'} act={hold.toggle}>
+            {hold.held ? `Show ${hold.waiting} new` : 'Hold new'}
+          </Button>
+          <DialogButton title="Clear history" text="Clear history" look="quiet">
+            {(close) => <ClearHistory rows={rows} cleared={cleared} close={close} />}
+          </DialogButton>
+        </div>
+      </header>
+      <SearchBar
+        live
+        label="Search deliveries"
+        placeholder="Search, or event: payload: webhook: code: id: status:"
+        text={query}
+        problems={search.problems}
+        find={find}
+      />
+      <StatusFilter rows={ofAnyStatus} search={search} query={query} find={find} />
       <div class="table-frame">
         {shown.length > 0 ? (
-          <DeliveryTable rows={shown} selected={selected} open={open} />
+          <Table
+            name="deliveries"
+            caption="Deliveries, newest first"
+            columns={COLUMNS}
+            rows={shown}
+            query={query}
+            links={links}
+          />
         ) : (
           <p class="no-match muted">
             No deliveries match this search.{' '}
             <button type="button" class="link" onClick={() => find('')}>
-              Show all {listed.length}
+              Show all {rows.length.toLocaleString('en')}
             </button>
+          </p>
+        )}
+        {older > 0 && (
+          <p class="more">
+            {rows.length.toLocaleString('en')} of {(rows.length + older).toLocaleString('en')} shown{' '}
+            <Button look="small" act={loadOlder}>
+              Load older
+            </Button>
           </p>
         )}
       </div>
     </section>
-  );
-});
-
-interface ListHeaderProps extends Pick<DeliveriesProps, 'rows'> {
-  readonly hold: Omit<ReturnType<typeof useHold>, 'listed'>;
-  readonly cleared: (ids: ReadonlySet<string>) => void;
-}
-
-function ListHeader({ rows, hold: { held, waiting, toggle }, cleared }: ListHeaderProps) {
-  return (
-    <header class="spread">
-      <h2 id="deliveries-title">Deliveries</h2>
-      <div class="toolbar">
-        <Button look="quiet" act={toggle}>
-          {held ? `Show ${waiting} new` : 'Hold new deliveries'}
-        </Button>
-        <ClearHistory rows={rows} cleared={cleared} />
-      </div>
-    </header>
   );
 }
 
@@ -101,45 +136,26 @@ function refresh(held: readonly Row[], rows: readonly Row[]): readonly Row[] {
   return held.map((row) => now.get(row.id) ?? row);
 }
 
-/** Next, previous, and retry or resend. */
-function useRowKeys(rows: readonly Row[], selected: string | undefined, navigate: Navigate): void {
-  const resend = useAction(() => {
-    const current = selected ?? focusedRow();
-    const row = rows.find(({ id }) => id === current);
-    return row && (row.next_attempt_at === null ? api.resend(row.id) : api.retryNow(row.id));
-  });
-  const ids = rows.map(({ id }) => id);
-  useShortcuts({ ...rowKeys(ids, selected, (id) => navigate({ delivery: id })), r: resend });
-}
-
-const FINISHED: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'cancelled']);
-
 interface ClearHistoryProps {
   readonly rows: readonly Row[];
-  /** Called with what was deleted. */
-  readonly cleared: (ids: ReadonlySet<string>) => void;
+  readonly cleared: () => void;
+  readonly close: () => void;
 }
 
-function ClearHistory({ rows, cleared }: ClearHistoryProps) {
-  return (
-    <DialogButton title="Clear history" text="Clear history" look="quiet">
-      {(close) => <Question rows={rows} cleared={cleared} close={close} />}
-    </DialogButton>
-  );
-}
-
-function Question({ rows, cleared, close }: ClearHistoryProps & { close: () => void }) {
-  const finished = rows.filter(({ status }) => FINISHED.has(status)).map(({ id }) => id);
-  const pending = rows.length - finished.length;
+/** Asks the simulator how many there are: the page may list only some. */
+function ClearHistory({ rows, cleared, close }: ClearHistoryProps) {
+  const counting = () => Promise.all([api.count({ status: 'delivered,failed,cancelled' }), api.count()]);
+  const [finished = 0, total = 0] = useLoaded(counting, [rows]).data ?? [];
+  const pending = total - finished;
   const clear = async () => {
     await api.clearHistory();
     close();
-    cleared(new Set(finished));
+    cleared();
     focus('#main');
   };
   return (
-    <Form verb="Clear" submit={clear} cancel={close} cancelVerb="Keep" disabled={finished.length === 0}>
-      <p>{question(finished.length)}</p>
+    <Form verb="Clear" danger submit={clear} cancel={close} cancelVerb="Keep" disabled={finished === 0}>
+      <p>{question(finished)}</p>
       {pending > 0 && <p>{remark(pending)}</p>}
     </Form>
   );
@@ -147,53 +163,20 @@ function Question({ rows, cleared, close }: ClearHistoryProps & { close: () => v
 
 function question(finished: number): string {
   if (finished === 0) return 'No delivery is finished yet.';
-  return finished === 1 ? 'Delete 1 finished delivery?' : `Delete ${finished} finished deliveries?`;
+  const count = finished.toLocaleString('en');
+  return finished === 1 ? 'Delete 1 finished delivery?' : `Delete ${count} finished deliveries?`;
 }
 
 function remark(pending: number): string {
   return pending === 1
     ? '1 pending delivery stays, and is retried.'
-    : `${pending} pending deliveries stay, and are retried.`;
-}
-
-interface SearchFieldProps {
-  readonly query: string;
-  readonly problems: readonly string[];
-  readonly find: (query: string) => void;
-  readonly input: RefObject<HTMLInputElement | null>;
-}
-
-function SearchField({ query, problems, find, input }: SearchFieldProps) {
-  return (
-    <search class="search stack">
-      <input
-        ref={input}
-        type="search"
-        value={query}
-        aria-label="Search deliveries"
-        aria-describedby="search-help"
-        placeholder="Search, or status:failed event:transaction.*"
-        autocomplete="off"
-        spellcheck={false}
-        onInput={(event) => find(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
-      />
-      <p id="search-help" class={problems.length > 0 ? 'note problem' : 'note'} aria-live="polite">
-        {problems.join(' ') || (
-          <>
-            Text, or <code>status:</code> <code>event:</code> <code>webhook:</code> <code>code:</code>{' '}
-            <code>id:</code>
-          </>
-        )}
-      </p>
-    </search>
-  );
+    : `${pending.toLocaleString('en')} pending deliveries stay, and are retried.`;
 }
 
 interface Group {
   readonly label: string;
   /** The first one gives the icon. */
-  readonly statuses: readonly [DeliveryStatus, ...DeliveryStatus[]];
+  readonly statuses: readonly [ShownStatus, ...ShownStatus[]];
   /** Shown even when there are none. */
   readonly always: boolean;
 }
@@ -202,18 +185,23 @@ const GROUPS: readonly Group[] = [
   { label: 'Delivered', statuses: ['delivered'], always: true },
   { label: 'Retrying', statuses: ['retrying'], always: true },
   { label: 'Failed', statuses: ['failed'], always: true },
+  { label: STATUS_LABELS.wrongly_accepted, statuses: ['wrongly_accepted'], always: false },
   { label: 'In progress', statuses: ['in_flight', 'pending'], always: false },
   { label: 'Cancelled', statuses: ['cancelled'], always: false },
 ];
 
-interface StatusFilterProps extends Pick<SearchFieldProps, 'query' | 'find'> {
+interface StatusFilterProps {
   /** What the search finds, of any status. */
   readonly rows: readonly Row[];
   readonly search: Search;
+  readonly query: string;
+  readonly find: (query: string) => void;
 }
 
 function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
   const chosen = search.tokens.get('status') ?? [];
+  const counts = new Map<ShownStatus, number>();
+  for (const row of rows) counts.set(shownStatus(row), (counts.get(shownStatus(row)) ?? 0) + 1);
   const all = {
     label: 'All',
     count: rows.length,
@@ -226,7 +214,7 @@ function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
       label,
       always,
       pressed,
-      count: rows.filter(({ status }) => statuses.includes(status)).length,
+      count: statuses.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0),
       choose: () => find(withStatus(query, pressed ? [] : statuses)),
       icon: (
         <span class={`tone-${statuses[0]}`}>
@@ -235,5 +223,13 @@ function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
       ),
     };
   }).filter(({ always, count, pressed }) => always || count > 0 || pressed);
-  return <FilterBar legend="Filter by status" choices={[all, ...groups]} />;
+  return (
+    <FilterBar
+      legend="Filter by status"
+      choices={[all, ...groups]}
+      text={query}
+      except="status"
+      find={find}
+    />
+  );
 }

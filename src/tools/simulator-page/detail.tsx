@@ -1,21 +1,31 @@
 // One delivery: its status, what can be done with it, why it failed, and its attempts.
-import { memo } from 'preact/compat';
-import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../pages/components/api-client.js';
-import { Button, CloseButton } from '../pages/components/button.js';
+import { Button } from '../pages/components/button.js';
+import { RetryCountdown } from '../pages/components/clock.js';
+import { DetailFrame, useLoaded } from '../pages/components/columns.js';
 import { CopyButton, CopyLine } from '../pages/components/copy-button.js';
-import { focus } from '../pages/components/focus.js';
+import { DialogButton } from '../pages/components/dialog.js';
+import { focus, isPlainClick } from '../pages/components/focus.js';
 import { formatDuration, formatTimeExactly } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { type Attempt, api, type Delivery, type Row, type Settings } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
-import { ResponseStatus, RetryCountdown, STATUS_LABELS, Status } from './status.js';
+import { AttemptAxis } from './charts.js';
+import { EditAndResend } from './edit-and-resend.js';
+import { jestTest } from './jest-test.js';
+import { formatRoute, type Navigate, type Route } from './route.js';
+import { STATUS_LABELS, shownStatus } from './shown-status.js';
+import { ResponseStatus, Status } from './status.js';
 
 interface DetailProps {
   readonly id: string;
+  readonly route: Route;
+  readonly navigate: Navigate;
   /** The row of the list, as long as it is listed. */
   readonly row: Row | undefined;
   readonly settings: Settings | undefined;
+  /** After a reconnection the delivery is loaded again. */
+  readonly connection: string;
   readonly close: () => void;
 }
 
@@ -25,60 +35,53 @@ const CANCELLED = {
   request: 'Cancelled manually.',
 } as const;
 
-export const Detail = memo(({ id, row, settings, close }: DetailProps) => {
-  const { delivery, problem } = useDelivery(id, row);
-  // Undefined follows the latest attempt.
-  const [chosen, choose] = useState<number>();
+export function Detail({ id, route, navigate, row, settings, connection, close }: DetailProps) {
+  // Loaded again whenever its row changes.
+  const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
   const attempts = delivery?.attempts ?? [];
-  const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1);
+  const attempt = attempts.find(({ number }) => number === route.attempt) ?? attempts.at(-1);
+  const known = row ?? delivery;
   const sandbox = row?.sandbox ?? false;
   return (
-    <section class="detail stack" aria-labelledby="detail-title">
-      <DetailHeader
-        id={id}
-        delivery={row ?? delivery}
-        sandbox={sandbox}
-        outcome={attempts.at(-1)?.outcome}
-        attempt={attempt?.number}
-        close={close}
-      />
-      {problem && (
-        <p class="callout" role="status">
-          {problem}
-        </p>
-      )}
+    <DetailFrame
+      title={
+        <>
+          {known?.event_name ?? 'Delivery'}
+          {known && <span class="visually-hidden">, {STATUS_LABELS[shownStatus(known)]}</span>}
+        </>
+      }
+      closeLabel="Close delivery"
+      close={close}
+      problem={error === undefined ? undefined : explain(error)}
+      head={
+        known && (
+          <>
+            <p class="cluster">
+              <Status status={shownStatus(known)} />
+              {attempts.at(-1)?.outcome && <span class="muted">{attempts.at(-1)?.outcome}</span>}
+              {sandbox && <span class="tag">sandbox</span>}
+              <span class="mono muted wrap">{known.url}</span>
+            </p>
+            <CopyLine label="Event" name="event ID" text={known.event_id} />
+            <DeliveryActions
+              id={id}
+              waiting={known.next_attempt_at !== null}
+              delivery={delivery}
+              attempt={attempt}
+              open={(sent) => navigate({ delivery: sent, attempt: undefined })}
+            />
+          </>
+        )
+      }
+    >
       {delivery?.cancelled_because && <p class="callout">{CANCELLED[delivery.cancelled_because]}</p>}
       {attempt?.diagnosis && <Diagnosis attempt={attempt} text={attempt.diagnosis} />}
-      {delivery && <Attempts delivery={delivery} chosen={attempt?.number} choose={choose} />}
-      {delivery && attempt && (
-        <AttemptTabs attempt={attempt} delivery={delivery} sandbox={sandbox} settings={settings} />
+      {delivery && (
+        <Attempts delivery={delivery} chosen={attempt?.number} route={route} navigate={navigate} />
       )}
-    </section>
+      {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox, settings, route, navigate }} />}
+    </DetailFrame>
   );
-});
-
-interface LoadedDelivery {
-  readonly delivery?: Delivery;
-  /** Why the last request failed. */
-  readonly problem?: string;
-}
-
-/** The delivery with its attempts, loaded again whenever its row changes. */
-function useDelivery(id: string, row: Row | undefined): LoadedDelivery {
-  const [loaded, setLoaded] = useState<LoadedDelivery>({});
-  // The effect does not read the row: when the row changes, so does the delivery.
-  useEffect(() => {
-    let wanted = true;
-    api.delivery(id).then(
-      (delivery) => wanted && setLoaded({ delivery }),
-      (error: unknown) =>
-        wanted && setLoaded(({ delivery }) => ({ ...(delivery && { delivery }), problem: explain(error) })),
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [id, row]);
-  return loaded;
 }
 
 function explain(error: unknown): string {
@@ -93,10 +96,9 @@ function Diagnosis({ attempt, text }: { attempt: Attempt; text: string }) {
   const end = text.search(/[.!?] /) + 1;
   const verdict = end > 0 ? text.slice(0, end) : text;
   // A successful attempt has a diagnosis when it should have failed.
-  const tone = attempt.succeeded ? 'fault' : 'failed';
   return (
-    <div class={`callout tone-${tone}`}>
-      <Icon name={tone} />
+    <div class="callout tone-failed">
+      <Icon name={attempt.succeeded ? 'wrongly_accepted' : 'failed'} />
       <p>
         <span class="visually-hidden">Diagnosis of attempt {attempt.number}: </span>
         <strong>{verdict}</strong>
@@ -106,93 +108,79 @@ function Diagnosis({ attempt, text }: { attempt: Attempt; text: string }) {
   );
 }
 
-interface DetailHeaderProps {
-  readonly id: string;
-  /** The row of the list, which is there first, or the whole delivery. */
-  readonly delivery: Row | Delivery | undefined;
-  readonly sandbox: boolean;
-  /** What the endpoint says it did with the event. */
-  readonly outcome: string | null | undefined;
-  /** The attempt that is shown. */
-  readonly attempt: number | undefined;
-  readonly close: () => void;
-}
-
-function DetailHeader({ id, delivery, sandbox, outcome, attempt, close }: DetailHeaderProps) {
-  return (
-    <header class="stack">
-      <div class="spread">
-        <h2 class="wrap" id="detail-title" tabIndex={-1}>
-          {delivery?.event_name ?? 'Delivery'}
-          {delivery && <span class="visually-hidden">, {STATUS_LABELS[delivery.status]}</span>}
-        </h2>
-        <CloseButton label="Close delivery" close={close} />
-      </div>
-      {delivery && (
-        <>
-          <p class="cluster">
-            <Status status={delivery.status} />
-            {outcome && <span class="muted">{outcome}</span>}
-            {sandbox && <span class="tag">sandbox</span>}
-            <span class="mono muted wrap">{delivery.url}</span>
-          </p>
-          <CopyLine label="Event" name="event ID" text={delivery.event_id} />
-          <DeliveryActions id={id} waiting={delivery.next_attempt_at !== null} attempt={attempt} />
-        </>
-      )}
-    </header>
-  );
-}
-
 interface DeliveryActionsProps {
   readonly id: string;
   /** Whether an attempt is scheduled. */
   readonly waiting: boolean;
-  readonly attempt: number | undefined;
+  readonly delivery: Delivery | undefined;
+  readonly attempt: Attempt | undefined;
+  readonly open: (id: string) => void;
 }
 
-function DeliveryActions({ id, waiting, attempt }: DeliveryActionsProps) {
+function DeliveryActions({ id, waiting, delivery, attempt, open }: DeliveryActionsProps) {
   // Both buttons disappear with the scheduled attempt. The heading tells the new status.
   const end = (action: (id: string) => Promise<unknown>) => {
     focus('#detail-title');
     return action(id);
   };
   return (
-    <div class="cluster">
-      {waiting && (
-        <Button look="primary" act={() => end(api.retryNow)}>
-          Retry now
-        </Button>
+    <>
+      <div class="cluster">
+        {waiting && (
+          <Button look="primary" act={() => end(api.retryNow)}>
+            Retry now
+          </Button>
+        )}
+        <Button act={() => api.resend(id)}>Resend</Button>
+        {delivery && attempt && (
+          <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
+            {(close) => <EditAndResend {...{ delivery, close, open }} body={attempt.request.body} />}
+          </DialogButton>
+        )}
+        {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}
+      </div>
+      {delivery && attempt && (
+        <div class="cluster copies">
+          <CopyButton look="quiet small" label="Copy as curl" text={() => api.curl(id, attempt.number)} />
+          <CopyButton look="quiet small" label="Copy as Jest test" text={jestTest(delivery, attempt)} />
+          <CopyButton look="quiet small" label="Copy link" text={location.href} />
+        </div>
       )}
-      <Button act={() => api.resend(id)}>Resend</Button>
-      {attempt !== undefined && <CopyButton label="Copy as curl" text={() => api.curl(id, attempt)} />}
-      {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}
-    </div>
+    </>
   );
 }
 
 interface AttemptsProps {
   readonly delivery: Delivery;
   readonly chosen: number | undefined;
-  readonly choose: (number: number) => void;
+  readonly route: Route;
+  readonly navigate: Navigate;
 }
 
-function Attempts({ delivery, chosen, choose }: AttemptsProps) {
+function Attempts({ delivery, chosen, route, navigate }: AttemptsProps) {
   const { attempts, next_attempt_at: next, status } = delivery;
+  const link = (attempt: number) => ({
+    href: formatRoute({ ...route, attempt }),
+    onClick: (event: MouseEvent) => {
+      if (!isPlainClick(event)) return;
+      event.preventDefault();
+      navigate({ attempt });
+    },
+  });
   return (
     <section class="attempts" aria-labelledby="attempts-title">
       <h3 id="attempts-title">Attempts</h3>
+      <AttemptAxis attempts={attempts} next={next} />
       <ol>
         {attempts.map((attempt) => (
           <li key={attempt.number}>
-            <button
-              type="button"
+            <a
               class="attempt cluster"
               aria-current={attempt.number === chosen ? 'step' : undefined}
-              onClick={() => choose(attempt.number)}
+              {...link(attempt.number)}
             >
               <AttemptLine attempt={attempt} />
-            </button>
+            </a>
           </li>
         ))}
         {status === 'in_flight' && (
@@ -213,7 +201,8 @@ function Attempts({ delivery, chosen, choose }: AttemptsProps) {
 
 function AttemptLine({ attempt }: { attempt: Attempt }) {
   const { succeeded, number, response, error, outcome, fault, trigger } = attempt;
-  const tone = succeeded ? 'delivered' : 'failed';
+  const accepted = attempt.diagnosis === null ? 'delivered' : 'wrongly_accepted';
+  const tone = succeeded ? accepted : 'failed';
   return (
     <>
       <span class={`tone-${tone}`}>

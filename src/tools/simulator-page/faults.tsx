@@ -1,5 +1,4 @@
 // The active faults: the panel that lists and adds them, and the banner over the deliveries.
-import { memo } from 'preact/compat';
 import { useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { DialogButton } from '../pages/components/dialog.js';
@@ -16,7 +15,7 @@ interface FaultsProps {
   readonly webhooks: readonly Webhook[];
 }
 
-export const FaultBanner = memo(({ faults, webhooks }: FaultsProps) => {
+export function FaultBanner({ faults, webhooks }: FaultsProps) {
   const [first] = faults;
   if (!first) return null;
   const removeAll = async () => {
@@ -24,10 +23,10 @@ export const FaultBanner = memo(({ faults, webhooks }: FaultsProps) => {
     focus('#main');
   };
   return (
-    <div class="fault-banner cluster tone-fault" role="status">
+    <div class="fault-banner spread tone-fault" role="status">
       <Icon name="fault" />
-      <p>
-        <strong>The simulator injects faults:</strong> {faultText(first, webhooks)}
+      <p title={faultText(first, webhooks)}>
+        <strong>Injecting faults:</strong> {faultText(first, webhooks)}
         {faults.length > 1 && `, and ${faults.length - 1} more`}.
       </p>
       <Button look="small" act={removeAll}>
@@ -35,7 +34,7 @@ export const FaultBanner = memo(({ faults, webhooks }: FaultsProps) => {
       </Button>
     </div>
   );
-});
+}
 
 interface FaultsPanelProps extends FaultsProps {
   readonly faultKinds: readonly FaultKind[];

@@ -1,54 +1,71 @@
 // The columns under the header: the sidebar, the list of deliveries, and the delivery that is open.
-import { memo } from 'preact/compat';
-import { useCallback } from 'preact/hooks';
-import { focus, focusRow } from '../pages/components/focus.js';
+import { useAction } from '../pages/components/button.js';
+import { Columns, useSelection, useTitle } from '../pages/components/columns.js';
+import { focus, focusedRow } from '../pages/components/focus.js';
+import { focusSearch } from '../pages/components/search-bar.js';
 import { useRoute } from '../pages/components/use-route.js';
-import type { FaultKind } from './api.js';
-import { Deliveries } from './deliveries.js';
+import { api } from './api.js';
+import { Deliveries, useFound } from './deliveries.js';
 import { Detail } from './detail.js';
 import { FaultBanner, FaultsPanel } from './faults.js';
 import { Onboarding } from './onboarding.js';
 import { PrivateKeyPanel } from './private-key.js';
-import { routing } from './route.js';
+import { routing, withDelivery } from './route.js';
 import { useShortcuts } from './shortcuts.js';
+import { STATUS_LABELS, shownStatus } from './shown-status.js';
 import type { State } from './state.js';
 import { TriggerPanel } from './trigger.js';
 import { RowsContext, WebhooksPanel } from './webhooks.js';
 
-export function Layout({ state }: { state: State }) {
+interface LayoutProps {
+  readonly state: State;
+  readonly loadOlder: () => Promise<void>;
+}
+
+export function Layout({ state, loadOlder }: LayoutProps) {
   const [route, navigate] = useRoute(routing);
-  const { settings, rows, webhooks, faults, samples } = state;
-  const selected = route.delivery;
-  const open = useCallback(
-    (id: string) => {
-      navigate({ delivery: id });
-      requestAnimationFrame(() => focus('#detail-title'));
-    },
-    [navigate],
-  );
-  const close = useCallback(() => {
-    navigate({ delivery: undefined });
-    if (selected) requestAnimationFrame(() => focusRow(selected));
-  }, [navigate, selected]);
-  useShortcuts({ n: composeEvent, ...(selected && { Escape: close }) });
+  const { settings, rows, older, webhooks, faults, samples, connection } = state;
+  const { query, delivery: selected } = route;
+  const found = useFound(rows, query);
+  const select = (id: string | undefined) => navigate(withDelivery(route, id));
+  const { open, close } = useSelection({ ids: found.shown.map(({ id }) => id), selected, select });
   const row = rows.find(({ id }) => id === selected);
+  useTitle(row && `${row.event_name}, ${STATUS_LABELS[shownStatus(row)]}`, 'Webhook simulator');
+  const resend = useAction(() => {
+    const current = rows.find(({ id }) => id === (selected ?? focusedRow()));
+    return current && (current.next_attempt_at === null ? api.resend : api.retryNow)(current.id);
+  });
+  useShortcuts({ n: composeEvent, r: resend, '/': focusSearch });
+  const faultKinds = settings?.fault_kinds ?? [];
   return (
-    <div class={selected ? 'columns with-detail' : 'columns'}>
-      <RowsContext.Provider value={rows}>
-        <Sidebar webhooks={webhooks} faults={faults} samples={samples} faultKinds={settings?.fault_kinds} />
-      </RowsContext.Provider>
-      <main class="main" id="main" tabIndex={-1}>
-        <div class="list">
-          <FaultBanner faults={faults} webhooks={webhooks} />
-          {rows.length === 0 && !selected ? (
-            <Onboarding webhooks={webhooks} samples={samples} />
-          ) : (
-            <Deliveries rows={rows} route={route} navigate={navigate} open={open} />
-          )}
-        </div>
-        {selected && <Detail key={selected} id={selected} row={row} settings={settings} close={close} />}
-      </main>
-    </div>
+    <Columns
+      sidebarLabel="Trigger, webhooks, faults and private key"
+      sidebar={
+        <RowsContext.Provider value={rows}>
+          <TriggerPanel samples={samples} faultKinds={faultKinds} webhooks={webhooks} />
+          <WebhooksPanel webhooks={webhooks} />
+          <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
+          <PrivateKeyPanel />
+        </RowsContext.Provider>
+      }
+      detail={
+        selected && (
+          <Detail
+            key={selected}
+            {...{ route, navigate, row, settings, close }}
+            id={selected}
+            connection={connection}
+          />
+        )
+      }
+    >
+      <FaultBanner faults={faults} webhooks={webhooks} />
+      {rows.length === 0 ? (
+        <Onboarding webhooks={webhooks} samples={samples} />
+      ) : (
+        <Deliveries {...{ rows, found, older, loadOlder, route, navigate, open }} />
+      )}
+    </Columns>
   );
 }
 
@@ -56,16 +73,3 @@ function composeEvent(): void {
   document.querySelector('#trigger')?.setAttribute('open', '');
   focus('#trigger input');
 }
-
-interface SidebarProps extends Pick<State, 'webhooks' | 'faults' | 'samples'> {
-  readonly faultKinds: readonly FaultKind[] | undefined;
-}
-
-const Sidebar = memo(({ webhooks, faults, samples, faultKinds = [] }: SidebarProps) => (
-  <aside class="sidebar" aria-label="Trigger, webhooks, faults and private key">
-    <TriggerPanel samples={samples} faultKinds={faultKinds} />
-    <WebhooksPanel webhooks={webhooks} />
-    <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
-    <PrivateKeyPanel />
-  </aside>
-));

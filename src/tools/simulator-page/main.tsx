@@ -2,18 +2,19 @@
 import { render } from 'preact';
 import { useContext, useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
+import { ClockProvider } from '../pages/components/clock.js';
 import { Icon } from '../pages/components/icon.js';
 import { AnnounceContext, Page } from '../pages/components/page-frame.js';
 import { AboutDialog } from './about-dialog.js';
 import { announcement } from './announcement.js';
 import { Layout } from './layout.js';
 import { SHORTCUTS } from './shortcuts.js';
-import { follow, initialState, reduce, type State } from './state.js';
-import { ClockProvider } from './status.js';
+import { follow, initialState, loadOlder, reduce, type State } from './state.js';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
 import './simulator.css';
+import '../pages/styles/forced-colors.css';
 
 const COLLECT_MS = 1_500;
 
@@ -23,7 +24,7 @@ function App() {
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
   return (
-    <ClockProvider settings={settings} skew={skew}>
+    <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
       <Page
         title="Webhook simulator"
         lists="deliveries"
@@ -34,8 +35,9 @@ function App() {
           </Button>
         }
         shortcuts={SHORTCUTS}
+        epoch={connection}
       >
-        {loaded && <Layout state={state} />}
+        {loaded && <Layout state={state} loadOlder={async () => dispatch(await loadOlder(rows.length))} />}
         {loaded && <Announcements rows={rows} />}
         {about && settings && <AboutDialog settings={settings} closed={() => setAbout(false)} />}
       </Page>
@@ -58,7 +60,7 @@ function Connection({ connection, stateError }: ConnectionProps) {
     <>
       <p class={connection === 'lost' ? 'cluster problem' : 'cluster muted'} role="status">
         <Icon name={connection === 'live' ? 'delivered' : 'pending'} />
-        {CONNECTION_LABELS[connection]}
+        <span class={connection}>{CONNECTION_LABELS[connection]}</span>
       </p>
       {stateError && (
         <p class="problem" role="alert">

@@ -1,5 +1,7 @@
 // The empty state: three steps to the first delivery, each done on this page.
 
+import { useState } from 'preact/hooks';
+import { CopyButton } from '../pages/components/copy-button.js';
 import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
@@ -22,18 +24,29 @@ app.post('/hooks', hooks);
 app.listen(3000);`;
 
 export function Onboarding({ webhooks: [webhook], samples: [sample] }: OnboardingProps) {
+  // One that the command line registered, with --demo or --forward.
+  const [first] = useState(webhook);
   return (
     <section class="onboarding" aria-labelledby="onboarding-title">
       <h2 id="onboarding-title">No deliveries yet</h2>
       <p class="muted">Three steps to your first signed webhook. Nothing leaves this machine.</p>
       <ol class="steps">
-        <li>
+        <li class={first && 'done'}>
           <h3>Start your endpoint</h3>
-          <p class="muted">
-            Set <code>SERVICE_PRIVATE_KEY</code> to the private key that the simulator printed when it
-            started. A minimal endpoint:
-          </p>
-          <pre class="code-block">{RECEIVER}</pre>
+          {first ? (
+            <p class="muted">
+              The simulator was started with <span class="mono wrap">{shortUrl(first.url)}</span>.
+            </p>
+          ) : (
+            <>
+              <p class="muted">
+                Set <code>SERVICE_PRIVATE_KEY</code> to the private key that the simulator printed when it
+                started. A minimal endpoint:
+              </p>
+              <pre class="code-block">{RECEIVER}</pre>
+              <CopyButton label="Copy code" text={RECEIVER} look="small" />
+            </>
+          )}
         </li>
         <li class={webhook && 'done'}>
           <h3>Register a webhook</h3>

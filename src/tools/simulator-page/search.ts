@@ -1,48 +1,43 @@
-// The search: parses `status:failed event:transaction.*` and plain words, and filters rows by them.
+// The search: `status:failed event:transaction.*` and plain words, by which rows are filtered.
 import { didYouMean } from '../../errors.js';
+import { readSearch, type SearchParts } from '../pages/components/search.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
-import type { DeliveryStatus, Row } from './api.js';
+import type { Row } from './api.js';
+import { type ShownStatus, shownStatus } from './shown-status.js';
 
 type Test = (row: Row, value: string) => boolean;
 
-const KEYS: ReadonlyMap<string, Test> = new Map([
-  ['status', (row, value) => row.status === value],
+const KEYS: ReadonlyMap<string, Test> = new Map<string, Test>([
+  ['status', (row, value) => shownStatus(row) === value],
   ['event', (row, value) => matchesEvent(value, row.event_name) || isEventPrefix(value, row.event_name)],
   ['webhook', (row, value) => row.webhook_id.startsWith(value)],
   ['id', (row, value) => row.id.startsWith(value) || row.event_id.startsWith(value)],
   ['code', (row, value) => isCode(row, value)],
+  // The simulator looks into the bodies; the page asks it.
+  ['payload', () => true],
 ]);
 
 const USE_KEYS = ` Use one of ${[...KEYS.keys()].map((key) => `${key}:`).join(', ')}.`;
+const STATUSES: readonly string[] = [...deliveryStatuses, 'wrongly_accepted'];
 
-export interface Search {
-  /** Values by key. A row matches when it fits one value of each key. */
-  readonly tokens: ReadonlyMap<string, readonly string[]>;
-  /** In lower case. A row must contain all of them. */
-  readonly words: readonly string[];
-  /** What is wrong with the search, and what to type. */
-  readonly problems: readonly string[];
-}
+export type Search = SearchParts;
 
+/** A row matches when it fits one value of each key, and contains all words. */
 export function parseSearch(text: string): Search {
-  const tokens = new Map<string, string[]>();
-  const words: string[] = [];
-  const problems: string[] = [];
-  for (const part of text.split(/\s+/).filter(Boolean)) {
-    const [, key, value] = /^([a-z]+):(?!\/\/)(.*)$/i.exec(part) ?? [];
-    if (key === undefined || value === undefined) words.push(part.toLowerCase());
-    else if (!KEYS.has(key))
-      problems.push(`Unknown filter "${key}:".${didYouMean(key, KEYS.keys()) || USE_KEYS}`);
-    else {
-      const values = value.split(',').filter((one) => one !== '');
-      const known = values.filter((one) => key !== 'status' || isStatus(one));
-      const unknown = values.find((one) => !known.includes(one) && !isStatusPrefix(one));
-      if (unknown) problems.push(`Unknown status "${unknown}". Use one of ${deliveryStatuses.join(', ')}.`);
-      if (known.length > 0) tokens.set(key, [...(tokens.get(key) ?? []), ...known]);
-    }
-  }
-  return { tokens, words, problems };
+  const { tokens, words, problems } = readSearch(text, (key, value) => {
+    if (!KEYS.has(key)) return `Unknown filter "${key}:".${didYouMean(key, KEYS.keys()) || USE_KEYS}`;
+    // One that is still being typed is no problem.
+    if (key !== 'status' || STATUSES.some((status) => status.startsWith(value))) return undefined;
+    return `Unknown status "${value}". Use one of ${STATUSES.join(', ')}.`;
+  });
+  const statuses = tokens.get('status')?.filter((status) => STATUSES.includes(status)) ?? [];
+  const others = [...tokens].filter(([key]) => key !== 'status');
+  return {
+    tokens: new Map([...others, ...(statuses.length > 0 ? [['status', statuses] as const] : [])]),
+    words: words.map((word) => word.toLowerCase()),
+    problems,
+  };
 }
 
 export function matches({ tokens, words }: Search, row: Row): boolean {
@@ -60,18 +55,9 @@ export function anyStatus(search: Search): Search {
 }
 
 /** The text with the status filter replaced; an empty list removes it. */
-export function withStatus(text: string, statuses: readonly DeliveryStatus[]): string {
+export function withStatus(text: string, statuses: readonly ShownStatus[]): string {
   const others = text.split(/\s+/).filter((part) => part !== '' && !part.startsWith('status:'));
   return [...(statuses.length > 0 ? [`status:${statuses.join(',')}`] : []), ...others].join(' ');
-}
-
-function isStatus(text: string): text is DeliveryStatus {
-  return (deliveryStatuses as readonly string[]).includes(text);
-}
-
-/** A status that is still being typed. */
-function isStatusPrefix(text: string): boolean {
-  return deliveryStatuses.some((status) => status.startsWith(text));
 }
 
 /** An event name that is still being typed. */

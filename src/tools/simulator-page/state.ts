@@ -11,6 +11,8 @@ export interface State {
   readonly skew: number;
   /** Newest first. */
   readonly rows: readonly Row[];
+  /** How many older ones the simulator keeps. */
+  readonly older: number;
   readonly webhooks: readonly Webhook[];
   readonly faults: readonly Fault[];
   readonly samples: readonly Sample[];
@@ -19,7 +21,11 @@ export interface State {
 /** A message of the stream, or a change of the connection. */
 export type Message =
   | { readonly type: 'hello'; readonly data: Settings; readonly at: number }
-  | { readonly type: 'lists'; readonly data: Pick<State, 'rows' | 'webhooks' | 'faults' | 'samples'> }
+  | {
+      readonly type: 'lists';
+      readonly data: Pick<State, 'rows' | 'older' | 'webhooks' | 'faults' | 'samples'>;
+    }
+  | { readonly type: 'older'; readonly data: Pick<State, 'rows' | 'older'> }
   | { readonly type: 'deliveries'; readonly data: readonly Row[] }
   | { readonly type: 'removed'; readonly data: readonly string[] }
   | { readonly type: 'webhooks'; readonly data: readonly Webhook[] }
@@ -34,6 +40,7 @@ export const initialState: State = {
   settings: undefined,
   skew: 0,
   rows: [],
+  older: 0,
   webhooks: [],
   faults: [],
   samples: [],
@@ -46,10 +53,17 @@ export function reduce(state: State, message: Message): State {
     case 'lists':
       return { ...state, ...message.data, connection: 'live', loaded: true };
     case 'deliveries':
-      return { ...state, rows: merge(state.rows, message.data) };
+      return { ...state, ...merge(state, message.data) };
+    case 'older': {
+      const known = new Set(state.rows.map(({ id }) => id));
+      const rows = [...state.rows, ...message.data.rows.filter(({ id }) => !known.has(id))];
+      return { ...state, rows, older: message.data.older };
+    }
     case 'removed': {
       const removed = new Set(message.data);
-      return { ...state, rows: state.rows.filter((row) => !removed.has(row.id)) };
+      const rows = state.rows.filter((row) => !removed.has(row.id));
+      const older = state.older - (removed.size - (state.rows.length - rows.length));
+      return { ...state, rows, older: Math.max(0, older) };
     }
     case 'webhooks':
       return { ...state, webhooks: message.data };
@@ -58,21 +72,23 @@ export function reduce(state: State, message: Message): State {
     case 'clock':
       return { ...state, settings: state.settings && { ...state.settings, now: message.data.now } };
     case 'reset':
-      return { ...state, rows: [], webhooks: [], faults: [] };
+      return { ...state, rows: [], older: 0, webhooks: [], faults: [] };
     case 'lost':
       return { ...state, connection: 'lost' };
   }
 }
 
-/** Replaces known rows in place. New ones, which arrive oldest first, go to the front. */
-function merge(rows: readonly Row[], changed: readonly Row[]): readonly Row[] {
+/** Replaces known rows in place. New ones, which arrive oldest first, go to the front; changes of older ones are not listed. */
+function merge({ rows, older }: State, changed: readonly Row[]): Pick<State, 'rows'> {
   const added = new Map(changed.map((row) => [row.id, row]));
   const merged = rows.map((row) => {
     const replacement = added.get(row.id);
     added.delete(row.id);
     return replacement ?? row;
   });
-  return [...[...added.values()].reverse(), ...merged];
+  const [newest] = rows;
+  const isNew = (row: Row) => older === 0 || !newest || row.created_at >= newest.created_at;
+  return { rows: [...[...added.values()].filter(isNew).reverse(), ...merged] };
 }
 
 const EVENTS = ['deliveries', 'removed', 'webhooks', 'faults', 'clock', 'reset'] as const;
@@ -117,6 +133,12 @@ export function follow(dispatch: (message: Message) => void): void {
 
 async function load(): Promise<Message> {
   const lists = [api.rows(), api.webhooks(), api.faults(), api.samples()] as const;
-  const [rows, webhooks, faults, samples] = await Promise.all(lists);
-  return { type: 'lists', data: { rows, webhooks, faults, samples } };
+  const [{ data: rows, total }, webhooks, faults, samples] = await Promise.all(lists);
+  return { type: 'lists', data: { rows, older: total - rows.length, webhooks, faults, samples } };
+}
+
+/** The next older deliveries. @param known how many are listed */
+export async function loadOlder(known: number): Promise<Message> {
+  const { data: rows, total } = await api.rows(known);
+  return { type: 'older', data: { rows, older: Math.max(0, total - known - rows.length) } };
 }

@@ -1,28 +1,32 @@
 // Triggers an event: its name, its payload, how many, and with which fault.
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { Field, Form } from '../pages/components/form.js';
 import { byteLength, formatBytes } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
-import { api, type FaultKind, type Sample, type TriggerResult } from './api.js';
+import { loadSetting, saveSetting } from '../pages/components/settings.js';
+import { api, type FaultKind, type Sample, type TriggerResult, type Webhook } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
 import { faultEffect } from './fault-text.js';
 
 interface TriggerPanelProps {
   readonly samples: readonly Sample[];
   readonly faultKinds: readonly FaultKind[];
+  readonly webhooks: readonly Webhook[];
 }
 
 const COUNT = { type: 'number', min: 1, max: 1000, required: true } as const;
 
-export function TriggerPanel({ samples, faultKinds }: TriggerPanelProps) {
+export function TriggerPanel({ samples, faultKinds, webhooks }: TriggerPanelProps) {
   const [name, setName] = useState(samples[0]?.event_name ?? '');
   const [count, setCount] = useState('1');
   const [fault, setFault] = useState('');
   const [result, setResult] = useState('');
   const payload = usePayload(name, samples);
+  // It may say that no webhook subscribes.
+  useEffect(() => setResult(''), [webhooks]);
   const submit = async (values: FormData) => {
     setResult('');
     if (!payload.check.valid) throw new Error(payload.check.problem);
@@ -76,11 +80,16 @@ function EventNameField({ samples, ...field }: EventNameFieldProps) {
   );
 }
 
-/** The payload as text: the sample of the event until someone edits it. */
+/** The payload as text: the sample of the event until someone edits it. Each event has a draft, which a reload keeps. */
 function usePayload(name: string, samples: readonly Sample[]) {
-  const [edited, edit] = useState<string>();
+  const setting = `draft.${name}`;
+  const [, render] = useState(0);
+  const edit = (draft: string | undefined) => {
+    saveSetting(setting, draft);
+    render((times) => times + 1);
+  };
   const sample = samples.find(({ event_name }) => event_name === name)?.sample.payload;
-  const text = edited ?? JSON.stringify(sample ?? {}, null, 2);
+  const text = loadSetting(setting) ?? JSON.stringify(sample ?? {}, null, 2);
   const check = useMemo(() => checkPayload(text, sample), [text, sample]);
   return { text, check, edit };
 }
@@ -97,7 +106,7 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
   return (
     <div class="field stack">
       <span class="label">Payload</span>
-      <CheckResult text={text} check={check} />
+      <CheckResult check={check} />
       <DialogButton title="Edit payload" text="Edit payload">
         {(close) => (
           <>
@@ -108,7 +117,7 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
               rows={24}
               autofocus
               invalid={!check.valid}
-              hint={<CheckResult text={text} check={check} />}
+              hint={<CheckResult check={check} />}
               value={text}
               change={edit}
             />
@@ -127,13 +136,15 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
   );
 }
 
-function CheckResult({ text, check }: Pick<PayloadEditorProps, 'text' | 'check'>) {
+function CheckResult({ check }: Pick<PayloadEditorProps, 'check'>) {
   const tone = check.valid ? 'delivered' : 'failed';
   return (
     <span class={`payload-check note tone-${tone}`} role="status">
       <Icon name={tone} />
       <span class="wrap">
-        {check.valid ? `Valid JSON, ${formatBytes(byteLength(text))}` : check.problem}
+        {check.valid
+          ? `Valid JSON, ${formatBytes(byteLength(JSON.stringify(check.payload)))} as sent`
+          : check.problem}
         {check.valid && check.difference && `. Differs from the sample: ${check.difference}`}
       </span>
     </span>

@@ -2,12 +2,14 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
+import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type Row, type Webhook, type WebhookFields } from './api.js';
+import { Durations } from './charts.js';
 
 /** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
 export const RowsContext = createContext<readonly Row[]>([]);
@@ -39,6 +41,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
         {paused && <span class="tag">paused</span>}
       </p>
       <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
+      <Durations rows={useContext(RowsContext)} webhook={id} />
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
           {(close) => <WebhookForm webhook={webhook} save={save} verb="Save" close={close} />}
@@ -46,7 +49,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
         <Button look="small quiet" label={`${pause} ${url}`} act={() => save({ paused: !paused })}>
           {pause}
         </Button>
-        <DialogButton title="Delete webhook" text="Delete" look="small quiet" label={`Delete ${url}`}>
+        <DialogButton title="Delete webhook" text="Delete" look="small quiet danger" label={`Delete ${url}`}>
           {(close) => <DeleteQuestion webhook={webhook} close={close} />}
         </DialogButton>
       </div>
@@ -97,21 +100,28 @@ function WebhookForm({ webhook, save, verb, close }: WebhookFormProps) {
 
 function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => void }) {
   const { id, url } = webhook;
-  const retries = useContext(RowsContext).filter(
-    ({ webhook_id, status }) => webhook_id === id && status === 'retrying',
-  ).length;
+  // Asks the simulator: the page may list only some.
+  const counting = () => api.count({ webhook: id, status: 'retrying' });
+  const { data: retries } = useLoaded(counting, [useContext(RowsContext)]);
   const remove = async () => {
     await api.deleteWebhook(id);
     close();
     focus('#webhooks > summary');
   };
   return (
-    <Form verb="Delete" submit={remove} cancel={close} cancelVerb="Keep">
+    <Form
+      verb="Delete"
+      danger
+      submit={remove}
+      cancel={close}
+      cancelVerb="Keep"
+      disabled={retries === undefined}
+    >
       <p class="mono wrap">{shortUrl(url)}</p>
       <p>
-        {retries === 0
-          ? 'Delete webhook?'
-          : `Delete webhook and cancel ${retries} pending ${retries === 1 ? 'retry' : 'retries'}?`}
+        {retries
+          ? `Delete webhook and cancel ${retries.toLocaleString('en')} pending ${retries === 1 ? 'retry' : 'retries'}?`
+          : 'Delete webhook?'}
       </p>
     </Form>
   );

@@ -1,14 +1,16 @@
 // One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../pages/components/api-client.js';
-import { Button, CloseButton } from '../../pages/components/button.js';
-import { BodyView, CodeBlock, HeaderTable } from '../../pages/components/code-view.js';
+import { Button } from '../../pages/components/button.js';
+import { Age } from '../../pages/components/clock.js';
+import { BodyView, HeaderTable } from '../../pages/components/code-view.js';
+import { DetailFrame, useLoaded } from '../../pages/components/columns.js';
 import { CopyLine } from '../../pages/components/copy-button.js';
 import { formatBytes, formatTimeExactly, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
+import { JsonTree } from '../../pages/components/json-tree.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
-import { Age } from './age.js';
-import { api, type Letter, type LetterContent, type Revealed } from './api.js';
+import { api, type LetterContent, type Revealed } from './api.js';
 import { nameOf } from './count-text.js';
 import { Reason } from './reason.js';
 import { WorkContext } from './work.js';
@@ -22,17 +24,39 @@ interface DetailProps {
   readonly close: () => void;
 }
 
+/** The letter as it is now. One that is gone after something was done with it is closed. */
 export function Detail({ id, version, user, close }: DetailProps) {
-  const { content, problem } = useContent(id, version, close);
+  const load = async () => {
+    // Asked first, because a browser complains of an answer of 404.
+    const isThere = version === 0 || (await api.isThere(id));
+    return isThere ? api.letter(id) : null;
+  };
+  const { data: content, error } = useLoaded(load, [id, version]);
+  const gone = content === null || (version > 0 && error instanceof ApiError && error.status === 404);
+  useEffect(() => {
+    if (gone) close();
+  }, [gone]);
   const letter = content?.letter;
   return (
-    <section class="detail letter stack" aria-labelledby="detail-title">
-      <DetailHeader id={id} letter={letter} close={close} />
-      {problem !== undefined && (
-        <p class="callout tone-failed wrap" role="status">
-          {problem}
-        </p>
-      )}
+    <DetailFrame
+      title={letter ? showInvisible(letter.eventName) : 'Dead letter'}
+      closeLabel="Close dead letter"
+      close={close}
+      problem={error === undefined ? undefined : error instanceof Error ? error.message : String(error)}
+      head={
+        letter && (
+          <>
+            <p class="cluster">
+              <Reason reason={letter.reason} />
+              {letter.sandbox && <span class="tag">sandbox</span>}
+            </p>
+            <CopyLine label="Event" name="event ID" text={letter.eventId} />
+            {letter.keyId !== undefined && <CopyLine label="Key ID" name="key ID" text={letter.keyId} />}
+            <LetterActions id={id} what={nameOf(letter)} />
+          </>
+        )
+      }
+    >
       {content && (
         <>
           <Diagnosis sentences={content.diagnosis} />
@@ -41,41 +65,8 @@ export function Detail({ id, version, user, close }: DetailProps) {
           {content.content === 'found' && <Content content={content} user={user} />}
         </>
       )}
-    </section>
+    </DetailFrame>
   );
-}
-
-interface LoadedContent {
-  readonly content?: LetterContent;
-  /** Why the last request failed. */
-  readonly problem?: string;
-}
-
-/** The letter as it is now. One that is gone after something was done with it is closed. */
-function useContent(id: string, version: number, close: () => void): LoadedContent {
-  const [loaded, setLoaded] = useState<LoadedContent>({});
-  useEffect(() => {
-    let wanted = true;
-    // Asked first, because a browser complains of an answer of 404.
-    const isThere = version === 0 ? Promise.resolve(true) : api.isThere(id);
-    const content = isThere.then((there) => (there ? api.letter(id) : undefined));
-    content.then(
-      (found) => {
-        if (!wanted) return;
-        if (found) setLoaded({ content: found });
-        else close();
-      },
-      (error: unknown) => {
-        if (!wanted) return;
-        if (version > 0 && error instanceof ApiError && error.status === 404) close();
-        else setLoaded({ problem: error instanceof Error ? error.message : String(error) });
-      },
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [id, version]);
-  return loaded;
 }
 
 /** The verdict in bold, and what to do. */
@@ -138,36 +129,6 @@ function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
   );
 }
 
-interface DetailHeaderProps {
-  readonly id: string;
-  readonly letter: Letter | undefined;
-  readonly close: () => void;
-}
-
-function DetailHeader({ id, letter, close }: DetailHeaderProps) {
-  return (
-    <header class="stack">
-      <div class="spread">
-        <h2 class="wrap" id="detail-title" tabIndex={-1}>
-          {letter ? showInvisible(letter.eventName) : 'Dead letter'}
-        </h2>
-        <CloseButton label="Close dead letter" close={close} />
-      </div>
-      {letter && (
-        <>
-          <p class="cluster">
-            <Reason reason={letter.reason} />
-            {letter.sandbox && <span class="tag">sandbox</span>}
-          </p>
-          <CopyLine label="Event" name="event ID" text={letter.eventId} />
-          {letter.keyId !== undefined && <CopyLine label="Key ID" name="key ID" text={letter.keyId} />}
-          <LetterActions id={id} what={nameOf(letter)} />
-        </>
-      )}
-    </header>
-  );
-}
-
 function LetterActions({ id, what }: { id: string; what: string }) {
   const begin = useContext(WorkContext);
   return (
@@ -175,7 +136,9 @@ function LetterActions({ id, what }: { id: string; what: string }) {
       <Button look="primary" act={() => begin({ kind: 'replay', target: { id }, what })}>
         Replay
       </Button>
-      <Button act={() => begin({ kind: 'discard', target: { id }, what })}>Discard</Button>
+      <Button look="danger" act={() => begin({ kind: 'discard', target: { id }, what })}>
+        Discard
+      </Button>
     </p>
   );
 }
@@ -234,5 +197,5 @@ function RevealedBody({ revealed: { body, base64 } }: { revealed: Revealed }) {
 
 function MaskedBody({ payload }: Pick<LetterContent, 'payload'>) {
   if (payload === null) return <p class="note">The body is not JSON that can be shown masked.</p>;
-  return <CodeBlock label="Payload, masked" text={JSON.stringify(payload, null, 2)} />;
+  return <JsonTree label="Payload, masked" value={Object(payload)} />;
 }

@@ -15,6 +15,8 @@ interface DiscardDialogProps {
 }
 
 const MAX_REASON_LENGTH = 1_000;
+/** More than these are discarded only by someone who types how many. */
+const MAX_UNTYPED = 100;
 
 export function DiscardDialog({ work, closed }: DiscardDialogProps) {
   const changed = useRef(false);
@@ -53,6 +55,7 @@ function DiscardForm({ target, begun, close }: DiscardFormProps) {
     <Form
       verb={ids ? `Discard ${plural(ids.length, 'dead letter')} for good` : 'Counting…'}
       submit={discard}
+      danger
       disabled={!ids || ids.length === 0 || done !== undefined}
       cancel={close}
       cancelVerb="Keep"
@@ -66,6 +69,15 @@ function DiscardForm({ target, begun, close }: DiscardFormProps) {
         maxLength={MAX_REASON_LENGTH}
         placeholder="test data"
       />
+      {ids && ids.length > MAX_UNTYPED && (
+        <Field
+          label={`To confirm, type ${ids.length}`}
+          name="count"
+          required
+          pattern={String(ids.length)}
+          hint="That is how many dead letters are deleted."
+        />
+      )}
       {problem !== undefined && <p class="problem">{problem}</p>}
       <NameCounts names={names} />
       {ids && done !== undefined && <progress aria-label="Progress" max={ids.length} value={done} />}

@@ -1,7 +1,9 @@
-// The columns under the header: the search, the list of letters, and the letter that is open.
+// The columns under the header: the groups, the list of letters, and the letter that is open.
 import { useContext, useEffect, useState } from 'preact/hooks';
-import { focus, focusedRow, focusRow, rowKeys } from '../../pages/components/focus.js';
+import { Columns, focusRowOrList, useSelection, useTitle } from '../../pages/components/columns.js';
+import { focusedRow } from '../../pages/components/focus.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
+import { focusSearch } from '../../pages/components/search-bar.js';
 import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
@@ -9,7 +11,7 @@ import { LetterList } from './letter-list.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { formatFilter, type Navigate, type Route } from './route.js';
 import { useShortcuts } from './shortcuts.js';
-import { Groups, Search } from './sidebar.js';
+import { Groups } from './sidebar.js';
 import type { Letters } from './use-letters.js';
 import { type Work, WorkContext } from './work.js';
 
@@ -19,34 +21,38 @@ interface LayoutProps {
   readonly navigate: Navigate;
 }
 
+const NONE: readonly string[] = [];
+
 export function Layout({ letters, route, navigate }: LayoutProps) {
+  const { loaded } = letters;
   const { work, version, begin, end } = useWork(letters);
   const selected = route.discarded ? undefined : route.letter;
-  const user = letters.loaded?.summary.user;
-  const open = (id: string) => {
-    navigate({ letter: id });
-    requestAnimationFrame(() => focus('#detail-title'));
-  };
-  const close = () => {
-    navigate({ letter: undefined });
-    requestAnimationFrame(() => focusRowOrList(selected));
-  };
+  const ids = loaded && !loaded.discarded ? loaded.letters.map(({ id }) => id) : NONE;
+  const { open, close } = useSelection({ ids, selected, select: (letter) => navigate({ letter }) });
+  const listed = loaded?.letters.find(({ id }) => id === selected);
+  useTitle(listed && nameOf(listed), 'Dead letters');
   useAnnouncement(letters);
-  useLetterKeys({ letters, selected, navigate, begin });
-  useShortcuts(selected === undefined ? {} : { Escape: close });
+  useLetterKeys({ letters, selected, begin });
   const Dialog = work?.kind === 'discard' ? DiscardDialog : ReplayDialog;
   return (
     <WorkContext.Provider value={begin}>
-      <div class={selected ? 'columns with-detail' : 'columns'}>
-        <aside class="sidebar" aria-label="Find dead letters">
-          <Search route={route} navigate={navigate} letters={letters} />
-          <Groups route={route} navigate={navigate} groups={letters.loaded?.summary.groups ?? []} />
-        </aside>
-        <main class="main" id="main" tabIndex={-1}>
-          <LetterList letters={letters} route={route} navigate={navigate} open={open} />
-          {selected && <Detail key={selected} id={selected} version={version} user={user} close={close} />}
-        </main>
-      </div>
+      <Columns
+        sidebarLabel="Dead letters by reason and event"
+        sidebar={<Groups route={route} navigate={navigate} groups={loaded?.summary.groups ?? []} />}
+        detail={
+          selected && (
+            <Detail
+              key={selected}
+              id={selected}
+              version={version}
+              user={loaded?.summary.user}
+              close={close}
+            />
+          )
+        }
+      >
+        <LetterList letters={letters} route={route} navigate={navigate} open={open} />
+      </Columns>
       {work && <Dialog work={work} closed={end} />}
     </WorkContext.Provider>
   );
@@ -67,12 +73,6 @@ function useWork({ reload }: Letters) {
   return { work, version, begin, end };
 }
 
-/** The element with the focus may have disappeared. */
-function focusRowOrList(id: string | undefined): void {
-  if (id !== undefined) focusRow(id);
-  if (document.activeElement === document.body) focus('#list-title');
-}
-
 /** Says how many letters match, each time when others are listed. */
 function useAnnouncement({ loaded }: Letters): void {
   const announce = useContext(AnnounceContext);
@@ -85,28 +85,26 @@ function useAnnouncement({ loaded }: Letters): void {
 interface LetterKeysProps {
   readonly letters: Letters;
   readonly selected: string | undefined;
-  readonly navigate: Navigate;
   readonly begin: (work: Work) => void;
 }
 
-/** The keys that move through the letters, replay, discard, and update the list. */
-function useLetterKeys({ letters, selected, navigate, begin }: LetterKeysProps): void {
+/** The keys that search, replay, discard, and update the list. */
+function useLetterKeys({ letters, selected, begin }: LetterKeysProps): void {
   const { loaded, reload } = letters;
   const announce = useContext(AnnounceContext);
-  const ids = loaded?.letters.map(({ id }) => id) ?? [];
   const one = (kind: Work['kind']) => () => {
     const id = selected ?? focusedRow();
     const letter = loaded?.letters.find((each) => each.id === id);
     if (id !== undefined) begin({ kind, target: { id }, what: letter ? nameOf(letter) : 'this dead letter' });
   };
   useShortcuts({
+    '/': focusSearch,
     u: async () => {
       const found = await reload();
       if (found) announce(countText(found));
     },
     ...(loaded &&
       !loaded.discarded && {
-        ...rowKeys(ids, selected, (id) => navigate({ letter: id })),
         r: one('replay'),
         d: one('discard'),
         a: () => begin({ kind: 'replay', target: loaded.filter, what: countText(loaded) }),

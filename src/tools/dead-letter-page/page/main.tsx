@@ -1,8 +1,8 @@
 // Starts the page of dead letters: loads what its URL asks for, and renders it.
 import { render } from 'preact';
+import { ClockProvider } from '../../pages/components/clock.js';
 import { Page } from '../../pages/components/page-frame.js';
 import { useRoute } from '../../pages/components/use-route.js';
-import { NowProvider } from './age.js';
 import { Layout } from './layout.js';
 import { routing } from './route.js';
 import { SHORTCUTS } from './shortcuts.js';
@@ -11,6 +11,7 @@ import '../../pages/styles/base.css';
 import '../../pages/styles/components.css';
 import '../../pages/styles/layout.css';
 import './letters.css';
+import '../../pages/styles/forced-colors.css';
 
 function App() {
   const [route, navigate] = useRoute(routing);
@@ -22,11 +23,11 @@ function App() {
     </p>
   );
   return (
-    <NowProvider>
+    <ClockProvider>
       <Page title="Dead letters" lists="dead letters" status={status} shortcuts={SHORTCUTS}>
         <Layout letters={letters} route={route} navigate={navigate} />
       </Page>
-    </NowProvider>
+    </ClockProvider>
   );
 }
 

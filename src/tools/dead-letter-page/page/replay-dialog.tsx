@@ -29,15 +29,26 @@ export function ReplayDialog({ work, closed }: ReplayDialogProps) {
   const run = useReplay(work.target, () => {
     changed.current = true;
   });
+  const [held, setHeld] = useState(false);
+  const runs = run.state.step === 'running' && !run.state.dryRun;
+  const hold = () => {
+    setHeld(true);
+    focus('dialog .stop');
+  };
   return (
-    <Dialog title={`Replay ${work.what}`} keep closed={() => closed(changed.current)}>
-      {(close) => <ReplaySteps run={run} close={close} />}
+    <Dialog
+      title={`Replay ${work.what}`}
+      keep
+      hold={runs ? hold : undefined}
+      closed={() => closed(changed.current)}
+    >
+      {(close) => <ReplaySteps run={run} held={held && runs} close={close} />}
     </Dialog>
   );
 }
 
 /** One button leads through the steps, so that the keyboard stays on it. */
-function ReplaySteps({ run, close }: { run: ReplayRun; close: () => void }) {
+function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; close: () => void }) {
   const { state, check, replay, stop } = run;
   const announce = useContext(AnnounceContext);
   const text = stateText(state);
@@ -53,12 +64,15 @@ function ReplaySteps({ run, close }: { run: ReplayRun; close: () => void }) {
       <p class="replay-state">{text}</p>
       {state.step === 'running' && <ProgressBar state={state} />}
       {(state.step === 'checked' || state.step === 'done') && <ReplayOutcome report={state.report} />}
+      <p class="note" role="status">
+        {held && 'The replay is running. Stop it first, or wait for its end.'}
+      </p>
       <p class="cluster">
         <Button look="primary" autofocus aria-disabled={next.act === 'wait'} act={act}>
           {next.label}
         </Button>
         {state.step === 'running' ? (
-          <Button look="quiet" act={stop}>
+          <Button look="quiet stop" act={stop}>
             Stop
           </Button>
         ) : (
@@ -87,7 +101,7 @@ function stateText(state: ReplayState): string {
   if (state.step === 'ended') return state.message;
   if (state.step !== 'running') return reportText(state.report);
   if (state.dryRun) return 'Checking what would happen. Nothing is changed.';
-  return 'Your handlers run. What is processed stays processed when you stop or close this.';
+  return 'Your handlers run. What is processed stays processed when you stop it.';
 }
 
 function ProgressBar({ state }: { state: Extract<ReplayState, { step: 'running' }> }) {

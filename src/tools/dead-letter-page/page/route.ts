@@ -2,6 +2,7 @@
 
 import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
 import type { ReplayFilter } from '../../../dead-letters/dead-letter-filter.js';
+import { readSearch } from '../../pages/components/search.js';
 import type { Routing } from '../../pages/components/use-route.js';
 
 type FilterName = Exclude<keyof ReplayFilter, 'id'>;
@@ -70,6 +71,36 @@ export function formatFilter(filter: Filter, others: Readonly<Record<string, str
     if (value !== undefined) parameters.set(name, value);
   }
   return parameters.toString();
+}
+
+/** Of each filter that the search holds, its key there. */
+const SEARCH_KEYS = { event: 'event', id: 'eventId', key: 'keyId', since: 'since' } as const;
+const searchKeys: ReadonlyMap<string, FilterName> = new Map(Object.entries(SEARCH_KEYS));
+
+/** The filter as the search field holds it: an event ID needs no key. */
+export function searchText({ event, eventId, keyId, since }: Filter): string {
+  const id = eventId?.includes(':') ? `id:${eventId}` : eventId;
+  const others = { event, key: keyId, since };
+  const parts = Object.entries(others).map(([key, value]) => value !== undefined && `${key}:${value}`);
+  return [id, ...parts].filter(Boolean).join(' ');
+}
+
+interface AskedFor {
+  readonly filter: Omit<Filter, 'reason'>;
+  readonly problems: readonly string[];
+}
+
+export function parseSearch(text: string): AskedFor {
+  const { tokens, words, problems } = readSearch(text, (key) =>
+    searchKeys.has(key) ? undefined : `Unknown filter "${key}:". Use event:, id:, key: or since:.`,
+  );
+  const value = (key: string) => tokens.get(key)?.join(',');
+  const eventId = value('id') ?? words[0];
+  const tooMany = words.length > 1 || (words.length > 0 && tokens.has('id'));
+  return {
+    filter: { event: value('event'), eventId, keyId: value('key'), since: value('since') },
+    problems: tooMany ? [...problems, 'Give one event ID. Payloads cannot be searched.'] : problems,
+  };
 }
 
 /** Whether an event name fits a name, `refund.*`, or `*`. */

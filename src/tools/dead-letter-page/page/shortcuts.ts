@@ -2,7 +2,7 @@
 import { useKeys } from '../../pages/components/page-frame.js';
 
 export const SHORTCUTS = {
-  '/': 'Find by event ID',
+  '/': 'Find by event ID, or filter',
   j: 'Next dead letter',
   k: 'Previous dead letter',
   Enter: 'Open the dead letter',

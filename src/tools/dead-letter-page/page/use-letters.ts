@@ -23,6 +23,8 @@ export interface Letters {
   readonly more: () => Promise<void>;
 }
 
+const POLL_MS = 10_000;
+
 type Wanted = Pick<Route, keyof Filter | 'discarded'>;
 
 export function useLetters({ reason, event, eventId, keyId, since, discarded }: Wanted): Letters {
@@ -53,6 +55,17 @@ export function useLetters({ reason, event, eventId, keyId, since, discarded }: 
     load({ reason, event, eventId, keyId, since, discarded }, 1);
   }, [load, reason, event, eventId, keyId, since, discarded]);
   const reload = useCallback(() => load(asked.current, shown.current?.letters.length ?? 1), [load]);
+  useEffect(() => {
+    const poll = async () => {
+      const before = shown.current;
+      // Not behind a dialog, which counted what it is about, nor for nobody.
+      if (!before || document.hidden || document.querySelector('dialog[open]')) return;
+      const now = await summaryOf(before).catch(() => before.summary);
+      if (JSON.stringify(now) !== JSON.stringify(before.summary)) await reload();
+    };
+    const timer = setInterval(poll, POLL_MS);
+    return () => clearInterval(timer);
+  }, [reload]);
   const more = useCallback(async () => {
     const before = shown.current;
     if (before?.next == null) return;
@@ -64,13 +77,17 @@ export function useLetters({ reason, event, eventId, keyId, since, discarded }: 
   return { loaded, problem, reload, more };
 }
 
+/** Of every reason and name, so that the page shows what else there is. */
+function summaryOf({ filter, discarded }: Pick<Loaded, 'filter' | 'discarded'>): Promise<Summary> {
+  const { eventId, keyId, since } = filter;
+  return api.summary({ ...NO_FILTER, eventId, keyId, since }, discarded);
+}
+
 /** @param least how many letters, if there are as many */
 async function loadAll(wanted: Wanted, least: number): Promise<Loaded> {
   const filter = filterOf(wanted);
   const { discarded } = wanted;
-  const { eventId, keyId, since } = filter;
-  // Of every reason and name, so that the page shows what else there is.
-  const counting = api.summary({ ...NO_FILTER, eventId, keyId, since }, discarded);
+  const counting = summaryOf({ filter, discarded });
   const narrower = filter.reason !== undefined || filter.event !== undefined;
   const [summary, { total }, first] = await Promise.all([
     counting,

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { CopyButton } from './copy-button.js';
 import { byteLength, formatBytes, showInvisible } from './format.js';
+import { JsonTree } from './json-tree.js';
 
 interface HeaderTableProps {
   readonly label: string;
@@ -34,9 +35,9 @@ interface BodyViewProps {
   readonly rawLabel: string;
 }
 
-/** JSON is shown with line breaks, until the button shows its own. */
+/** JSON is shown as a tree, until the button shows its text. */
 export function BodyView({ label, body, rawLabel }: BodyViewProps) {
-  const formatted = useMemo(() => formatJson(body), [body]);
+  const json = useMemo(() => readJson(body), [body]);
   const [raw, setRaw] = useState(false);
   if (body === '') return <p class="note">{label}: empty</p>;
   return (
@@ -44,7 +45,7 @@ export function BodyView({ label, body, rawLabel }: BodyViewProps) {
       <figcaption class="note cluster">
         <b>{label}</b> {formatBytes(byteLength(body))}
         <span class="toolbar">
-          {formatted !== undefined && formatted !== body && (
+          {json !== undefined && (
             <Button look="quiet small" aria-pressed={raw} act={() => setRaw(!raw)}>
               {rawLabel}
             </Button>
@@ -52,7 +53,11 @@ export function BodyView({ label, body, rawLabel }: BodyViewProps) {
           <CopyButton label="Copy" text={body} look="quiet small" />
         </span>
       </figcaption>
-      <CodeBlock label={label} text={raw ? body : (formatted ?? body)} />
+      {json === undefined || raw ? (
+        <CodeBlock label={label} text={body} />
+      ) : (
+        <JsonTree label={label} value={json} />
+      )}
     </figure>
   );
 }
@@ -81,10 +86,12 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
   );
 }
 
-function formatJson(text: string): string | undefined {
+/** Undefined for what is no object or list, and for what is too long for a tree. */
+function readJson(text: string): object | undefined {
+  if (text.length > SHOWN_CHARACTERS) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : undefined;
+    return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
     return undefined;
   }

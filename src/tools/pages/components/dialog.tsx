@@ -7,22 +7,25 @@ interface DialogProps {
   readonly title: string;
   /** Whether a click beside it leaves it open. */
   readonly keep?: boolean;
+  /** Called in place of closing it, as long as something runs that closing would end. */
+  readonly hold?: (() => void) | undefined;
   /** Called after the dialog closed. */
   readonly closed: () => void;
   readonly children: ComponentChildren | ((close: () => void) => ComponentChildren);
 }
 
-export function Dialog({ title, keep = false, closed, children }: DialogProps) {
+export function Dialog({ title, keep = false, hold, closed, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => element.current?.showModal(), []);
-  const close = () => element.current?.close();
+  const close = () => (hold ? hold() : element.current?.close());
   return (
     <dialog
       ref={element}
       class="dialog"
       aria-labelledby={heading}
-      closedby={keep ? 'closerequest' : 'any'}
+      closedby={hold ? 'none' : keep ? 'closerequest' : 'any'}
+      onKeyDown={(event) => event.key === 'Escape' && hold?.()}
       onClose={closed}
     >
       <div class="stack">
@@ -38,7 +41,7 @@ export function Dialog({ title, keep = false, closed, children }: DialogProps) {
   );
 }
 
-interface DialogButtonProps extends Omit<DialogProps, 'closed'> {
+interface DialogButtonProps extends Omit<DialogProps, 'closed' | 'hold'> {
   readonly text: string;
   readonly look?: string;
   readonly label?: string;

@@ -1,7 +1,12 @@
-// Moves the focus: to a part of the page, or to the next and previous row with `j` and `k`.
+// Moves the focus to a part of the page, and tells what a click or a key is meant for.
 
 export function focus(selector: string): void {
   document.querySelector<HTMLElement>(selector)?.focus();
+}
+
+/** After what was just changed is rendered. */
+export function focusSoon(selector: string): void {
+  requestAnimationFrame(() => focus(selector));
 }
 
 /** The id of what the row with the focus shows. */
@@ -10,25 +15,7 @@ export function focusedRow(): string | undefined {
   return focused instanceof HTMLElement ? focused.dataset.row : undefined;
 }
 
-export function focusRow(id: string): void {
-  focus(`[data-row="${CSS.escape(id)}"]`);
-}
-
-/**
- * @param ids of the rows that are listed
- * @param selected the row that is open; the others open as the focus moves
- */
-export function rowKeys(
-  ids: readonly string[],
-  selected: string | undefined,
-  select: (id: string) => void,
-): Record<'j' | 'k', () => void> {
-  const move = (step: number) => {
-    const index = ids.indexOf(selected ?? focusedRow() ?? '');
-    const next = ids[index === -1 ? 0 : Math.min(ids.length - 1, Math.max(0, index + step))];
-    if (next === undefined) return;
-    focusRow(next);
-    if (selected !== undefined) select(next);
-  };
-  return { j: () => move(1), k: () => move(-1) };
+/** Not one that opens a new tab or window. */
+export function isPlainClick(event: MouseEvent): boolean {
+  return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 }

@@ -18,12 +18,14 @@ interface FormProps {
   readonly cancel?: () => void;
   readonly cancelVerb?: string;
   readonly disabled?: boolean;
+  /** Whether it destroys something. */
+  readonly danger?: boolean;
   readonly children?: ComponentChildren;
 }
 
 /** Submits itself once at a time. An error that no field shows stands above the button. */
 export function Form(props: FormProps) {
-  const { verb, submit, cancel, cancelVerb = 'Cancel', disabled = false, children } = props;
+  const { verb, submit, cancel, cancelVerb = 'Cancel', disabled = false, danger = false, children } = props;
   const running = useRef(false);
   const [errors, setErrors] = useState<ApiError['fields']>({});
   const [problem, setProblem] = useState<string>();
@@ -48,7 +50,7 @@ export function Form(props: FormProps) {
         </p>
       )}
       <p class="cluster">
-        <button type="submit" class="button primary" disabled={disabled}>
+        <button type="submit" class={danger ? 'button primary danger' : 'button primary'} disabled={disabled}>
           {verb}
         </button>
         {cancel && (
@@ -87,6 +89,7 @@ interface FieldProps {
   readonly min?: number;
   readonly max?: number;
   readonly maxLength?: number;
+  readonly pattern?: string;
 }
 
 /** A label, a control, and the hint or the errors that describe it. */
@@ -105,6 +108,7 @@ export function Field({ label, name, hint, invalid, options, change, ...attribut
         aria-invalid={invalid || errors !== undefined}
         autocomplete="off"
         spellcheck={false}
+        {...(attributes.rows && { ref: startAtBeginning })}
         onInput={(event) => change?.(event.currentTarget.value)}
         {...attributes}
       >
@@ -121,4 +125,9 @@ export function Field({ label, name, hint, invalid, options, change, ...attribut
       )}
     </div>
   );
+}
+
+/** A browser would put the caret, and with it the view, behind a long text. */
+function startAtBeginning(field: HTMLInputElement | null): void {
+  field?.setSelectionRange(0, 0);
 }

@@ -65,11 +65,15 @@ export function shortUrl(url: string): string {
 // Control characters, and those that format: bidirectional overrides, zero-width characters, the byte-order mark.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const LAYOUT: ReadonlySet<string> = new Set(['\n', '\t']);
+/** A zero-width joiner between two pictures, as in the emoji of a family, hides and reorders nothing. */
+const JOINED =
+  /(?<=\p{Extended_Pictographic}[\u{1F3FB}-\u{1F3FF}\uFE0F]?)\u200D(?=\p{Extended_Pictographic})/gu;
 
 /** Shows the characters of a captured text that a browser would hide, or that would reorder what is read. */
 export function showInvisible(text: string): string {
-  return text.replace(INVISIBLE, (character) => {
-    if (LAYOUT.has(character)) return character;
+  const joiners = new Set(Array.from(text.matchAll(JOINED), ({ index }) => index));
+  return text.replace(INVISIBLE, (character, index: number) => {
+    if (LAYOUT.has(character) || joiners.has(index)) return character;
     const code = character.codePointAt(0) ?? 0;
     // Unicode has a picture of each control character: ␀, ␛, ␍.
     if (code < 0x20) return String.fromCharCode(0x2400 + code);

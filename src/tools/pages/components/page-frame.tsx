@@ -3,6 +3,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton, NoticeContext } from './button.js';
 import { Dialog } from './dialog.js';
+import { loadSetting, saveSetting } from './settings.js';
 
 interface PageProps {
   readonly title: string;
@@ -14,11 +15,14 @@ interface PageProps {
   readonly buttons?: ComponentChildren;
   /** What each key does. */
   readonly shortcuts: Readonly<Record<string, string>>;
+  /** When it changes, an error of before no longer says anything. */
+  readonly epoch?: unknown;
   readonly children: ComponentChildren;
 }
 
-export function Page({ title, lists, status, buttons, shortcuts, children }: PageProps) {
+export function Page({ title, lists, status, buttons, shortcuts, epoch, children }: PageProps) {
   const [notice, setNotice] = useState<string>();
+  useEffect(() => setNotice(undefined), [epoch]);
   const [explained, explain] = useState(false);
   useKeys({ '?': () => explain(true) });
   return (
@@ -32,7 +36,7 @@ export function Page({ title, lists, status, buttons, shortcuts, children }: Pag
           {status}
           <div class="toolbar">
             <ThemeButton />
-            <Button look="quiet" act={() => explain(true)}>
+            <Button look="quiet help" act={() => explain(true)}>
               Shortcuts <kbd>?</kbd>
             </Button>
             {buttons}
@@ -61,8 +65,8 @@ function ThemeButton() {
   }, [theme]);
   const next = () => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto');
   return (
-    <Button look="quiet" act={next}>
-      Theme: {theme}
+    <Button look="quiet theme" label={`Theme: ${theme}`} act={next}>
+      <span>Theme: {theme}</span>
     </Button>
   );
 }
@@ -126,28 +130,6 @@ function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
       </label>
     </Dialog>
   );
-}
-
-/** A page may share its origin, and so its storage, with a whole app. */
-const PREFIX = 'payment-webhooks.';
-
-const settings = new Map<string, string>();
-
-function loadSetting(name: string): string | undefined {
-  try {
-    return settings.get(name) ?? localStorage.getItem(PREFIX + name) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function saveSetting(name: string, value: string): void {
-  settings.set(name, value);
-  try {
-    localStorage.setItem(PREFIX + name, value);
-  } catch {
-    // Storage is blocked.
-  }
 }
 
 function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {

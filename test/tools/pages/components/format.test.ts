@@ -61,10 +61,11 @@ describe('a captured text', () => {
     expect(showInvisible('a\0b\x1b[31m')).toBe('a␀b␛[31m');
     expect(showInvisible('\u202egnp.exe\ufeff\u200b')).toBe('⟨U+202E⟩gnp.exe⟨U+FEFF⟩⟨U+200B⟩');
     expect(showInvisible('\x7f\x85\u2028')).toBe('⟨U+007F⟩⟨U+0085⟩⟨U+2028⟩');
+    expect(showInvisible('pay\u200dpal')).toBe('pay⟨U+200D⟩pal');
   });
 
   test('is otherwise unchanged', () => {
-    const text = '{\n\t"name": "Ærøskøbing ✓ 漢字 🙂 <img onerror=1>"\n}';
+    const text = '{\n\t"name": "Ærøskøbing ✓ 漢字 🙂 👨‍👩‍👧‍👦 👩🏽‍🚀 ❤️‍🔥 <img onerror=1>"\n}';
     expect(showInvisible(text)).toBe(text);
   });
 });

@@ -62,10 +62,10 @@ describe('a search', () => {
       'Unknown filter "stauts:". Did you mean "status"?',
     ]);
     expect(parseSearch('size:big').problems).toEqual([
-      'Unknown filter "size:". Use one of status:, event:, webhook:, id:, code:.',
+      'Unknown filter "size:". Use one of status:, event:, webhook:, id:, code:, payload:.',
     ]);
     expect(parseSearch('status:broken').problems).toEqual([
-      'Unknown status "broken". Use one of pending, in_flight, retrying, delivered, failed, cancelled.',
+      'Unknown status "broken". Use one of pending, in_flight, retrying, delivered, failed, cancelled, wrongly_accepted.',
     ]);
     expect(parseSearch('__proto__:1').problems).toEqual([]);
   });

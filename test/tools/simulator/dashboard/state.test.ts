@@ -7,7 +7,7 @@ import { last, row } from './rows.js';
 const known = (...messages: Message[]) => messages.reduce(reduce, initialState);
 const lists = (...rows: ReturnType<typeof row>[]): Message => ({
   type: 'lists',
-  data: { rows, webhooks: [], faults: [], samples: [] },
+  data: { rows, older: 0, webhooks: [], faults: [], samples: [] },
 });
 const ids = (...messages: Message[]) => known(...messages).rows.map(({ id }) => id);
 

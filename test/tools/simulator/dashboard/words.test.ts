@@ -8,16 +8,21 @@ import { documentedRows } from '../../../../src/tools/simulator-page/documented.
 import { faultEffect, faultText, signatureEffect } from '../../../../src/tools/simulator-page/fault-text.js';
 import { formatRoute, parseRoute } from '../../../../src/tools/simulator-page/route.js';
 
+const OPEN = { delivery: 'd-1', attempt: 2, tab: 'signature' };
+
 describe('the URL', () => {
-  test('holds the search and the open delivery', () => {
-    const route = { query: 'status:failed,retrying event:transaction.* a&b=c', delivery: 'd-1' };
-    expect(formatRoute(route)).toBe('/?q=status:failed,retrying+event:transaction.*+a%26b%3Dc&delivery=d-1');
+  test('holds the search, and the open delivery with its attempt and tab', () => {
+    const route = { query: 'status:failed,retrying event:transaction.* a&b=c', ...OPEN };
+    expect(formatRoute(route)).toBe(
+      '/?q=status:failed,retrying+event:transaction.*+a%26b%3Dc&delivery=d-1&attempt=2&tab=signature',
+    );
     expect(parseRoute(formatRoute(route).slice(1))).toEqual(route);
   });
 
   test('is / without a search and an open delivery', () => {
-    expect(formatRoute({ query: '', delivery: undefined })).toBe('/');
-    expect(parseRoute('')).toEqual({ query: '', delivery: undefined });
+    const nowhere = { query: '', delivery: undefined, attempt: undefined, tab: undefined };
+    expect(formatRoute(nowhere)).toBe('/');
+    expect(parseRoute('')).toEqual(nowhere);
   });
 });
 

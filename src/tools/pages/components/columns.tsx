@@ -1,0 +1,129 @@
+// The columns under the header: a sidebar, a list, and the detail of what is selected in it.
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { CloseButton } from './button.js';
+import { focus, focusedRow, focusSoon } from './focus.js';
+import { useKeys } from './page-frame.js';
+import { focusRow } from './table.js';
+
+interface ColumnsProps {
+  readonly sidebar: ComponentChildren;
+  /** What the sidebar holds, for assistive technology. */
+  readonly sidebarLabel: string;
+  readonly detail: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function Columns({ sidebar, sidebarLabel, detail, children }: ColumnsProps) {
+  return (
+    <div class={detail ? 'columns with-detail' : 'columns'}>
+      <aside class="sidebar" aria-label={sidebarLabel}>
+        {sidebar}
+      </aside>
+      <main class="main" id="main" tabIndex={-1}>
+        <div class="list">{children}</div>
+        {detail}
+      </main>
+    </div>
+  );
+}
+
+interface Selection {
+  /** The ids of the rows that are listed. */
+  readonly ids: readonly string[];
+  readonly selected: string | undefined;
+  readonly select: (id: string | undefined) => void;
+}
+
+/** Opens and closes a row, and moves through them by key; the focus follows. While one is open, others open in its place. */
+export function useSelection({ ids, selected, select }: Selection) {
+  const open = (id: string) => {
+    select(id);
+    focusSoon('#detail-title');
+  };
+  const close = () => {
+    select(undefined);
+    requestAnimationFrame(() => focusRowOrList(selected));
+  };
+  const move = (step: number) => {
+    const index = ids.indexOf(selected ?? focusedRow() ?? '');
+    const next = ids[index === -1 ? 0 : Math.min(ids.length - 1, Math.max(0, index + step))];
+    if (next === undefined) return;
+    if (selected !== undefined) select(next);
+    // The detail covers the list where there is no room for both.
+    if (document.querySelector('.list')?.checkVisibility()) focusRow(next);
+    else focusSoon('#detail-title');
+  };
+  useKeys({ j: () => move(1), k: () => move(-1), ...(selected !== undefined && { Escape: close }) });
+  return { open, close };
+}
+
+/** The element with the focus may have disappeared. */
+export function focusRowOrList(id: string | undefined): void {
+  if (id !== undefined) focusRow(id);
+  requestAnimationFrame(() => {
+    if (document.activeElement === document.body) focus('#list-title');
+  });
+}
+
+interface DetailProps {
+  readonly title: ComponentChildren;
+  readonly closeLabel: string;
+  readonly close: () => void;
+  /** Why it could not be loaded. */
+  readonly problem: string | undefined;
+  /** Under the title: its status, its ids and what can be done with it. */
+  readonly head: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function DetailFrame({ title, closeLabel, close, problem, head, children }: DetailProps) {
+  return (
+    <section class="detail stack" aria-labelledby="detail-title">
+      <header class="stack">
+        <div class="spread">
+          <h2 class="wrap" id="detail-title" tabIndex={-1}>
+            {title}
+          </h2>
+          <CloseButton label={closeLabel} close={close} />
+        </div>
+        {head}
+      </header>
+      {problem !== undefined && (
+        <p class="callout tone-failed wrap" role="status">
+          {problem}
+        </p>
+      )}
+      {children}
+    </section>
+  );
+}
+
+interface Loaded<Data> {
+  readonly data?: Data;
+  /** Why the last request failed; what was loaded before stays. */
+  readonly error?: unknown;
+}
+
+/** Loads when what it depends on changes; an answer to an older request is dropped. */
+export function useLoaded<Data>(load: () => Promise<Data>, needs: readonly unknown[]): Loaded<Data> {
+  const [loaded, setLoaded] = useState<Loaded<Data>>({});
+  useEffect(() => {
+    let wanted = true;
+    load().then(
+      (data) => wanted && setLoaded({ data }),
+      (error: unknown) => wanted && setLoaded((before) => ({ ...before, error })),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, needs);
+  return loaded;
+}
+
+/** The document is named after what is open, so that tabs and the history can be told apart. */
+export function useTitle(title: string | undefined, page: string): void {
+  useEffect(() => {
+    document.title = title === undefined ? page : `${title} – ${page}`;
+  }, [title, page]);
+}

@@ -1,0 +1,163 @@
+// JSON as a tree: objects and lists fold, a text is found in it, and the path of each value can be copied.
+import { useState } from 'preact/hooks';
+import { useAction } from './button.js';
+import { showInvisible } from './format.js';
+
+interface JsonTreeProps {
+  readonly label: string;
+  readonly value: object;
+}
+
+export function JsonTree({ label, value }: JsonTreeProps) {
+  const [text, find] = useState('');
+  const found = text === '' ? 0 : countIn(value, text.toLowerCase());
+  return (
+    <section class="json mono" aria-label={label}>
+      <p class="cluster">
+        <input
+          type="search"
+          class="small"
+          aria-label={`Find in ${label.toLowerCase()}`}
+          placeholder="Find"
+          value={text}
+          onInput={(event) => find(event.currentTarget.value)}
+        />
+        <span class="note" role="status">
+          {text !== '' && `${found} found`}
+        </span>
+      </p>
+      <Branch value={value} path="" text={text.toLowerCase()} last />
+    </section>
+  );
+}
+
+interface BranchProps {
+  readonly name?: string;
+  readonly value: object;
+  readonly path: string;
+  /** What is looked for, in lower case: what holds it unfolds. */
+  readonly text: string;
+  readonly last: boolean;
+}
+
+const OPEN_DEPTH = 4;
+/** A longer list takes a browser long to lay out. */
+const SHOWN_ENTRIES = 200;
+
+function Branch({ name, value, path, text, last }: BranchProps) {
+  const [open, setOpen] = useState(path.split(/[.[]/).length < OPEN_DEPTH);
+  const [all, showAll] = useState(false);
+  const entries = Object.entries(value);
+  const [start, end] = Array.isArray(value) ? '[]' : '{}';
+  const shown = open || (text !== '' && countIn(value, text) > 0);
+  const close = `${end}${last ? '' : ','}`;
+  return (
+    <>
+      <button
+        type="button"
+        class="json-fold"
+        aria-expanded={shown}
+        aria-label={`Entries of ${path === '' ? 'all' : showInvisible(path)}`}
+        onClick={() => setOpen(!shown)}
+      />
+      {name !== undefined && <Key name={name} path={path} text={text} />}
+      {start}
+      {!shown && (
+        <span class="muted">
+          {' '}
+          {entries.length} … {close}
+        </span>
+      )}
+      {shown && (
+        <>
+          <ul>
+            {entries.slice(0, all ? entries.length : SHOWN_ENTRIES).map(([key, entry], index) => {
+              const where = Array.isArray(value) ? `${path}[${key}]` : pathTo(path, key);
+              const isLast = index === entries.length - 1;
+              const heading = Array.isArray(value) ? undefined : key;
+              return (
+                <li key={key}>
+                  {isBranch(entry) ? (
+                    <Branch
+                      {...(heading !== undefined && { name: heading })}
+                      value={entry}
+                      path={where}
+                      text={text}
+                      last={isLast}
+                    />
+                  ) : (
+                    <>
+                      {heading !== undefined && <Key name={heading} path={where} text={text} />}
+                      <span class={`json-${typeof entry}`}>
+                        <Marked all={JSON.stringify(entry)} text={text} />
+                      </span>
+                      {!isLast && ','}
+                    </>
+                  )}
+                </li>
+              );
+            })}
+            {!all && entries.length > SHOWN_ENTRIES && (
+              <li>
+                <button type="button" class="link" onClick={() => showAll(true)}>
+                  Show all {entries.length.toLocaleString('en')}
+                </button>
+              </li>
+            )}
+          </ul>
+          {close}
+        </>
+      )}
+    </>
+  );
+}
+
+/** Copies the path of its value. */
+function Key({ name, path, text }: { name: string; path: string; text: string }) {
+  const copy = useAction(() => navigator.clipboard.writeText(path));
+  return (
+    <>
+      <button
+        type="button"
+        class="json-key"
+        title={`Copy the path ${showInvisible(path)}`}
+        onClick={() => copy()}
+      >
+        <Marked all={JSON.stringify(name)} text={text} />
+      </button>
+      {': '}
+    </>
+  );
+}
+
+function Marked({ all, text }: { all: string; text: string }) {
+  const at = text === '' ? -1 : all.toLowerCase().indexOf(text);
+  if (at === -1) return <>{showInvisible(all)}</>;
+  return (
+    <>
+      {showInvisible(all.slice(0, at))}
+      <mark>{showInvisible(all.slice(at, at + text.length))}</mark>
+      {showInvisible(all.slice(at + text.length))}
+    </>
+  );
+}
+
+/** In how many keys and values of it the text is. */
+function countIn(value: object, text: string): number {
+  const has = (part: unknown) => Number(JSON.stringify(part).toLowerCase().includes(text));
+  return Object.entries(value).reduce(
+    (sum, [key, entry]) =>
+      sum + (Array.isArray(value) ? 0 : has(key)) + (isBranch(entry) ? countIn(entry, text) : has(entry)),
+    0,
+  );
+}
+
+function isBranch(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** As JavaScript reads it. */
+function pathTo(path: string, key: string): string {
+  if (!/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}

@@ -1,0 +1,26 @@
+// What a page remembers in this browser, as far as its storage is not blocked.
+
+/** A page may share its origin, and so its storage, with a whole app. */
+const PREFIX = 'payment-webhooks.';
+
+const settings = new Map<string, string | undefined>();
+
+export function loadSetting(name: string): string | undefined {
+  if (settings.has(name)) return settings.get(name);
+  try {
+    return localStorage.getItem(PREFIX + name) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param value undefined forgets it */
+export function saveSetting(name: string, value: string | undefined): void {
+  settings.set(name, value);
+  try {
+    if (value === undefined) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // Storage is blocked.
+  }
+}

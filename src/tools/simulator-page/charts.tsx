@@ -1,0 +1,78 @@
+// Two small charts: the attempts of a delivery on a time axis, and how long an endpoint took to answer.
+import { formatDuration, formatPause } from '../pages/components/format.js';
+import type { Attempt, Row } from './api.js';
+
+interface AttemptAxisProps {
+  readonly attempts: readonly Attempt[];
+  /** When the next one is due. */
+  readonly next: string | null;
+}
+
+/** Fewer than this part of the width has no room for a text, in percent. */
+const LEAST_LABELLED = 9;
+
+/** The pauses grow from seconds to hours, so the axis is logarithmic. */
+export function AttemptAxis({ attempts, next }: AttemptAxisProps) {
+  const times = attempts.map(({ started_at: at }) => Date.parse(at));
+  if (next) times.push(Date.parse(next));
+  if (times.length < 2) return null;
+  const gaps = times.slice(1).map((time, index) => Math.max(0, time - (times[index] ?? time)));
+  const widths = gaps.map((gap) => 1 + Math.log1p(gap / 1_000));
+  const whole = widths.reduce((sum, width) => sum + width);
+  let at = 3;
+  const places = [at, ...widths.map((width) => (at += (width / whole) * 94))];
+  const text = gaps.map((gap) => formatPause(gap, 1));
+  return (
+    <svg class="axis" role="img" aria-label={`Pauses between the attempts: ${text.join(', ')}`}>
+      <line x1="3%" x2="97%" y1="26" y2="26" />
+      {text.map((gap, index) => {
+        const [from = 0, to = 0] = places.slice(index);
+        return (
+          to - from >= LEAST_LABELLED && (
+            <text key={index} x={`${(from + to) / 2}%`} y="16">
+              {gap}
+            </text>
+          )
+        );
+      })}
+      {places.map((place, index) => (
+        <circle key={index} class={`tone-${toneOf(attempts[index])}`} cx={`${place}%`} cy="26" r="5" />
+      ))}
+    </svg>
+  );
+}
+
+function toneOf(attempt: Attempt | undefined): string {
+  if (!attempt) return 'pending';
+  return attempt.succeeded ? 'delivered' : 'failed';
+}
+
+const SHOWN = 40;
+
+interface DurationsProps {
+  readonly rows: readonly Row[];
+  readonly webhook: string;
+}
+
+/** Of the latest deliveries to the webhook, the newest one on the right. */
+export function Durations({ rows, webhook }: DurationsProps) {
+  const latest: number[] = [];
+  for (const { webhook_id, last } of rows) {
+    if (webhook_id === webhook && last) latest.unshift(last.duration_ms);
+    if (latest.length === SHOWN) break;
+  }
+  if (latest.length < 2) return null;
+  const most = Math.max(...latest);
+  const point = (ms: number, index: number) =>
+    `${((index / (latest.length - 1)) * 98 + 1).toFixed(1)},${(19 - (ms / (most || 1)) * 18).toFixed(1)}`;
+  const median = latest.toSorted((one, other) => one - other)[Math.floor(latest.length / 2)] ?? 0;
+  const text = `The latest ${latest.length} took ${formatDuration(median)} at the median, ${formatDuration(most)} at most`;
+  return (
+    <p class="spread note" title={text}>
+      <svg class="durations" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label={text}>
+        <polyline points={latest.map(point).join(' ')} />
+      </svg>
+      {formatDuration(median)}
+    </p>
+  );
+}

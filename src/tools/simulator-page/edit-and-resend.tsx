@@ -1,0 +1,57 @@
+// Sends the payload of a delivery once more, after someone changed it, as a new event.
+import { useState } from 'preact/hooks';
+import { Field, Form } from '../pages/components/form.js';
+import { api, type Delivery } from './api.js';
+import { checkPayload } from './check-payload.js';
+
+interface EditAndResendProps {
+  readonly delivery: Delivery;
+  /** The body as it was sent. */
+  readonly body: string;
+  readonly close: () => void;
+  readonly open: (id: string) => void;
+}
+
+export function EditAndResend({ delivery, body, close, open }: EditAndResendProps) {
+  const { sandbox, payload } = parse(body);
+  const [text, setText] = useState(JSON.stringify(payload, null, 2));
+  const check = checkPayload(text, Object(payload));
+  const send = async () => {
+    if (!check.valid) throw new Error(check.problem);
+    const event = { event_name: delivery.event_name, payload: check.payload, sandbox };
+    const { data, message } = await api.trigger(event);
+    const sent =
+      data.deliveries.find(({ webhook_id: id }) => id === delivery.webhook_id) ?? data.deliveries[0];
+    if (!sent) throw new Error(message);
+    close();
+    open(sent.id);
+  };
+  const hint = check.valid
+    ? (check.difference ?? 'Sent as a new event, with an ID of its own.')
+    : check.problem;
+  return (
+    <Form verb="Send" submit={send} cancel={close} disabled={!check.valid}>
+      <Field
+        label="Payload"
+        name="payload"
+        class="mono"
+        rows={20}
+        autofocus
+        invalid={!check.valid}
+        hint={hint}
+        value={text}
+        change={setText}
+      />
+    </Form>
+  );
+}
+
+/** A fault may have cut it. */
+function parse(body: string): { readonly sandbox: boolean; readonly payload: unknown } {
+  try {
+    const { sandbox = false, payload = {} } = JSON.parse(body);
+    return { sandbox, payload };
+  } catch {
+    return { sandbox: false, payload: {} };
+  }
+}

@@ -1,0 +1,83 @@
+// A long list: 5,000 deliveries, of which the page renders those in view, and loads the older ones when asked.
+import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { simulator } from '../tools/simulator/world.js';
+import { describeInChromium, expectFocus, openPage } from './chromium.js';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const nodes = (page: Page) => page.evaluate(() => document.querySelectorAll('*').length);
+
+/** Scrolls from top to bottom in two seconds. @returns how many rows were in view in each frame */
+function scroll(page: Page): Promise<number[]> {
+  return page.evaluate(
+    () =>
+      new Promise<number[]>((resolve) => {
+        const frame = document.querySelector('.table-frame');
+        if (!frame) throw new Error('There is no table.');
+        const begun = performance.now();
+        const seen: number[] = [];
+        const step = () => {
+          const part = (performance.now() - begun) / 2_000;
+          const { top, bottom } = frame.getBoundingClientRect();
+          const inView = [...document.querySelectorAll('tr.row')].filter((row) => {
+            const box = row.getBoundingClientRect();
+            return box.bottom > top && box.top < bottom;
+          });
+          // Of the scroll before, which is painted now.
+          seen.push(inView.length);
+          frame.scrollTop = part * (frame.scrollHeight - frame.clientHeight - 200);
+          if (part < 1) requestAnimationFrame(() => setTimeout(step));
+          else resolve(seen);
+        };
+        step();
+      }),
+  );
+}
+
+describeInChromium('5,000 retrying deliveries', () => {
+  test('are counted, loaded and scrolled, and any of them is opened by its link', async () => {
+    const service = await simulator({ retry: ['1h'] });
+    const webhook = await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
+    for (let times = 0; times < 5; times += 1)
+      await service.trigger('a.one', { payload: {} }, { count: 1_000 });
+    const target = service.deliveries().at(-900)?.id ?? '';
+
+    const { page } = await openPage(service, `?delivery=${target}`);
+    const link = page.locator(`[data-row="${target}"]`);
+    await link.waitFor();
+    const inView = await link.evaluate((row) => {
+      const box = row.getBoundingClientRect();
+      return box.top > 0 && box.bottom < innerHeight;
+    });
+    expect(inView).toBe(true);
+    expect(await link.getAttribute('href')).toBe(`/?delivery=${target}`);
+    await button(page, 'Close delivery').click();
+    await expectFocus(page, new RegExp(`data-row="${target}"`));
+
+    // One tab stop for all rows, and arrow keys between them.
+    expect(await page.locator('tbody [tabindex="0"]').count()).toBe(1);
+    await page.keyboard.press('End');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Home');
+    await expectFocus(page, /data-row=/);
+    expect(await page.locator('.table-frame').evaluate((frame) => frame.scrollTop)).toBeLessThan(2);
+
+    await button(page, 'All 1,000').waitFor();
+    await page.getByText('1,000 of 5,000 shown').waitFor();
+    await button(page, `Delete ${webhook.url}`).click();
+    await page.getByText('Delete webhook and cancel 5,000 pending retries?').waitFor();
+    await button(page, 'Keep').click();
+
+    for (const known of ['2,000 of', '3,000 of', '4,000 of', undefined]) {
+      await button(page, 'Load older').click();
+      if (known) await page.getByText(known).waitFor();
+      else await page.getByText('of 5,000 shown').waitFor({ state: 'detached' });
+    }
+    await button(page, 'All 5,000').waitFor();
+    expect(await nodes(page)).toBeLessThan(3_000);
+    const seen = await scroll(page);
+    expect(seen.length).toBeGreaterThan(10);
+    expect(Math.min(...seen)).toBeGreaterThan(10);
+    expect(await nodes(page)).toBeLessThan(3_000);
+  });
+});
