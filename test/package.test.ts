@@ -388,7 +388,8 @@ describe('what there is to read in node_modules', () => {
 
   test('is the README, every guide and every example, and nothing that is for maintainers', () => {
     const guides = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
-    const examples = readdirSync(join(ROOT, 'examples')).map((name) => `examples/${name}/README.md`);
+    const folders = readdirSync(join(ROOT, 'examples')).filter((name) => name !== 'README.md');
+    const examples = ['examples/README.md', ...folders.map((name) => `examples/${name}/README.md`)];
     const expected = ['README.md', ...guides.map((name) => `docs/${name}`), ...examples];
     expect(pages().sort()).toEqual(expected.sort());
   });
@@ -663,7 +664,7 @@ describe('the page of dead letters', () => {
 needing('openssl', 'curl').describe('the commands of the README', () => {
   const readme = codeBlocks(join(ROOT, 'README.md'));
   const [, startIt = '', sendIt = ''] = textsOf('sh');
-  const [shownAnswer, shownLog] = textsOf('text');
+  const [shownAnswer] = textsOf('text');
   let app: Running;
 
   function textsOf(wanted: string): string[] {
@@ -680,14 +681,7 @@ needing('openssl', 'curl').describe('the commands of the README', () => {
     app = start(`cd ${cwd} && ${startIt}`);
     const deliver = `until curl -s localhost:${port}; do sleep 0.1; done > /dev/null\n${sendIt.replace('3000', port)}`;
     expect(`${(await shell(deliver, { cwd })).stdout}\n`).toBe(shownAnswer);
+    await app.printed('order-1042 is paid\n');
     await app.printed('"msg":"delivery"}\n');
-    expect(withoutParticulars(app.output())).toBe(withoutParticulars(shownLog ?? ''));
   }, 90_000);
 });
-
-/** What differs from run to run. */
-function withoutParticulars(log: string): string {
-  return log
-    .replace(/"(time|pid|hostname|eventId|ms)":(?:"[^"]*"|[\d.]+)/g, '"$1":…')
-    .replace(/"bytes":\d{3}/, '"bytes":…');
-}

@@ -9,7 +9,9 @@ const FRAMEWORKS = ['fastify', 'hono', 'nestjs', 'nextjs'];
 /** Of serverless.consumer.ts. */
 const SERVERLESS = ['aws-lambda', 'cloudflare-workers', 'docker-compose', 'serverless-http'];
 const ELSEWHERE = [...FRAMEWORKS, ...SERVERLESS];
-const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter((example) => !ELSEWHERE.includes(example));
+const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter(
+  (example) => example !== 'README.md' && !ELSEWHERE.includes(example),
+);
 
 let followed: Followed | undefined;
 
