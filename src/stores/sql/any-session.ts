@@ -55,11 +55,13 @@ export class AnyConnections implements Connections {
     return (statement, parameters) => this.#query(transaction, statement, parameters);
   }
 
-  async send(text: string): Promise<void> {
-    await this.sendTo(this.client, text);
+  async migrate(statements: string): Promise<void> {
+    const { dialect } = this.#given;
+    await this.send(this.client, dialect === 'postgres' ? asOneStatement(statements) : statements);
   }
 
-  sendTo(client: unknown, text: string, values: SqlValue[] = []): PromiseLike<unknown> {
+  /** Whatever the client answers. */
+  send(client: unknown, text: string, values: SqlValue[] = []): PromiseLike<unknown> {
     return this.#given.query(client as object, text, values);
   }
 
@@ -78,7 +80,7 @@ export class AnyConnections implements Connections {
   async #query(client: unknown, statement: Statement, parameters: readonly unknown[]): Promise<Reply> {
     const portable = this.#portable.get(statement) ?? new Portable(this.#given.dialect, statement);
     this.#portable.set(statement, portable);
-    const rows = await this.sendTo(client, portable.text, portable.values(parameters));
+    const rows = await this.send(client, portable.text, portable.values(parameters));
     if (!portable.returnsRows) return { rows: [], count: 0 };
     if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row && !Array.isArray(row)))
       return { rows: rows as Row[], count: rows.length };
@@ -86,6 +88,11 @@ export class AnyConnections implements Connections {
       `query resolved with ${kindOf(rows)}, not with an array of rows. Take the rows out of what the client answers.`,
     );
   }
+}
+
+/** Many clients send one statement at a time. */
+function asOneStatement(statements: string): string {
+  return `DO $$BEGIN${statements.replaceAll('SELECT pg_advisory', 'PERFORM pg_advisory')}\nEND$$`;
 }
 
 /** A statement for any client: each placeholder occurs once, in the order of the values, and is text. */
@@ -132,10 +139,9 @@ type Outcome = { readonly resolved: true } | { readonly resolved: false; readonl
 class HeldTransaction implements Session {
   /** Resolves when the work is called, and rejects if it never is. */
   readonly called: Promise<void>;
-  /** No client says. */
-  readonly isBusy = false;
+  readonly isBusy = undefined;
   transaction: unknown;
-  run: RunSql;
+  readonly run: RunSql = (...statement) => this.#connections.within(this.transaction)(...statement);
   readonly #connections: AnyConnections;
   readonly #expiry: Expiry;
   readonly #outcome: Promise<Outcome>;
@@ -148,7 +154,6 @@ class HeldTransaction implements Session {
 
   constructor(connections: AnyConnections, run: RunTransaction<unknown>, leaseMs: number) {
     this.#connections = connections;
-    this.run = connections.within(undefined);
     this.called = new Promise((resolve, reject) => {
       this.#begin = resolve;
       this.#refuse = reject;
@@ -173,7 +178,7 @@ class HeldTransaction implements Session {
 
   /** The client has begun the transaction already. */
   async begin(opening: string): Promise<void> {
-    await this.#connections.sendTo(this.transaction, opening);
+    await this.#connections.send(this.transaction, opening);
   }
 
   extend(leaseMs: number): void {
@@ -234,7 +239,6 @@ class HeldTransaction implements Session {
       );
     if (this.#broken) return rejectedWith(this.#broken);
     this.transaction = transaction;
-    this.run = this.#connections.within(transaction);
     const work = new Promise<void>((resolve, reject) => {
       this.#work = { resolve, reject };
     });

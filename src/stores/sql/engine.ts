@@ -45,7 +45,7 @@ export function sqlEngine(options: EngineOptions): TableStore<object> {
         ? withRetry(() => claimInTransaction(options, key, request))
         : claimRow(options, key, request),
     lock: (key, leaseMs) => lockOf((request) => claimRow(options, key, request), leaseMs),
-    migrate: () => connections.send(dialect.migration),
+    migrate: () => connections.migrate(dialect.migration),
     prune: async () => {
       for (let sum = 0; ; ) {
         const { pruned, more } = await dialect.prune(connections.run, retentionMs);
@@ -136,7 +136,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     const { connections, dialect } = options;
     this.#heartbeat = new Heartbeat({
       ping: (leaseMs) => this.#ping(leaseMs),
-      isBusy: () => session.isBusy,
+      isBusy: () => session.isBusy === true,
       isExecuting: () => dialect.isExecuting(connections.run, granted.session),
       hasEnded: () => !this.open,
     });
@@ -154,7 +154,8 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     return guardClient(session.transaction as object, {
       hasEnded: () => !this.open,
       isReturned: () => !session.isOpen,
-      busyWith: () => this.#heartbeat.turn(),
+      // A client that does not say whether it is busy may have queries that are no promises.
+      busyWith: () => (session.isBusy === undefined ? undefined : this.#heartbeat.turn()),
     });
   }
 

@@ -6,7 +6,7 @@ interface ClientUse {
   hasEnded(): boolean;
   /** Whether the client may work for another event already. */
   isReturned(): boolean;
-  /** A query of the store itself that is on its way. */
+  /** A query of the store itself that is on its way. Never rejects. */
   busyWith(): Promise<void> | undefined;
 }
 
@@ -35,7 +35,7 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
 
 /** `pg` queues a query that is made while another runs, and warns that its next version will not. */
 async function callAfter(busy: Promise<void>, call: () => unknown, use: ClientUse): Promise<unknown> {
-  await busy.catch(() => {});
+  await busy;
   // One that was made before the end is still in time: the commit waits for the same query, and comes after.
   if (use.isReturned()) throw new StoreError(ENDED);
   return call();

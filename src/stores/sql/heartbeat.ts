@@ -10,7 +10,7 @@ const POLL_MS = 50;
 
 /** What a transaction knows of its connection. */
 interface HeldConnection {
-  /** Runs a statement on the connection, which also restarts the idle timeout of the server. */
+  /** Runs a statement on the connection, which also restarts the idle timeout of the server. Ends it rather than reject. */
   ping(leaseMs: number): Promise<void>;
   /** Whether the client knows that a statement of a handler occupies the connection. */
   isBusy(): boolean;
@@ -35,7 +35,7 @@ export class Heartbeat {
   /**
    * True once the server has answered a question that began after this call, false when the transaction has ended.
    *
-   * @throws {StoreError} after a lease without an answer, and what the connection rejects with
+   * @throws {StoreError} after a lease without an answer
    */
   async confirm(leaseMs: number): Promise<boolean> {
     const began = performance.now();
@@ -62,17 +62,14 @@ export class Heartbeat {
 
   /** Resolves when the ping on its way is answered. Undefined without one. */
   settled(): Promise<void> | undefined {
-    return this.#ping?.catch(() => {});
+    return this.#ping;
   }
 
   async #send(): Promise<void> {
     const began = performance.now();
-    try {
-      await this.#connection.ping(this.#leaseMs);
-      this.#confirm(began);
-    } finally {
-      this.#ping = undefined;
-    }
+    await this.#connection.ping(this.#leaseMs);
+    this.#ping = undefined;
+    this.#confirm(began);
   }
 
   #askElsewhere(): void {

@@ -100,7 +100,7 @@ export class LettersInMysql implements LetterRows {
   }
 
   migrate(): Promise<void> {
-    return this.#db.send(this.#sql.migrate);
+    return this.#db.migrate(this.#sql.migrate);
   }
 
   /** Two processes that prune at once may count the same rows. */

@@ -11,7 +11,7 @@ import type {
 import { StoreError } from '../../errors.js';
 import { type LetterSql, letterSqlFor, type Question } from '../postgres/letter-sql.js';
 import { PLAIN, readGroup, readRow } from './letter-answers.js';
-import { asOneStatement, SEES_THE_PAST } from './postgres.js';
+import { SEES_THE_PAST } from './postgres.js';
 import type { Connections, Reply } from './session.js';
 import { Statement } from './statement.js';
 
@@ -85,7 +85,7 @@ export class LettersInPostgres implements LetterRows {
   }
 
   migrate(): Promise<void> {
-    return this.#connections.send(asOneStatement(this.#sql.migrate));
+    return this.#connections.migrate(this.#sql.migrate);
   }
 
   async prune(): Promise<number> {

@@ -64,13 +64,13 @@ export class PgConnections implements Connections {
     ignoreIdleErrors(pool);
   }
 
-  readonly run: RunSql = (statement, values) => withRetry(() => this.query(this.client, statement, values));
+  readonly run: RunSql = (statement, values) => withRetry(() => this.#query(this.client, statement, values));
 
   within(transaction: unknown): RunSql {
-    return (statement, values) => this.query(transaction as Queryable, statement, values);
+    return (statement, values) => this.#query(transaction as Queryable, statement, values);
   }
 
-  async query(client: Queryable, { name, text }: Statement, parameters: readonly unknown[]): Promise<Reply> {
+  async #query(client: Queryable, { name, text }: Statement, parameters: readonly unknown[]): Promise<Reply> {
     const values = [...parameters];
     try {
       const named = this.#prepared && name !== undefined;
@@ -82,7 +82,7 @@ export class PgConnections implements Connections {
     }
   }
 
-  async send(text: string): Promise<void> {
+  async migrate(text: string): Promise<void> {
     await this.client.query({ text });
   }
 

@@ -27,11 +27,6 @@ export const LOCK_MIGRATION = `
 -- Two processes that start at once would both find no table, and one would fail to create it.
 SELECT pg_advisory_xact_lock(hashtextextended('payment-webhooks', 0));`;
 
-/** A migration as one statement, which every client can send, in a transaction of its own. */
-export function asOneStatement(migration: string): string {
-  return `DO $$BEGIN${migration.replace('SELECT pg_advisory_xact_lock', 'PERFORM pg_advisory_xact_lock')}\nEND$$`;
-}
-
 export class PostgresDialect implements Dialect {
   readonly migration: string;
   readonly #sql: ReturnType<typeof statementsFor>;
@@ -39,8 +34,9 @@ export class PostgresDialect implements Dialect {
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(name: unknown) {
-    this.#sql = statementsFor(parseTable(name).table);
-    this.migration = asOneStatement(eventMigration(name));
+    const { table, index } = parseTable(name);
+    this.#sql = statementsFor(table);
+    this.migration = eventMigration(table, index('claimed_at'));
   }
 
   async ping(run: RunSql): Promise<void> {
@@ -138,10 +134,7 @@ function idleMs(leaseMs: number): number {
   return Math.min(Math.max(Math.ceil(leaseMs), 1), MAX_TIMER_MS);
 }
 
-/** As the docs have it. */
-export function eventMigration(name: unknown): string {
-  const { table, index } = parseTable(name);
-  return `${LOCK_MIGRATION}
+const eventMigration = (table: string, index: string) => `${LOCK_MIGRATION}
 CREATE TABLE IF NOT EXISTS ${table} (
   key         text COLLATE "C" PRIMARY KEY, -- namespace, live or sandbox, id of the event
   token       uuid,                         -- who owns the claim; null once it is released
@@ -153,8 +146,7 @@ CREATE TABLE IF NOT EXISTS ${table} (
   claimed_at  timestamptz NOT NULL DEFAULT statement_timestamp()
 );
 -- Not on forget_at: each write changes that, and would then have to touch every index.
-CREATE INDEX IF NOT EXISTS ${index('claimed_at')} ON ${table} (claimed_at);`;
-}
+CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`;
 
 /** @param table as SQL has its name */
 function statementsFor(table: string) {

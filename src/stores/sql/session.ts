@@ -22,8 +22,8 @@ export interface Connections {
   readonly run: RunSql;
   /** @param transaction what handlers have in their context */
   within(transaction: unknown): RunSql;
-  /** Runs a text that has no parameters, and ignores its rows. */
-  send(text: string): Promise<void>;
+  /** Runs statements that have no parameters, all or none of them. */
+  migrate(statements: string): Promise<void>;
   /** Calls `check` with a connection that is not used again if it rejects. */
   ping(check: (run: RunSql) => Promise<void>): Promise<void>;
   /** @param leaseMs after which the session ends, unless the lease is extended */
@@ -38,8 +38,8 @@ export interface Session {
   readonly run: RunSql;
   /** False once the transaction has been committed, rolled back or lost. */
   readonly isOpen: boolean;
-  /** Whether a statement of a handler is known to occupy the connection. */
-  readonly isBusy: boolean;
+  /** Whether a statement of a handler occupies the connection; undefined of clients that do not say. */
+  readonly isBusy: boolean | undefined;
   /** Begins the transaction with a statement. */
   begin(opening: string): Promise<void>;
   extend(leaseMs: number): void;
