@@ -45,10 +45,16 @@ export interface Followed {
   end(): Promise<void>;
 }
 
-/** @param prepare changes the copy before anything is installed */
+interface FollowOptions {
+  /** Changes the copy before anything is installed. */
+  readonly prepare?: (folder: string) => void;
+  /** Installs what the commands say in the folder. By default npm does. */
+  readonly install?: (commands: readonly Command[], folder: string) => Promise<void>;
+}
+
 export async function followExample(
   example: string,
-  prepare: (folder: string) => void = () => {},
+  { prepare = () => {}, install = installByNpm }: FollowOptions = {},
 ): Promise<Followed> {
   const { source, commands } = readmeOf(example);
   const named = [...installedBy(commands), ...installedForMore(join(source, 'README.md'))];
@@ -71,7 +77,7 @@ export async function followExample(
 }
 
 /** The packages that the README says to install. */
-function installedBy(commands: readonly Command[]): string[] {
+export function installedBy(commands: readonly Command[]): string[] {
   const lines = commands.filter(installs).flatMap(({ script }) => script.trim().split('\n'));
   return lines.flatMap((line) => line.replace(/^npm install( --save-dev)? /, '').split(' '));
 }
@@ -126,7 +132,7 @@ async function ownPorts() {
   return { env, typed };
 }
 
-async function install(commands: readonly Command[], cwd: string): Promise<void> {
+async function installByNpm(commands: readonly Command[], cwd: string): Promise<void> {
   for (const { script } of commands.filter(installs)) {
     const packed = script
       .replace('npm install payment-webhooks ', `npm install ${packedInto(cwd)} `)

@@ -51,8 +51,10 @@ export function describeFramework(
     let port: number;
 
     beforeAll(async () => {
-      followed = await followExample(example, (folder) => {
-        for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+      followed = await followExample(example, {
+        prepare: (folder) => {
+          for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+        },
       });
       port = followed.port;
     }, 300_000);

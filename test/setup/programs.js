@@ -31,7 +31,7 @@ export function isMissing(name) {
 
 /** What to type for programs that are missing. */
 export function howToInstall(names) {
-  const packages = names.filter((name) => name !== 'postgres');
+  const packages = names.filter((name) => name !== 'postgres' && name !== 'Node');
   return [
     ...(packages.length > 0
       ? [`apt-get install ${packages.map((name) => PROGRAMS[name]?.package ?? name).join(' ')}`]
