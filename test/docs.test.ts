@@ -158,7 +158,7 @@ describe('what there is to read', () => {
 
   test('is at most 20,000 words, README and guides together', () => {
     // Of reference pages one reads a row.
-    const reference = ['cli.md', 'errors.md', 'options.md', 'what-is-documented.md'];
+    const reference = ['cli.md', 'errors.md', 'options.md', 'skill.md', 'what-is-documented.md'];
     const whole = guides.filter((name) => !reference.includes(name));
     const words = ['README.md', ...whole.map((name) => `docs/${name}`)].map(
       (doc) => read(doc).split(/\s+/).filter(Boolean).length,
@@ -170,6 +170,20 @@ describe('what there is to read', () => {
     const [before, ...code] = read(`docs/${name}`).split('\n```');
     expect(code.length).toBeGreaterThan(0);
     expect(before?.split(/\s+/).length).toBeLessThan(100);
+  });
+});
+
+describe('for coding agents', () => {
+  test('docs/llms.txt links every guide by its title', () => {
+    const index = read('docs/llms.txt');
+    const guides = listFiles(join(ROOT, 'docs')).filter((name) => /^[\w-]+[.]md$/.test(name));
+    const lines = guides.map((name) => `- [${read(`docs/${name}`).split('\n')[0]?.slice(2)}](${name})`);
+    expect(lines.length).toBeGreaterThan(20);
+    expect(lines.filter((line) => !index.includes(line))).toEqual([]);
+  });
+
+  test('docs/skill.md is at most 150 lines', () => {
+    expect(read('docs/skill.md').split('\n').length).toBeLessThanOrEqual(150);
   });
 });
 
