@@ -59,9 +59,10 @@ export type { Handler, HandlerContext, HandlerOptions, InvalidHandler } from './
 // What a handler throws to say more than that it failed
 export { NonRetriableError, RetryAfterError } from './handlers/verdict.js';
 export type { Logger } from './logger.js';
-export type { DeliveryRecord, HandlerReport, Observer, Outcome } from './observer.js';
+export type { DeliveryRecord, ExhaustedLetter, HandlerReport, Observer, Outcome } from './observer.js';
 export { type CachedKeysOptions, cachedKeys, type LoadKeys } from './options/cached-keys.js';
 export type { KeyFunction } from './options/keys.js';
+export type { RedriveOptions, RedriveReason } from './options/option-checks.js';
 export type { ReceiverOptions } from './options/options.js';
 export { keepRawBody } from './receiver/capture-body.js';
 export type { Answer } from './receiver/respond.js';

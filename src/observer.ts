@@ -53,6 +53,16 @@ export interface DeliveryRecord {
   readonly handlers: readonly HandlerReport[];
 }
 
+/** A dead letter that was retried for the last time, and stays. */
+export interface ExhaustedLetter {
+  readonly id: string;
+  /** When it was listed for its last try. */
+  readonly reason: DeadLetterReason;
+  readonly eventName: string;
+  readonly declared: boolean;
+  readonly attempts: number;
+}
+
 /** Told of every delivery; `openTelemetry()` makes one. What it throws is logged and changes nothing. */
 export interface Observer {
   /** Wraps one delivery, to open a span. Call `work` before the first await, and return its promise. */
@@ -68,6 +78,8 @@ export interface Observer {
   ): Promise<T>;
   /** Once per delivery, after its answer. */
   settled?(record: DeliveryRecord): void;
+  /** Once per dead letter that `redrive` retries no more. */
+  exhausted?(letter: ExhaustedLetter): void;
 }
 
 /** Hears of what its observer threw. */

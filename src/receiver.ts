@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './claims/dead-letter-store.js';
 import { SignatureFingerprint } from './claims/fingerprint.js';
-import { type DeadLetters, openDeadLetters } from './dead-letters/dead-letters.js';
+import { type DeadLetters, openDeadLetters, openRedrive } from './dead-letters/dead-letters.js';
 import { Letter, type LetterRules, letterRules } from './dead-letters/letter.js';
 import { ConfigurationError, type EventError, internalError, Rejection } from './errors.js';
 import type { EventOf, EventSchemas, UnknownEvent } from './events/event.js';
@@ -56,6 +56,8 @@ export interface Receiver<
     readonly rawBody: Uint8Array | ArrayBuffer | string;
     readonly headers: HeadersLike;
   }): Promise<Answer>;
+  /** Begins to retry dead letters, with the option `redrive`. Without this call the first delivery begins it. */
+  start(): void;
   /** From now on 503. Resolves when every delivery is answered and every handler has settled. */
   close(): Promise<void>;
   /** The events that were not processed: to list, replay and discard. Undefined without the option. */
@@ -100,7 +102,8 @@ export function receiver<
   hooks.onInvalid = add(handlers.onInvalid);
   hooks.fetch = (request, _env, context) => conductor.fetch(request, context);
   hooks.receive = (given) => conductor.receive(given);
-  hooks.close = () => conductor.limiter.close();
+  hooks.start = () => conductor.redrive?.start();
+  hooks.close = () => conductor.close();
   return Object.defineProperties(hooks, {
     deadLetters: { value: openDeadLetters(c, conductor.limiter), enumerable: true },
     eventNames: { value: [...c.events.keys()], enumerable: true },
@@ -111,6 +114,7 @@ export function receiver<
 
 class Conductor {
   readonly limiter: InFlightLimiter;
+  readonly redrive: ReturnType<typeof openRedrive>;
   readonly stats: ReceiverStats;
   readonly #c: Configuration;
   readonly #letters: LetterRules | undefined;
@@ -119,6 +123,7 @@ class Conductor {
   constructor(c: Configuration) {
     this.#c = c;
     this.limiter = new InFlightLimiter(c.maxInFlight);
+    this.redrive = openRedrive(c, this.limiter);
     this.stats = new ReceiverStats(this.limiter, c);
     this.#letters = letterRules(c);
   }
@@ -150,6 +155,7 @@ class Conductor {
     const c = this.#c;
     const { headers } = delivery;
     c.handlers.seal();
+    this.redrive?.start();
 
     const unreadable = inspectHeaders(headers, c.limit);
     if (unreadable) return unreadable;
@@ -173,6 +179,12 @@ class Conductor {
     delivery.decoded = decoded;
 
     return processEvent({ delivery, decoded, letter }, c, answerEarly);
+  }
+
+  async close(): Promise<void> {
+    const empty = this.limiter.close();
+    await this.redrive?.stop();
+    await empty;
   }
 
   /** Resolves when the delivery is answered. Never rejects. */

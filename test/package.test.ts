@@ -80,6 +80,7 @@ const DOORS: Readonly<Record<string, Door>> = {
       'EventName',
       'EventOf',
       'EventSchemas',
+      'ExhaustedLetter',
       'Handler',
       'HandlerContext',
       'HandlerOptions',
@@ -99,6 +100,8 @@ const DOORS: Readonly<Record<string, Door>> = {
       'ProcessedEvent',
       'Receiver',
       'ReceiverOptions',
+      'RedriveOptions',
+      'RedriveReason',
       'ReplayCounts',
       'ReplayEnd',
       'ReplayFilter',
@@ -353,7 +356,7 @@ describe('the package', () => {
     expect(declared.sort()).toEqual(Object.keys(DOORS).sort());
   });
 
-  test('takes less than 600 KB on disk for the main door, both halves and their types, less than 2.4 MB in all, and 550 KB to read', () => {
+  test('takes less than 660 KB on disk for the main door, both halves and their types, less than 2.4 MB in all, and 550 KB to read', () => {
     const bytesOf = (files: Iterable<string>) =>
       [...files].reduce((sum, file) => sum + statSync(file).size, 0);
     const all = readdirSync(installed, { recursive: true, encoding: 'utf8' })
@@ -365,7 +368,7 @@ describe('the package', () => {
       ['index.js', 'index.d.ts'].flatMap((file) => [...filesBehind(join(installed, 'dist', half, file))]),
     );
     // A quarter of it keeps, lists and replays dead letters.
-    expect(bytesOf(main)).toBeLessThan(600_000);
+    expect(bytesOf(main)).toBeLessThan(660_000);
     expect(bytesOf(code)).toBeLessThan(2_400_000);
     // What an editor, a person or `explain` reads: the guides, three pictures, and the examples to copy.
     expect(bytesOf(toRead)).toBeLessThan(550_000);

@@ -10,13 +10,13 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 95_500,
+  '.': 100_500,
   './client': 23_000,
-  './opentelemetry': 14_000,
-  './queues': 51_000,
-  './queues/bullmq': 53_500,
-  './queues/pg-boss': 56_500,
-  './ops': 39_000,
+  './opentelemetry': 14_500,
+  './queues': 52_000,
+  './queues/bullmq': 54_500,
+  './queues/pg-boss': 57_500,
+  './ops': 39_500,
   './simulator': 76_000,
   // Half of each keeps and seals dead letters. The first has the engine of './stores/sql'.
   './stores/postgres': 34_500,
@@ -59,8 +59,8 @@ describe('a door', () => {
   test('of receivers loads what manages dead letters only when it is asked for', () => {
     const { loaded = Number.NaN, all = Number.NaN } = weighed.get('.') ?? {};
     // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
-    // and what handlers say.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 11_000);
+    // what handlers say, and when letters retry themselves.
+    expect(loaded).toBeLessThanOrEqual(76_209 + 13_500);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });

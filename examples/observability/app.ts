@@ -21,6 +21,8 @@ export const hooks = receiver({
   observer: openTelemetry(),
   // Lost with this process. In production postgresDeadLetters() or redisDeadLetters().
   deadLetters: memoryDeadLetters(),
+  // What failed is tried again, and counted when all tries are over.
+  redrive: true,
 });
 const stopObserving = observeDeadLetters(hooks);
 

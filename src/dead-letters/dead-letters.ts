@@ -5,14 +5,16 @@ import type {
   DeadLetterContent,
   DeadLetterPage,
   DeadLetterPageRequest,
+  DeadLetterStore,
   Discarded,
 } from '../claims/dead-letter-store.js';
-import { LETTERS_LOGGER } from '../logger.js';
+import { describeError, LETTERS_LOGGER, writeLog } from '../logger.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { DeadLetterCalls, listLetters } from './dead-letter-calls.js';
 import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
+import { nextTry } from './due.js';
 import type { DeadLetterCount } from './letter-queries.js';
 import type { ReplayOptions, ReplayReport } from './replay.js';
 
@@ -67,6 +69,8 @@ export interface DeadLetters {
    * const { processed, stillInvalid } = await hooks.deadLetters.replay({ event: 'refund.*', dryRun: true });
    */
   replay(options?: ReplayOptions): Promise<ReplayReport>;
+  /** When `redrive` retries a letter next, perhaps a moment ago; undefined when it does not, or no more. */
+  nextTry(letter: DeadLetter): Date | undefined;
   /**
    * Deletes the bytes and headers of a letter for good, and leaves who did so, why and when.
    *
@@ -79,15 +83,66 @@ export interface DeadLetters {
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
 }
 
+/** Retries dead letters, in a process that has begun to receive. */
+export interface RedriveTimer {
+  /** A second call changes nothing. */
+  start(): void;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+/** Undefined without the option. @param limiter that of the deliveries */
+export function openRedrive(c: Configuration, limiter: InFlightLimiter): RedriveTimer | undefined {
+  const { deadLetters: store, redrive: rules } = c;
+  if (!store || !rules) return undefined;
+  let begin = () => {};
+  let timer: NodeJS.Timeout | undefined;
+  let run: Promise<number> | undefined;
+  let stopped = false;
+  const began = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  // Waited for here, so that what follows does not run in the async context of a delivery.
+  began
+    .then(async () => {
+      const { Redrive } = await import('./redrive.js');
+      const redrive = new Redrive(c, rules, callsOf(c, store), limiter);
+      const look = async () => {
+        run = redrive.run();
+        const ms = await run;
+        // It never keeps a process alive.
+        if (!stopped) timer = setTimeout(look, ms).unref();
+      };
+      if (!stopped) await look();
+    })
+    .catch((error) => {
+      const log = c.logger ?? defaultLogger();
+      writeLog(
+        log,
+        'error',
+        { error: describeError(error) },
+        'dead letters are not retried by themselves: redrive failed',
+      );
+    });
+  return {
+    start: begin,
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await run;
+    },
+  };
+}
+
 /**
  * Undefined without the option. Loads the manager on first use: most processes only keep letters.
  *
  * @param limiter that of the deliveries
  */
 export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): DeadLetters | undefined {
-  const { deadLetters: store, logger, namespace, storeTimeout } = c;
+  const { deadLetters: store, logger, namespace } = c;
   if (!store) return undefined;
-  const calls = () => new DeadLetterCalls(store, { log: logger ?? defaultLogger() }, storeTimeout);
+  const calls = () => callsOf(c, store);
   const manager = async () => {
     const { LetterManager } = await import('./letter-manager.js');
     return new LetterManager(c, calls(), limiter);
@@ -100,9 +155,14 @@ export function openDeadLetters(c: Configuration, limiter: InFlightLimiter): Dea
     count: async (...given) => (await manager()).count(...given),
     page: async (...given) => (await manager()).page(...given),
     read: async (id) => (await manager()).read(id),
+    nextTry: (letter) => c.redrive && nextTry(letter, c.redrive),
     replay: async (options) => (await manager()).replay(options),
     discard: async (id, why) => (await manager()).discard(id, why),
     [LETTERS_LOGGER]: logger,
   };
   return letters;
+}
+
+function callsOf({ logger, storeTimeout }: Configuration, store: DeadLetterStore): DeadLetterCalls {
+  return new DeadLetterCalls(store, { log: logger ?? defaultLogger() }, storeTimeout);
 }

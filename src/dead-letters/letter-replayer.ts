@@ -28,18 +28,20 @@ export class LetterReplayer {
   readonly #calls: DeadLetterCalls;
   readonly #anyKey: boolean;
   readonly #dryRun: boolean;
+  readonly #asListed: boolean;
   readonly #log = new DeliveryLog();
 
   constructor(
     c: Configuration,
     calls: DeadLetterCalls,
-    { keys, dryRun }: Pick<ReplaySettings, 'keys' | 'dryRun'>,
+    { keys, dryRun, asListed = false }: Pick<ReplaySettings, 'keys' | 'dryRun'> & { asListed?: boolean },
   ) {
     this.#c = c;
     this.#rules = { ...c, store: calls.store };
     this.#calls = calls;
     this.#anyKey = keys === 'any';
     this.#dryRun = dryRun;
+    this.#asListed = asListed;
   }
 
   /** @throws {StoreError} when the store of letters is down */
@@ -48,6 +50,7 @@ export class LetterReplayer {
     const content = answerOrThrow(await this.#calls.read(letter.id));
     if (content.status === 'unreadable') this.#logLetter('error', letter, UNREADABLE);
     if (content.status !== 'found') return ended(content.status);
+    if (this.#asListed && content.letter.attempts !== letter.attempts) return ended('inProgress');
     const delivery = new Delivery(content.headers, this.#calls.caller.log);
     delivery.rawBody = content.rawBody;
     delivery.keyIndex = content.keyIndex;
@@ -85,7 +88,7 @@ export class LetterReplayer {
 
   async #run(delivery: Delivery, content: Found, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
     const { letter, rawBody } = content;
-    const kept = new Letter(delivery, this.#rules, letter);
+    const kept = new Letter(delivery, this.#rules, letter, this.#asListed);
     delivery.letter = kept;
     // The same bytes may have been signed with another key since.
     delivery.fingerprint = new KeptFingerprint(this.#signatureOf(content), rawBody, keys);

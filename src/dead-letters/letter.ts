@@ -21,6 +21,7 @@ import { keptHeaders } from '../handlers/headers.js';
 import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
+import { retryNote } from './due.js';
 
 /** The delivery that a letter is of. */
 interface Delivered {
@@ -60,6 +61,7 @@ export class Letter implements DeliveryLetter {
   /** Whether the commit of a claim can remove it. */
   readonly #joins: boolean;
   readonly #replayed: DeadLetter | undefined;
+  readonly #asListed: boolean;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
   /** It was asked for in the commit. */
@@ -69,14 +71,18 @@ export class Letter implements DeliveryLetter {
   /** By this delivery: a letter that is written late must not stay. */
   #isProcessed = false;
 
-  /** @param replayed the letter that this attempt is made at, if it is no delivery */
-  constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
+  /**
+   * @param replayed the letter that this attempt is made at, if it is no delivery
+   * @param asListed whether an attempt that was made since counts as if the letter were gone
+   */
+  constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter, asListed = false) {
     this.#delivered = delivered;
     this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
     this.#namespace = rules.namespace;
     this.#keepHeaders = rules.keepHeaders;
     this.#joins = rules.joined !== undefined;
     this.#replayed = replayed;
+    this.#asListed = asListed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
     this.#journal = rules.journal && !replayed;
@@ -84,10 +90,15 @@ export class Letter implements DeliveryLetter {
 
   /** @returns a failure when the event is not in the store, so that only its sender has it */
   async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
-    const issues = rejection?.issues ?? this.#delivered.issues ?? [];
+    const issues = [
+      ...(rejection ? retryNote(rejection) : []),
+      ...(rejection?.issues ?? this.#delivered.issues ?? []),
+    ];
     const change = { reason, code: rejection?.code, issues };
     const before = this.#replayed?.attempts;
-    const attempts = before === undefined ? undefined : Math.max(before + 1, attempt);
+    // Claims that were given back at once are no tries, and by its attempts a letter knows which of its tries are over.
+    const least = this.#asListed ? 0 : attempt;
+    const attempts = before === undefined ? undefined : Math.max(before + 1, least);
     if (this.#id === undefined) return this.#keepNew(change, attempt);
     const changed = await this.#calls.update(this.#id, { ...change, attempts });
     // It is still there, as it was.
@@ -109,7 +120,8 @@ export class Letter implements DeliveryLetter {
     // A transaction holds a connection, so where it can be asked there must be no need for another.
     const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
     if (content instanceof StoreFailure) return content;
-    this.gone = content.status !== 'found';
+    this.gone =
+      content.status !== 'found' || (this.#asListed && content.letter.attempts !== this.#replayed.attempts);
     if (this.gone) this.reason = undefined;
     return undefined;
   }

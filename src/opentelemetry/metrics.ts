@@ -8,7 +8,7 @@ import {
   type MeterProvider,
   metrics,
 } from '@opentelemetry/api';
-import type { DeliveryRecord } from '../observer.js';
+import type { DeliveryRecord, ExhaustedLetter } from '../observer.js';
 import { type HandlerCall, SCOPE } from './spans.js';
 
 /** What OpenTelemetry calls a value outside of a known set. */
@@ -32,6 +32,7 @@ export class DeliveryMetrics {
   readonly #running = new Set<RunningHandler>();
   readonly #deliveries: Counter;
   readonly #lettersKept: Counter;
+  readonly #lettersExhausted: Counter;
   readonly #deliveryDuration: Histogram;
   readonly #handlerDuration: Histogram;
   readonly #storeDuration: Histogram;
@@ -46,6 +47,10 @@ export class DeliveryMetrics {
     this.#lettersKept = meter.createCounter('webhook.dead_letters.kept', {
       unit: '{delivery}',
       description: 'Deliveries whose event was kept as a dead letter, or stayed one.',
+    });
+    this.#lettersExhausted = meter.createCounter('webhook.dead_letters.exhausted', {
+      unit: '{letter}',
+      description: 'Dead letters that were retried for the last time, and stay.',
     });
     this.#deliveryDuration = histogram(
       'webhook.delivery.duration',
@@ -115,6 +120,10 @@ export class DeliveryMetrics {
     // Past `timeout` a delivery is answered, and yet in flight until its handlers have settled.
     if (record.handlers.some(({ status }) => status === 'running'))
       for (const run of this.#running) if (run.eventId === record.eventId) run.outlives = true;
+  }
+
+  exhausted({ reason, eventName, declared }: ExhaustedLetter): void {
+    this.#lettersExhausted.add(1, { 'webhook.dead_letter': reason, ...nameLabel(eventName, declared) });
   }
 
   #inFlight(): number {

@@ -37,6 +37,9 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
       spans.settled(record);
       metrics()?.settled(record);
     },
+    exhausted(letter) {
+      metrics()?.exhausted(letter);
+    },
   };
   return whileRegistered(observer, () => Boolean(spans.tracer ?? metrics()));
 }
@@ -46,7 +49,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
  * delivery, a tenth of the whole: the receiver wraps them in promises, and makes a record for them.
  */
 function whileRegistered(
-  { around, handler, settled }: Required<Observer>,
+  { around, handler, settled, exhausted }: Required<Observer>,
   isRegistered: () => boolean,
 ): Observer {
   const orNothing = <Method>(method: Method): Method | undefined => {
@@ -66,6 +69,9 @@ function whileRegistered(
     },
     get settled() {
       return orNothing(settled);
+    },
+    get exhausted() {
+      return orNothing(exhausted);
     },
   } as Observer;
 }

@@ -3,11 +3,11 @@ import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { ConfigurationError, show } from '../errors.js';
+import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isCredential } from '../handlers/headers.js';
 import { isLogger, type Logger, silentLogger } from '../logger.js';
 import type { Observer } from '../observer.js';
-import { type OptionRule, option } from './define-options.js';
+import { type OptionRule, oneOf, option } from './define-options.js';
 import { MAX_TIMER_MS, parseDuration } from './duration.js';
 
 /** Milliseconds of a timer of Node. */
@@ -100,7 +100,7 @@ export function deadLetters(
     deadLetters,
     journal,
     ...given
-  }: { readonly deadLetters: unknown; readonly journal: unknown; readonly keepHeaders: unknown },
+  }: Readonly<Record<'deadLetters' | 'journal' | 'keepHeaders' | 'redrive', unknown>>,
   store: IdempotencyStore<object> | undefined,
 ): {
   readonly deadLetters: DeadLetterStore | undefined;
@@ -112,8 +112,8 @@ export function deadLetters(
     throw new ConfigurationError(`journal is ${show(journal)}. Give true or false.`);
   const keepHeaders = headersToKeep(given.keepHeaders);
   if (deadLetters === undefined) {
-    const needs = journal ? 'journal' : keepHeaders.length > 0 ? 'keepHeaders' : undefined;
-    if (needs === undefined) return { deadLetters, journal, keepHeaders };
+    const needs = journal ? 'journal' : keepHeaders.length > 0 ? 'keepHeaders' : given.redrive && 'redrive';
+    if (!needs) return { deadLetters, journal, keepHeaders };
     throw new ConfigurationError(
       `${needs} needs the option deadLetters: a store such as memoryDeadLetters() that keeps the events.`,
     );
@@ -131,6 +131,67 @@ export function deadLetters(
   }
   const letters = deadLetters as DeadLetterStore;
   return { deadLetters: letters, joined: store.joins?.(letters) ? letters : undefined, journal, keepHeaders };
+}
+
+/** Reasons that a retry can help. */
+export type RedriveReason = 'failed' | 'unfinished' | 'unknown' | 'invalid';
+
+/** When dead letters are retried by themselves. */
+export interface RedriveOptions {
+  /** How long to wait before each try, from the one before it. @default ['1m', '5m', '30m', '2h', '12h', '1d'] */
+  readonly delays?: readonly (number | string)[] | undefined;
+  /** Letters with these reasons. @default ['failed', 'unfinished'] */
+  readonly reasons?: readonly RedriveReason[] | undefined;
+  /** How often to look for letters that others have kept. @default '30s' */
+  readonly every?: number | string | undefined;
+  /** Letters at once. @default 1 */
+  readonly concurrency?: number | undefined;
+}
+
+/** All in milliseconds. */
+export interface RedriveRules {
+  /** When each try is, from when the letter was kept. */
+  readonly points: readonly number[];
+  readonly reasons: readonly RedriveReason[];
+  readonly every: number;
+  readonly concurrency: number;
+}
+
+const DELAYS = ['1m', '5m', '30m', '2h', '12h', '1d'];
+const REDRIVEN = oneOf<RedriveReason>('failed', 'unfinished', 'unknown', 'invalid');
+
+export function redrive(value: unknown): RedriveRules | undefined {
+  if (value === false) return undefined;
+  if (value !== true && (typeof value !== 'object' || value === null || Array.isArray(value))) {
+    throw new ConfigurationError(
+      `redrive is ${show(value)}. Give true, or an object of delays, reasons, every and concurrency.`,
+    );
+  }
+  const given = value === true ? {} : value;
+  refuseUnknownOptions(given, ['delays', 'reasons', 'every', 'concurrency'], 'redrive: ');
+  const {
+    delays = DELAYS,
+    reasons = ['failed', 'unfinished'],
+    every = '30s',
+    concurrency = 1,
+  } = given as RedriveOptions;
+  let sum = 0;
+  return {
+    points: list('redrive.delays', delays, "durations: ['1m', '5m']").map((delay, index) => {
+      sum += milliseconds(`redrive.delays[${index}]`, delay, 1);
+      return sum;
+    }),
+    reasons: list('redrive.reasons', reasons, "reasons: ['failed']").map((reason, index) =>
+      REDRIVEN.check(reason, `redrive.reasons[${index}]`),
+    ),
+    every: milliseconds('redrive.every', every, 1),
+    concurrency: wholeNumber('redrive.concurrency', concurrency, 1),
+  };
+}
+
+function list(option: string, value: unknown, content: string): readonly unknown[] {
+  if (Array.isArray(value) && value.length > 0) return value;
+  throw new ConfigurationError(`${option} is ${show(value)}. Give a list of ${content}.`);
 }
 
 function headersToKeep(names: unknown = []): readonly string[] {
@@ -156,13 +217,13 @@ export function logger(logger: unknown): Logger | undefined {
 export function observer(observer: unknown): Observer | undefined {
   if (observer === undefined) return undefined;
   if (typeof observer === 'object' && observer !== null) {
-    const wrong = ['around', 'handler', 'settled'].find((method) => {
+    const wrong = ['around', 'handler', 'settled', 'exhausted'].find((method) => {
       const value = (observer as Record<string, unknown>)[method];
       return value !== undefined && typeof value !== 'function';
     });
     if (wrong === undefined) return observer as Observer;
   }
   throw new ConfigurationError(
-    `observer is ${show(observer)}. Give an object with functions around, handler or settled.`,
+    `observer is ${show(observer)}. Give an object with functions around, handler, settled or exhausted.`,
   );
 }

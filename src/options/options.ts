@@ -59,6 +59,12 @@ export interface ReceiverOptions<
   /** Whether every event is kept there from before its handlers run until it is processed. @default false */
   readonly journal?: boolean | undefined;
   /**
+   * Whether dead letters are retried by themselves: `true`, or when, which, how often to look, and how many at once.
+   * @default false
+   * @example { delays: ['1m', '5m', '30m', '2h', '12h', '1d'], reasons: ['failed', 'unfinished'], every: '30s', concurrency: 1 }
+   */
+  readonly redrive?: boolean | check.RedriveOptions | undefined;
+  /**
    * Headers that dead letters keep in addition to the content type, the user agent, and the ids of requests and traces.
    * @default none
    * @example ['x-tenant']
@@ -108,6 +114,7 @@ export const RECEIVER_RULES = {
   store: option(undefined, check.store),
   deadLetters: anything(),
   journal: option(false, (value) => value),
+  redrive: option(false, check.redrive),
   keepHeaders: anything(),
   namespace: option('default', check.namespace),
   lease: check.duration(30_000),
@@ -137,6 +144,7 @@ export interface Configuration {
   /** The same, if the store removes letters in its commits. */
   readonly joined?: DeadLetterStore | undefined;
   readonly journal: boolean;
+  readonly redrive: check.RedriveRules | undefined;
   /** In lower case. */
   readonly keepHeaders: readonly string[];
   readonly namespace: string;
@@ -167,7 +175,7 @@ export function resolveOptions<Events extends EventSchemas, Extra extends object
   for (const [pattern, handler] of Object.entries(given.handlers)) handlers.on(pattern, handler);
   const configuration = {
     ...given,
-    ...check.deadLetters({ deadLetters, journal, keepHeaders }, store),
+    ...check.deadLetters({ deadLetters, journal, keepHeaders, redrive: given.redrive }, store),
     keys: resolveKeys(options.privateKey, 'privateKey' in options),
     handlers,
     store,

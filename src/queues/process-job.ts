@@ -32,6 +32,7 @@ export type JobConfiguration = Omit<
   | 'maxInFlight'
   | 'deadLetters'
   | 'journal'
+  | 'redrive'
   | 'keepHeaders'
 >;
 

@@ -45,6 +45,15 @@ describe('letters', () => {
     expect((await ask(`/ops/letters?since=${tomorrow}`)).json).toEqual({ letters: [], next: null });
   });
 
+  test('say when they are retried by themselves, in the list and alone', async () => {
+    const redrive = { delays: ['1h'] } as const;
+    const { ask, keep } = await pageWorld({ receiver: { handlers: { '*': down }, redrive } });
+    const id = await keep(fixtures.transactionPaid());
+    const [letter] = (await ask('/ops/letters')).json.letters;
+    expect(Date.parse(letter.nextTry) - Date.parse(letter.keptAt)).toBe(3_600_000);
+    expect((await ask(`/ops/letters/${id}`)).json.letter.nextTry).toBe(letter.nextTry);
+  });
+
   test('are counted by reason and name, with the names of the receiver and the user', async () => {
     const { ask, keep } = await pageWorld();
     await keep(fixtures.event('refund.made', {}));

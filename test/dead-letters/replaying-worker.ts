@@ -13,7 +13,8 @@ export type Question = { readonly number: number } & (
   | { readonly replay: { readonly concurrency: number } }
 );
 
-const [mode, name = '', longest] = process.argv.slice(2) as [SharedMode, string, string];
+/** With options for `redrive`, as JSON, the letters retry themselves. */
+const [mode, name = '', longest, redrive] = process.argv.slice(2) as [SharedMode, string, string, string?];
 const { TEST_POSTGRES_URL: connectionString, TEST_REDIS_URL: redisUrl = '' } = process.env;
 const pool = new Pool({ connectionString, max: 20 });
 // Beside the transactions of the store, so that a run is seen while it runs.
@@ -48,8 +49,17 @@ const hooks = receiver({
   store,
   deadLetters,
   events: { 'refund.succeeded': refund },
+  // Killed on purpose: the next process need not wait for long.
+  ...(redrive && {
+    redrive: JSON.parse(redrive),
+    lease: '2s',
+    observer: {
+      exhausted: ({ id }) => void runs.query(`INSERT INTO ${name}.exhausted VALUES ($1)`, [id]),
+    },
+  }),
 });
 hooks.on('refund.succeeded', handle);
+hooks.start();
 
 process.on('message', async ({ number, ...question }: Question) => {
   if ('replay' in question) {

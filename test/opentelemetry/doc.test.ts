@@ -42,6 +42,13 @@ test('docs/observability.md has a row for each metric and each attribute, and no
     deadLetters: memoryDeadLetters(),
     handlers: { '*': handler },
   });
+  openTelemetry().exhausted?.({
+    id: '1',
+    reason: 'failed',
+    eventName: 'transaction.paid',
+    declared: true,
+    attempts: 7,
+  });
   observeDeadLetters(hooks as Parameters<typeof observeDeadLetters>[0]);
   const event = fixtures.transactionPaid();
   await post(delivery(event));

@@ -266,7 +266,7 @@ describe('a value that an option cannot take', () => {
     'observer: %p is refused',
     (observer) => {
       expect(refusal({ privateKey: KEY, observer }).message).toContain(
-        'Give an object with functions around, handler or settled',
+        'Give an object with functions around, handler, settled or exhausted',
       );
     },
   );

@@ -76,6 +76,8 @@ export class LetterPage extends JsonClient {
 /** As JSON: times are ISO 8601. */
 export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
   readonly keptAt: string;
+  /** When it is retried by itself, if it is. */
+  readonly nextTry?: string;
   readonly discarded?: { readonly by: string; readonly because: string; readonly at: string };
 };
 

@@ -21,12 +21,19 @@ export interface ShownLetter {
 export function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
   const [first] = letters;
   if (!first) return filtered ? 'No dead letter matches.' : 'There are no dead letters.';
-  const rows = letters.map(({ id, reason, eventName, eventId, attempts, keptAt, code, discarded }) => [
-    ...[id, reason, eventName, eventId, `${attempts}`, localTime(keptAt)],
-    ...(discarded ? [discarded.by, localTime(discarded.at), discarded.because] : [code ?? '']),
-  ]);
+  const redriven = letters.some(({ nextTry }) => nextTry !== undefined);
+  const rows = letters.map(
+    ({ id, reason, eventName, eventId, attempts, keptAt, nextTry, code, discarded }) => [
+      ...[id, reason, eventName, eventId, `${attempts}`, localTime(keptAt)],
+      ...(redriven ? [nextTry ? localTime(nextTry) : ''] : []),
+      ...(discarded ? [discarded.by, localTime(discarded.at), discarded.because] : [code ?? '']),
+    ],
+  );
   const last = first.discarded ? ['BY', 'DISCARDED', 'BECAUSE'] : ['CODE'];
-  return table([['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT', ...last], ...rows]);
+  return table([
+    ['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT', ...(redriven ? ['NEXT TRY'] : []), ...last],
+    ...rows,
+  ]);
 }
 
 /** Date and time of day, by the clock of this machine. */
@@ -46,6 +53,7 @@ export function letterText(shown: ShownLetter): string {
     ...(letter.keyId === undefined ? [] : [['key', letter.keyId]]),
     ['attempts', `${letter.attempts}`],
     ['kept', localTime(letter.keptAt)],
+    ...(letter.nextTry === undefined ? [] : [['next try', localTime(letter.nextTry)]]),
     ...(size === undefined ? [] : [['size', `${size} bytes`]]),
     ...(discarded
       ? [['discarded', `${localTime(discarded.at)} by ${discarded.by}: ${discarded.because}`]]

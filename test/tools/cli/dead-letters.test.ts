@@ -93,6 +93,16 @@ describe('dead-letters list', () => {
     );
   });
 
+  test('has a column for the next try of letters that retry themselves', async () => {
+    const receiver = { redrive: { delays: ['1h'], reasons: ['unknown'] } } as const;
+    const { keep, port } = await pageWorld({ receiver: { ...receiver, deadLetters: memoryDeadLetters() } });
+    await keep(refund('r-1'));
+    const { stdout } = await commandFor(port)('dead-letters', 'list');
+    expect(stdout).toMatch(/ATTEMPTS +KEPT +NEXT TRY +CODE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/);
+    const [{ id }] = json(await commandFor(port)('dead-letters', 'list', '--json'));
+    expect((await commandFor(port)('dead-letters', 'show', id)).stdout).toMatch(/^next try +\d{4}-/m);
+  });
+
   test('reads all pages, and says when there is nothing', async () => {
     const { hooks, run } = await worldOf();
     expect(await run('dead-letters', 'list')).toEqual({

@@ -12,6 +12,8 @@ export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../dead-lett
 
 export interface Letter extends Omit<KeptLetter, 'keptAt' | 'discarded'> {
   readonly keptAt: string;
+  /** When it is retried by itself, if it is. */
+  readonly nextTry?: string;
   readonly discarded?: Omit<KeptTombstone, 'at'> & { readonly at: string };
 }
 

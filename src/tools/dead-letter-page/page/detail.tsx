@@ -6,7 +6,7 @@ import { Age } from '../../pages/components/clock.js';
 import { BodyView, HeaderTable } from '../../pages/components/code-view.js';
 import { DetailFrame, useLoaded } from '../../pages/components/columns.js';
 import { CopyLine } from '../../pages/components/copy-button.js';
-import { formatBytes, formatTimeExactly, showInvisible } from '../../pages/components/format.js';
+import { formatBytes, formatPause, formatTimeExactly, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
 import { JsonTree } from '../../pages/components/json-tree.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
@@ -84,7 +84,7 @@ function Diagnosis({ sentences: [verdict, ...others] }: { sentences: readonly st
 }
 
 function Facts({ content: { letter, size, content } }: { content: LetterContent }) {
-  const { keptAt, attempts, code, id } = letter;
+  const { keptAt, attempts, nextTry, code, id } = letter;
   return (
     <dl class="facts">
       <dt>First kept</dt>
@@ -93,6 +93,14 @@ function Facts({ content: { letter, size, content } }: { content: LetterContent 
       </dd>
       <dt>Attempts</dt>
       <dd>{attempts}</dd>
+      {nextTry !== undefined && (
+        <>
+          <dt>Next try</dt>
+          <dd title={formatTimeExactly(nextTry)}>
+            in {formatPause(Math.max(Date.parse(nextTry) - Date.now(), 0), 1)}
+          </dd>
+        </>
+      )}
       {code !== undefined && (
         <>
           <dt>Code</dt>

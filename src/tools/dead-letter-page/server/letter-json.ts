@@ -1,15 +1,22 @@
 // One letter as JSON: the row of the list, the masked detail, and the exact bytes.
 import type { DeadLetter, DeadLetterContent } from '../../../claims/dead-letter-store.js';
+import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { isFieldName } from '../../../events/issues.js';
 
 type Found = Extract<DeadLetterContent, { status: 'found' }>;
 
-/** Field by field: a store of somebody else may list more than the contract says. */
-export function letterJson(letter: DeadLetter): object {
+/**
+ * Field by field: a store of somebody else may list more than the contract says.
+ *
+ * @param letters of the receiver, which knows when it retries a letter by itself
+ */
+export function letterJson(letter: DeadLetter, letters: Partial<DeadLetters>): object {
   const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId, discarded } =
     letter;
   return {
     ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId },
+    // The receiver may be of an older version.
+    nextTry: letters.nextTry?.(letter),
     issues: letter.issues.map(({ path, message }) => ({ path, message })),
     ...(discarded && { discarded: { by: discarded.by, because: discarded.because, at: discarded.at } }),
   };

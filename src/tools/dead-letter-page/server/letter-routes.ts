@@ -67,8 +67,9 @@ export class LetterRoutes {
     const { filter, rest } = askedInQuery(queryOf(request), ['discarded', 'limit', 'after']);
     const limit = rest.limit === undefined ? DEFAULT_LIMIT : Number(rest.limit);
     const after = rest.after as string | undefined;
-    const { letters, next } = await this.#settings.letters.page(filter, { limit, after });
-    return { letters: letters.map(letterJson), next: next ?? null };
+    const kept = this.#settings.letters;
+    const { letters, next } = await kept.page(filter, { limit, after });
+    return { letters: letters.map((letter) => letterJson(letter, kept)), next: next ?? null };
   }
 
   async #summary({ request, user }: Visit): Promise<object> {
@@ -84,7 +85,7 @@ export class LetterRoutes {
     const content = await letters.read(letter.id);
     if (content.status === 'gone') throw gone(letter.id);
     const diagnosis = await diagnose(letter, letters);
-    return { letter: letterJson(letter), ...maskedContent(content), diagnosis };
+    return { letter: letterJson(letter, letters), ...maskedContent(content), diagnosis };
   }
 
   async #reveal(visit: Visit, given: string): Promise<object> {

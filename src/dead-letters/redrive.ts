@@ -1,0 +1,120 @@
+// Replays dead letters by itself: looks again and again which of them are due, until they are processed or out of tries.
+
+import type { DeadLetter } from '../claims/dead-letter-store.js';
+import { describeError, shorten, writeLog } from '../logger.js';
+import type { ExhaustedLetter } from '../observer.js';
+import type { Configuration } from '../options/options.js';
+import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
+import type { DeadLetterCalls } from './dead-letter-calls.js';
+import { nextTryAt, pointsPassed, pointsUsed } from './due.js';
+import { LetterReplayer } from './letter-replayer.js';
+import { type ReplayEnd, type ReplayedLetter, replay, replaySettings } from './replay.js';
+
+/** What this process knows of a letter that waits. */
+interface Seen {
+  readonly attempts: number;
+  /** Of how many points the try was made, by any process. */
+  readonly used: number;
+}
+
+const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
+const NOT_DUE: ReplayedLetter = { end: 'ignored', issues: [] };
+/** After these there is nothing left to retry. */
+const DONE: ReadonlySet<ReplayEnd> = new Set(['processed', 'duplicates', 'gone', 'rejected']);
+
+export class Redrive {
+  readonly #c: Configuration;
+  readonly #rules: NonNullable<Configuration['redrive']>;
+  readonly #calls: DeadLetterCalls;
+  readonly #limiter: InFlightLimiter;
+  #seen = new Map<string, Seen>();
+  #stillThere = new Map<string, Seen>();
+  #nextAt = 0;
+
+  /** @param limiter that of the deliveries: all replays together take at most half of the room */
+  constructor(
+    c: Configuration,
+    rules: NonNullable<Configuration['redrive']>,
+    calls: DeadLetterCalls,
+    limiter: InFlightLimiter,
+  ) {
+    this.#c = c;
+    this.#rules = rules;
+    this.#calls = calls;
+    this.#limiter = limiter;
+  }
+
+  /** Never rejects. @returns after how many milliseconds to look again */
+  async run(): Promise<number> {
+    const { every, reasons, concurrency } = this.#rules;
+    this.#nextAt = Number.POSITIVE_INFINITY;
+    this.#stillThere = new Map();
+    const replayer = new LetterReplayer(this.#c, this.#calls, {
+      keys: 'configured',
+      dryRun: false,
+      asListed: true,
+    });
+    const parts = { calls: this.#calls, limiter: this.#limiter };
+    this.#c.handlers.seal();
+    try {
+      for (const reason of reasons) {
+        const settings = replaySettings(this.#c.namespace, { reason, concurrency });
+        await replay({ ...parts, replayLetter: (letter) => this.#retryIfDue(letter, replayer) }, settings);
+      }
+      this.#seen = this.#stillThere;
+    } catch {
+      // The calls have logged why the store of letters did not answer.
+    }
+    return Math.min(Math.max(this.#nextAt - Date.now(), 1), every);
+  }
+
+  async #retryIfDue(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
+    const { points } = this.#rules;
+    const now = Date.now();
+    const passed = pointsPassed(letter, points, now);
+    const used = this.#usedOf(letter, passed);
+    const nextAt = nextTryAt(letter, points, used);
+    if (nextAt === undefined || nextAt > now) {
+      this.#note(letter, { attempts: letter.attempts, used }, nextAt);
+      return NOT_DUE;
+    }
+    const replayed = await replayer.replay(letter);
+    if (DONE.has(replayed.end)) return replayed;
+    if (replayed.end === 'inProgress') {
+      // The process that works on it may die, so it stays due.
+      this.#note(letter, { attempts: letter.attempts, used }, undefined);
+      return replayed;
+    }
+    const after = Math.min(used + 1, passed);
+    // For how long its handler asked to wait is read when it is listed again.
+    const next = replayed.end === 'later' ? now : letter.keptAt.getTime() + (points[after] ?? Number.NaN);
+    this.#note(letter, { attempts: letter.attempts + 1, used: after }, next > now - 1 ? next : undefined);
+    if ((replayed.end === 'later' ? passed : after) === points.length) this.#exhausted(letter);
+    return replayed;
+  }
+
+  /** A letter that others tried meanwhile has used what its attempts say. */
+  #usedOf(letter: DeadLetter, passed: number): number {
+    const before = this.#seen.get(letter.id);
+    if (before?.attempts === letter.attempts) return before.used;
+    return Math.max(before?.used ?? 0, pointsUsed(letter, passed));
+  }
+
+  #note({ id }: DeadLetter, seen: Seen, nextAt: number | undefined): void {
+    this.#stillThere.set(id, seen);
+    if (nextAt !== undefined) this.#nextAt = Math.min(this.#nextAt, nextAt);
+  }
+
+  #exhausted({ id, reason, eventId, eventName, attempts }: DeadLetter): void {
+    const { log } = this.#calls.caller;
+    const names = { eventId: shorten(eventId), eventName: shorten(eventName) };
+    writeLog(log, 'error', { deadLetterId: shorten(id), ...names, attempts: attempts + 1 }, LAST);
+    const declared = this.#c.events.has(eventName);
+    const letter: ExhaustedLetter = { id, reason, eventName, declared, attempts: attempts + 1 };
+    try {
+      this.#c.observer?.exhausted?.(letter);
+    } catch (error) {
+      writeLog(log, 'error', { error: describeError(error) }, 'the observer failed');
+    }
+  }
+}

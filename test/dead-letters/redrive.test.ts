@@ -1,0 +1,264 @@
+// Dead letters that retry themselves: when, how often, and what ends it.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  type DeadLetterStore,
+  type Handler,
+  memoryDeadLetters,
+  memoryStore,
+  NonRetriableError,
+  type Observer,
+  type Receiver,
+  type ReceiverOptions,
+  RetryAfterError,
+  receiver,
+} from 'payment-webhooks';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureLog } from '../setup/captured-log.js';
+import { delivery, KEY } from '../setup/delivery.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { rejects } from '../setup/faulty-store.js';
+import { until } from '../setup/waiting.js';
+
+const DELAYS = ['150ms', '250ms', '350ms'];
+const started: Receiver[] = [];
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((hooks) => hooks.close()));
+});
+
+/** A receiver that redrives, whose handler does what `step` says on each run. */
+function start(step: (run: number) => unknown, options: Partial<ReceiverOptions> = {}) {
+  const log = captureLog();
+  const runs: number[] = [];
+  const exhausted: object[] = [];
+  const observer: Observer = { exhausted: (letter) => void exhausted.push(letter) };
+  const handler: Handler = () => {
+    runs.push(Date.now());
+    return step(runs.length);
+  };
+  const hooks = receiver({
+    privateKey: KEY,
+    logger: log.logger,
+    deadLetters: memoryDeadLetters(),
+    redrive: { delays: DELAYS, every: '40ms' },
+    handlers: { '*': handler },
+    observer,
+    ...options,
+  }) as Receiver;
+  started.push(hooks);
+  const receive = (sent = delivery()) => hooks.receive({ rawBody: sent.body, headers: sent.headers });
+  const linesOf = (level: number) => log.lines.filter((line) => line.level === level).map(({ msg }) => msg);
+  return { hooks, runs, exhausted, receive, log, linesOf };
+}
+
+const down = () => {
+  throw new Error('down');
+};
+const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
+
+describe('a letter that failed', () => {
+  test('is retried after each delay until it succeeds, and never before its time', async () => {
+    const { hooks, runs, receive } = start((run) => (run < 3 ? down() : undefined));
+    expect((await receive()).status).toBe(500);
+    const [letter] = await lettersOf(hooks);
+    const keptAt = Number(letter?.keptAt);
+    await until(async () => (await lettersOf(hooks)).length === 0);
+    expect(runs).toHaveLength(3);
+    expect((runs[1] ?? 0) - keptAt).toBeGreaterThanOrEqual(149);
+    expect((runs[2] ?? 0) - keptAt).toBeGreaterThanOrEqual(399);
+  });
+
+  test('is retried no more after the last delay: one line at error, one call of the observer; a person can replay it', async () => {
+    let isDown = true;
+    const { hooks, runs, exhausted, receive, linesOf } = start(() => isDown && down());
+    await receive();
+    await until(() => exhausted.length === 1);
+    await pause(200);
+    expect(runs).toHaveLength(4);
+    expect(exhausted).toEqual([
+      {
+        reason: 'failed',
+        eventName: 'transaction.paid',
+        declared: true,
+        attempts: 4,
+        id: expect.any(String),
+      },
+    ]);
+    expect(linesOf(50).filter((message) => message === LAST)).toHaveLength(1);
+    const [letter] = await lettersOf(hooks);
+    expect(letter && hooks.deadLetters?.nextTry(letter)).toBeUndefined();
+    isDown = false;
+    expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
+  });
+
+  test('is retried at the wait that its handler asked for', async () => {
+    const waits = [500, 20];
+    const { hooks, runs, receive } = start(() => {
+      const wait = waits.shift();
+      if (wait !== undefined) throw new RetryAfterError(wait);
+    });
+    expect((await receive()).status).toBe(503);
+    const [letter] = await lettersOf(hooks);
+    const next = letter && hooks.deadLetters?.nextTry(letter);
+    expect(Number(next) - (runs[0] ?? 0)).toBeGreaterThanOrEqual(500);
+    await until(async () => (await lettersOf(hooks)).length === 0);
+    expect(runs).toHaveLength(3);
+    expect((runs[1] ?? 0) - (runs[0] ?? 0)).toBeGreaterThanOrEqual(499);
+    expect((runs[2] ?? 0) - (runs[1] ?? 0)).toBeLessThan(450);
+  });
+
+  test('whose handler asks to wait for ever stops too', async () => {
+    const { runs, exhausted, receive } = start(() => {
+      throw new RetryAfterError(100);
+    });
+    await receive();
+    await until(() => exhausted.length === 1);
+    const most = runs.length;
+    await pause(250);
+    expect(runs).toHaveLength(most);
+    expect(most).toBeGreaterThan(5);
+  });
+
+  test('is retried although the service has retried it more often than there are delays', async () => {
+    let isDown = true;
+    const { hooks, receive, runs } = start(() => isDown && down());
+    const sent = delivery();
+    for (let index = 0; index < 6; index += 1) await receive(sent);
+    isDown = false;
+    await until(async () => (await lettersOf(hooks)).length === 0);
+    expect(runs).toHaveLength(7);
+  });
+
+  test('that nobody retried while the app was stopped gets the tries that it has left', async () => {
+    const deadLetters = memoryDeadLetters();
+    const store = memoryStore();
+    const before = start(down, { deadLetters, store });
+    await before.receive();
+    await before.hooks.close();
+    await pause(450);
+    const { hooks, runs, exhausted } = start(down, { deadLetters, store });
+    hooks.start();
+    await until(() => exhausted.length === 1);
+    expect(runs).toHaveLength(3);
+  });
+
+  test('is processed once by three receivers that share their stores', async () => {
+    const [deadLetters, store] = [memoryDeadLetters(), memoryStore()];
+    let runs = 0;
+    let atOnce = 0;
+    const step = async () => {
+      runs += 1;
+      atOnce += 1;
+      expect(atOnce).toBe(1);
+      await pause(20);
+      atOnce -= 1;
+      if (runs < 3) down();
+    };
+    const all = [1, 2, 3].map(() => start(step, { deadLetters, store }));
+    for (const { hooks } of all) hooks.start();
+    await all[0]?.receive();
+    await until(async () => (await lettersOf(all[0]?.hooks ?? { deadLetters: undefined })).length === 0);
+    await pause(100);
+    expect(runs).toBe(3);
+  });
+});
+
+describe('redrive', () => {
+  test('leaves a letter alone that was refused for good', async () => {
+    const { hooks, runs, receive } = start((run) => (run === 1 ? down() : never()));
+    await receive();
+    await until(async () => (await lettersOf(hooks))[0]?.reason === 'rejected');
+    await pause(500);
+    expect(runs).toHaveLength(2);
+  });
+
+  test('retries other reasons too, if it is told to', async () => {
+    const deadLetters = memoryDeadLetters();
+    const redrive = { delays: DELAYS, every: '40ms', reasons: ['unknown'] } as const;
+    const early = start(() => {}, { deadLetters });
+    const refund = fixtures.event('refund.succeeded', {});
+    await early.receive(delivery(refund));
+    const { hooks } = start(() => {}, { deadLetters, redrive });
+    hooks.onUnknown(() => {});
+    hooks.start();
+    await until(async () => (await lettersOf(hooks)).length === 0);
+  });
+
+  test('begins with start() or the first delivery, and not before', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { hooks, receive } = start(() => {}, { deadLetters });
+    await pause(100);
+    expect(deadLetters.calls).toEqual([]);
+    await receive();
+    await until(() => deadLetters.calls.includes('count'));
+    hooks.start();
+  });
+
+  test('ends with close(), which waits for what runs', async () => {
+    let running = 0;
+    const deadLetters = faultyDeadLetters();
+    const { hooks, receive, runs } = start(
+      async (run) => {
+        if (run === 1) down();
+        running += 1;
+        await pause(100);
+        running -= 1;
+      },
+      { deadLetters },
+    );
+    await receive();
+    await until(() => runs.length === 2);
+    await hooks.close();
+    expect(running).toBe(0);
+    const { length } = deadLetters.calls;
+    await pause(150);
+    expect(deadLetters.calls).toHaveLength(length);
+  });
+
+  test('goes on when the store of letters was down', async () => {
+    const deadLetters = faultyDeadLetters();
+    const { hooks, receive } = start((run) => run === 1 && down(), { deadLetters });
+    await receive();
+    deadLetters.faults.count = rejects;
+    await pause(200);
+    deadLetters.faults.count = undefined;
+    await until(async () => (await lettersOf(hooks)).length === 0);
+  });
+
+  test('does not carry the async context of the delivery that started it', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const { hooks, receive } = start((run) => {
+      seen.push(context.getStore());
+      if (run === 1) down();
+    });
+    await context.run('request 1', () => receive());
+    await until(async () => (await lettersOf(hooks)).length === 0);
+    expect(seen).toEqual(['request 1', undefined]);
+  });
+
+  test.each<[string, unknown, string]>([
+    ['no dead letters', true, 'redrive needs the option deadLetters'],
+    ['text', 'yes', 'redrive is "yes". Give true, or an object of delays, reasons, every and concurrency.'],
+    ['an unknown option', { delay: 1 }, 'redrive: Unknown option "delay". Did you mean "delays"?'],
+    ['no delays', { delays: [] }, "redrive.delays is an array. Give a list of durations: ['1m', '5m']."],
+    ['a wrong delay', { delays: ['1m', 'soon'] }, 'redrive.delays[1] is "soon". Give milliseconds from 1'],
+    [
+      'a wrong reason',
+      { reasons: ['rejected'] },
+      'redrive.reasons[0] is "rejected". Give "failed", "unfinished", "unknown" or "invalid".',
+    ],
+    ['a wrong interval', { every: 0 }, 'redrive.every is 0. Give milliseconds from 1'],
+    ['a wrong concurrency', { concurrency: 0 }, 'redrive.concurrency is 0. Give a whole number from 1.'],
+  ])('is refused with %s', (what, redrive, message) => {
+    const deadLetters = what === 'no dead letters' ? undefined : (memoryDeadLetters() as DeadLetterStore);
+    const options = { privateKey: KEY, logger: false, deadLetters, redrive } as unknown as ReceiverOptions;
+    expect(() => receiver(options)).toThrow(message);
+  });
+});
+
+function never(): never {
+  throw new NonRetriableError();
+}
