@@ -1,4 +1,4 @@
-// Stores dead letters in a SQL table: seals them before they are written, opens them when read.
+// Keeps dead letters in a database: seals them, pages and filters them. A back end stores rows.
 
 import {
   type DeadLetter,
@@ -8,54 +8,47 @@ import {
   type DeadLetterPage,
   type DeadLetterPageRequest,
   type DeadLetterQuery,
-  type DeadLetterReason,
   type DeadLetterStore,
   type Discarded,
-  FURTHER_NAMES,
   LETTER_TABLE,
   type NewDeadLetter,
   type ProcessedEvent,
 } from '../claims/dead-letter-store.js';
-import type { ErrorCode } from '../errors.js';
-import type { LetterIdentity, LetterSeal, SealedParts } from './seal.js';
+import { LetterGroups, matchesQuery } from './letter-queries.js';
+import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './seal.js';
 
-export interface LetterRow {
+/** What every database of letters takes. */
+export interface LetterOptions {
+  /**
+   * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
+   * @default none: what is stored can be read, and changed
+   */
+  readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
+  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
+  readonly retention?: number | string | undefined;
+}
+
+/** A letter or tombstone. What is sealed is bytes. */
+export interface LetterRow
+  extends LetterIdentity,
+    Pick<DeadLetter, 'reason' | 'code' | 'attempts' | 'discarded'> {
   /** In the order of arrival. */
   readonly place: string;
-  readonly id: string;
-  readonly key: string;
-  readonly fingerprint: string;
-  readonly namespace: string;
-  readonly event_name: string;
-  readonly event_id: string;
-  readonly sandbox: boolean;
-  readonly reason: DeadLetterReason;
-  readonly code: ErrorCode | null;
-  readonly attempts: number;
+  /** Milliseconds since 1970. */
+  readonly keptAt: number;
   readonly issues: Buffer;
-  /** Null for a tombstone. */
-  readonly head: Buffer | null;
-  readonly kept_ms: number;
-  readonly discarded_ms: number | null;
-  readonly discarded_by: string | null;
-  readonly discarded_because: string | null;
+  /** Undefined for a tombstone. */
+  readonly head: Buffer | undefined;
 }
 
-/** What is written of a new letter, in the order of the columns. */
-export type NewRow = readonly (string | number | boolean | Uint8Array | null)[];
+export interface NewRow
+  extends LetterIdentity,
+    SealedParts,
+    Pick<DeadLetter, 'reason' | 'code' | 'attempts'> {}
 
-/** With what only `read` gives out; null for a tombstone. */
+/** With what only `read` gives out; undefined for a tombstone. */
 export interface FullRow extends LetterRow {
-  readonly body: Buffer | null;
-}
-
-/** The letters of one reason and one name. */
-export interface GroupRow {
-  readonly reason: DeadLetterReason;
-  /** Null for the letters of all further names. */
-  readonly event_name: string | null;
-  readonly letters: number;
-  readonly oldest_ms: number;
+  readonly body: Buffer | undefined;
 }
 
 /** What an update writes into a row. */
@@ -63,75 +56,94 @@ export interface RowChange extends Pick<DeadLetterChange, 'reason' | 'code' | 'a
   readonly issues: Buffer;
 }
 
-/** The table, as one client reaches it. No query returns an expired letter, and only a query for tombstones returns them. */
+/** At most `limit` rows that arrived after the place `after`. */
+export interface RowPage {
+  readonly limit: number;
+  readonly after: string;
+}
+
+/** Where rows are. No call finds an expired letter, and only a query for tombstones finds one. */
 export interface LetterRows {
-  /** As SQL has its name. */
-  readonly table: string;
-  readonly database: object;
   readonly retentionMs: number;
+  /** A claim on the same object can look for letters in this table, and remove them in its transaction. */
+  readonly database?: object | undefined;
+  readonly table?: string | undefined;
   /** @returns the id of the letter that there is now */
   keep(row: NewRow): Promise<string>;
-  find(id: string, transaction?: unknown): Promise<FullRow | undefined>;
+  find(id: string, transaction?: unknown): Promise<FullRow | 'unreadable' | undefined>;
   update(id: string, change: RowChange): Promise<boolean>;
-  list(query: DeadLetterQuery, page: { limit: number; after: string }): Promise<readonly LetterRow[]>;
-  count(query: DeadLetterQuery): Promise<number>;
-  countGroups(query: DeadLetterQuery, names: number): Promise<readonly GroupRow[]>;
+  /** Rows among which are all that match; `next` is after which place there may be more. */
+  list(
+    query: DeadLetterQuery,
+    page: RowPage,
+  ): Promise<{ readonly rows: readonly LetterRow[]; readonly next: string | undefined }>;
+  /** Left out, like `countGroups`: all rows are listed. */
+  count?(query: DeadLetterQuery): Promise<number>;
+  countGroups?(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]>;
   remove(event: ProcessedEvent, transaction: unknown): Promise<number>;
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
-  migrate(): Promise<void>;
-  prune(): Promise<number>;
+  /** Deletes a batch. @returns how many rows, and whether there may be more */
+  prune(): Promise<{ readonly pruned: number; readonly more: boolean }>;
 }
 
 /** A place that no page returned: an empty page, as in the memory store. */
 const PLACE = /^\d{1,18}$/;
+const BATCH = 200;
 
 export class StoredLetters implements DeadLetterStore {
   readonly scope = 'shared';
   readonly retentionMs: number;
-  readonly database: object;
-  readonly [LETTER_TABLE]: string;
+  readonly database: object | undefined;
+  readonly [LETTER_TABLE]: string | undefined;
   readonly #rows: LetterRows;
   readonly #seal: LetterSeal;
 
-  constructor(rows: LetterRows, seal: LetterSeal) {
+  /** @throws {ConfigurationError} if encryptionKeys is not a list of keys of 32 bytes */
+  constructor(rows: LetterRows, encryptionKeys: unknown) {
+    this.#seal = new LetterSeal(sealWith(encryptionKeys));
     this.#rows = rows;
-    this.#seal = seal;
     this.retentionMs = rows.retentionMs;
     this.database = rows.database;
     this[LETTER_TABLE] = rows.table;
   }
 
   async keep(letter: NewDeadLetter): Promise<string> {
-    return this.#rows.keep(newRow(letter, this.#seal.close(letter)));
+    return this.#rows.keep({ ...letter, ...this.#seal.close(letter) });
   }
 
-  async update(id: string, { reason, code, issues, attempts }: DeadLetterChange): Promise<boolean> {
+  async update(id: string, { issues, ...change }: DeadLetterChange): Promise<boolean> {
     // What issues are tied to never changes while the letter is there.
     const found = await this.#rows.find(id);
-    if (!found) return false;
-    return this.#rows.update(id, { reason, code, issues: this.#seal.closeIssues(issues, found), attempts });
+    if (!found || found === 'unreadable') return false;
+    return this.#rows.update(id, { ...change, issues: this.#seal.closeIssues(issues, found) });
   }
 
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
-    if (!PLACE.test(after)) return { letters: [], next: undefined };
-    // One more than asked for, to know whether there is a next page.
-    const rows = await this.#rows.list(query, { limit: limit + 1, after });
-    const listed = rows.slice(0, limit);
-    return {
-      letters: listed.map((row) => this.#listed(row)),
-      next: rows.length > limit ? listed.at(-1)?.place : undefined,
-    };
+    const found: LetterRow[] = [];
+    for await (const row of this.#matching(query, { limit: limit + 1, after })) {
+      // One more than asked for tells that there is a next page.
+      if (found.push(row) > limit) break;
+    }
+    const listed = found.slice(0, limit);
+    const next = found.length > limit ? listed.at(-1)?.place : undefined;
+    return { letters: listed.map((row) => this.#letterOf(row)), next };
   }
 
-  count(query: DeadLetterQuery): Promise<number> {
-    return this.#rows.count(query);
+  async count(query: DeadLetterQuery): Promise<number> {
+    if (this.#rows.count) return this.#rows.count(query);
+    let letters = 0;
+    for await (const _ of this.#matching(query)) letters += 1;
+    return letters;
   }
 
   async countGroups(
     query: DeadLetterQuery,
     { names }: { readonly names: number },
-  ): Promise<DeadLetterGroup[]> {
-    return (await this.#rows.countGroups(query, names)).map(groupOf);
+  ): Promise<readonly DeadLetterGroup[]> {
+    if (this.#rows.countGroups) return this.#rows.countGroups(query, names);
+    const groups = new LetterGroups(names);
+    for await (const row of this.#matching(query)) groups.add([row]);
+    return groups.list();
   }
 
   async read(
@@ -140,70 +152,54 @@ export class StoredLetters implements DeadLetterStore {
   ): Promise<DeadLetterContent> {
     const row = await this.#rows.find(id, transaction);
     if (!row) return { status: 'gone' };
+    if (row === 'unreadable') return { status: 'unreadable' };
     const { head, body, issues } = row;
-    const opened = head && body ? this.#seal.open(identityOf(row), { head, body, issues }) : undefined;
+    const opened = head && body && this.#seal.open(row, { head, body, issues });
     if (!opened) return { status: 'unreadable' };
     const { rawBody, headers, keyIndex, signaturePrefix } = opened;
     return { status: 'found', letter: letterOf(row, opened), rawBody, headers, keyIndex, signaturePrefix };
-  }
-
-  #listed(row: LetterRow): DeadLetter {
-    const issues = this.#seal.openIssues(row.issues, row) ?? [];
-    return letterOf(row, { issues, keyId: row.head ? this.#seal.openHead(row.head, row)?.keyId : undefined });
   }
 
   remove(event: ProcessedEvent, { transaction }: { readonly transaction?: unknown }): Promise<number> {
     return this.#rows.remove(event, transaction);
   }
 
-  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    return this.#rows.discard(id, why);
+  discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
+    return this.#rows.discard(id, { by, because });
   }
 
-  migrate(): Promise<void> {
-    return this.#rows.migrate();
+  async prune(): Promise<number> {
+    for (let sum = 0; ; ) {
+      const { pruned, more } = await this.#rows.prune();
+      sum += pruned;
+      if (!more) return sum;
+    }
   }
 
-  prune(): Promise<number> {
-    return this.#rows.prune();
+  /** In the order of arrival. */
+  async *#matching(
+    query: DeadLetterQuery,
+    { limit, after: from }: RowPage = { limit: BATCH, after: '0' },
+  ): AsyncGenerator<LetterRow, void> {
+    for (let after = PLACE.test(from) ? from : undefined; after !== undefined; ) {
+      const { rows, next } = await this.#rows.list(query, { limit, after });
+      for (const row of rows)
+        if ((row.discarded !== undefined) === query.discarded && matchesQuery(row, query)) yield row;
+      after = next;
+    }
+  }
+
+  #letterOf(row: LetterRow): DeadLetter {
+    const issues = this.#seal.openIssues(row.issues, row) ?? [];
+    return letterOf(row, { issues, keyId: row.head && this.#seal.openHead(row.head, row)?.keyId });
   }
 }
 
-export function newRow(letter: NewDeadLetter, { issues, head, body }: SealedParts): NewRow {
-  const { id, key, fingerprint, namespace, eventName, eventId, sandbox, reason, code, attempts } = letter;
-  const identity = [id, key, fingerprint, namespace, eventName, eventId, sandbox];
-  return [...identity, reason, code ?? null, attempts, issues, head, body];
-}
-
-export function groupOf({ reason, event_name, letters, oldest_ms }: GroupRow): DeadLetterGroup {
+function letterOf(row: LetterRow, { issues, keyId }: Pick<DeadLetter, 'issues' | 'keyId'>): DeadLetter {
+  const { id, reason, namespace, eventName, eventId, sandbox, attempts, code, discarded } = row;
   return {
-    reason,
-    eventName: event_name ?? FURTHER_NAMES,
-    count: letters,
-    oldest: new Date(Math.round(oldest_ms)),
-  };
-}
-
-export function identityOf(row: LetterRow): LetterIdentity {
-  const { id, key, fingerprint, namespace, event_name: eventName, event_id: eventId, sandbox } = row;
-  return { id, key, fingerprint, namespace, eventName, eventId, sandbox };
-}
-
-export function letterOf(row: LetterRow, sealed: Pick<DeadLetter, 'issues' | 'keyId'>): DeadLetter {
-  const { id, reason, namespace, sandbox, attempts, discarded_ms: discardedMs } = row;
-  return {
-    ...{ id, reason, namespace, eventName: row.event_name, eventId: row.event_id, sandbox, attempts },
-    // A database that multiplies seconds does so in binary fractions, which hold few of them exactly.
-    keptAt: new Date(Math.round(row.kept_ms)),
-    code: row.code ?? undefined,
-    issues: sealed.issues,
-    keyId: sealed.keyId,
-    ...(discardedMs !== null && {
-      discarded: {
-        by: row.discarded_by ?? '',
-        because: row.discarded_because ?? '',
-        at: new Date(Math.round(discardedMs)),
-      },
-    }),
+    ...{ id, reason, namespace, eventName, eventId, sandbox, attempts, code, issues, keyId },
+    keptAt: new Date(row.keptAt),
+    ...(discarded && { discarded }),
   };
 }

@@ -1,25 +1,17 @@
 // Keeps dead letters in Postgres: one row for each, removed by the commit that processes its event.
-
 import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
-import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
-import { StoredLetters } from '../../dead-letters/stored-letters.js';
+import type { LetterOptions } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
-import { LettersInPostgres } from '../sql/letters-in-postgres.js';
+import { storedInSql } from '../sql/letter-rows.js';
 import { PgConnections, type PostgresPool } from '../sql/pg-session.js';
+import { PostgresLetterRows } from '../sql/postgres-letters.js';
 
-export interface PostgresDeadLettersOptions {
+export interface PostgresDeadLettersOptions extends LetterOptions {
   /** A pool of `pg`. The store neither opens nor ends it. That of a transactional `postgresStore` removes letters in its commits. */
   readonly pool: PostgresPool;
   /** `name` or `schema.name`. @default 'dead_letter' */
   readonly table?: string | undefined;
-  /**
-   * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
-   * @default none: what is in the table can be read, and changed
-   */
-  readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
-  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
-  readonly retention?: number | string | undefined;
 }
 
 export interface PostgresDeadLetters extends DeadLetterStore {
@@ -42,7 +34,6 @@ export interface PostgresDeadLetters extends DeadLetterStore {
 export function postgresDeadLetters(options: PostgresDeadLettersOptions): PostgresDeadLetters {
   const { pool, table = 'dead_letter', encryptionKeys, retention } = options ?? {};
   refuseUnknownOptions(options ?? {}, ['pool', 'table', 'encryptionKeys', 'retention']);
-  const connections = new PgConnections(pool);
-  const seal = new LetterSeal(sealWith(encryptionKeys));
-  return new StoredLetters(new LettersInPostgres(connections, table, retentionMs(retention)), seal);
+  const rows = new PostgresLetterRows(new PgConnections(pool), table, retentionMs(retention));
+  return storedInSql(rows, encryptionKeys);
 }

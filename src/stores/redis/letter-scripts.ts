@@ -94,11 +94,12 @@ redis.call('HDEL', letters, 'k:' .. id, 'b:' .. id, 'h:' .. id)
 redis.call('ZADD', ages, now, id)
 return 1`);
 
-/** One letter or tombstone with its body; an empty list when it is gone. */
+/** One letter or tombstone with its body, and without its place; an empty list when it is gone. */
 export const FIND = new Script(`${LETTERS}
 local id = ARGV[2]
 if not alive(id) then return {} end
 local found = row(id)
+found[#found + 1] = false
 found[#found + 1] = get('b:' .. id)
 return found`);
 

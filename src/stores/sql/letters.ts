@@ -1,27 +1,21 @@
 // Dead letters in Postgres or MySQL, through whatever client or ORM their user has.
 
 import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
-import { LetterSeal, sealWith } from '../../dead-letters/seal.js';
-import { StoredLetters } from '../../dead-letters/stored-letters.js';
+import type { LetterOptions } from '../../dead-letters/stored-letters.js';
 import { refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
 import { AnyConnections, DATABASE_OPTIONS, type SqlDatabase } from './any-session.js';
-import { LettersInMysql } from './letters-in-mysql.js';
-import { LettersInPostgres } from './letters-in-postgres.js';
+import { storedInSql } from './letter-rows.js';
+import { MysqlLetterRows } from './mysql-letters.js';
+import { PostgresLetterRows } from './postgres-letters.js';
 import type { TransactionOf } from './transaction-of.js';
 
 /** The `client` of a `sqlStore` with `transaction` removes letters in its commits. */
 export interface SqlDeadLettersOptions<Client extends object = object, Transaction = TransactionOf<Client>>
-  extends SqlDatabase<Client, Transaction> {
+  extends SqlDatabase<Client, Transaction>,
+    LetterOptions {
   /** `name` or `schema.name`. @default 'dead_letter' */
   readonly table?: string | undefined;
-  /**
-   * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
-   * @default none: what is in the table can be read, and changed
-   */
-  readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
-  /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */
-  readonly retention?: number | string | undefined;
 }
 
 export interface SqlDeadLetters extends DeadLetterStore {
@@ -51,8 +45,6 @@ export function sqlDeadLetters<Client extends object, Transaction = TransactionO
   const { table = 'dead_letter', encryptionKeys, retention, ...given } = options ?? {};
   refuseUnknownOptions(options ?? {}, [...DATABASE_OPTIONS, 'table', 'encryptionKeys', 'retention']);
   const database = new AnyConnections(given as unknown as SqlDatabase<object, unknown>);
-  const Letters = given.dialect === 'mysql' ? LettersInMysql : LettersInPostgres;
-  const seal = new LetterSeal(sealWith(encryptionKeys));
-  const letters = new Letters(database, table, retentionMs(retention));
-  return new StoredLetters(letters, seal);
+  const Rows = given.dialect === 'mysql' ? MysqlLetterRows : PostgresLetterRows;
+  return storedInSql(new Rows(database, table, retentionMs(retention)), encryptionKeys);
 }

@@ -1,0 +1,228 @@
+// Dead letters in a table of SQL: what both dialects have in common, and how rows are read from any client.
+import type {
+  DeadLetterGroup,
+  DeadLetterQuery,
+  DeadLetterReason,
+  Discarded,
+} from '../../claims/dead-letter-store.js';
+import { FURTHER_NAMES, type ProcessedEvent } from '../../claims/dead-letter-store.js';
+import {
+  type FullRow,
+  type LetterRows,
+  type NewRow,
+  type RowChange,
+  type RowPage,
+  StoredLetters,
+} from '../../dead-letters/stored-letters.js';
+import type { ErrorCode } from '../../errors.js';
+import type { Connections, Reply, Row } from './session.js';
+import { Statement } from './statement.js';
+
+/** The fragments in which the dialects differ. Parameters are numbered; the first is the retention in milliseconds. */
+export interface LetterDialect {
+  /** As SQL has its name. */
+  readonly table: string;
+  readonly migration: string;
+  /** A condition: the retention of the row is over. */
+  readonly expired: string;
+  /** A parameter that is text or bytes. */
+  bytes(parameter: number): string;
+  /** A parameter that is a whole number. */
+  number(parameter: number): string;
+  /** A parameter that is a time, in milliseconds since 1970. */
+  time(parameter: number): string;
+  /** A condition: the name of the event begins with a parameter. */
+  prefix(parameter: number): string;
+  /** Selects text or bytes, as `text` and `blob` read them. */
+  select(expression: string): string;
+  /** Selects a time as milliseconds since 1970. */
+  milliseconds(time: string): string;
+  /** A value as the statements take it. */
+  sent(value: unknown): unknown;
+  text(value: unknown): string;
+  blob(value: unknown): Buffer;
+}
+
+/** The columns that are text or bytes, in the order of {@link valuesOf}. */
+const COLUMNS = [
+  'id',
+  'key',
+  'fingerprint',
+  'namespace',
+  'event_name',
+  'event_id',
+  'reason',
+  'code',
+  'issues',
+  'head',
+];
+const WHY = ['discarded_by', 'discarded_because'];
+
+/** Nothing was kept before 1970, and no database counts as far as a Date does. */
+const LAST_MS = Date.UTC(9999, 0);
+
+const TRUE: ReadonlySet<unknown> = new Set([true, 1, 1n, '1', 't', 'true']);
+
+export abstract class SqlLetterRows implements LetterRows {
+  readonly retentionMs: number;
+  readonly database: object;
+  readonly table: string;
+  protected readonly connections: Connections;
+  protected readonly dialect: LetterDialect;
+
+  constructor(connections: Connections, dialect: LetterDialect, retentionMs: number) {
+    this.connections = connections;
+    this.dialect = dialect;
+    this.retentionMs = retentionMs;
+    this.database = connections.client;
+    this.table = dialect.table;
+  }
+
+  abstract keep(row: NewRow): Promise<string>;
+  abstract find(id: string, transaction?: unknown): Promise<FullRow | undefined>;
+  abstract update(id: string, change: RowChange): Promise<boolean>;
+  abstract remove(event: ProcessedEvent, transaction: unknown): Promise<number>;
+  abstract discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
+  abstract prune(): Promise<{ readonly pruned: number; readonly more: boolean }>;
+
+  async list(query: DeadLetterQuery, { limit, after }: RowPage) {
+    const { text, values } = this.#where(query);
+    const { number, table } = this.dialect;
+    // The limit is part of the text, because MySQL refuses one that comes as text.
+    const { rows } = await this.#ask(
+      `SELECT ${selected(this.dialect)} FROM ${table} WHERE ${text} AND arrival > ${number(values.length + 2)}
+ORDER BY arrival LIMIT ${Math.trunc(limit)}`,
+      [...values, BigInt(after)],
+    );
+    const letters = rows.map((row) => readRow(row, this.dialect));
+    return { rows: letters, next: letters.length < limit ? undefined : letters.at(-1)?.place };
+  }
+
+  async count(query: DeadLetterQuery): Promise<number> {
+    const { text, values } = this.#where(query);
+    const { rows } = await this.#ask(`SELECT COUNT(*) AS letters FROM ${this.table} WHERE ${text}`, values);
+    return Number(rows[0]?.letters ?? 0);
+  }
+
+  /** @param names for each reason at most so many; those of further ones are one group without a name */
+  async countGroups(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]> {
+    const { text, values } = this.#where(query);
+    const { select, milliseconds, number } = this.dialect;
+    const told = `CASE WHEN place <= ${number(values.length + 2)} THEN event_name END`;
+    const { rows } = await this.#ask(
+      `SELECT ${select('reason')} AS reason, ${select(told)} AS event_name, SUM(letters) AS letters,
+  ${milliseconds('MIN(oldest)')} AS oldest_ms
+FROM (
+  SELECT reason, event_name, COUNT(*) AS letters, MIN(kept_at) AS oldest,
+    ROW_NUMBER() OVER (PARTITION BY reason ORDER BY MIN(arrival)) AS place
+  FROM ${this.table} WHERE ${text} GROUP BY reason, event_name
+) counted GROUP BY 1, 2`,
+      [...values, names],
+    );
+    return rows.map((row) => ({
+      reason: this.dialect.text(row.reason) as DeadLetterReason,
+      eventName: optional(row.event_name, this.dialect.text) ?? FURTHER_NAMES,
+      count: Number(row.letters),
+      oldest: dateOf(row.oldest_ms),
+    }));
+  }
+
+  migrate(): Promise<void> {
+    return this.connections.migrate(this.dialect.migration);
+  }
+
+  /** The parameters of a statement, after the retention. */
+  protected values(given: readonly unknown[]): unknown[] {
+    return [this.retentionMs, ...given].map(this.dialect.sent);
+  }
+
+  /** A statement that commits by itself. */
+  protected run(statement: Statement, given: readonly unknown[]): Promise<Reply> {
+    return this.connections.run(statement, this.values(given));
+  }
+
+  /** Planned each time: what is asked for decides which index serves. */
+  #ask(text: string, values: readonly unknown[]): Promise<Reply> {
+    return this.run(new Statement(text, { prepared: false }), values);
+  }
+
+  /** @returns values that begin after the retention, but are counted with it */
+  #where(query: DeadLetterQuery): { readonly text: string; readonly values: readonly unknown[] } {
+    const { bytes, prefix, time, expired } = this.dialect;
+    const values: unknown[] = [query.namespace];
+    const next = (value: unknown) => values.push(value) + 1;
+    const conditions = [
+      `namespace = ${bytes(2)} AND discarded_at IS ${query.discarded ? 'NOT NULL' : 'NULL'} AND NOT ${expired}`,
+    ];
+    const { id, reason, eventId, eventName, eventNamePrefix, since } = query;
+    for (const [column, value] of Object.entries({ id, reason, event_id: eventId, event_name: eventName }))
+      if (value !== undefined) conditions.push(`${column} = ${bytes(next(value))}`);
+    if (eventNamePrefix) conditions.push(prefix(next(eventNamePrefix)));
+    if (since !== undefined)
+      conditions.push(`kept_at >= ${time(next(Math.min(Math.max(since.getTime(), 0), LAST_MS)))}`);
+    return { text: conditions.join(' AND '), values };
+  }
+}
+
+/** @throws {ConfigurationError} if encryptionKeys is not a list of keys of 32 bytes */
+export function storedInSql(rows: SqlLetterRows, encryptionKeys: unknown) {
+  return Object.assign(new StoredLetters(rows, encryptionKeys), { migrate: () => rows.migrate() });
+}
+
+/** In the order of the columns of both tables. */
+export function valuesOf(row: NewRow): unknown[] {
+  const { id, key, fingerprint, namespace, eventName, eventId, sandbox, reason, code, attempts } = row;
+  const identity = [id, key, fingerprint, namespace, eventName, eventId, sandbox];
+  return [...identity, reason, code, attempts, row.issues, row.head, row.body];
+}
+
+/** What is selected of a row that {@link readRow} reads. */
+export function selected({ select, milliseconds }: Pick<LetterDialect, 'select' | 'milliseconds'>): string {
+  const texts = [...COLUMNS, ...WHY].map(
+    (column) => `${select(column)} AS ${column === 'key' ? 'letter_key' : column}`,
+  );
+  const times = ['kept', 'discarded'].map((when) => `${milliseconds(`${when}_at`)} AS ${when}_ms`);
+  return ['arrival AS place', ...texts, 'sandbox', 'attempts', ...times].join(', ');
+}
+
+/** Clients return rows with different types. */
+export function readRow(row: Row, { text, blob }: Pick<LetterDialect, 'text' | 'blob'>): FullRow {
+  const by = optional(row.discarded_by, text);
+  return {
+    place: String(row.place),
+    id: text(row.id),
+    key: text(row.letter_key),
+    fingerprint: text(row.fingerprint),
+    namespace: text(row.namespace),
+    eventName: text(row.event_name),
+    eventId: text(row.event_id),
+    sandbox: TRUE.has(row.sandbox),
+    reason: text(row.reason) as DeadLetterReason,
+    code: optional(row.code, text) as ErrorCode | undefined,
+    attempts: Number(row.attempts),
+    issues: blob(row.issues),
+    head: optional(row.head, blob),
+    body: optional(row.body, blob),
+    keptAt: dateOf(row.kept_ms).getTime(),
+    ...(by !== undefined && {
+      discarded: { by, because: optional(row.discarded_because, text) ?? '', at: dateOf(row.discarded_ms) },
+    }),
+  };
+}
+
+/** A database that multiplies seconds does so in binary fractions, which hold few of them exactly. */
+function dateOf(ms: unknown): Date {
+  return new Date(Math.round(Number(ms)));
+}
+
+function optional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {
+  return value === null || value === undefined ? undefined : read(value);
+}
+
+export function textOf(value: unknown): string {
+  return value instanceof Uint8Array ? bufferOf(value).toString() : String(value);
+}
+
+export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

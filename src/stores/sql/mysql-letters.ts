@@ -1,0 +1,202 @@
+// Dead letters in MySQL and MariaDB through any client. Writes are read back to confirm them.
+import type { Discarded, ProcessedEvent } from '../../claims/dead-letter-store.js';
+import { newToken } from '../../claims/token.js';
+import type { FullRow, NewRow, RowChange } from '../../dead-letters/stored-letters.js';
+import { StoreError } from '../../errors.js';
+import { type LetterDialect, readRow, SqlLetterRows, selected, textOf, valuesOf } from './letter-rows.js';
+import { mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
+import type { Connections, Row, RunSql } from './session.js';
+import { Statement } from './statement.js';
+
+/** Others may remove a letter before its id is read, and a letter may have run out. */
+const TRIES = 4;
+/** How many rows are deleted at once. */
+const PRUNE_BATCH = 1_000;
+
+export const tableOfLetters = (table: string) => `
+CREATE TABLE IF NOT EXISTS ${table} (
+  arrival       bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY, -- the order in which letters were first kept
+  id            varbinary(255) NOT NULL,  -- bytes: collations of text ignore case or trailing spaces
+  \`key\`         varbinary(512) NOT NULL,  -- namespace, live or sandbox, id of the event
+  fingerprint   varbinary(64) NOT NULL,   -- SHA-256 of the bytes
+  namespace     varbinary(255) NOT NULL,
+  event_name    varbinary(255) NOT NULL,
+  event_id      varbinary(255) NOT NULL,
+  sandbox       tinyint NOT NULL,
+  reason        varbinary(32) NOT NULL,
+  code          varbinary(64),
+  attempts      int NOT NULL,
+  issues        longblob NOT NULL,        -- where the payload does not fit; sealed where there are keys
+  head          longblob,                 -- headers and the index of the private key; sealed where there are keys
+  body          longblob,                 -- the bytes of the event; sealed where there are keys
+  kept_at       datetime(3) NOT NULL,     -- UTC, like all times here
+  discarded_at      datetime(3),          -- of a tombstone, which has neither head nor body
+  discarded_by      text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+  discarded_because text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+  token         varbinary(32),            -- random: by it a call knows that it discarded the letter
+  retained_from datetime(3) GENERATED ALWAYS AS (COALESCE(discarded_at, kept_at)) STORED,
+  letter        tinyint GENERATED ALWAYS AS (CASE WHEN discarded_at IS NULL THEN 1 END) STORED,
+  UNIQUE KEY event (\`key\`, fingerprint, letter), -- there may be many tombstones: null is not equal to null
+  KEY id (id),
+  KEY arrival (namespace, arrival),
+  KEY retention (retained_from),
+  CHECK (discarded_at IS NOT NULL OR (head IS NOT NULL AND body IS NOT NULL))
+) ENGINE=InnoDB;`;
+
+const NOW = 'UTC_TIMESTAMP(3)';
+const EPOCH = `DATE'1970-01-01'`;
+
+// Text and bytes travel as base64: no character set of a connection can change it, it needs no escapes, and it is shorter
+// than hex.
+const bytes = (parameter: number) => `FROM_BASE64($${parameter})`;
+const text = (parameter: number) => `CONVERT(${bytes(parameter)} USING utf8mb4)`;
+const number = (parameter: number) => `CAST($${parameter} AS SIGNED)`;
+const interval = (parameter: number) => `INTERVAL ${number(parameter)} * 1000 MICROSECOND`;
+
+const EXPIRED = `retained_from <= ${NOW} - ${interval(1)}`;
+
+/** A letter that is neither a tombstone nor over. */
+const ALIVE = `discarded_at IS NULL AND NOT ${EXPIRED}`;
+
+const fragments: Omit<LetterDialect, 'table' | 'migration'> = {
+  expired: EXPIRED,
+  ...{ bytes, number },
+  time: (parameter) => `${EPOCH} + ${interval(parameter)}`,
+  prefix: (parameter) => `LEFT(event_name, LENGTH(${bytes(parameter)})) = ${bytes(parameter)}`,
+  // Of text, in whatever character set the connection has, its own bytes.
+  select: (expression) =>
+    `TO_BASE64(${expression.startsWith('discarded_') ? `CAST(${expression} AS BINARY)` : expression.replace(/^key$/, '`key`')})`,
+  milliseconds: (time) => `TIMESTAMPDIFF(MICROSECOND, ${EPOCH}, ${time}) DIV 1000`,
+  sent: (value) => {
+    if (value instanceof Uint8Array || typeof value === 'string')
+      return Buffer.from(value).toString('base64');
+    if (typeof value === 'boolean') return Number(value);
+    return typeof value === 'number' ? Math.round(value) : value;
+  },
+  text: (value) => fragments.blob(value).toString(),
+  blob: (value) => Buffer.from(textOf(value), 'base64'),
+};
+
+function statementsFor(table: string) {
+  const statement = (text: string) => new Statement(text);
+  const ofEvent = `\`key\` = ${bytes(2)} AND fingerprint = ${bytes(3)}`;
+  const due = `${EXPIRED} ORDER BY retained_from, arrival LIMIT ${PRUNE_BATCH}`;
+  // The second comparison is exact also where somebody has given the column a case-insensitive collation.
+  const removed = `
+\`key\` = ${bytes(2)} AND HEX(\`key\`) = HEX(${bytes(2)}) AND (fingerprint = ${bytes(3)} OR reason IN ('failed', 'unfinished')) AND ${ALIVE}`;
+  return {
+    keep: statement(`
+INSERT INTO ${table}
+  (id, \`key\`, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body, kept_at)
+VALUES (${[2, 3, 4, 5, 6, 7].map(bytes).join(', ')}, ${number(8)}, ${bytes(9)}, ${bytes(10)}, ${number(11)},
+  ${[12, 13, 14].map(bytes).join(', ')}, ${NOW})
+ON DUPLICATE KEY UPDATE attempts = GREATEST(attempts + 1, VALUES(attempts)), reason = VALUES(reason),
+  code = VALUES(code), issues = VALUES(issues), head = VALUES(head)`),
+    // A read that locks is one of the latest commit, and a proxy sends it where it sent the write.
+    kept: statement(
+      `SELECT TO_BASE64(id) AS id, @@autocommit AS autocommit FROM ${table} WHERE ${ofEvent} AND ${ALIVE} FOR UPDATE`,
+    ),
+    /** Makes room for a letter of the same event and bytes as one whose retention is over. */
+    forget: statement(`DELETE FROM ${table} WHERE ${ofEvent} AND discarded_at IS NULL AND ${EXPIRED}`),
+    find: statement(
+      `SELECT ${selected(fragments)}, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE}`,
+    ),
+    update: statement(`
+UPDATE ${table} SET reason = ${bytes(3)}, code = ${bytes(4)}, issues = ${bytes(5)},
+  attempts = COALESCE(${number(6)}, attempts)
+WHERE id = ${bytes(2)} AND ${ALIVE}`),
+    isAlive: statement(`SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE} FOR UPDATE`),
+    removable: statement(`SELECT arrival FROM ${table} WHERE ${removed} FOR UPDATE`),
+    remove: statement(`DELETE FROM ${table} WHERE ${removed}`),
+    /** How many rows the statement before this one deleted, on the same connection. */
+    removed: statement('SELECT ROW_COUNT() AS removed'),
+    discard: statement(`
+UPDATE ${table} SET head = NULL, body = NULL, discarded_by = ${text(3)}, discarded_because = ${text(4)},
+  token = ${bytes(5)}, discarded_at = ${NOW}
+WHERE id = ${bytes(2)} AND ${ALIVE}`),
+    isDiscarded: statement(
+      `SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND token = ${bytes(5)} FOR UPDATE`,
+    ),
+    due: statement(`SELECT arrival FROM ${table} WHERE ${due}`),
+    prune: statement(`DELETE FROM ${table} WHERE ${due}`),
+  };
+}
+
+export class MysqlLetterRows extends SqlLetterRows {
+  readonly #sql: ReturnType<typeof statementsFor>;
+
+  /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
+  constructor(connections: Connections, name: unknown, retentionMs: number) {
+    const table = mysqlTable(name);
+    super(connections, { ...fragments, table, migration: tableOfLetters(table) }, retentionMs);
+    this.#sql = statementsFor(table);
+  }
+
+  async keep(row: NewRow): Promise<string> {
+    const event = [row.key, row.fingerprint];
+    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+      await this.run(this.#sql.keep, valuesOf(row));
+      const [kept] = (await this.run(this.#sql.kept, event)).rows;
+      if (kept) return idOf(kept);
+      await this.run(this.#sql.forget, event);
+    }
+    throw new StoreError(
+      'MySQL has no row of a dead letter that it was given. Check that client commits each statement by itself.',
+    );
+  }
+
+  async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
+    const run = transaction === undefined ? this.connections.run : this.connections.within(transaction);
+    const [row] = (await run(this.#sql.find, this.values([id]))).rows;
+    return row && readRow(row, fragments);
+  }
+
+  /** A letter that is there afterwards was there before: once it is gone, its id never comes back. */
+  async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
+    await this.run(this.#sql.update, [id, reason, code, issues, attempts]);
+    return (await this.run(this.#sql.isAlive, [id])).rows.length > 0;
+  }
+
+  async remove({ key, fingerprint }: ProcessedEvent, transaction: unknown): Promise<number> {
+    const event = [key, fingerprint];
+    if (transaction !== undefined) return this.#removeWithin(this.connections.within(transaction), event);
+    const { length } = (await this.run(this.#sql.removable, event)).rows;
+    if (length > 0) await this.run(this.#sql.remove, event);
+    return length;
+  }
+
+  async #removeWithin(run: RunSql, event: readonly unknown[]): Promise<number> {
+    if (!(await isOpen(run))) return 0;
+    await run(this.#sql.remove, this.values(event));
+    const [row] = (await run(this.#sql.removed, [])).rows;
+    return Math.max(Number(row?.removed ?? 0), 0);
+  }
+
+  async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
+    const given = [id, by, because, newToken('hex')];
+    await this.run(this.#sql.discard, given);
+    return (await this.run(this.#sql.isDiscarded, given)).rows.length > 0;
+  }
+
+  /** Two processes that prune at once may count the same rows. */
+  async prune() {
+    const { length: pruned } = (await this.run(this.#sql.due, [])).rows;
+    if (pruned > 0) await this.run(this.#sql.prune, []);
+    return { pruned, more: pruned === PRUNE_BATCH };
+  }
+}
+
+/**
+ * Whether a handler has left the transaction open. Otherwise a delete would commit by itself, and the letter would be gone
+ * although its event is not processed. MySQL keeps no savepoint outside of a transaction.
+ */
+async function isOpen(run: RunSql): Promise<boolean> {
+  if ((await setSavepoint(run, 'letters')) === undefined) return true;
+  return (await releaseSavepoint(run, 'letters')) !== false;
+}
+
+/** A statement that another one has to commit would be lost with its connection. */
+function idOf({ id, autocommit }: Row): string {
+  if (Number(autocommit) === 1) return fragments.text(id);
+  throw new StoreError('client does not commit each statement by itself. Leave autocommit of MySQL at 1.');
+}
