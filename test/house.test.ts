@@ -45,7 +45,7 @@ const CLOSED: readonly (readonly [why: string, importer: RegExp, imported: RegEx
   ['a store knows no other store', /^stores\/memory/, /^stores\//],
   ['a store knows no other store', /^stores\/postgres/, /^stores\/(?!postgres\/|sql\/)/],
   ['a store knows no other store', /^stores\/redis/, /^stores\/(?!redis\/)/],
-  ['a store knows no other store', /^stores\/sql/, /^stores\/(?!sql\/|postgres\/letter-sql$)/],
+  ['a store knows no other store', /^stores\/sql/, /^stores\/(?!sql\/)/],
   ['a pool of pg needs no other client', /^stores\/postgres/, /^stores\/sql\/(?:any|mysql|.*-mysql)/],
   [
     'the engine knows no client and no dialect',
