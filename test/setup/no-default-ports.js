@@ -1,7 +1,7 @@
 // Refuses connections to the default ports of servers: a test talks to what the setup started, or to nothing.
 import { Socket } from 'node:net';
 
-const SERVERS = { 3306: 'MariaDB', 5432: 'Postgres', 6379: 'Redis' };
+const SERVERS = { 3306: 'MariaDB', 5432: 'Postgres', 6379: 'Redis', 5672: 'RabbitMQ', 4222: 'NATS' };
 const guarded = Symbol.for('no default ports');
 
 // Jest gives every file the same modules of Node.

@@ -11,6 +11,8 @@ export const PROGRAMS = {
   'redis-server': { variable: 'TEST_REDIS_URL' },
   mariadbd: { variable: 'TEST_MARIADB', package: 'mariadb-server' },
   chromium: { also: ['chromium-browser', 'google-chrome'] },
+  'rabbitmq-server': {},
+  'nats-server': {},
   openssl: {},
   curl: {},
 };

@@ -19,6 +19,8 @@ export function startPostgres(
   fill?: (data: string) => Promise<void>,
 ): Promise<Service>;
 export function startPgBouncer(postgresPort: number, settings?: readonly string[]): Promise<Service>;
+export function startNats(): Promise<Service>;
+export function startRabbitmq(): Promise<Service>;
 export function startRedis(settings?: readonly string[]): Promise<Service>;
 export function startSentinel(masterPort: number, settings?: readonly string[]): Promise<Service>;
 export function startRedisCluster(): Promise<{ readonly ports: readonly number[]; stop(): Promise<void> }>;

@@ -213,6 +213,74 @@ export async function startSentinel(masterPort, settings = []) {
   }
 }
 
+/** A node of its own, with an epmd of its own, and none of the files of the machine's. */
+export async function startRabbitmq() {
+  const dir = ownDirectory('rabbitmq');
+  try {
+    const [port, epmd] = [await freePort(), await freePort()];
+    const file = join(dir, 'rabbitmq.conf');
+    writeFileSync(
+      file,
+      `listeners.tcp.1 = 127.0.0.1:${port}\nlog.console = true\nlog.console.level = info\n`,
+    );
+    const env = {
+      ...process.env,
+      HOME: dir,
+      RABBITMQ_NODENAME: `node${port}@localhost`,
+      RABBITMQ_CONFIG_FILE: file,
+      RABBITMQ_MNESIA_BASE: join(dir, 'data'),
+      RABBITMQ_LOG_BASE: join(dir, 'log'),
+      RABBITMQ_LOGS: '-',
+      RABBITMQ_ENABLED_PLUGINS_FILE: join(dir, 'plugins'),
+      RABBITMQ_DIST_PORT: String(port + 1),
+      ERL_EPMD_PORT: String(epmd),
+      ERL_EPMD_ADDRESS: '127.0.0.1',
+      // Then the script becomes the server, and signals reach it.
+      RABBITMQ_ALLOW_INPUT: '1',
+      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-noinput',
+    };
+    // What Debian has on the PATH switches to another user and folder.
+    const script = '/usr/lib/rabbitmq/bin/rabbitmq-server';
+    const program = existsSync(script) ? script : 'rabbitmq-server';
+    const server = await service(
+      () => spawn(program, [], { ...asNobody, env, stdio: ['ignore', 'pipe', 'pipe'] }),
+      {
+        url: `amqp://127.0.0.1:${port}`,
+        port,
+        dir,
+        up: 'Server startup complete',
+        signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
+      },
+    );
+    const stop = async () => {
+      await server.stop();
+      spawnSync('epmd', ['-port', String(epmd), '-kill']);
+    };
+    return { ...server, stop };
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+export async function startNats() {
+  const dir = ownDirectory('nats');
+  try {
+    const port = await freePort();
+    const args = ['--jetstream', '--store_dir', dir, '--addr', '127.0.0.1', '--port', String(port)];
+    return await service(() => spawn('nats-server', args, asNobody), {
+      url: `nats://127.0.0.1:${port}`,
+      port,
+      dir,
+      up: 'Server is ready',
+      signals: { stop: 'SIGTERM', crash: 'SIGKILL' },
+    });
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
 /** Three masters, without replicas. */
 export async function startRedisCluster() {
   const nodes = await Promise.all(

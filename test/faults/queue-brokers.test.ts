@@ -1,0 +1,86 @@
+// The examples queue-rabbitmq and queue-nats killed again and again: every event is handled, and none twice.
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { beforeAll, expect, test } from '@jest/globals';
+import { fixtures } from 'payment-webhooks/testing';
+import { delivery } from '../setup/delivery.js';
+import { BROKERS, ownBroker } from '../setup/own-broker.js';
+import { deliverUntilAccepted } from '../setup/persistent-sender.js';
+import { needing } from '../setup/platform.js';
+import { freePort } from '../setup/ports.js';
+import { commandsOf } from '../setup/readme.js';
+import { ROOT, type Running, startUntil } from '../setup/shell.js';
+import { until } from '../setup/waiting.js';
+
+const privateKey = 'pri_example';
+const EVENTS = 300;
+/** Of the app, and as many of the worker. */
+const KILLS = 10;
+const LANES = 6;
+
+/** Every eighth run of a handler fails, after all else that it did. A sequence is not part of a transaction. */
+const FAILING = `
+  CREATE SEQUENCE runs;
+  CREATE FUNCTION fail_sometimes() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF nextval('runs') % 8 = 0 THEN RAISE EXCEPTION 'a failure of its own'; END IF;
+      RETURN NEW;
+    END $$;
+  CREATE TRIGGER failing BEFORE INSERT ON queue_ledger FOR EACH ROW EXECUTE FUNCTION fail_sometimes()`;
+
+for (const name of ['rabbitmq', 'nats'] as const) {
+  needing(BROKERS[name].program, 'postgres').describe(`events in ${name}`, () => {
+    const broker = ownBroker(name, privateKey);
+    beforeAll(async () => void (await broker.pool.query(FAILING)));
+
+    test('are each handled once, though app and worker are killed with kill -9', async () => {
+      const began = performance.now();
+      const port = String(await freePort());
+      const folder = join(ROOT, `examples/queue-${name}`);
+      const [, startApp = '', , startWorker = ''] = commandsOf(join(folder, 'README.md')).map(({ script }) =>
+        script.replace('npx tsx', 'exec node --import tsx'),
+      );
+      const env = { PORT: port, ACK_WAIT_MS: '1000' };
+      const starts = [
+        () => startUntil('http://localhost:', startApp, env, folder),
+        () => startUntil('Working on the events', startWorker, env, folder),
+      ] as const;
+      const running: Running[] = await Promise.all(starts.map((start) => start()));
+      const orders: string[] = [];
+      let kills = 0;
+      const lane = async () => {
+        while (orders.length < EVENTS || kills < 2 * KILLS) {
+          const order_id = `order-${orders.length}`;
+          orders.push(order_id);
+          const event = fixtures.transactionPaid({ payload: { transaction: { order_id } } });
+          await deliverUntilAccepted(Number(port), delivery(event, privateKey));
+          // As many as were asked for, spread over the kills.
+          await pause(orders.length < EVENTS ? 20 : 200);
+        }
+      };
+      const sending = Promise.all(Array.from({ length: LANES }, lane));
+      for (; kills < 2 * KILLS; kills += 1) {
+        await pause(Math.random() * 300);
+        const victim = kills % 2;
+        await running[victim]?.stop('SIGKILL');
+        running[victim] = await (starts[victim] ?? starts[0])();
+      }
+      await sending;
+      const missing = async () => {
+        const done = new Set(await broker.orders());
+        return orders.filter((order) => !done.has(order));
+      };
+      await until(async () => (await missing()).length === 0, 90_000).catch(() => {});
+      expect(await missing()).toEqual([]);
+      const handled = await broker.orders();
+      expect(handled).toHaveLength(new Set(handled).size);
+      expect(handled).toHaveLength(orders.length);
+      const { rows } = await broker.pool.query<{ runs: string }>('SELECT last_value AS runs FROM runs');
+      const seconds = Math.round((performance.now() - began) / 1_000);
+      process.stdout.write(
+        `${name}: ${orders.length} events, ${kills} kills, ${rows[0]?.runs} runs of a handler, ${seconds} s\n`,
+      );
+      await Promise.all(running.map((each) => each.stop()));
+    }, 400_000);
+  });
+}
