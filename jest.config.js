@@ -1,9 +1,9 @@
 // Jest in CommonJS mode: swc compiles, and the doors resolve to the sources.
 export default {
   testEnvironment: 'node',
-  // In processes of their own, so that what one file leaves running keeps no other from ending. Three also on two cores:
-  // tests wait for servers and timers for much of their time.
-  maxWorkers: 3,
+  // In processes of their own, so that what one file leaves running keeps no other from ending. Four also on two cores:
+  // tests wait for servers and timers for most of their time.
+  maxWorkers: 4,
   // What hangs is found all the same; what is slow on a busy machine is not wrong.
   testTimeout: 30_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],

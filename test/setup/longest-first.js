@@ -25,6 +25,13 @@ const SECONDS = {
   'examples/several-processes': 14,
   'stores/memory': 14,
   'tools/cli/simulate': 14,
+  'consumers/test-runners.consumer.ts': 60,
+  'consumers/examples.consumer.ts': 50,
+  'consumers/sql-clients.consumer.ts': 50,
+  'consumers/serverless.consumer.ts': 40,
+  'consumers/next.consumer.ts': 40,
+  'consumers/frameworks.consumer.ts': 40,
+  'consumers/runtimes.consumer.ts': 40,
 };
 
 export default class LongestFirst extends Sequencer {
