@@ -119,6 +119,18 @@ describe('every file in src', () => {
   });
 });
 
+describe('the stores', () => {
+  test('have no name twice, because each thing is done in one place', () => {
+    const declared = /^(?:export )?(?:async )?(?:function\*?|class|interface|type|const) (\w+)/;
+    const places = new Map<string, Set<string>>();
+    for (const { path, lines } of sources.filter(({ path }) => path.startsWith('stores/')))
+      for (const [, name] of lines.map((line) => declared.exec(line) ?? []))
+        if (name) places.set(name, (places.get(name) ?? new Set()).add(path));
+    expect(places.size).toBeGreaterThan(100);
+    expect([...places].filter(([, { size }]) => size > 1)).toEqual([]);
+  });
+});
+
 describe('the root of src', () => {
   test('holds the doors, the two that conduct, and what everyone may use', () => {
     const root = sources.map(({ path }) => path).filter((path) => !path.includes('/'));

@@ -152,6 +152,17 @@ export function keepsTransactions(world: World): void {
     expect(await paid(world, key)).toBe(1);
   });
 
+  test.each([
+    ['completed', (claim: Claim<Given>) => claim.complete()],
+    ['released', (claim: Claim<Given>) => claim.release([])],
+  ])('a handler can write nothing more once its claim is being %s', async (_, end) => {
+    const { store, key } = world.open();
+    const claim = granted(await store.claim(key, request));
+    const ending = end(claim);
+    await expect(pay(world, world.sending(claim.context.transaction), key)).rejects.toThrow('has ended');
+    expect([await ending, await paid(world, key)]).toEqual([true, 0]);
+  });
+
   test('a handler cannot release its client', async () => {
     const { store, key } = world.open();
     const claim = granted(await store.claim(key, request));

@@ -50,7 +50,7 @@ export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLet
 
 /** How many arrivals a script looks through, while everybody else waits. */
 const BATCH = '200';
-const PRUNE_BATCH = 100;
+const MOST_PRUNED = 100;
 
 class RedisLetters implements LetterRows {
   readonly retentionMs: number;
@@ -95,7 +95,7 @@ class RedisLetters implements LetterRows {
   async #find(id: string): Promise<FullRow | 'unreadable' | undefined> {
     const reply = await this.#run(FIND, id);
     if (Array.isArray(reply) && reply.length === 0) return undefined;
-    return readRow(reply) ?? 'unreadable';
+    return readReply(reply) ?? 'unreadable';
   }
 
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
@@ -112,7 +112,7 @@ class RedisLetters implements LetterRows {
     const reply = await this.#run(PAGE, after, BATCH);
     const [next, rows] = Array.isArray(reply) ? reply : [];
     if (!Array.isArray(rows)) throw invalidReply();
-    return { rows: rows.map(readRow).filter((row) => row !== undefined), next: text(next) };
+    return { rows: rows.map(readReply).filter((row) => row !== undefined), next: text(next) };
   }
 
   async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {
@@ -125,7 +125,7 @@ class RedisLetters implements LetterRows {
 
   async prune() {
     const pruned = count(await this.#run(PRUNE));
-    return { pruned, more: pruned === PRUNE_BATCH };
+    return { pruned, more: pruned === MOST_PRUNED };
   }
 
   #run(script: Script, ...args: string[]): Promise<unknown> {
@@ -134,7 +134,7 @@ class RedisLetters implements LetterRows {
 }
 
 /** Undefined for a letter of which Redis, or somebody, has lost a part that says what it is. */
-function readRow(reply: unknown): FullRow | undefined {
+function readReply(reply: unknown): FullRow | undefined {
   if (!Array.isArray(reply)) throw invalidReply();
   const [id, m, keptAt, reason, code, issues, attempts, why, age, head, place, body] = reply.map(text);
   const { key, fingerprint, namespace, eventName, eventId, sandbox } = parse(m);

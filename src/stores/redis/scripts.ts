@@ -12,7 +12,7 @@ export class Script {
   }
 }
 
-export const NOW = `
+export const REDIS_TIME = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
@@ -23,7 +23,7 @@ export const CLAIM = new Script(`
 local key, token, lease, ttl, fingerprint = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ends = redis.call('HGET', key, 'lease')
 if ends == 'completed' then return { 'completed', redis.call('HGET', key, 'fingerprint') } end
-${NOW}
+${REDIS_TIME}
 local attempt, finished = '1', false
 if ends then
   local left = (tonumber(ends) or 0) - now
@@ -37,7 +37,7 @@ redis.call('PEXPIRE', key, ttl)
 if finished then return { 'claimed', attempt, finished } end
 return tonumber(attempt)`);
 
-export const RENEW = new Script(`${NOW}
+export const RENEW = new Script(`${REDIS_TIME}
 local key, token, lease, ttl = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local entry = redis.call('HMGET', key, 'token', 'lease')
 if entry[1] ~= token or entry[2] == 'completed' then return 0 end

@@ -1,7 +1,7 @@
 // Recognizes database errors as clients and ORMs wrap them, and retries conflicts.
 import { setTimeout as pause } from 'node:timers/promises';
 
-const TRIES = 3;
+const MAX_TRIES = 3;
 /** Where ORMs put what the driver threw. */
 const INSIDE = ['cause', 'driverError', 'original', 'parent', 'meta', 'driverAdapterError'] as const;
 const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
@@ -39,7 +39,7 @@ export async function withRetry<Value>(work: () => Promise<Value>): Promise<Valu
     try {
       return await work();
     } catch (error) {
-      if (attempt === TRIES || !hasCode(error, RETRIED)) throw error;
+      if (attempt === MAX_TRIES || !hasCode(error, RETRIED)) throw error;
       await pause(Math.random() * 20 * 2 ** attempt);
     }
   }

@@ -6,14 +6,12 @@ import { StoreError } from '../../errors.js';
 import { type LetterDialect, readRow, SqlLetterRows, selected, textOf, valuesOf } from './letter-rows.js';
 import { mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
 import type { Connections, Row, RunSql } from './session.js';
-import { Statement } from './statement.js';
+import { PRUNE_BATCH, Statement } from './statement.js';
 
 /** Others may remove a letter before its id is read, and a letter may have run out. */
-const TRIES = 4;
-/** How many rows are deleted at once. */
-const PRUNE_BATCH = 1_000;
+const KEEP_TRIES = 4;
 
-export const tableOfLetters = (table: string) => `
+export const mysqlLetterTable = (table: string) => `
 CREATE TABLE IF NOT EXISTS ${table} (
   arrival       bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY, -- the order in which letters were first kept
   id            varbinary(255) NOT NULL,  -- bytes: collations of text ignore case or trailing spaces
@@ -43,22 +41,19 @@ CREATE TABLE IF NOT EXISTS ${table} (
   CHECK (discarded_at IS NOT NULL OR (head IS NOT NULL AND body IS NOT NULL))
 ) ENGINE=InnoDB;`;
 
-const NOW = 'UTC_TIMESTAMP(3)';
+const UTC_MILLISECOND = 'UTC_TIMESTAMP(3)';
 const EPOCH = `DATE'1970-01-01'`;
 
 // Text and bytes travel as base64: no character set of a connection can change it, it needs no escapes, and it is shorter
 // than hex.
 const bytes = (parameter: number) => `FROM_BASE64($${parameter})`;
-const text = (parameter: number) => `CONVERT(${bytes(parameter)} USING utf8mb4)`;
+const utf8 = (parameter: number) => `CONVERT(${bytes(parameter)} USING utf8mb4)`;
 const number = (parameter: number) => `CAST($${parameter} AS SIGNED)`;
 const interval = (parameter: number) => `INTERVAL ${number(parameter)} * 1000 MICROSECOND`;
 
-const EXPIRED = `retained_from <= ${NOW} - ${interval(1)}`;
+const EXPIRED = `retained_from <= ${UTC_MILLISECOND} - ${interval(1)}`;
 
-/** A letter that is neither a tombstone nor over. */
-const ALIVE = `discarded_at IS NULL AND NOT ${EXPIRED}`;
-
-const fragments: Omit<LetterDialect, 'table' | 'migration'> = {
+const mysqlFragments: Omit<LetterDialect, 'table' | 'migration'> = {
   expired: EXPIRED,
   ...{ bytes, number },
   time: (parameter) => `${EPOCH} + ${interval(parameter)}`,
@@ -73,47 +68,49 @@ const fragments: Omit<LetterDialect, 'table' | 'migration'> = {
     if (typeof value === 'boolean') return Number(value);
     return typeof value === 'number' ? Math.round(value) : value;
   },
-  text: (value) => fragments.blob(value).toString(),
+  text: (value) => mysqlFragments.blob(value).toString(),
   blob: (value) => Buffer.from(textOf(value), 'base64'),
 };
 
-function statementsFor(table: string) {
+function mysqlLetterStatements(table: string) {
   const statement = (text: string) => new Statement(text);
+  // Neither a tombstone nor over.
+  const alive = `discarded_at IS NULL AND NOT ${EXPIRED}`;
   const ofEvent = `\`key\` = ${bytes(2)} AND fingerprint = ${bytes(3)}`;
   const due = `${EXPIRED} ORDER BY retained_from, arrival LIMIT ${PRUNE_BATCH}`;
   // The second comparison is exact also where somebody has given the column a case-insensitive collation.
   const removed = `
-\`key\` = ${bytes(2)} AND HEX(\`key\`) = HEX(${bytes(2)}) AND (fingerprint = ${bytes(3)} OR reason IN ('failed', 'unfinished')) AND ${ALIVE}`;
+\`key\` = ${bytes(2)} AND HEX(\`key\`) = HEX(${bytes(2)}) AND (fingerprint = ${bytes(3)} OR reason IN ('failed', 'unfinished')) AND ${alive}`;
   return {
     keep: statement(`
 INSERT INTO ${table}
   (id, \`key\`, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body, kept_at)
 VALUES (${[2, 3, 4, 5, 6, 7].map(bytes).join(', ')}, ${number(8)}, ${bytes(9)}, ${bytes(10)}, ${number(11)},
-  ${[12, 13, 14].map(bytes).join(', ')}, ${NOW})
+  ${[12, 13, 14].map(bytes).join(', ')}, ${UTC_MILLISECOND})
 ON DUPLICATE KEY UPDATE attempts = GREATEST(attempts + 1, VALUES(attempts)), reason = VALUES(reason),
   code = VALUES(code), issues = VALUES(issues), head = VALUES(head)`),
     // A read that locks is one of the latest commit, and a proxy sends it where it sent the write.
     kept: statement(
-      `SELECT TO_BASE64(id) AS id, @@autocommit AS autocommit FROM ${table} WHERE ${ofEvent} AND ${ALIVE} FOR UPDATE`,
+      `SELECT TO_BASE64(id) AS id, @@autocommit AS autocommit FROM ${table} WHERE ${ofEvent} AND ${alive} FOR UPDATE`,
     ),
     /** Makes room for a letter of the same event and bytes as one whose retention is over. */
     forget: statement(`DELETE FROM ${table} WHERE ${ofEvent} AND discarded_at IS NULL AND ${EXPIRED}`),
     find: statement(
-      `SELECT ${selected(fragments)}, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE}`,
+      `SELECT ${selected(mysqlFragments)}, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${alive}`,
     ),
     update: statement(`
 UPDATE ${table} SET reason = ${bytes(3)}, code = ${bytes(4)}, issues = ${bytes(5)},
   attempts = COALESCE(${number(6)}, attempts)
-WHERE id = ${bytes(2)} AND ${ALIVE}`),
-    isAlive: statement(`SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND ${ALIVE} FOR UPDATE`),
+WHERE id = ${bytes(2)} AND ${alive}`),
+    isAlive: statement(`SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND ${alive} FOR UPDATE`),
     removable: statement(`SELECT arrival FROM ${table} WHERE ${removed} FOR UPDATE`),
     remove: statement(`DELETE FROM ${table} WHERE ${removed}`),
     /** How many rows the statement before this one deleted, on the same connection. */
     removed: statement('SELECT ROW_COUNT() AS removed'),
     discard: statement(`
-UPDATE ${table} SET head = NULL, body = NULL, discarded_by = ${text(3)}, discarded_because = ${text(4)},
-  token = ${bytes(5)}, discarded_at = ${NOW}
-WHERE id = ${bytes(2)} AND ${ALIVE}`),
+UPDATE ${table} SET head = NULL, body = NULL, discarded_by = ${utf8(3)}, discarded_because = ${utf8(4)},
+  token = ${bytes(5)}, discarded_at = ${UTC_MILLISECOND}
+WHERE id = ${bytes(2)} AND ${alive}`),
     isDiscarded: statement(
       `SELECT arrival FROM ${table} WHERE id = ${bytes(2)} AND token = ${bytes(5)} FOR UPDATE`,
     ),
@@ -123,18 +120,18 @@ WHERE id = ${bytes(2)} AND ${ALIVE}`),
 }
 
 export class MysqlLetterRows extends SqlLetterRows {
-  readonly #sql: ReturnType<typeof statementsFor>;
+  readonly #sql: ReturnType<typeof mysqlLetterStatements>;
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(connections: Connections, name: unknown, retentionMs: number) {
     const table = mysqlTable(name);
-    super(connections, { ...fragments, table, migration: tableOfLetters(table) }, retentionMs);
-    this.#sql = statementsFor(table);
+    super(connections, { ...mysqlFragments, table, migration: mysqlLetterTable(table) }, retentionMs);
+    this.#sql = mysqlLetterStatements(table);
   }
 
   async keep(row: NewRow): Promise<string> {
     const event = [row.key, row.fingerprint];
-    for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    for (let attempt = 1; attempt <= KEEP_TRIES; attempt += 1) {
       await this.run(this.#sql.keep, valuesOf(row));
       const [kept] = (await this.run(this.#sql.kept, event)).rows;
       if (kept) return idOf(kept);
@@ -148,7 +145,7 @@ export class MysqlLetterRows extends SqlLetterRows {
   async find(id: string, transaction?: unknown): Promise<FullRow | undefined> {
     const run = transaction === undefined ? this.connections.run : this.connections.within(transaction);
     const [row] = (await run(this.#sql.find, this.values([id]))).rows;
-    return row && readRow(row, fragments);
+    return row && readRow(row, mysqlFragments);
   }
 
   /** A letter that is there afterwards was there before: once it is gone, its id never comes back. */
@@ -197,6 +194,6 @@ async function isOpen(run: RunSql): Promise<boolean> {
 
 /** A statement that another one has to commit would be lost with its connection. */
 function idOf({ id, autocommit }: Row): string {
-  if (Number(autocommit) === 1) return fragments.text(id);
+  if (Number(autocommit) === 1) return mysqlFragments.text(id);
   throw new StoreError('client does not commit each statement by itself. Leave autocommit of MySQL at 1.');
 }

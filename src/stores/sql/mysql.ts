@@ -55,13 +55,13 @@ async function savepoint(verb: string, run: RunSql, name: string): Promise<boole
 export class MysqlDialect implements Dialect {
   readonly migration: string;
   readonly #table: string;
-  readonly #sql: ReturnType<typeof mysqlStatementsFor>;
+  readonly #sql: ReturnType<typeof mysqlEventStatements>;
   readonly #reads = new Map<string | undefined, ReturnType<typeof readsWithLetter>>();
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(name: unknown) {
     this.#table = mysqlTable(name);
-    this.#sql = mysqlStatementsFor(this.#table);
+    this.#sql = mysqlEventStatements(this.#table);
     this.migration = this.#sql.migration;
   }
 
@@ -245,7 +245,7 @@ const IS_FREE = `LEAST(lease_ends, forget_at) <= ${UTC_NOW}`;
 const STARTED = 'UUID_SHORT() >> 24';
 
 /** Text is sent as hex, whatever the connection's charset. @param table as MySQL quotes it */
-function mysqlStatementsFor(table: string) {
+function mysqlEventStatements(table: string) {
   const statement = (text: string) => new Statement(text, { prepared: false });
   const fromNow = (parameter: string) => `${UTC_NOW} + INTERVAL CAST(${parameter} AS SIGNED) MICROSECOND`;
   const forgotten = `forget_at <= ${UTC_NOW}`;

@@ -29,13 +29,13 @@ SELECT pg_advisory_xact_lock(hashtextextended('payment-webhooks', 0));`;
 
 export class PostgresDialect implements Dialect {
   readonly migration: string;
-  readonly #sql: ReturnType<typeof statementsFor>;
+  readonly #sql: ReturnType<typeof eventStatements>;
   readonly #inTransaction = new Map<string | undefined, ReturnType<typeof statementsInTransaction>>();
 
   /** @throws {ConfigurationError} if the table is not `name` or `schema.name` of letters, digits and underscores */
   constructor(name: unknown) {
     const { table, index } = parseTable(name);
-    this.#sql = statementsFor(table);
+    this.#sql = eventStatements(table);
     this.migration = eventMigration(table, index('claimed_at'));
   }
 
@@ -52,7 +52,7 @@ export class PostgresDialect implements Dialect {
   }
 
   async claim(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
-    const values = valuesOf(parameters);
+    const values = claimValues(parameters);
     // Most claims are the first of their event. A plain insert costs less than the statement that can take over.
     const { count } = await run(this.#sql.claimNew, values);
     if (count === 1) return { status: 'claimed', attempt: 1, finished: [] };
@@ -88,7 +88,7 @@ export class PostgresDialect implements Dialect {
 
   async claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer> {
     const { claim } = this.#asking(parameters.letterTable);
-    return this.#answer(await run(claim, valuesOf(parameters)), parameters);
+    return this.#answer(await run(claim, claimValues(parameters)), parameters);
   }
 
   async renewTransaction(run: RunSql, leaseMs: number): Promise<void> {
@@ -125,7 +125,7 @@ async function hasWritten(reply: Promise<Reply>): Promise<boolean> {
   return (await reply).count === 1;
 }
 
-function valuesOf({ key, token, fingerprint, leaseMs, keepMs }: ClaimParameters): unknown[] {
+function claimValues({ key, token, fingerprint, leaseMs, keepMs }: ClaimParameters): unknown[] {
   return [key, token, fingerprint, leaseMs, keepMs];
 }
 
@@ -149,7 +149,7 @@ CREATE TABLE IF NOT EXISTS ${table} (
 CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`;
 
 /** @param table as SQL has its name */
-function statementsFor(table: string) {
+function eventStatements(table: string) {
   const fromNow = (parameter: string) => `${NOW} + ${parameter}::float8 * interval '1 millisecond'`;
   const forgotten = `e.forget_at <= ${NOW}`;
   // Never the row of another event, which a column that ignores case finds too.
@@ -208,7 +208,7 @@ SELECT 'yes' AS executing FROM pg_stat_activity WHERE concat_ws(' ', pid, backen
 }
 
 /** The session names the transaction, as long as its backend lives. */
-function statementsInTransaction(sql: ReturnType<typeof statementsFor>, letterTable: string | undefined) {
+function statementsInTransaction(sql: ReturnType<typeof eventStatements>, letterTable: string | undefined) {
   const claim = `${sql.claim.text},
   set_config('lock_timeout', current_setting('payment_webhooks.lock_timeout'), true) AS lock_timeout,
   concat_ws(' ', pg_backend_pid(), pg_current_xact_id()::xid) AS session`;
