@@ -613,16 +613,17 @@ describe('a delivery that waits', () => {
     const [holding, hanging] = [gate(), gate()];
     const store = memoryStore();
     const holder = start({ store }, () => holding.opened);
-    const { hooks, deliver, log } = start({ store, timeout: 1_000 }, () => hanging.opened);
+    const { hooks, deliver, log } = start({ store, timeout: 2_500 }, () => hanging.opened);
     const first = holder.deliver(paid('o'));
     await until(() => holder.hooks.inFlight === 1);
     const late = deliver(paid('o'));
-    await pause(500);
+    await pause(300);
     holding.open();
     await first;
     expect(await late).toMatchObject({ status: 503, code: 'HANDLER_TIMEOUT' });
     const [, left] = /after (\d+) ms/.exec(String(log.lines[0]?.hint)) ?? [];
-    expect(Number(left)).toBeLessThan(550);
+    // A stall of the machine makes it less.
+    expect(Number(left)).toBeLessThan(2_250);
     hanging.open();
     await hooks.close();
   });
