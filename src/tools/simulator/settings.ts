@@ -22,6 +22,8 @@ export interface SimulatorOptions {
   readonly sandboxKey?: string;
   /** Pauses between attempts. @default 'fast': 2 s, 5 s, 15 s, 60 s */
   readonly retry?: RetrySchedule;
+  /** Whether a retry waits for as long as `Retry-After` of the answer says, instead. @default false */
+  readonly heedRetryAfter?: boolean;
   /** Milliseconds of real time in which an endpoint must answer. @default 10_000 */
   readonly timeout?: number;
   /** `'manual'`: time stands still until you call `advance()`. `'real'`: it passes by itself. @default 'manual' */
@@ -85,6 +87,7 @@ export const SIMULATOR_OPTIONS = defineOptions({
     simulatorKey(name as 'privateKey' | 'sandboxKey', key as string),
   ),
   retry: option('fast', (retry) => retryPauses(retry as RetrySchedule)),
+  heedRetryAfter: expecting(false, 'true or false', isBoolean),
   timeout: expecting(
     10_000,
     'milliseconds above 0, at most a day',

@@ -8,7 +8,7 @@ import type { SimulatorSettings } from '../settings.js';
 import type { SimulatorStore } from '../simulator-store.js';
 import { buildRequest, isAuthentic } from './apply-fault.js';
 import { logFields } from './delivery-record.js';
-import { diagnose } from './diagnose.js';
+import { diagnose, retryAfterOf } from './diagnose.js';
 import type { FaultKind, Faults } from './faults.js';
 import type { Scheduler } from './scheduler.js';
 import { RequestSender } from './send-request.js';
@@ -156,7 +156,7 @@ export class Attempts {
       delivery.dropRetry();
       delivery.deliveredAt ??= scheduler.now();
       delivery.cancelledBecause = undefined;
-    } else if (cause === 'due' || cause === 'retry-now') this.#scheduleRetry(delivery);
+    } else if (cause === 'due' || cause === 'retry-now') this.#scheduleRetry(delivery, attempt);
     attempt.nextAttemptAt = attempt.succeeded ? null : delivery.nextAttemptAt;
     delivery.addAttempt(attempt);
     delivery.status = statusOf(delivery);
@@ -166,8 +166,10 @@ export class Attempts {
       writeLog(settings.logger, 'info', logFields(delivery, attempt), 'attempt settled');
   }
 
-  #scheduleRetry(delivery: SimulatedDelivery): void {
-    const pause = this.#parts.settings.retry[delivery.retries];
+  #scheduleRetry(delivery: SimulatedDelivery, { response }: SimulatedAttempt): void {
+    const { retry, heedRetryAfter } = this.#parts.settings;
+    const asked = heedRetryAfter ? retryAfterOf(response) : undefined;
+    const pause = retry[delivery.retries] && asked !== undefined ? asked * 1_000 : retry[delivery.retries];
     if (pause === undefined || delivery.cancelledBecause || delivery.deliveredAt !== null) return;
     delivery.retries += 1;
     this.#parts.scheduler.schedule(delivery, pause);

@@ -1,5 +1,6 @@
 // The diagnosis of an attempt: one line that says why it failed and what to do.
 
+import type { ErrorCode } from '../../../errors.js';
 import { isAuthentic } from './apply-fault.js';
 import type { FaultKind } from './faults.js';
 import type { EndpointResponse, SimulatedAttempt } from './simulated-delivery.js';
@@ -46,6 +47,7 @@ export const DIAGNOSES = {
   clientError: 'Your endpoint refused the delivery. Its response may say why.',
   failed: 'Your handler failed. Look for this event id in the log of your endpoint.',
   badGateway: 'A proxy before your endpoint got no answer from it. Start your endpoint, or fix the proxy.',
+  retryLater: 'Your handler asked for a retry in {wait} s: it threw RetryAfterError.',
   unavailable:
     'Your endpoint asks for a retry later: it is busy or starting, or its store or key is unavailable.',
   odd: 'Your endpoint answered with an unusual status. Answer 200 once the event is handled.',
@@ -97,6 +99,7 @@ export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | n
   if (!diagnosis) return null;
   return DIAGNOSES[diagnosis]
     .replace('{fault}', attempt.fault ?? '')
+    .replace('{wait}', String(retryAfterOf(attempt.response) ?? 1))
     .replace('{timeout}', timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`);
 }
 
@@ -115,7 +118,8 @@ function isConnectFailure(code: string | undefined): boolean {
 
 function byAnswer(response: EndpointResponse, newKey = false): Diagnosis {
   const { status } = response;
-  if (isBodyConsumed(response)) return 'bodyConsumed';
+  if (hasCode(response, 'BODY_CONSUMED')) return 'bodyConsumed';
+  if (hasCode(response, 'RETRY_LATER')) return 'retryLater';
   if (status === 401 && newKey) return 'oldKey';
   const known = BY_STATUS.get(status);
   if (known) return known;
@@ -133,6 +137,12 @@ function byError(code: string): Diagnosis {
 }
 
 /** A documented code of this package's receiver. */
-function isBodyConsumed({ body }: EndpointResponse): boolean {
-  return body.length < 1_000 && /"code":\s*"BODY_CONSUMED"/.test(body);
+function hasCode({ body }: EndpointResponse, code: ErrorCode): boolean {
+  return body.length < 1_000 && new RegExp(`"code":\\s*"${code}"`).test(body);
+}
+
+/** Whole seconds; undefined without that header, and for a date. */
+export function retryAfterOf(response: EndpointResponse | null): number | undefined {
+  const [, value = ''] = response?.headers.find(([name]) => name.toLowerCase() === 'retry-after') ?? [];
+  return /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
