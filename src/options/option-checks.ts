@@ -142,7 +142,7 @@ export interface RedriveOptions {
   readonly delays?: readonly (number | string)[] | undefined;
   /** Letters with these reasons. @default ['failed', 'unfinished'] */
   readonly reasons?: readonly RedriveReason[] | undefined;
-  /** How often to look for letters that others have kept. @default '30s' */
+  /** How often to look for new letters: a first try can be that late. @default '30s' */
   readonly every?: number | string | undefined;
   /** Letters at once. @default 1 */
   readonly concurrency?: number | undefined;
