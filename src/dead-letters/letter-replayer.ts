@@ -88,7 +88,7 @@ export class LetterReplayer {
 
   async #run(delivery: Delivery, content: Found, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
     const { letter, rawBody } = content;
-    const kept = new Letter(delivery, this.#rules, letter, this.#asListed);
+    const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
     // The same bytes may have been signed with another key since.
     delivery.fingerprint = new KeptFingerprint(this.#signatureOf(content), rawBody, keys);

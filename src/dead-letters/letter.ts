@@ -61,7 +61,6 @@ export class Letter implements DeliveryLetter {
   /** Whether the commit of a claim can remove it. */
   readonly #joins: boolean;
   readonly #replayed: DeadLetter | undefined;
-  readonly #asListed: boolean;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
   /** It was asked for in the commit. */
@@ -71,18 +70,14 @@ export class Letter implements DeliveryLetter {
   /** By this delivery: a letter that is written late must not stay. */
   #isProcessed = false;
 
-  /**
-   * @param replayed the letter that this attempt is made at, if it is no delivery
-   * @param asListed whether an attempt that was made since counts as if the letter were gone
-   */
-  constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter, asListed = false) {
+  /** @param replayed the letter that this attempt is made at, if it is no delivery */
+  constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
     this.#delivered = delivered;
     this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
     this.#namespace = rules.namespace;
     this.#keepHeaders = rules.keepHeaders;
     this.#joins = rules.joined !== undefined;
     this.#replayed = replayed;
-    this.#asListed = asListed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
     this.#journal = rules.journal && !replayed;
@@ -96,9 +91,7 @@ export class Letter implements DeliveryLetter {
     ];
     const change = { reason, code: rejection?.code, issues };
     const before = this.#replayed?.attempts;
-    // Claims that were given back at once are no tries, and by its attempts a letter knows which of its tries are over.
-    const least = this.#asListed ? 0 : attempt;
-    const attempts = before === undefined ? undefined : Math.max(before + 1, least);
+    const attempts = before === undefined ? undefined : Math.max(before + 1, attempt);
     if (this.#id === undefined) return this.#keepNew(change, attempt);
     const changed = await this.#calls.update(this.#id, { ...change, attempts });
     // It is still there, as it was.
@@ -120,8 +113,7 @@ export class Letter implements DeliveryLetter {
     // A transaction holds a connection, so where it can be asked there must be no need for another.
     const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
     if (content instanceof StoreFailure) return content;
-    this.gone =
-      content.status !== 'found' || (this.#asListed && content.letter.attempts !== this.#replayed.attempts);
+    this.gone = content.status !== 'found';
     if (this.gone) this.reason = undefined;
     return undefined;
   }

@@ -1,6 +1,11 @@
 // Replays dead letters by itself: looks again and again which of them are due, until they are processed or out of tries.
 
 import type { DeadLetter } from '../claims/dead-letter-store.js';
+import { digestOf } from '../claims/fingerprint.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { Lease } from '../claims/lease.js';
+import { StoreCalls } from '../claims/store-calls.js';
+import { StoreFailure } from '../claims/timed-calls.js';
 import { describeError, shorten, writeLog } from '../logger.js';
 import type { ExhaustedLetter } from '../observer.js';
 import type { Configuration } from '../options/options.js';
@@ -19,6 +24,7 @@ interface Seen {
 
 const LAST = 'a dead letter was retried for the last time and stays: fix what made it fail, and replay it';
 const NOT_DUE: ReplayedLetter = { end: 'ignored', issues: [] };
+const IN_PROGRESS: ReplayedLetter = { end: 'inProgress', issues: [] };
 /** After these there is nothing left to retry. */
 const DONE: ReadonlySet<ReplayEnd> = new Set(['processed', 'duplicates', 'gone', 'rejected']);
 
@@ -78,7 +84,7 @@ export class Redrive {
       this.#note(letter, { attempts: letter.attempts, used }, nextAt);
       return NOT_DUE;
     }
-    const replayed = await replayer.replay(letter);
+    const replayed = await this.#retry(letter, replayer);
     if (DONE.has(replayed.end)) return replayed;
     if (replayed.end === 'inProgress') {
       // The process that works on it may die, so it stays due.
@@ -91,6 +97,26 @@ export class Redrive {
     this.#note(letter, { attempts: letter.attempts + 1, used: after }, next > now - 1 ? next : undefined);
     if ((replayed.end === 'later' ? passed : after) === points.length) this.#exhausted(letter);
     return replayed;
+  }
+
+  /**
+   * One process at a time, until the letter says that it was tried: a claim in a transaction ends before that, and the next
+   * process would try the letter again at once.
+   */
+  async #retry(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
+    const { store, namespace } = this.#c;
+    const claimant = { log: this.#calls.caller.log, abort: () => {} };
+    const locks = new StoreCalls(store as IdempotencyStore<object>, claimant, this.#c);
+    const lock = await locks.lock(`${namespace}:redrive:${digestOf(Buffer.from(letter.id))}`);
+    if (!lock || lock instanceof StoreFailure) return IN_PROGRESS;
+    const lease = new Lease(locks, { claim: lock });
+    lease.start();
+    try {
+      return await replayer.replay(letter);
+    } finally {
+      lease.stop();
+      await locks.unlock(lock);
+    }
   }
 
   /** A letter that others tried meanwhile has used what its attempts say. */
