@@ -47,7 +47,7 @@ const lanes = await Promise.all(
   Array.from({ length: CONCURRENCY }, () => consumer.consume({ max_messages: 1 })),
 );
 const working = lanes.map(async (lane) => {
-  // An event whose end could not be said comes again.
+  // An event whose end could not be reported is delivered again.
   for await (const message of lane) await settle(message).catch(({ message }) => console.error(message));
 });
 console.log(`Working on the events of the queue ${QUEUE}`);
