@@ -39,7 +39,7 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     await button(page, 'Clear history').click();
     const question = dialog(page, 'Clear history');
     await question.getByText('Delete 2 finished deliveries?').waitFor();
-    await question.getByText('1 pending delivery stays, and is retried.').waitFor();
+    await question.getByText('1 pending delivery stays, and will be retried.').waitFor();
     expect(await layoutFaults(page)).toEqual([]);
     expect(await findings(page)).toEqual([]);
     await question.getByRole('button', { name: 'Keep' }).click();

@@ -5,6 +5,7 @@ import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { focus } from '../pages/components/focus.js';
 import { Form } from '../pages/components/form.js';
+import { plural } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { FilterBar, SearchBar } from '../pages/components/search-bar.js';
 import { Table } from '../pages/components/table.js';
@@ -155,22 +156,16 @@ function ClearHistory({ rows, cleared, close }: ClearHistoryProps) {
   };
   return (
     <Form verb="Clear" danger submit={clear} cancel={close} cancelVerb="Keep" disabled={finished === 0}>
-      <p>{question(finished)}</p>
-      {pending > 0 && <p>{remark(pending)}</p>}
+      <p>
+        {finished === 0
+          ? 'No delivery is finished yet.'
+          : `Delete ${plural(finished, 'finished delivery', 'finished deliveries')}?`}
+      </p>
+      {pending > 0 && (
+        <p>{plural(pending, 'pending delivery stays', 'pending deliveries stay')}, and will be retried.</p>
+      )}
     </Form>
   );
-}
-
-function question(finished: number): string {
-  if (finished === 0) return 'No delivery is finished yet.';
-  const count = finished.toLocaleString('en');
-  return finished === 1 ? 'Delete 1 finished delivery?' : `Delete ${count} finished deliveries?`;
-}
-
-function remark(pending: number): string {
-  return pending === 1
-    ? '1 pending delivery stays, and is retried.'
-    : `${pending.toLocaleString('en')} pending deliveries stay, and are retried.`;
 }
 
 interface Group {

@@ -3,7 +3,7 @@ import { Button } from '../pages/components/button.js';
 import { RetryCountdown } from '../pages/components/clock.js';
 import { formatDuration, formatTime, shortId } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
-import { type Column, focusRow } from '../pages/components/table.js';
+import { type Column, EventName, focusRow } from '../pages/components/table.js';
 import { api, type Row } from './api.js';
 import { STATUS_LABELS, shownStatus } from './shown-status.js';
 import { ResponseStatus, Status } from './status.js';
@@ -12,36 +12,35 @@ export const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'status',
     label: 'Status',
+    text: (row) => STATUS_LABELS[shownStatus(row)],
     cell: (row) => <Status status={shownStatus(row)} />,
-    title: (row) => STATUS_LABELS[shownStatus(row)],
   },
   {
     name: 'event',
     label: 'Event',
-    cell: ({ event_name, sandbox }) => (
-      <>
-        <span>{event_name}</span>
-        {sandbox && <span class="tag">sandbox</span>}
-      </>
-    ),
-    title: ({ event_name, event_id }) => `${event_name} ${event_id}`,
+    text: ({ event_name }) => event_name,
+    cell: ({ event_name, sandbox }) => <EventName name={event_name} sandbox={sandbox} />,
   },
-  { name: 'id', label: 'Delivery', cell: ({ id }) => shortId(id), title: ({ id }) => id },
-  { name: 'target', label: 'Webhook', cell: ({ url }) => <Target url={url} />, title: ({ url }) => url },
+  { name: 'id', label: 'Delivery', text: ({ id }) => id, cell: ({ id }) => shortId(id) },
+  { name: 'target', label: 'Webhook', text: ({ url }) => url, cell: ({ url }) => <Target url={url} /> },
   {
     name: 'code',
     label: 'Response',
-    cell: (row) => <Response row={row} />,
-    title: ({ last }) => [last?.status ?? last?.error, last?.outcome].filter(Boolean).join(' '),
+    text: (row) => (isUnderway(row) ? '–' : `${row.last?.status ?? row.last?.error ?? '–'}`),
+    cell: (row) =>
+      !isUnderway(row) && (
+        <ResponseStatus status={row.last?.status} error={row.last?.error} outcome={row.last?.outcome} />
+      ),
   },
   {
     name: 'ms',
     label: 'Time',
-    cell: (row) => (row.last && !isUnderway(row) ? formatDuration(row.last.duration_ms) : '–'),
+    text: (row) => (row.last && !isUnderway(row) ? formatDuration(row.last.duration_ms) : '–'),
   },
   {
     name: 'attempts',
     label: 'Attempts',
+    text: ({ attempts, max_attempts: most }) => `${attempts}/${Math.max(attempts, most)}`,
     cell: ({ attempts, max_attempts: most, last }) => (
       <>
         {attempts}/{Math.max(attempts, most)}
@@ -52,8 +51,8 @@ export const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'when',
     label: 'Created / next retry',
-    cell: (row) =>
-      row.next_attempt_at ? <NextRetry row={row} at={row.next_attempt_at} /> : formatTime(row.created_at),
+    text: (row) => formatTime(row.created_at),
+    cell: (row) => row.next_attempt_at && <NextRetry row={row} at={row.next_attempt_at} />,
   },
 ];
 
@@ -71,11 +70,6 @@ function Target({ url }: { url: string }) {
       <span class="path">{pathname + search}</span>
     </span>
   );
-}
-
-function Response({ row }: { row: Row }) {
-  if (isUnderway(row)) return <span class="muted">–</span>;
-  return <ResponseStatus status={row.last?.status} error={row.last?.error} outcome={row.last?.outcome} />;
 }
 
 function FaultMark({ kind }: { kind: string }) {

@@ -2,7 +2,7 @@
 import { ApiError } from '../pages/components/api-client.js';
 import { Button } from '../pages/components/button.js';
 import { RetryCountdown } from '../pages/components/clock.js';
-import { DetailFrame, useLoaded } from '../pages/components/columns.js';
+import { DetailFrame, Diagnosis, useLoaded } from '../pages/components/columns.js';
 import { CopyButton, CopyLine } from '../pages/components/copy-button.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { focus, isPlainClick } from '../pages/components/focus.js';
@@ -75,7 +75,15 @@ export function Detail({ id, route, navigate, row, settings, connection, close }
       }
     >
       {delivery?.cancelled_because && <p class="callout">{CANCELLED[delivery.cancelled_because]}</p>}
-      {attempt?.diagnosis && <Diagnosis attempt={attempt} text={attempt.diagnosis} />}
+      {attempt?.diagnosis && (
+        <Diagnosis
+          tone="failed"
+          // A successful attempt has a diagnosis when it should have failed.
+          icon={attempt.succeeded ? 'wrongly_accepted' : 'failed'}
+          label={`Diagnosis of attempt ${attempt.number}`}
+          text={attempt.diagnosis}
+        />
+      )}
       {delivery && (
         <Attempts delivery={delivery} chosen={attempt?.number} route={route} navigate={navigate} />
       )}
@@ -89,23 +97,6 @@ function explain(error: unknown): string {
     return 'The simulator no longer keeps this delivery. The history was cleared, or newer ones took its place.';
   }
   return error instanceof Error ? error.message : String(error);
-}
-
-/** The verdict in bold, and the next step. */
-function Diagnosis({ attempt, text }: { attempt: Attempt; text: string }) {
-  const end = text.search(/[.!?] /) + 1;
-  const verdict = end > 0 ? text.slice(0, end) : text;
-  // A successful attempt has a diagnosis when it should have failed.
-  return (
-    <div class="callout tone-failed">
-      <Icon name={attempt.succeeded ? 'wrongly_accepted' : 'failed'} />
-      <p>
-        <span class="visually-hidden">Diagnosis of attempt {attempt.number}: </span>
-        <strong>{verdict}</strong>
-        {text.slice(verdict.length)}
-      </p>
-    </div>
-  );
 }
 
 interface DeliveryActionsProps {

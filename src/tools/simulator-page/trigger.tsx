@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { Field, Form } from '../pages/components/form.js';
-import { byteLength, formatBytes } from '../pages/components/format.js';
+import { byteLength, formatBytes, plural } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { loadSetting, saveSetting } from '../pages/components/settings.js';
@@ -152,9 +152,8 @@ function CheckResult({ check }: Pick<PayloadEditorProps, 'check'>) {
 }
 
 function describe({ data: { events, deliveries }, message }: TriggerResult): string {
-  const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
   return (
     message ??
-    `Triggered ${plural(events.length, 'event', 'events')}: ${plural(deliveries.length, 'delivery', 'deliveries')}.`
+    `Triggered ${plural(events.length, 'event')}: ${plural(deliveries.length, 'delivery', 'deliveries')}.`
   );
 }

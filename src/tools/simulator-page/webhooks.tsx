@@ -6,7 +6,7 @@ import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
-import { shortUrl } from '../pages/components/format.js';
+import { plural, shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type Row, type Webhook, type WebhookFields } from './api.js';
 import { Durations } from './charts.js';
@@ -120,7 +120,7 @@ function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => voi
       <p class="mono wrap">{shortUrl(url)}</p>
       <p>
         {retries
-          ? `Delete webhook and cancel ${retries.toLocaleString('en')} pending ${retries === 1 ? 'retry' : 'retries'}?`
+          ? `Delete webhook and cancel ${plural(retries, 'pending retry', 'pending retries')}?`
           : 'Delete webhook?'}
       </p>
     </Form>

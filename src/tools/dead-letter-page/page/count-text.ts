@@ -1,12 +1,8 @@
 // How many letters match, and which one is meant, in words.
-import { showInvisible } from '../../pages/components/format.js';
+import { plural, showInvisible } from '../../pages/components/format.js';
 import type { Letter } from './api.js';
 import { fitsEvent, isFiltered } from './route.js';
 import type { Loaded } from './use-letters.js';
-
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-}
 
 /** `3 dead letters`, `1 matching dead letter`, `2 discarded dead letters`. */
 export function countText(loaded: Loaded): string {

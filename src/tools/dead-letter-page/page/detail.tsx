@@ -1,13 +1,13 @@
 // One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
+import { Fragment } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Age } from '../../pages/components/clock.js';
 import { BodyView, HeaderTable } from '../../pages/components/code-view.js';
-import { DetailFrame, useLoaded } from '../../pages/components/columns.js';
+import { DetailFrame, Diagnosis, useLoaded } from '../../pages/components/columns.js';
 import { CopyLine } from '../../pages/components/copy-button.js';
-import { formatBytes, formatPause, formatTimeExactly, showInvisible } from '../../pages/components/format.js';
-import { Icon } from '../../pages/components/icon.js';
+import { formatBytes, formatPause, showInvisible } from '../../pages/components/format.js';
 import { JsonTree } from '../../pages/components/json-tree.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
 import { api, type LetterContent, type Revealed } from './api.js';
@@ -59,7 +59,7 @@ export function Detail({ id, version, user, close }: DetailProps) {
     >
       {content && (
         <>
-          <Diagnosis sentences={content.diagnosis} />
+          <Diagnosis tone="fault" icon="fault" label="Diagnosis" text={content.diagnosis.join(' ')} />
           <Facts content={content} />
           <Issues issues={content.letter.issues} />
           {content.content === 'found' && <Content content={content} user={user} />}
@@ -69,52 +69,28 @@ export function Detail({ id, version, user, close }: DetailProps) {
   );
 }
 
-/** The verdict in bold, and what to do. */
-function Diagnosis({ sentences: [verdict, ...others] }: { sentences: readonly string[] }) {
-  if (verdict === undefined) return null;
-  return (
-    <div class="callout tone-fault">
-      <Icon name="fault" />
-      <p class="wrap">
-        <span class="visually-hidden">Diagnosis: </span>
-        <strong>{showInvisible(verdict)}</strong> {showInvisible(others.join(' '))}
-      </p>
-    </div>
-  );
-}
-
 function Facts({ content: { letter, size, content } }: { content: LetterContent }) {
   const { keptAt, attempts, nextTry, code, id } = letter;
+  const wait = nextTry && formatPause(Math.max(Date.parse(nextTry) - Date.now(), 0), 1);
+  const facts = [
+    ['First kept', <Age key="at" at={keptAt} />],
+    ['Attempts', attempts],
+    ['Next try', wait && `in ${wait}`],
+    ['Code', code],
+    ['Size', content === 'found' ? formatBytes(size) : undefined],
+    ['Letter ID', id],
+  ] as const;
   return (
     <dl class="facts">
-      <dt>First kept</dt>
-      <dd>
-        <Age at={keptAt} /> <span class="muted">({formatTimeExactly(keptAt)})</span>
-      </dd>
-      <dt>Attempts</dt>
-      <dd>{attempts}</dd>
-      {nextTry !== undefined && (
-        <>
-          <dt>Next try</dt>
-          <dd title={formatTimeExactly(nextTry)}>
-            in {formatPause(Math.max(Date.parse(nextTry) - Date.now(), 0), 1)}
-          </dd>
-        </>
+      {facts.map(
+        ([name, fact]) =>
+          fact !== undefined && (
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd class="wrap">{fact}</dd>
+            </Fragment>
+          ),
       )}
-      {code !== undefined && (
-        <>
-          <dt>Code</dt>
-          <dd class="mono">{code}</dd>
-        </>
-      )}
-      {content === 'found' && (
-        <>
-          <dt>Size</dt>
-          <dd>{formatBytes(size)}</dd>
-        </>
-      )}
-      <dt>Letter ID</dt>
-      <dd class="mono wrap">{id}</dd>
     </dl>
   );
 }

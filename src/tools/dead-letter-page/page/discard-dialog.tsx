@@ -2,10 +2,9 @@
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { Field, Form } from '../../pages/components/form.js';
-import { showInvisible } from '../../pages/components/format.js';
+import { plural, showInvisible } from '../../pages/components/format.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
 import { api, type Letter, type Target } from './api.js';
-import { plural } from './count-text.js';
 import type { Work } from './work.js';
 
 interface DiscardDialogProps {

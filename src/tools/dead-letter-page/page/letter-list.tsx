@@ -2,9 +2,10 @@
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../pages/components/button.js';
 import { focusSoon } from '../../pages/components/focus.js';
+import { plural } from '../../pages/components/format.js';
 import { FilterBar, SearchBar } from '../../pages/components/search-bar.js';
 import { Table } from '../../pages/components/table.js';
-import { countOf, countText, plural } from './count-text.js';
+import { countOf, countText } from './count-text.js';
 import { LETTER_COLUMNS, TOMBSTONE_COLUMNS } from './letter-columns.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
 import {

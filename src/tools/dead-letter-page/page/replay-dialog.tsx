@@ -3,7 +3,7 @@ import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../pages/components/button.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
-import { showInvisible } from '../../pages/components/format.js';
+import { plural, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
 import { AnnounceContext } from '../../pages/components/page-frame.js';
 import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
@@ -15,7 +15,6 @@ import {
   type ReplayReport,
   type Target,
 } from './api.js';
-import { plural } from './count-text.js';
 import type { Work } from './work.js';
 
 interface ReplayDialogProps {

@@ -3,6 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { CloseButton } from './button.js';
 import { focus, focusedRow, focusSoon } from './focus.js';
+import { showInvisible } from './format.js';
+import { Icon, type IconName } from './icon.js';
 import { useKeys } from './page-frame.js';
 import { focusRow } from './table.js';
 
@@ -96,6 +98,30 @@ export function DetailFrame({ title, closeLabel, close, problem, head, children 
       )}
       {children}
     </section>
+  );
+}
+
+interface DiagnosisProps {
+  readonly tone: string;
+  readonly icon: IconName;
+  /** What it is of, for assistive technology. */
+  readonly label: string;
+  /** The first one is the verdict. */
+  readonly text: string;
+}
+
+/** The verdict in bold, and the next step. */
+export function Diagnosis({ tone, icon, label, text }: DiagnosisProps) {
+  const end = text.search(/[.!?] /) + 1 || text.length;
+  return (
+    <div class={`callout tone-${tone}`}>
+      <Icon name={icon} />
+      <p class="wrap">
+        <span class="visually-hidden">{label}: </span>
+        <strong>{showInvisible(text.slice(0, end))}</strong>
+        {showInvisible(text.slice(end))}
+      </p>
+    </div>
   );
 }
 

@@ -52,6 +52,11 @@ export function byteLength(text: string): number {
   return new TextEncoder().encode(text).byteLength;
 }
 
+/** `1 delivery`, `2,003 deliveries`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+}
+
 /** The first characters of an id, enough to tell it from others. */
 export function shortId(id: string): string {
   return id.length > 12 ? id.slice(0, 8) : id;

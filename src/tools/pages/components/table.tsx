@@ -2,14 +2,30 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { isPlainClick } from './focus.js';
+import { showInvisible } from './format.js';
 
 export interface Column<Row> {
   /** Of its class in the stylesheet. The column `event` heads its row, and holds the link. */
   readonly name: string;
   readonly label: string;
-  readonly cell: (row: Row) => ComponentChildren;
-  /** What a narrow cell may cut off. */
-  readonly title?: (row: Row) => string;
+  /** What the cell says; a narrow one may cut it, so it is the title too. */
+  readonly text: (row: Row) => string | undefined;
+  /** How it looks, if it is more than its text. */
+  readonly cell?: (row: Row) => ComponentChildren;
+}
+
+interface EventNameProps {
+  readonly name: string;
+  readonly sandbox: boolean;
+}
+
+export function EventName({ name, sandbox }: EventNameProps) {
+  return (
+    <>
+      <span>{showInvisible(name)}</span>
+      {sandbox && <span class="tag">sandbox</span>}
+    </>
+  );
 }
 
 interface RowLinks {
@@ -106,11 +122,13 @@ interface CellProps<Row> {
 
 function Cell<Row extends { readonly id: string }>({ row, column, links, current }: CellProps<Row>) {
   const { id } = row;
-  const attributes = { class: `cell-${column.name}`, title: column.title?.(row) };
+  const text = showInvisible(column.text(row) ?? '');
+  const attributes = { class: `cell-${column.name}`, title: text };
+  const content = column.cell?.(row) ?? text;
   if (column.name !== 'event')
     return (
       <td {...attributes} {...ROLES.cell}>
-        {column.cell(row)}
+        {content}
       </td>
     );
   return (
@@ -129,10 +147,10 @@ function Cell<Row extends { readonly id: string }>({ row, column, links, current
             links.open(id);
           }}
         >
-          {column.cell(row)}
+          {content}
         </a>
       ) : (
-        <span>{column.cell(row)}</span>
+        <span>{content}</span>
       )}
     </th>
   );
