@@ -365,6 +365,56 @@ describeInChromium('the detail', () => {
     await page.locator('.detail > header').getByText('ignored').waitFor();
   });
 
+  test('marks what a fault changed after signing, and shows the signature that would have fitted', async () => {
+    const { service, hooks } = await world([401]);
+    service.faults.once('tamper_body');
+    const [delivery] = await service.trigger('a.one', { payload: { amount: '1.5' } });
+    const { page } = await openPage(service, `?delivery=${delivery?.id}&tab=signature`);
+    const panel = page.getByRole('tabpanel');
+    expect(await panel.locator('del').innerText()).toBe('1');
+    expect(await panel.locator('ins').innerText()).toBe('2');
+    const sent = hooks.received[0]?.body ?? Buffer.of();
+    expect(await panel.locator('.digest').nth(1).innerText()).toBe(opensslHmac(sent, service.privateKey));
+    await panel.getByText(', not the same:').waitFor();
+    expect(await panel.locator('.digest mark').count()).toBeGreaterThan(30);
+  });
+
+  test('shows JSON as a tree that folds, is searched, and gives the path of a value', async () => {
+    const { service } = await world([200]);
+    const payload = { order: { lines: [{ sku: 'a-1' }, { sku: 'b-2' }], 'unit price': 3 } };
+    const [delivery] = await service.trigger('a.one', { payload });
+    const permissions = ['clipboard-read', 'clipboard-write'];
+    const { page } = await openPage(service, `?delivery=${delivery?.id}`, { permissions });
+    const tree = page.locator('.json');
+    await tree.getByText('2 …').waitFor();
+    await tree.getByLabel('Find in request body').fill('b-2');
+    await tree.getByText('1 found').waitFor();
+    expect(await tree.locator('mark').innerText()).toBe('b-2');
+    await tree.getByRole('button', { name: '"sku"' }).nth(1).click();
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
+    expect(await copied()).toBe('payload.order.lines[1].sku');
+    await tree.getByRole('button', { name: '"unit price"' }).click();
+    expect(await copied()).toBe('payload.order["unit price"]');
+    await tree.getByLabel('Find in request body').fill('');
+    await button(page, 'Entries of payload').click();
+    expect(await tree.innerText()).not.toContain('unit price');
+  });
+
+  test('is edited and sent as a new event, which then is open', async () => {
+    const { service, hooks } = await world([200]);
+    const [delivery] = await service.trigger('a.one', { sandbox: true, payload: { amount: '1' } });
+    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
+    await button(page, 'Edit and resend').click();
+    await page.getByRole('textbox', { name: 'Payload' }).fill('{ "amount": "2" }');
+    await button(page, 'Send').click();
+    await page.waitForURL((url) => url.search !== `?delivery=${delivery?.id}`);
+    await page.locator('.json').getByText('"amount": "2"').waitFor();
+    expect(JSON.parse(String(hooks.received[1]?.body))).toMatchObject({
+      sandbox: true,
+      payload: { amount: '2' },
+    });
+  });
+
   test('of a deleted delivery says so', async () => {
     const { service } = await world([200], 'a.one');
     const { page, complaints } = await openPage(service, '?delivery=gone');

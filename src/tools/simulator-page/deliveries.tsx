@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
-import { focus } from '../pages/components/focus.js';
+import { focusSoon } from '../pages/components/focus.js';
 import { Form } from '../pages/components/form.js';
 import { plural } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
@@ -73,7 +73,7 @@ export function Deliveries({ rows, found, older, loadOlder, route, navigate, ope
             {hold.held ? `Show ${hold.waiting} new` : 'Hold new'}
           </Button>
           <DialogButton title="Clear history" text="Clear history" look="quiet">
-            {(close) => <ClearHistory rows={rows} cleared={cleared} close={close} />}
+            <ClearHistory rows={rows} cleared={cleared} />
           </DialogButton>
         </div>
       </header>
@@ -140,22 +140,20 @@ function refresh(held: readonly Row[], rows: readonly Row[]): readonly Row[] {
 interface ClearHistoryProps {
   readonly rows: readonly Row[];
   readonly cleared: () => void;
-  readonly close: () => void;
 }
 
 /** Asks the simulator how many there are: the page may list only some. */
-function ClearHistory({ rows, cleared, close }: ClearHistoryProps) {
+function ClearHistory({ rows, cleared }: ClearHistoryProps) {
   const counting = () => Promise.all([api.count({ status: 'delivered,failed,cancelled' }), api.count()]);
   const [finished = 0, total = 0] = useLoaded(counting, [rows]).data ?? [];
   const pending = total - finished;
   const clear = async () => {
     await api.clearHistory();
-    close();
     cleared();
-    focus('#main');
+    focusSoon('#main');
   };
   return (
-    <Form verb="Clear" danger submit={clear} cancel={close} cancelVerb="Keep" disabled={finished === 0}>
+    <Form verb="Clear" danger submit={clear} cancelVerb="Keep" disabled={finished === 0}>
       <p>
         {finished === 0
           ? 'No delivery is finished yet.'

@@ -125,7 +125,7 @@ function DeliveryActions({ id, waiting, delivery, attempt, open }: DeliveryActio
         <Button act={() => api.resend(id)}>Resend</Button>
         {delivery && attempt && (
           <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
-            {(close) => <EditAndResend {...{ delivery, close, open }} body={attempt.request.body} />}
+            <EditAndResend {...{ delivery, open }} body={attempt.request.body} />
           </DialogButton>
         )}
         {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}

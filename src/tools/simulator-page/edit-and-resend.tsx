@@ -8,11 +8,10 @@ interface EditAndResendProps {
   readonly delivery: Delivery;
   /** The body as it was sent. */
   readonly body: string;
-  readonly close: () => void;
   readonly open: (id: string) => void;
 }
 
-export function EditAndResend({ delivery, body, close, open }: EditAndResendProps) {
+export function EditAndResend({ delivery, body, open }: EditAndResendProps) {
   const { sandbox, payload } = parse(body);
   const [text, setText] = useState(JSON.stringify(payload, null, 2));
   const check = checkPayload(text, Object(payload));
@@ -23,14 +22,13 @@ export function EditAndResend({ delivery, body, close, open }: EditAndResendProp
     const sent =
       data.deliveries.find(({ webhook_id: id }) => id === delivery.webhook_id) ?? data.deliveries[0];
     if (!sent) throw new Error(message);
-    close();
     open(sent.id);
   };
   const hint = check.valid
     ? (check.difference ?? 'Sent as a new event, with an ID of its own.')
     : check.problem;
   return (
-    <Form verb="Send" submit={send} cancel={close} disabled={!check.valid}>
+    <Form verb="Send" submit={send} disabled={!check.valid}>
       <Field
         label="Payload"
         name="payload"

@@ -59,7 +59,7 @@ export function FaultsPanel({ faults, webhooks, faultKinds }: FaultsPanelProps) 
         ))}
       </ul>
       <DialogButton title="Add fault" text="Add fault">
-        {(close) => <FaultForm faultKinds={faultKinds} webhooks={webhooks} close={close} />}
+        <FaultForm faultKinds={faultKinds} webhooks={webhooks} />
       </DialogButton>
     </Panel>
   );
@@ -73,20 +73,15 @@ const TIMES = [
   ['always', 'Always'],
 ] as const;
 
-interface FaultFormProps extends Pick<FaultsPanelProps, 'faultKinds' | 'webhooks'> {
-  readonly close: () => void;
-}
-
-function FaultForm({ faultKinds, webhooks, close }: FaultFormProps) {
+function FaultForm({ faultKinds, webhooks }: Omit<FaultsPanelProps, 'faults'>) {
   const [kind, setKind] = useState(faultKinds[0] ?? '');
   const kinds = faultKinds.map((name) => [name, name] as const);
   const targets = webhooks.map(({ id, url }) => [id, shortUrl(url)] as const);
   const add = async (values: FormData) => {
     await api.addFault(ruleOf(values));
-    close();
   };
   return (
-    <Form verb="Add" submit={add} cancel={close}>
+    <Form verb="Add" submit={add}>
       <Field label="Fault" name="kind" options={kinds} hint={faultEffect(kind)} change={setKind} />
       <Field label="Events" name="event" class="mono" placeholder="all, or transaction.*" />
       <Field label="Webhook" name="webhook" options={[['', 'All'], ...targets]} />

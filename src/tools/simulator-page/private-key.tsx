@@ -12,17 +12,17 @@ export function PrivateKeyPanel() {
     <Panel title="Private key" id="private-key">
       <p class="note">Signs every delivery, and authenticates at the API. Rotate it when it leaks.</p>
       <DialogButton keep title="Rotate private key" text="Rotate private key">
-        {(close) => <Rotation close={close} />}
+        <Rotation />
       </DialogButton>
     </Panel>
   );
 }
 
-function Rotation({ close }: { close: () => void }) {
+function Rotation() {
   const [key, setKey] = useState<string>();
   if (key !== undefined) return <NewKey text={key} />;
   return (
-    <Form verb="Rotate" submit={async () => setKey(await api.rotateKey())} cancel={close} cancelVerb="Keep">
+    <Form verb="Rotate" stay submit={async () => setKey(await api.rotateKey())} cancelVerb="Keep">
       <p>
         Make a new private key? From then on every delivery is signed with it, retries too, and the API
         refuses the old key.

@@ -4,7 +4,7 @@ import { useContext } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
-import { focus } from '../pages/components/focus.js';
+import { focusSoon } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { plural, shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
@@ -24,7 +24,7 @@ export function WebhooksPanel({ webhooks }: { webhooks: readonly Webhook[] }) {
         ))}
       </ul>
       <DialogButton title="Register webhook" text="Register webhook">
-        {(close) => <WebhookForm save={api.createWebhook} verb="Register" close={close} />}
+        <WebhookForm save={api.createWebhook} verb="Register" />
       </DialogButton>
     </Panel>
   );
@@ -44,13 +44,13 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
       <Durations rows={useContext(RowsContext)} webhook={id} />
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
-          {(close) => <WebhookForm webhook={webhook} save={save} verb="Save" close={close} />}
+          <WebhookForm webhook={webhook} save={save} verb="Save" />
         </DialogButton>
         <Button look="small quiet" label={`${pause} ${url}`} act={() => save({ paused: !paused })}>
           {pause}
         </Button>
         <DialogButton title="Delete webhook" text="Delete" look="small quiet danger" label={`Delete ${url}`}>
-          {(close) => <DeleteQuestion webhook={webhook} close={close} />}
+          <DeleteQuestion webhook={webhook} />
         </DialogButton>
       </div>
     </li>
@@ -62,20 +62,18 @@ interface WebhookFormProps {
   readonly webhook?: Webhook;
   readonly save: (fields: WebhookFields) => Promise<unknown>;
   readonly verb: string;
-  readonly close: () => void;
 }
 
-function WebhookForm({ webhook, save, verb, close }: WebhookFormProps) {
+function WebhookForm({ webhook, save, verb }: WebhookFormProps) {
   const { url = '', events = [] } = webhook ?? {};
   const submit = async (values: FormData) => {
     const chosen = String(values.get('events'))
       .split(/[\s,]+/)
       .filter(Boolean);
     await save({ url: String(values.get('url')).trim(), events: chosen.length > 0 ? chosen : ['*'] });
-    close();
   };
   return (
-    <Form verb={verb} submit={submit} cancel={close}>
+    <Form verb={verb} submit={submit}>
       <Field
         label="URL"
         name="url"
@@ -98,25 +96,17 @@ function WebhookForm({ webhook, save, verb, close }: WebhookFormProps) {
   );
 }
 
-function DeleteQuestion({ webhook, close }: { webhook: Webhook; close: () => void }) {
+function DeleteQuestion({ webhook }: { webhook: Webhook }) {
   const { id, url } = webhook;
   // Asks the simulator: the page may list only some.
   const counting = () => api.count({ webhook: id, status: 'retrying' });
   const { data: retries } = useLoaded(counting, [useContext(RowsContext)]);
   const remove = async () => {
     await api.deleteWebhook(id);
-    close();
-    focus('#webhooks > summary');
+    focusSoon('#webhooks > summary');
   };
   return (
-    <Form
-      verb="Delete"
-      danger
-      submit={remove}
-      cancel={close}
-      cancelVerb="Keep"
-      disabled={retries === undefined}
-    >
+    <Form verb="Delete" danger submit={remove} cancelVerb="Keep" disabled={retries === undefined}>
       <p class="mono wrap">{shortUrl(url)}</p>
       <p>
         {retries

@@ -24,7 +24,7 @@ export function DiscardDialog({ work, closed }: DiscardDialogProps) {
   };
   return (
     <Dialog title={`Discard ${work.what}`} keep closed={() => closed(changed.current)}>
-      {(close) => <DiscardForm target={work.target} begun={begun} close={close} />}
+      <DiscardForm target={work.target} begun={begun} />
     </Dialog>
   );
 }
@@ -32,10 +32,9 @@ export function DiscardDialog({ work, closed }: DiscardDialogProps) {
 interface DiscardFormProps {
   readonly target: Target;
   readonly begun: () => void;
-  readonly close: () => void;
 }
 
-function DiscardForm({ target, begun, close }: DiscardFormProps) {
+function DiscardForm({ target, begun }: DiscardFormProps) {
   const { ids, names, problem } = useMeant(target);
   const [done, setDone] = useState<number>();
   const announce = useContext(AnnounceContext);
@@ -48,7 +47,6 @@ function DiscardForm({ target, begun, close }: DiscardFormProps) {
       onDone: setDone,
     });
     announce(`${plural(count, 'dead letter')} discarded.`);
-    close();
   };
   return (
     <Form
@@ -56,7 +54,6 @@ function DiscardForm({ target, begun, close }: DiscardFormProps) {
       submit={discard}
       danger
       disabled={!ids || ids.length === 0 || done !== undefined}
-      cancel={close}
       cancelVerb="Keep"
     >
       <Consequence />

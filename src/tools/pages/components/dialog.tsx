@@ -1,7 +1,10 @@
 // A modal dialog, a button that opens one, and a part that scrolls within it.
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, createContext } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton } from './button.js';
+
+/** Closes the dialog, for the form in it. */
+export const CloseContext = createContext<(() => void) | undefined>(undefined);
 
 interface DialogProps {
   readonly title: string;
@@ -35,7 +38,9 @@ export function Dialog({ title, keep = false, hold, closed, children }: DialogPr
           </h2>
           <CloseButton label="Close" close={close} />
         </header>
-        {typeof children === 'function' ? children(close) : children}
+        <CloseContext.Provider value={close}>
+          {typeof children === 'function' ? children(close) : children}
+        </CloseContext.Provider>
       </div>
     </dialog>
   );

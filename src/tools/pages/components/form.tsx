@@ -8,6 +8,7 @@ import {
 import { useContext, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api-client.js';
 import { Button } from './button.js';
+import { CloseContext } from './dialog.js';
 
 const ErrorsContext = createContext<ApiError['fields']>({});
 
@@ -15,17 +16,27 @@ interface FormProps {
   /** What the button that submits says. */
   readonly verb: string;
   readonly submit: (values: FormData) => Promise<unknown>;
-  readonly cancel?: () => void;
   readonly cancelVerb?: string;
   readonly disabled?: boolean;
+  /** Whether its dialog stays open after it was submitted. */
+  readonly stay?: boolean;
   /** Whether it destroys something. */
   readonly danger?: boolean;
   readonly children?: ComponentChildren;
 }
 
-/** Submits itself once at a time. An error that no field shows stands above the button. */
+/** Submits itself once at a time, and closes the dialog that it is in. An error that no field shows stands above the button. */
 export function Form(props: FormProps) {
-  const { verb, submit, cancel, cancelVerb = 'Cancel', disabled = false, danger = false, children } = props;
+  const close = useContext(CloseContext);
+  const {
+    verb,
+    submit,
+    stay = false,
+    cancelVerb = 'Cancel',
+    disabled = false,
+    danger = false,
+    children,
+  } = props;
   const running = useRef(false);
   const [errors, setErrors] = useState<ApiError['fields']>({});
   const [problem, setProblem] = useState<string>();
@@ -40,6 +51,7 @@ export function Form(props: FormProps) {
     const shown = Object.keys(fields).some((name) => form.elements.namedItem(name));
     setErrors(fields);
     setProblem(failure instanceof Error && !shown ? failure.message : undefined);
+    if (!(failure instanceof Error || stay)) close?.();
   };
   return (
     <form class="stack" onSubmit={send} onKeyDown={submitOnEnter}>
@@ -53,8 +65,8 @@ export function Form(props: FormProps) {
         <button type="submit" class={danger ? 'button primary danger' : 'button primary'} disabled={disabled}>
           {verb}
         </button>
-        {cancel && (
-          <Button look="quiet" act={cancel}>
+        {close && (
+          <Button look="quiet" act={close}>
             {cancelVerb}
           </Button>
         )}

@@ -2,10 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import express from 'express';
+import { deliver } from 'payment-webhooks/testing';
 import { faultKinds } from '../../../../src/tools/simulator/delivery/faults.js';
-import type { Fault, Settings } from '../../../../src/tools/simulator-page/api.js';
+import type { Attempt, Delivery, Fault, Settings } from '../../../../src/tools/simulator-page/api.js';
 import { documentedRows } from '../../../../src/tools/simulator-page/documented.js';
 import { faultEffect, faultText, signatureEffect } from '../../../../src/tools/simulator-page/fault-text.js';
+import { jestTest } from '../../../../src/tools/simulator-page/jest-test.js';
 import { formatRoute, parseRoute } from '../../../../src/tools/simulator-page/route.js';
 
 const OPEN = { delivery: 'd-1', attempt: 2, tab: 'signature' };
@@ -57,6 +60,25 @@ describe('a fault', () => {
     expect(silent).toEqual(['duplicate', 'reorder', 'delay', 'slow_body', 'drop']);
     expect(signatureEffect(null)).toBeUndefined();
   });
+});
+
+test('a delivery as a Jest test runs against an app, with the same bytes', async () => {
+  const body = '{"id":"e-1","note":"it\\u2019s `x` \\"q\\""}';
+  const request = { url: 'http://127.0.0.1:3000/in/hooks?a=b', body };
+  const code = jestTest({ event_name: 'a.one' } as Delivery, { request, response: null } as Attempt);
+  const seen: string[] = [];
+  const app = express().post('/in/hooks', express.text({ type: '*/*' }), (req, res) => {
+    seen.push(req.body);
+    res.end();
+  });
+  const runs: (() => Promise<void>)[] = [];
+  const withoutImports = code.replace(/^import .*$/gm, '');
+  const run = new Function('test', 'expect', 'deliver', 'app', 'process', withoutImports);
+  run((_name: string, work: () => Promise<void>) => runs.push(work), expect, deliver, app, {
+    env: { SERVICE_PRIVATE_KEY: 'pri_test' },
+  });
+  await runs[0]?.();
+  expect(seen).toEqual([body]);
 });
 
 describe('the About dialog', () => {
