@@ -125,7 +125,7 @@ describeInChromium('an endpoint that is down', () => {
     const curl = await fetch(`${service.baseUrl}/_sim/deliveries/${delivery?.id}/curl`);
     expect(copied).toBe(await curl.text());
     await endpoint.start();
-    await button(page, 'Resend').click();
+    await page.getByRole('button', { name: 'Resend', exact: true }).click();
     await row(page, 'Delivered').waitFor();
     const [resent] = service.deliveries();
     expect(resent?.attempts.map(({ request }) => request.body_sha256)).toEqual(
