@@ -207,7 +207,7 @@ describeInChromium('the list', () => {
     await button(page, 'Retrying 0').click();
     await page.getByText('No deliveries match this search.').waitFor();
     await page.getByLabel('Search deliveries').fill('state:failed');
-    await page.getByText('Unknown filter "state:". Did you mean "status"?').waitFor();
+    await page.getByText('Unknown filter "state:". Use one of status:').waitFor();
     await page.getByLabel('Search deliveries').fill('status:retrying');
     await page.reload();
     await row(page, 'b.two').waitFor();

@@ -1,5 +1,5 @@
 // One delivery: its status, what can be done with it, why it failed, and its attempts.
-import { ApiError } from '../pages/components/api-client.js';
+import { ApiError, messageOf } from '../pages/components/api-client.js';
 import { Button } from '../pages/components/button.js';
 import { RetryCountdown } from '../pages/components/clock.js';
 import { DetailFrame, Diagnosis, useLoaded } from '../pages/components/columns.js';
@@ -96,7 +96,7 @@ function explain(error: unknown): string {
   if (error instanceof ApiError && error.status === 404) {
     return 'The simulator no longer keeps this delivery. The history was cleared, or newer ones took its place.';
   }
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 interface DeliveryActionsProps {

@@ -15,7 +15,7 @@ import { useShortcuts } from './shortcuts.js';
 import { STATUS_LABELS, shownStatus } from './shown-status.js';
 import type { State } from './state.js';
 import { TriggerPanel } from './trigger.js';
-import { RowsContext, WebhooksPanel } from './webhooks.js';
+import { WebhooksPanel } from './webhooks.js';
 
 interface LayoutProps {
   readonly state: State;
@@ -41,12 +41,12 @@ export function Layout({ state, loadOlder }: LayoutProps) {
     <Columns
       sidebarLabel="Trigger, webhooks, faults and private key"
       sidebar={
-        <RowsContext.Provider value={rows}>
+        <>
           <TriggerPanel samples={samples} faultKinds={faultKinds} webhooks={webhooks} />
-          <WebhooksPanel webhooks={webhooks} />
+          <WebhooksPanel webhooks={webhooks} rows={rows} />
           <FaultsPanel faults={faults} webhooks={webhooks} faultKinds={faultKinds} />
           <PrivateKeyPanel />
-        </RowsContext.Provider>
+        </>
       }
       detail={
         selected && (

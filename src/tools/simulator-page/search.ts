@@ -1,5 +1,4 @@
 // The search: `status:failed event:transaction.*` and plain words, by which rows are filtered.
-import { didYouMean } from '../../errors.js';
 import { readSearch, type SearchParts } from '../pages/components/search.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
@@ -18,7 +17,7 @@ const KEYS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['payload', () => true],
 ]);
 
-const USE_KEYS = ` Use one of ${[...KEYS.keys()].map((key) => `${key}:`).join(', ')}.`;
+const USE_KEYS = [...KEYS.keys()].map((key) => `${key}:`).join(', ');
 const STATUSES: readonly string[] = [...deliveryStatuses, 'wrongly_accepted'];
 
 export type Search = SearchParts;
@@ -26,7 +25,7 @@ export type Search = SearchParts;
 /** A row matches when it fits one value of each key, and contains all words. */
 export function parseSearch(text: string): Search {
   const { tokens, words, problems } = readSearch(text, (key, value) => {
-    if (!KEYS.has(key)) return `Unknown filter "${key}:".${didYouMean(key, KEYS.keys()) || USE_KEYS}`;
+    if (!KEYS.has(key)) return `Unknown filter "${key}:". Use one of ${USE_KEYS}.`;
     // One that is still being typed is no problem.
     if (key !== 'status' || STATUSES.some((status) => status.startsWith(value))) return undefined;
     return `Unknown status "${value}". Use one of ${STATUSES.join(', ')}.`;

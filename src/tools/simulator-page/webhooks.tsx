@@ -1,6 +1,4 @@
 // The registered webhooks, what can be done with each, and the form that registers or changes one.
-import { createContext } from 'preact';
-import { useContext } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
@@ -11,16 +9,18 @@ import { Panel } from '../pages/components/page-frame.js';
 import { api, type Row, type Webhook, type WebhookFields } from './api.js';
 import { Durations } from './charts.js';
 
-/** The deliveries, for the question before a deletion: the panel is not rendered again with each of them. */
-export const RowsContext = createContext<readonly Row[]>([]);
+interface WebhooksPanelProps {
+  readonly webhooks: readonly Webhook[];
+  readonly rows: readonly Row[];
+}
 
-export function WebhooksPanel({ webhooks }: { webhooks: readonly Webhook[] }) {
+export function WebhooksPanel({ webhooks, rows }: WebhooksPanelProps) {
   return (
     <Panel title="Webhooks" id="webhooks" count={webhooks.length}>
       {webhooks.length === 0 && <p class="note">No webhooks yet. Register one to receive events.</p>}
       <ul class="stack">
         {webhooks.map((webhook) => (
-          <WebhookItem key={webhook.id} webhook={webhook} />
+          <WebhookItem key={webhook.id} webhook={webhook} rows={rows} />
         ))}
       </ul>
       <DialogButton title="Register webhook" text="Register webhook">
@@ -30,7 +30,11 @@ export function WebhooksPanel({ webhooks }: { webhooks: readonly Webhook[] }) {
   );
 }
 
-function WebhookItem({ webhook }: { webhook: Webhook }) {
+interface WebhookItemProps extends Pick<WebhooksPanelProps, 'rows'> {
+  readonly webhook: Webhook;
+}
+
+function WebhookItem({ webhook, rows }: WebhookItemProps) {
   const { id, url, events, paused } = webhook;
   const save = api.updateWebhook.bind(api, id);
   const pause = paused ? 'Resume' : 'Pause';
@@ -41,7 +45,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
         {paused && <span class="tag">paused</span>}
       </p>
       <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
-      <Durations rows={useContext(RowsContext)} webhook={id} />
+      <Durations rows={rows} webhook={id} />
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
           <WebhookForm webhook={webhook} save={save} verb="Save" />
@@ -50,7 +54,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
           {pause}
         </Button>
         <DialogButton title="Delete webhook" text="Delete" look="small quiet danger" label={`Delete ${url}`}>
-          <DeleteQuestion webhook={webhook} />
+          <DeleteQuestion webhook={webhook} rows={rows} />
         </DialogButton>
       </div>
     </li>
@@ -96,11 +100,11 @@ function WebhookForm({ webhook, save, verb }: WebhookFormProps) {
   );
 }
 
-function DeleteQuestion({ webhook }: { webhook: Webhook }) {
+function DeleteQuestion({ webhook, rows }: WebhookItemProps) {
   const { id, url } = webhook;
   // Asks the simulator: the page may list only some.
   const counting = () => api.count({ webhook: id, status: 'retrying' });
-  const { data: retries } = useLoaded(counting, [useContext(RowsContext)]);
+  const { data: retries } = useLoaded(counting, [rows]);
   const remove = async () => {
     await api.deleteWebhook(id);
     focusSoon('#webhooks > summary');

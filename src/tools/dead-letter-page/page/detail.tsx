@@ -1,7 +1,7 @@
 // One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
 import { Fragment } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
-import { ApiError } from '../../pages/components/api-client.js';
+import { ApiError, messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Age } from '../../pages/components/clock.js';
 import { BodyView, HeaderTable } from '../../pages/components/code-view.js';
@@ -42,7 +42,7 @@ export function Detail({ id, version, user, close }: DetailProps) {
       title={letter ? showInvisible(letter.eventName) : 'Dead letter'}
       closeLabel="Close dead letter"
       close={close}
-      problem={error === undefined ? undefined : error instanceof Error ? error.message : String(error)}
+      problem={error === undefined ? undefined : messageOf(error)}
       head={
         letter && (
           <>

@@ -1,5 +1,7 @@
 // Discards one letter, or all that match: those that the dialog counted, and none that is kept meanwhile.
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../../pages/components/api-client.js';
+import { useLoaded } from '../../pages/components/columns.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { Field, Form } from '../../pages/components/form.js';
 import { plural, showInvisible } from '../../pages/components/format.js';
@@ -35,7 +37,9 @@ interface DiscardFormProps {
 }
 
 function DiscardForm({ target, begun }: DiscardFormProps) {
-  const { ids, names, problem } = useMeant(target);
+  // Once, when the dialog opens: what matches when the button is pressed may be more.
+  const { data: letters, error } = useLoaded(() => listAll(target), []);
+  const ids = 'id' in target ? [target.id] : letters?.map(({ id }) => id);
   const [done, setDone] = useState<number>();
   const announce = useContext(AnnounceContext);
   const open = useOpen();
@@ -74,8 +78,8 @@ function DiscardForm({ target, begun }: DiscardFormProps) {
           hint="That is how many dead letters are deleted."
         />
       )}
-      {problem !== undefined && <p class="problem">{problem}</p>}
-      <NameCounts names={names} />
+      {error !== undefined && <p class="problem">{messageOf(error)}</p>}
+      <NameCounts letters={letters ?? []} />
       {ids && done !== undefined && <progress aria-label="Progress" max={ids.length} value={done} />}
     </Form>
   );
@@ -102,30 +106,6 @@ function useOpen(): { readonly current: boolean } {
   return open;
 }
 
-interface Meant {
-  /** Undefined until all are known. */
-  readonly ids?: readonly string[];
-  readonly names: ReadonlyMap<string, number>;
-  readonly problem?: string;
-}
-
-/** Which letters are meant, one by one: what matches when the button is pressed may be more. */
-function useMeant(target: Target): Meant {
-  const [meant, setMeant] = useState<Meant>(
-    'id' in target ? { ids: [target.id], names: new Map() } : { names: new Map() },
-  );
-  // Once, when the dialog opens.
-  useEffect(() => {
-    if (meant.ids) return;
-    listAll(target).then(
-      (letters) => setMeant({ ids: letters.map(({ id }) => id), names: countNames(letters) }),
-      (error: unknown) =>
-        setMeant({ names: new Map(), problem: error instanceof Error ? error.message : String(error) }),
-    );
-  }, []);
-  return meant;
-}
-
 async function listAll(target: Target): Promise<readonly Letter[]> {
   if ('id' in target) return [];
   const letters = new Map<string, Letter>();
@@ -137,13 +117,9 @@ async function listAll(target: Target): Promise<readonly Letter[]> {
   return [...letters.values()];
 }
 
-function countNames(letters: readonly Letter[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { eventName } of letters) counts.set(eventName, (counts.get(eventName) ?? 0) + 1);
-  return counts;
-}
-
-function NameCounts({ names }: Pick<Meant, 'names'>) {
+function NameCounts({ letters }: { letters: readonly Letter[] }) {
+  const names = new Map<string, number>();
+  for (const { eventName } of letters) names.set(eventName, (names.get(eventName) ?? 0) + 1);
   if (names.size === 0) return null;
   return (
     <ScrollArea label="For each event name">
@@ -178,7 +154,7 @@ async function discardAll(
       discarded += await api.discard(id, because);
     } catch (error) {
       const before = ids.length > 1 ? `${plural(discarded, 'dead letter')} discarded. ` : '';
-      throw new Error(`${before}${error instanceof Error ? error.message : error}`);
+      throw new Error(`${before}${messageOf(error)}`);
     }
   }
   return discarded;

@@ -1,5 +1,7 @@
 // Replays one letter, or all that match: a dry run, then the replay, and what came of it.
+
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
@@ -149,7 +151,7 @@ function useReplay(target: Target, started: () => void): ReplayRun {
       show({ step: dryRun ? 'checked' : 'done', report });
     } catch (error) {
       const stopped = signal.aborted ? 'Stopped.' : undefined;
-      const message = stopped ?? (error instanceof Error ? error.message : String(error));
+      const message = stopped ?? messageOf(error);
       show({ step: 'ended', message: `${message}${dryRun ? '' : ` ${whatWasDone(last)}`}` });
     }
   };

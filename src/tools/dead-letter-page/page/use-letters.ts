@@ -1,5 +1,7 @@
 // Loads the letters that fit, page by page, and how many there are of each reason and name.
+
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../../pages/components/api-client.js';
 import { api, type Letter, type LetterPage, type Summary } from './api.js';
 import { type Filter, filterOf, NO_FILTER, type Route } from './route.js';
 
@@ -44,7 +46,7 @@ export function useLetters({ reason, event, eventId, keyId, since, discarded }: 
       setProblem(undefined);
       return found;
     } catch (error) {
-      if (turn === latest.current) setProblem(error instanceof Error ? error.message : String(error));
+      if (turn === latest.current) setProblem(messageOf(error));
       return undefined;
     }
   }, []);

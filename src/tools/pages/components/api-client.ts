@@ -13,6 +13,10 @@ export class ApiError extends Error {
   }
 }
 
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 interface Server {
   /** What every path begins with; empty for paths relative to the page. */
   readonly base?: string;

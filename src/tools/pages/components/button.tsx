@@ -1,6 +1,7 @@
 // A button that runs an action, once at a time, and reports its failure in the notice of the page.
 import { type ComponentProps, createContext } from 'preact';
 import { useContext, useRef } from 'preact/hooks';
+import { messageOf } from './api-client.js';
 import { Icon } from './icon.js';
 
 export const NoticeContext = createContext<(text: string | undefined) => void>(() => {});
@@ -18,7 +19,7 @@ export function useAction<Given extends unknown[]>(
       await action(...given);
       notify(undefined);
     } catch (error) {
-      notify(error instanceof Error ? error.message : String(error));
+      notify(messageOf(error));
     } finally {
       running.current = false;
     }
