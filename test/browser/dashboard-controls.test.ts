@@ -386,7 +386,7 @@ describeInChromium('the detail', () => {
     const permissions = ['clipboard-read', 'clipboard-write'];
     const { page } = await openPage(service, `?delivery=${delivery?.id}`, { permissions });
     const tree = page.locator('.json');
-    await tree.getByText('2 …').waitFor();
+    await tree.getByText('1 …').first().waitFor();
     await tree.getByLabel('Find in request body').fill('b-2');
     await tree.getByText('1 found').waitFor();
     expect(await tree.locator('mark').innerText()).toBe('b-2');
@@ -406,7 +406,7 @@ describeInChromium('the detail', () => {
     const { page } = await openPage(service, `?delivery=${delivery?.id}`);
     await button(page, 'Edit and resend').click();
     await page.getByRole('textbox', { name: 'Payload' }).fill('{ "amount": "2" }');
-    await button(page, 'Send').click();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.waitForURL((url) => url.search !== `?delivery=${delivery?.id}`);
     await page.locator('.json').getByText('"amount": "2"').waitFor();
     expect(JSON.parse(String(hooks.received[1]?.body))).toMatchObject({

@@ -76,7 +76,6 @@ describeInChromium('5,000 retrying deliveries', () => {
     await button(page, 'All 5,000').waitFor();
     expect(await nodes(page)).toBeLessThan(3_000);
     const seen = await scroll(page);
-    expect(seen.length).toBeGreaterThan(10);
     expect(Math.min(...seen)).toBeGreaterThan(10);
     expect(await nodes(page)).toBeLessThan(3_000);
   });
