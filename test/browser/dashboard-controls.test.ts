@@ -390,13 +390,13 @@ describeInChromium('the detail', () => {
     await tree.getByLabel('Find in request body').fill('b-2');
     await tree.getByText('1 found').waitFor();
     expect(await tree.locator('mark').innerText()).toBe('b-2');
-    await tree.getByRole('button', { name: '"sku"' }).nth(1).click();
+    await tree.getByRole('button', { name: '"sku"' }).click();
     const copied = () => page.evaluate(() => navigator.clipboard.readText());
     expect(await copied()).toBe('payload.order.lines[1].sku');
     await tree.getByRole('button', { name: '"unit price"' }).click();
     expect(await copied()).toBe('payload.order["unit price"]');
     await tree.getByLabel('Find in request body').fill('');
-    await button(page, 'Entries of payload').click();
+    await page.getByRole('button', { name: 'Entries of payload', exact: true }).click();
     expect(await tree.innerText()).not.toContain('unit price');
   });
 

@@ -13,7 +13,7 @@ describeInChromium('the screenshot', () => {
     if (TAKE) {
       const { page } = await openPage(await scene(), '', { colorScheme, viewport });
       await page.locator('tr.row').filter({ hasText: 'Retrying' }).first().locator('.row-link').click();
-      await page.locator('.code-block').waitFor();
+      await page.locator('.json').waitFor();
       await shoot(page, 'simulator-light.png');
     }
     expectScreenshot('simulator-light.png');
@@ -23,7 +23,7 @@ describeInChromium('the screenshot', () => {
     if (TAKE) {
       const { page } = await openPage(await letterScene(), '', { colorScheme, viewport });
       await page.locator('.row-link').first().click();
-      await page.locator('.code-block').waitFor();
+      await page.locator('.json').waitFor();
       await shoot(page, 'dead-letters-light.png');
     }
     expectScreenshot('dead-letters-light.png');
