@@ -6,7 +6,6 @@ import {
   type DeadLetterContent,
   type DeadLetterGroup,
   type DeadLetterPage,
-  type DeadLetterQuery,
   type DeadLetterStore,
   type Discarded,
   type NewDeadLetter,
@@ -68,27 +67,33 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   /** With `keyId` it may list fewer than `limit`, and at least one where there is one. */
-  async list(
-    { keyId, ...query }: LetterQuery,
-    after: string | undefined,
-    limit = MAX_PAGE,
-  ): Answer<DeadLetterPage> {
-    for (let from = after; ; ) {
-      const page = await this.#page(query, from, limit);
-      if (keyId === undefined || page instanceof StoreFailure) return page;
-      // Only the sealed part of a letter names its key, so no store can look for it.
-      const letters = page.letters.filter((letter) => letter.keyId === keyId);
-      if (letters.length > 0 || page.next === undefined) return { letters, next: page.next };
-      from = page.next;
-    }
+  async list(query: LetterQuery, after: string | undefined, limit = MAX_PAGE): Answer<DeadLetterPage> {
+    for await (const page of this.pages(query, after, limit))
+      if (page instanceof StoreFailure || page.letters.length > 0) return page;
+    return { letters: [] };
   }
 
-  #page(query: DeadLetterQuery, after: string | undefined, limit: number): Answer<DeadLetterPage> {
-    return this.#checkedCall(
-      'the dead letters were not listed',
-      () => this.store.list(query, { limit, after }),
-      (answer) => readPage(answer, after),
-    );
+  /** Page after page, up to one that the store does not give. */
+  async *pages(
+    { keyId, ...query }: LetterQuery,
+    after?: string,
+    limit = MAX_PAGE,
+  ): AsyncGenerator<DeadLetterPage | StoreFailure, void> {
+    const seen = new Set([after]);
+    for (let from = after; ; ) {
+      const page = await this.#checkedCall(
+        'the dead letters were not listed',
+        () => this.store.list(query, { limit, after: from }),
+        (answer) => readPage(answer, seen),
+      );
+      // Only the sealed part of a letter names its key, so no store can look for it.
+      yield keyId === undefined || page instanceof StoreFailure
+        ? page
+        : { ...page, letters: page.letters.filter((letter) => letter.keyId === keyId) };
+      if (page instanceof StoreFailure || page.next === undefined) return;
+      seen.add(page.next);
+      from = page.next;
+    }
   }
 
   async count({ keyId, ...query }: LetterQuery): Answer<number> {
@@ -115,13 +120,11 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     add: (sum: Sum, letters: DeadLetterPage['letters']) => Sum,
   ): Answer<Sum> {
     let sum = none;
-    for (let after: string | undefined; ; ) {
-      const page = await this.list(query, after);
+    for await (const page of this.pages(query)) {
       if (page instanceof StoreFailure) return page;
       sum = add(sum, page.letters);
-      if (page.next === undefined) return sum;
-      after = page.next;
     }
+    return sum;
   }
 
   read(id: string, transaction?: unknown): Answer<DeadLetterContent> {
@@ -151,12 +154,7 @@ export async function* listLetters(
   calls: DeadLetterCalls,
   query: LetterQuery,
 ): AsyncGenerator<DeadLetter, void> {
-  for (let after: string | undefined; ; ) {
-    const page = answerOrThrow(await calls.list(query, after));
-    yield* page.letters;
-    if (page.next === undefined) return;
-    after = page.next;
-  }
+  for await (const page of calls.pages(query)) yield* answerOrThrow(page).letters;
 }
 
 /** @throws {StoreError} when the store did not answer; what it threw is the cause */
@@ -182,13 +180,16 @@ function invalidAnswer(verb: string, expected: string): StoreFailure {
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** @param after where this page began: a store that returns it as `next` would cause an endless loop */
-function readPage(answer: unknown, after: string | undefined): DeadLetterPage | StoreFailure {
+/** @param seen where pages have begun: a store that returns to one of them would cause an endless loop */
+function readPage(answer: unknown, seen: ReadonlySet<string | undefined>): DeadLetterPage | StoreFailure {
   return readSafely('list', () => {
     const { letters, next } = answer as Given;
     if (!Array.isArray(letters) || !letters.every(isLetter)) return undefined;
     if (next === undefined || next === null || letters.length === 0) return { letters };
-    return typeof next === 'string' && next !== after ? { letters, next } : undefined;
+    if (typeof next !== 'string') return undefined;
+    return seen.has(next)
+      ? new StoreFailure('Its list() returned the same next twice, so its pages never end.')
+      : { letters, next };
   });
 }
 
@@ -217,7 +218,7 @@ function readGroups(answer: unknown): readonly DeadLetterGroup[] | StoreFailure 
 }
 
 /** A getter of the answer may throw. */
-function readSafely<Value>(verb: string, read: () => Value | undefined): Value | StoreFailure {
+function readSafely<Value>(verb: string, read: () => Value | StoreFailure | undefined): Value | StoreFailure {
   try {
     return read() ?? new StoreFailure(`Its answer to ${verb}() is not as the contract says.`);
   } catch (cause) {

@@ -305,7 +305,7 @@ describe('a store of letters that is down', () => {
     );
   });
 
-  test('and gives the same page again is not asked for ever', async () => {
+  test('and gives the same pages again is not asked without end', async () => {
     const letters = [{}];
     const store = memoryDeadLetters();
     const { hooks, keep } = start(store);
@@ -313,6 +313,27 @@ describe('a store of letters that is down', () => {
     letters.splice(0, 1, ...(await lettersOf(hooks)));
     const looping = start(faultyDeadLetters({ list: answers({ value: { letters, next: 'x' } }) }));
     await expect(lettersOf(looping.hooks)).rejects.toThrow(StoreError);
+    let page = 0;
+    const turning = faultyDeadLetters({
+      list: async () => {
+        page += 1;
+        return { letters, next: ['a', 'b', 'c'][page % 3] };
+      },
+    });
+    const { hooks: turned } = start(turning);
+    const other = { keyId: '0'.repeat(12) };
+    for (const work of [
+      () => lettersOf(turned),
+      () => turned.deadLetters.count(),
+      () => turned.deadLetters.count(other),
+      () => turned.deadLetters.page(other),
+    ]) {
+      page = 0;
+      await expect(work()).rejects.toThrow(
+        'Its list() returned the same next twice, so its pages never end.',
+      );
+      expect(page).toBe(4);
+    }
   });
 });
 
