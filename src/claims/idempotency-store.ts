@@ -54,6 +54,11 @@ export interface IdempotencyStore<Extra extends object = {}> {
    */
   joins?(deadLetters: JoinableLetters): boolean;
   /**
+   * The fingerprint with which the event is completed, undefined unless it is; as of now, and without a change. Without this
+   * method the dead letter of an event that was processed while it was kept stays, until a replay finds it completed.
+   */
+  completedWith?(key: string): string | undefined | Promise<string | undefined>;
+  /**
    * Claims and changes nothing, and rejects when a claim could not be made now. `health()` calls it, so it must be cheap.
    */
   ping?(): unknown;

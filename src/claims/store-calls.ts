@@ -126,13 +126,22 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * Asks for the claim once more, which waits for a transaction that is about to be committed.
+   * Asks whether another delivery has completed the event. In a transaction that is one more claim, which waits for another that
+   * is about to be committed, and is rolled back. A claim that commits by itself could take the event from an owner whose
+   * lease has lapsed, so there the store is only read.
    *
    * @returns the fingerprint with which the event is completed, if it is
    */
-  async completedWith(): Promise<string | undefined> {
-    const answer = this.#claimed && (await this.claim(...this.#claimed));
-    if (!answer || answer instanceof StoreFailure) return undefined;
+  async completedWith({ transactional }: GrantedClaim): Promise<string | undefined> {
+    if (!this.#claimed) return undefined;
+    const [key, fingerprint] = this.#claimed;
+    if (!transactional) {
+      const completed = await this.call(() => this.#store.completedWith?.(key), this.rules.storeTimeout);
+      if (completed instanceof StoreFailure) this.logFailure('the store did not answer', completed);
+      return typeof completed === 'string' ? completed : undefined;
+    }
+    const answer = await this.claim(key, fingerprint);
+    if (answer instanceof StoreFailure) return undefined;
     if (answer.status === 'claimed') await this.release(answer, answer.finished);
     return answer.status === 'completed' ? answer.fingerprint : undefined;
   }

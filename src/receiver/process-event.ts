@@ -204,7 +204,7 @@ async function enter(
 ): Promise<Result | undefined> {
   const unready = await letter.enter(claim);
   if (!unready && !letter.gone && !lease.expired) return undefined;
-  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
+  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(claim, store, letter);
   if (unready) return storeUnavailable(unready);
   return letter.gone ? 'ignored' : new Rejection('CLAIM_LOST');
 }
@@ -252,7 +252,7 @@ async function keepAndRelease(
     return keepUnclaimed(claim, ending, store, letter);
   }
   const result = await keep(letter, ending, claim.attempt);
-  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(store, letter);
+  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(claim, store, letter);
   return result;
 }
 
@@ -264,7 +264,7 @@ async function keepUnclaimed(
   letter: DeliveryLetter | undefined,
 ): Promise<Result> {
   const result = await keep(letter, ending, claim.attempt);
-  await removeIfCompleted(store, letter);
+  await removeIfCompleted(claim, store, letter);
   return result;
 }
 
@@ -272,9 +272,13 @@ async function keepUnclaimed(
  * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
  * now on finds the letter.
  */
-async function removeIfCompleted(store: StoreCalls, letter: DeliveryLetter | undefined): Promise<void> {
+async function removeIfCompleted(
+  claim: GrantedClaim,
+  store: StoreCalls,
+  letter: DeliveryLetter | undefined,
+): Promise<void> {
   if (letter?.reason === undefined) return;
-  const completed = await store.completedWith();
+  const completed = await store.completedWith(claim);
   if (completed !== undefined) await letter.removeCompleted(completed);
 }
 

@@ -83,6 +83,11 @@ class MemoryStore implements IdempotencyStore {
     return { status: 'claimed', claim };
   }
 
+  completedWith(key: string): string | undefined {
+    const found = this.#find(key);
+    return found?.state === 'completed' && found.forgetAt > this.#now() ? found.fingerprint : undefined;
+  }
+
   lock(key: string, leaseMs: number): Lock | undefined {
     const now = this.#now();
     const locks = this.#locks;

@@ -10,6 +10,7 @@ import { invalidReply, text } from './redis/replies.js';
 import {
   CLAIM,
   COMPLETE,
+  COMPLETED,
   FORGET,
   PING,
   RELEASE,
@@ -93,6 +94,10 @@ class RedisStore implements IdempotencyStore {
       forget: () => flagged(FORGET),
     };
     return { status, claim };
+  }
+
+  async completedWith(key: string): Promise<string | undefined> {
+    return text(await this.#scripts.run(COMPLETED, { key: this.#prefix + key, token: '' }));
   }
 
   lock(key: string, leaseMs: number): Promise<Lock | undefined> {

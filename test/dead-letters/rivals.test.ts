@@ -127,6 +127,25 @@ function leavesNoLetter(setting: () => Setting) {
   });
 }
 
+/** A rival that works on, although its lease has lapsed, is not noticed by who only asks. */
+function takesNoClaim(setting: () => Setting) {
+  test('a delivery that asks whether its event was processed takes it from nobody', async () => {
+    const both = rivals(setting());
+    const answer = both.fail();
+    await both.started.opened;
+    await both.endLease();
+    const processed = both.process();
+    await both.claimed.opened;
+    await both.endLease();
+    both.failing.open();
+    both.keep.open();
+    expect((await answer)[0]).toBeGreaterThanOrEqual(500);
+    both.working.open();
+    expect(await processed).toEqual([200, 'processed']);
+    expect(await both.left()).toEqual([]);
+  });
+}
+
 /** A receiver with one letter, whose handler waits for the test. */
 async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' | 'drifted') {
   const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
@@ -267,6 +286,7 @@ describe('with stores in memory', () => {
     },
   };
   leavesNoLetter(() => ({ world }));
+  takesNoClaim(() => ({ world }));
   doesOneOfBoth(() => ({ world }));
 });
 
@@ -281,6 +301,7 @@ withRedis('with stores in Redis', () => {
   };
   afterAll(async () => void (await client.quit()));
   leavesNoLetter(() => ({ world }));
+  takesNoClaim(() => ({ world }));
   doesOneOfBoth(() => ({ world }));
 });
 
@@ -326,6 +347,7 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
 
     describe('in lease mode', () => {
       leavesNoLetter(() => ({ world: stores(own, false) }));
+      takesNoClaim(() => ({ world: stores(own, false) }));
       doesOneOfBoth(() => ({ world: stores(own, false) }));
     });
     describe('in a transaction', () => {

@@ -525,10 +525,7 @@ describe('a store whose reply is lost or late', () => {
   });
 
   test('a claim that is asked for once more does not count what the delivery had waited before', async () => {
-    const store = faultyStore({
-      renew: repliesAfter(40),
-      release: times(1, (real) => real().then(() => false)),
-    });
+    const store = faultyStore({ renew: repliesAfter(40) }, { more: { transactional: true } });
     const renewals = () => store.calls.filter((call) => call === 'renew').length;
     const handler = async () => {
       await until(() => renewals() > 4);

@@ -64,6 +64,11 @@ redis.call('HDEL', key, 'token')
 redis.call('PEXPIRE', key, ttl)
 return 1`);
 
+/** The fingerprint of an event that is completed. */
+export const COMPLETED = new Script(`
+local entry = redis.call('HMGET', KEYS[1], 'lease', 'fingerprint')
+return entry[1] == 'completed' and entry[2]`);
+
 /** Releases a lock. */
 export const FORGET = new Script(`
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end

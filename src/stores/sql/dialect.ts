@@ -61,6 +61,8 @@ export interface Dialect {
     parameters: ClaimParameters,
     keepMs: number,
   ): Promise<Pick<Claim, 'kept'> | undefined>;
+  /** The fingerprint of an event that is completed. */
+  completedWith(run: RunSql, key: string): Promise<string | undefined>;
   /** Whether the row that says so is committed. */
   isCompleted(run: RunSql, owner: Owner): Promise<boolean>;
 }

@@ -44,6 +44,7 @@ export function sqlEngine(options: EngineOptions): TableStore<object> {
       transactional
         ? withRetry(() => claimInTransaction(options, key, request))
         : claimRow(options, key, request),
+    completedWith: (key) => dialect.completedWith(connections.run, key),
     lock: (key, leaseMs) => lockOf((request) => claimRow(options, key, request), leaseMs),
     migrate: () => connections.migrate(dialect.migration),
     prune: async () => {

@@ -185,6 +185,13 @@ export class MysqlDialect implements Dialect {
     return row && readKept(row.kept);
   }
 
+  async completedWith(run: RunSql, key: string): Promise<string | undefined> {
+    const row = await this.#read(run, { key, token: '' });
+    const isOfKey = row?.stored === hex(key).toUpperCase();
+    // A completed row is free once its retention is over.
+    return isOfKey && row.completed === 'yes' && row.free === 'no' ? unhex(row.fingerprint) : undefined;
+  }
+
   async isCompleted(run: RunSql, owner: Owner): Promise<boolean> {
     const row = await this.#read(run, owner);
     return row?.mine === 'yes' && row.completed === 'yes';

@@ -108,6 +108,11 @@ export class PostgresDialect implements Dialect {
     return count === 1 ? readKept(rows[0]?.kept) : undefined;
   }
 
+  async completedWith(run: RunSql, key: string): Promise<string | undefined> {
+    const [row] = (await run(this.#sql.completedWith, [key])).rows;
+    return row && String(row.fingerprint);
+  }
+
   isCompleted(run: RunSql, { key, token }: Owner): Promise<boolean> {
     return hasWritten(run(this.#sql.completed, [key, token]));
   }
@@ -188,6 +193,9 @@ ${owned}`),
 UPDATE ${table} SET token = NULL, lease_ends = '-infinity', finished = $4, forget_at = ${fromNow('$3')}
 ${owned} AND lease_ends < 'infinity'`),
     forget: new Statement(`DELETE FROM ${table} ${owned}`),
+    completedWith: new Statement(
+      `SELECT fingerprint FROM ${table} WHERE key = $1 AND key::text COLLATE "C" = $1::text AND lease_ends = 'infinity' AND forget_at > ${NOW}`,
+    ),
     completed: new Statement(`SELECT 'yes' AS completed FROM ${table} ${owned} AND lease_ends = 'infinity'`),
     // An event that was claimed within the retention is still remembered, so the index excludes most of the table.
     prune: new Statement(`
