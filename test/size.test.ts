@@ -13,7 +13,7 @@ const MOST: Readonly<Record<string, number>> = {
   '.': 100_500,
   './client': 23_000,
   './opentelemetry': 14_500,
-  './queues': 52_000,
+  './queues': 52_500,
   './queues/bullmq': 54_500,
   './queues/pg-boss': 57_500,
   './ops': 39_500,
@@ -60,7 +60,7 @@ describe('a door', () => {
     const { loaded = Number.NaN, all = Number.NaN } = weighed.get('.') ?? {};
     // As much as before there was `hooks.fetch`, the names as signed, what letters name of their key, what to do about mistakes,
     // what handlers say, and when letters retry themselves.
-    expect(loaded).toBeLessThanOrEqual(76_209 + 13_500);
+    expect(loaded).toBeLessThanOrEqual(76_209 + 14_000);
     expect(all - loaded).toBeGreaterThan(5_000);
   });
 });
