@@ -10,7 +10,7 @@ const { exports: doors } = JSON.parse(readFileSync(join(ROOT, 'package.json'), '
 /** Most bytes of each door, minified, without the packages it imports. Raise one on purpose, or find what got in. */
 const MOST: Readonly<Record<string, number>> = {
   // A quarter of it keeps, lists and replays dead letters.
-  '.': 100_500,
+  '.': 101_000,
   './client': 23_000,
   './opentelemetry': 14_500,
   './queues': 52_500,
