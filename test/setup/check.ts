@@ -5,7 +5,7 @@ import { messagesPage, readMessages } from './messages.js';
 
 // npm runs its scripts at the root.
 const ROOT = process.cwd();
-const CHECKS = ['/test/(?:faults|setup)/', '/test/(?:docs|messages|type-cost|words)[.]test'];
+const CHECKS = ['/test/(?:faults|interleavings|setup)/', '/test/(?:docs|messages|type-cost|words)[.]test'];
 
 const args = process.argv.slice(2);
 if (args.includes('--messages')) {

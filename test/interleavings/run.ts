@@ -1,0 +1,57 @@
+// Drives the receiver through random orders of events: `npm run test:interleavings -- --help`.
+import { parseArgs } from 'node:util';
+import { BUGS } from './bugs.js';
+import { search } from './search.js';
+
+const HELP = `npm run test:interleavings [-- OPTIONS]
+
+Two receivers, memory stores, handlers, crashes and replays under a scheduler and a clock of the test: each run takes another
+order, and P1, P4, KEPT and END of docs/project/model.md are checked. Exits with 1 when one does not hold.
+
+  --runs N      how many orders; default 10000
+  --seed N      where the random numbers begin; default: the time
+  --path P      with --seed, only this run, and its order
+  --bug NAME    with this bug in the code: ${BUGS.map(({ name }) => name).join(', ')}
+  --help        print this
+`;
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      runs: { type: 'string', default: '10000' },
+      seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      path: { type: 'string' },
+      bug: { type: 'string' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const runs = Number(values.runs);
+  const seed = Number(values.seed);
+  if (!Number.isSafeInteger(runs) || runs < 1)
+    throw new Error(`--runs is "${values.runs}". Give a number above 0.`);
+  if (!Number.isSafeInteger(seed)) throw new Error(`--seed is "${values.seed}". Give a whole number.`);
+  const bug = BUGS.find(({ name }) => name === values.bug);
+  if (values.bug !== undefined && !bug) throw new Error(`--bug is "${values.bug}". --help lists the bugs.`);
+  const { path } = values;
+  const onRun = (done: number) => {
+    if (process.stderr.isTTY && done % 50 === 0) process.stderr.write(`\r${done} of ${runs}`);
+  };
+  const found = await search({ seed, path, runs, bug, onRun });
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  if (found.violations.length === 0) {
+    process.stdout.write(`${found.runs} orders, seed ${seed}: P1, P4, KEPT and END hold\n`);
+    return 0;
+  }
+  if (path !== undefined) process.stdout.write(`${found.order.join('\n')}\n\n`);
+  for (const violation of found.violations) process.stdout.write(`VIOLATED: ${violation}\n`);
+  process.stdout.write(
+    `run ${found.runs}, to see it: --seed ${seed} --path ${found.path}${bug ? ` --bug ${bug.name}` : ''}\n`,
+  );
+  return 1;
+}
+
+process.exitCode = await main();
