@@ -68,18 +68,18 @@ hooks.on('refund.succeeded', async (event, { transaction }) => {
 export const app = express();
 app.post('/hooks', hooks);
 
-/** `?late=4000` makes the race on purpose: the payer can pay before the order is committed. */
+/** `?late=4000` makes the race on purpose: the buyer can pay before the order is committed. */
 app.post('/checkout', async ({ query }, res) => {
   const id = randomUUID();
   const create = () =>
     pool.query("INSERT INTO shop_order (id, amount, currency) VALUES ($1, '149.90', 'EUR')", [id]);
   const late = Number(query.late ?? 0);
   if (late > 0) pause(late).then(create).catch(console.error);
-  else await create(); // first the order, and then the payer is sent away
+  else await create(); // first the order, and then the buyer is sent away
   res.json({ order: id });
 });
 
-/** Where the payer comes back to. It only reads: the webhook is the truth, and anybody can open an address. */
+/** Where the buyer comes back to. It only reads: the webhook is the truth, and anybody can open an address. */
 app.get('/thanks/:id', async ({ params }, res) => {
   const { rows } = await pool.query('SELECT status FROM shop_order WHERE id = $1', [params.id]);
   const [order] = rows;

@@ -71,7 +71,7 @@ function redirectError(
   }
   return new ServiceError(
     'REDIRECT_REFUSED',
-    `${endpoint} was answered with a redirect (${status}) ${where}. The client follows none, to keep the credential here. Set baseUrl and apiPath to the final address.`,
+    `${endpoint} was answered with a redirect (${status}) ${where}. The client follows none, to keep the credential here. Set baseUrl to the final address.`,
     { status },
   );
 }

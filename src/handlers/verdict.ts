@@ -19,7 +19,7 @@ export class RetryAfterError extends BrandedError {
 
   /**
    * @param retryAfter milliseconds, text like `'30s'`, or a Date
-   * @throws {ConfigurationError} for what is none of them
+   * @throws {ConfigurationError} for anything else
    */
   constructor(
     retryAfter: number | string | Date,

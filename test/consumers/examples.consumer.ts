@@ -9,7 +9,9 @@ import { installOnce } from './linked.js';
 const FRAMEWORKS = ['fastify', 'hono', 'nestjs', 'nextjs'];
 /** Of serverless.consumer.ts. */
 const SERVERLESS = ['aws-lambda', 'cloudflare-workers', 'docker-compose', 'serverless-http'];
-const ELSEWHERE = [...FRAMEWORKS, ...SERVERLESS];
+/** Of test/examples/queue-brokers.test.ts, which starts their broker. */
+const BROKERS = ['queue-nats', 'queue-rabbitmq'];
+const ELSEWHERE = [...FRAMEWORKS, ...SERVERLESS, ...BROKERS];
 const EXAMPLES = readdirSync(join(ROOT, 'examples'))
   .filter((example) => example !== 'README.md' && !ELSEWHERE.includes(example))
   .map((example) => ({ example, ...readmeOf(example) }));

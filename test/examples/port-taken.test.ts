@@ -20,9 +20,13 @@ import { freePort } from '../setup/ports.js';
 import { ROOT, shell } from '../setup/shell.js';
 
 const appOf = (example: string) => `examples/${example}/app.ts`;
-/** Some are built first, or started by a program of their framework, and a function does not listen. */
+/**
+ * Some are built first, or started by a program of their framework, and a function does not listen. Two need a broker before
+ * they listen, which their own tests start.
+ */
+const ELSEWHERE = ['queue-nats', 'queue-rabbitmq', 'serverless-http'];
 const EXAMPLES = readdirSync(join(ROOT, 'examples')).filter(
-  (example) => existsSync(join(ROOT, appOf(example))) && example !== 'serverless-http',
+  (example) => existsSync(join(ROOT, appOf(example))) && !ELSEWHERE.includes(example),
 );
 const { TEST_REDIS_URL, TEST_POSTGRES_URL } = process.env;
 

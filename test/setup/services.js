@@ -35,7 +35,7 @@ export async function startPostgres(settings = [], fill = initialise) {
     const all = [
       'listen_addresses=127.0.0.1',
       'unix_socket_directories=',
-      'max_connections=200',
+      'max_connections=500',
       ...settings,
     ];
     const args = ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];

@@ -229,7 +229,9 @@ describe('failures', () => {
     expect(lost.stderr).toContain('Check the id, and that SERVICE_API_URL leads to API v2.');
     server.once((_, response) => response.writeHead(302, { location: 'https://x.example/' }).end());
     const moved = await runCli(['account', '--url', server.baseUrl], {});
-    expect(moved.stderr).toContain('It was not followed, to keep the credential here. Check --url.');
+    expect(moved.stderr).toContain(
+      'The client follows none, to keep the credential here. Set --url to the final address.',
+    );
   });
 
   test('exit code 3 when nothing listens, with how to start a simulator', async () => {
