@@ -20,6 +20,10 @@ withPostgres('with a synchronous replica that is down', () => {
   const observer = new Pool({ connectionString });
   const name = `${schema}_store`;
   const pool = new Pool({ connectionString, options: '-c synchronous_commit=on', application_name: name });
+  const probe = new Pool({
+    ...{ connectionString, options: '-c synchronous_commit=on' },
+    application_name: `${name}_probe`,
+  });
   const store = postgresStore({ pool, table, transactional: true });
 
   async function setReplicas(names: string): Promise<void> {
@@ -27,24 +31,40 @@ withPostgres('with a synchronous replica that is down', () => {
     await observer.query('SELECT pg_reload_conf()');
     const shown = async () => (await observer.query('SHOW synchronous_standby_names')).rows[0];
     await until(async () => (await shown()).synchronous_standby_names === names);
+    if (names !== '') await commitsWait();
   }
 
-  async function waiting(): Promise<number[]> {
+  /** The setting is in force once another process of the server has read it too, which no query shows. */
+  async function commitsWait(): Promise<void> {
+    for (let hasWaited = false; !hasWaited; ) {
+      let isOver = false;
+      const commit = probe.query(`INSERT INTO ${schema}.probe DEFAULT VALUES`).finally(() => {
+        isOver = true;
+      });
+      await until(async () => isOver || (await waiting(`${name}_probe`)).length === 1);
+      hasWaited = !isOver;
+      if (hasWaited) await cancelWaiting(`${name}_probe`);
+      await commit;
+    }
+  }
+
+  async function waiting(application = name): Promise<number[]> {
     const { rows } = await observer.query<{ pid: number }>(
       `SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'SyncRep'`,
-      [name],
+      [application],
     );
     return rows.map(({ pid }) => pid);
   }
 
   /** Postgres answers such a commit with COMMIT and a warning. */
-  async function cancelWaiting(): Promise<void> {
-    await until(async () => (await waiting()).length === 1);
-    for (const pid of await waiting()) await observer.query('SELECT pg_cancel_backend($1)', [pid]);
+  async function cancelWaiting(application = name): Promise<void> {
+    await until(async () => (await waiting(application)).length === 1);
+    for (const pid of await waiting(application)) await observer.query('SELECT pg_cancel_backend($1)', [pid]);
   }
 
   beforeAll(async () => {
     await observer.query(`CREATE SCHEMA ${schema}`);
+    await observer.query(`CREATE TABLE ${schema}.probe (id integer)`);
     await postgresStore({ pool: observer, table }).migrate();
     await setReplicas('away');
   });
@@ -52,6 +72,7 @@ withPostgres('with a synchronous replica that is down', () => {
     await observer.query('ALTER SYSTEM RESET synchronous_standby_names');
     await observer.query('SELECT pg_reload_conf()');
     await pool.end();
+    await probe.end();
     await observer.query(`DROP SCHEMA ${schema} CASCADE`);
     await observer.end();
   });
