@@ -161,7 +161,8 @@ describe.each(Object.keys(PLACES))('in %s', (where) => {
 
     test('an owner whose lease is over has lost its event to the other version', async () => {
       const claim = granted(await first.store.claim('lapsed', request));
-      await claim.renew(1);
+      // Long enough for an answer of the server, without which a transaction is not renewed.
+      await claim.renew(500);
       let next = await second.store.claim('lapsed', request);
       while (next.status !== 'claimed') next = await second.store.claim('lapsed', request);
       const late = (async () => claim.complete())().catch(() => false);
