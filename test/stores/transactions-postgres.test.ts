@@ -64,9 +64,9 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         (await by('SHOW lock_timeout'))[0]?.lock_timeout,
         (await by('SHOW idle_in_transaction_session_timeout'))[0]?.idle_in_transaction_session_timeout,
       ];
-      expect(await shown()).toEqual(['7s', '12346ms']);
+      expect(await shown()).toEqual(['7s', '12596ms']);
       expect(await claim.renew(45_000)).toBe(true);
-      expect(await shown()).toEqual(['7s', '45s']);
+      expect(await shown()).toEqual(['7s', '45250ms']);
       expect(await claim.complete()).toBe(true);
       await until(idle);
       expect(await shown(run)).toEqual(['7s', '0']);

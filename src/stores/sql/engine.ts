@@ -80,6 +80,12 @@ async function claimRow(
   return { status: answer.status, claim };
 }
 
+/**
+ * How much longer than the lease a transaction is held, here and by the server. The receiver tells its handlers at the end of the
+ * lease, and a timer can be late. No other delivery may begin before that.
+ */
+const GRACE_MS = 250;
+
 /** Another transaction held the event for as long as we waited, so it may well take as long again. */
 const RETRY_AFTER_MS = 1_000;
 
@@ -91,9 +97,10 @@ async function claimInTransaction(
 ): Promise<ClaimResult<InTransaction<unknown>>> {
   const { connections, dialect, retentionMs } = options;
   const parameters = claimParameters(key, request, retentionMs);
-  const session = await connections.open(request.leaseMs);
+  const heldMs = request.leaseMs + GRACE_MS;
+  const session = await connections.open(heldMs);
   try {
-    await session.begin(dialect.opening(request.leaseMs));
+    await session.begin(dialect.opening(heldMs));
     const answer = await dialect.claimInTransaction(session.run, parameters);
     if (answer.status === 'claimed' && session.isOpen)
       return { status: 'claimed', claim: new TransactionClaim(options, session, parameters, answer) };
@@ -165,13 +172,13 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     const began = performance.now();
     const confirmed = await this.#heartbeat.confirm(leaseMs);
     if (!confirmed || !this.#session.isOpen) return false;
-    this.#session.extend(began + leaseMs - performance.now());
+    this.#session.extend(began + leaseMs + GRACE_MS - performance.now());
     return true;
   }
 
   async #ping(leaseMs: number): Promise<void> {
     try {
-      await this.#options.dialect.renewTransaction(this.#session.run, leaseMs);
+      await this.#options.dialect.renewTransaction(this.#session.run, leaseMs + GRACE_MS);
     } catch (cause) {
       if (!hasCode(cause, FAILED))
         void this.#session.abort(new StoreError('The transaction is not there any more.', { cause }));
