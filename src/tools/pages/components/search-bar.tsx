@@ -1,6 +1,6 @@
 // The search above a list: words and `key:value` filters in one field, each filter a chip, and choices with their counts.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { focus } from './focus.js';
 import { Icon } from './icon.js';
@@ -26,7 +26,8 @@ export function SearchBar({
   children,
 }: SearchBarProps) {
   const [typed, type] = useState(text);
-  useEffect(() => type(text), [text]);
+  // Before the next key: later, it would undo what was typed meanwhile.
+  useLayoutEffect(() => type(text), [text]);
   const change = (value: string) => {
     type(value);
     // A field that was emptied by its button asks for everything.
