@@ -6,7 +6,7 @@ import { JobProcessor } from './process-job.js';
 import { configureJobs, type ProcessorOptions } from './processor-options.js';
 import type { JobVerdict } from './verdict.js';
 
-/** What a worker knows of a job besides its data. */
+/** What a worker knows about a job, apart from its data. */
 export interface JobDetails {
   /** Name of the queue. Workers of one queue remember the same events. */
   readonly queue: string;

@@ -1,9 +1,9 @@
 // The steps of a claim as one dialect of SQL takes them, and the answer to it.
 
-import type { Claim, ClaimRequest, ClaimResult } from '../../claims/idempotency-store.js';
+import { LETTER_TABLE } from '../../claims/dead-letter-store.js';
+import type { Claim, ClaimRequest, ClaimResult, JoinableLetters } from '../../claims/idempotency-store.js';
 import { newToken, type Owner } from '../../claims/token.js';
 import { StoreError } from '../../errors.js';
-import { letterTableOf } from './letter-tables.js';
 import type { Row, RunSql } from './session.js';
 
 /** Who asks for a claim, and for how long. */
@@ -112,4 +112,9 @@ function unreadable(): StoreError {
   return new StoreError(
     'The database answered a claim with a row that the store cannot read. Check that query() resolves with the rows as they are.',
   );
+}
+
+/** As SQL has its name. Undefined of letters that are a store of somebody else: nobody knows where those are. */
+function letterTableOf(letters: JoinableLetters | undefined): string | undefined {
+  return (letters as { readonly [LETTER_TABLE]?: string } | undefined)?.[LETTER_TABLE];
 }

@@ -7,10 +7,7 @@ import { documentedRows } from './documented.js';
 export function AboutDialog({ settings, closed }: { settings: Settings; closed: () => void }) {
   return (
     <Dialog title="About this simulator" closed={closed}>
-      <p class="muted">
-        The simulator sends what the service documents. Where the documentation says nothing, it makes a
-        choice of its own. Do not rely on these choices in production.
-      </p>
+      <p class="muted">Where the documentation says nothing, the choice is ours. Do not rely on it.</p>
       {documentedRows(settings).map(({ subject, documented, ours }) => (
         <section key={subject}>
           <h3>{subject}</h3>
@@ -23,11 +20,8 @@ export function AboutDialog({ settings, closed }: { settings: Settings; closed: 
         </section>
       ))}
       <p class="note">
-        {settings.state
-          ? 'The state is saved in the state file.'
-          : 'The state is lost when the simulator stops.'}{' '}
-        The simulator connects only to your endpoints. Its own API:{' '}
-        <a href="/_sim/openapi.json">OpenAPI document</a>.
+        {settings.state ? 'Everything is saved in the state file.' : 'Everything is lost when it stops.'} It
+        connects only to your endpoints. <a href="/_sim/openapi.json">OpenAPI document</a>
       </p>
     </Dialog>
   );

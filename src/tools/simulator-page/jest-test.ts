@@ -7,7 +7,7 @@ export function jestTest({ event_name: name }: Delivery, { request, response }: 
   const status = response && response.status < 300 ? response.status : 200;
   return `import { expect, test } from '@jest/globals';
 import { deliver } from 'payment-webhooks/testing';
-import { app } from '../src/app.js'; // your Express app
+import { app } from '../src/app.js';
 
 test(${JSON.stringify(`receives ${name}`)}, async () => {
   const body = ${JSON.stringify(request.body)};

@@ -108,7 +108,7 @@ function ListedLetters({ loaded, letters, route, navigate, open }: ListedLetters
   );
 }
 
-/** Finds what a search says, instead of or besides the filters that are chips; then the focus goes to the first letter. */
+/** Applies a search to the list, and moves the focus to the first letter. */
 function useFind({ letters, route, navigate }: Pick<ListedLettersProps, 'letters' | 'route' | 'navigate'>) {
   const [problems, setProblems] = useState<readonly string[]>([]);
   const waiting = useRef(false);
