@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { DeadLetterContext } from './dead-letter-contract/context.js';
-import { EXPIRY_CASES, SHORT_MS } from './dead-letter-contract/expiry-cases.js';
+import { EXPIRY_CASES, MAX_MS, SHORT_MS } from './dead-letter-contract/expiry-cases.js';
 import { KEEPING_CASES } from './dead-letter-contract/keeping-cases.js';
 import { LISTING_CASES } from './dead-letter-contract/listing-cases.js';
 import { REMOVING_CASES } from './dead-letter-contract/removing-cases.js';
@@ -26,7 +26,7 @@ export interface DeadLetterContractCase extends ContractCase {}
 
 const SUITES = [
   { cases: { ...KEEPING_CASES, ...LISTING_CASES, ...REMOVING_CASES }, retention: undefined },
-  { cases: EXPIRY_CASES, retention: SHORT_MS },
+  { cases: EXPIRY_CASES, retention: SHORT_MS, slackMs: SHORT_MS - MAX_MS },
 ];
 
 /**
@@ -41,5 +41,5 @@ export function deadLetterContract({
   create,
   sleep = (ms) => pause(ms),
 }: DeadLetterContractOptions): DeadLetterContractCase[] {
-  return contractCases(SUITES, create, (store) => new DeadLetterContext(store, sleep));
+  return contractCases(SUITES, create, (store, counted) => new DeadLetterContext(store, counted), sleep);
 }

@@ -98,8 +98,8 @@ const LONG_RETENTION_CASES: ContractCases = {
 
 const SUITES = [
   { cases: { ...CLAIM_CASES, ...OWNER_CASES, ...RACE_CASES, ...OTHER_CASES }, retention: undefined },
-  { cases: SHORT_RETENTION_CASES, retention: SHORT_MS },
-  { cases: LONG_RETENTION_CASES, retention: LONG_MS },
+  { cases: SHORT_RETENTION_CASES, retention: SHORT_MS, slackMs: SHORT_MS },
+  { cases: LONG_RETENTION_CASES, retention: LONG_MS, slackMs: LONG_MS - MAX_OF_LONG_MS },
   { cases: MODEL_CASES, retention: undefined },
 ];
 
@@ -115,5 +115,5 @@ export function storeContract({
   create,
   sleep = (ms) => pause(ms),
 }: StoreContractOptions): StoreContractCase[] {
-  return contractCases(SUITES, create, (store) => new ContractContext(store, sleep));
+  return contractCases(SUITES, create, (store, counted) => new ContractContext(store, counted), sleep);
 }

@@ -2,7 +2,7 @@
 import { assertSame, type DeadLetterCases } from './context.js';
 
 export const SHORT_MS = 1_000;
-const MAX_MS = 700;
+export const MAX_MS = 700;
 const REST_MS = 400;
 
 export const EXPIRY_CASES: DeadLetterCases = {
