@@ -1,4 +1,5 @@
 // Waiting for something to be so, instead of for some time to pass.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** A promise, and the way to settle it from outside. */
@@ -34,4 +35,22 @@ export async function until(
 export async function soon(condition: () => boolean, ms: number): Promise<boolean> {
   for (let left = ms; left > 0 && !condition(); left -= 10) await pause(10);
   return condition();
+}
+
+/**
+ * Plays a scene in which milliseconds decide who is first. If it fails and this process stood still for `stallMs` meanwhile,
+ * the machine was too busy to tell, and it is played again.
+ */
+export async function unlessStalled(play: () => Promise<void>, stallMs = 150): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const delays = monitorEventLoopDelay({ resolution: 10 });
+    delays.enable();
+    try {
+      return await play();
+    } catch (error) {
+      if (delays.max < stallMs * 1e6 || tries === 5) throw error;
+    } finally {
+      delays.disable();
+    }
+  }
 }

@@ -15,7 +15,7 @@ import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { overMysql2, overPg } from '../setup/sql-clients.js';
-import { gate, until } from '../setup/waiting.js';
+import { gate, unlessStalled, until } from '../setup/waiting.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = connectionString ? describe : describe.skip;
@@ -38,7 +38,11 @@ interface World {
 }
 
 /** Where one handler runs and its retries come, as two processes do. */
-async function inScene(world: World, play: (scene: Scene) => Promise<void>, options: Options = {}) {
+function inScene(world: World, play: (scene: Scene) => Promise<void>, options: Options = {}) {
+  return unlessStalled(() => playIn(world, play, options));
+}
+
+async function playIn(world: World, play: (scene: Scene) => Promise<void>, options: Options) {
   const proxy = await startProxy(world.port);
   const servers: Server[] = [];
   const happened: string[] = [];
@@ -186,59 +190,64 @@ withPostgres('the lease of a silent transaction', () => {
   afterAll(() => pool.end());
 
   // Where two timers of one millisecond decide, many transactions at once see both orders.
-  test('ends for every handler before the store gives its connection back', async () => {
-    const own = `told_${randomBytes(6).toString('hex')}.webhook_event`;
-    await pool.query(`CREATE SCHEMA ${own.split('.')[0]}`);
-    await postgresStore({ pool, table: own }).migrate();
-    const play = async (index: number): Promise<string[]> => {
-      const happened: string[] = [];
-      const [over, renewed] = [gate(), gate()];
-      const proxy = await startProxy(Number(new URL(connectionString).port));
-      const through = new PgPool({ connectionString: ports(connectionString, proxy.port), max: 2 });
-      through.on('error', () => {});
-      const client = {
-        query: (query: PostgresQuery) => pool.query(query),
-        on: through.on.bind(through),
-        connect: async () => {
-          const connection = await through.connect();
-          const query = connection.query.bind(connection) as (query: PostgresQuery) => Promise<never>;
-          const spied = async (sent: PostgresQuery) => {
-            const reply = await query(sent);
-            if (sent.text.startsWith("SELECT set_config('idle_in_transaction")) renewed.open();
-            return reply;
+  test(
+    'ends for every handler before the store gives its connection back',
+    () =>
+      unlessStalled(async () => {
+        const own = `told_${randomBytes(6).toString('hex')}.webhook_event`;
+        await pool.query(`CREATE SCHEMA ${own.split('.')[0]}`);
+        await postgresStore({ pool, table: own }).migrate();
+        const play = async (index: number): Promise<string[]> => {
+          const happened: string[] = [];
+          const [over, renewed] = [gate(), gate()];
+          const proxy = await startProxy(Number(new URL(connectionString).port));
+          const through = new PgPool({ connectionString: ports(connectionString, proxy.port), max: 2 });
+          through.on('error', () => {});
+          const client = {
+            query: (query: PostgresQuery) => pool.query(query),
+            on: through.on.bind(through),
+            connect: async () => {
+              const connection = await through.connect();
+              const query = connection.query.bind(connection) as (query: PostgresQuery) => Promise<never>;
+              const spied = async (sent: PostgresQuery) => {
+                const reply = await query(sent);
+                if (sent.text.startsWith("SELECT set_config('idle_in_transaction")) renewed.open();
+                return reply;
+              };
+              const release = connection.release.bind(connection);
+              Object.assign(connection, { query: spied });
+              connection.release = (error) => {
+                happened.push('freed');
+                over.open();
+                release(error);
+              };
+              return connection;
+            },
           };
-          const release = connection.release.bind(connection);
-          Object.assign(connection, { query: spied });
-          connection.release = (error) => {
-            happened.push('freed');
-            over.open();
-            release(error);
-          };
-          return connection;
-        },
-      };
-      const hooks = receiver({
-        ...{ privateKey: KEY, store: postgresStore({ pool: client, table: own, transactional: true }) },
-        ...{ logger: false, lease: 1_000, storeTimeout: 900, timeout: 60_000 },
-      });
-      hooks.on('transaction.paid', async (_, { signal }) => {
-        signal.addEventListener('abort', () => happened.push('told'));
-        // From then on both deadlines count from the same renewal.
-        await renewed.opened;
-        proxy.set('black hole');
-        await over.opened;
-      });
-      const event = { ...JSON.parse(delivery().body.toString()), id: `evt_told_${index}` };
-      const { body, headers } = delivery(event);
-      await hooks.receive({ rawBody: Buffer.from(body), headers });
-      await proxy.close();
-      await through.end();
-      return happened;
-    };
-    const all = await Promise.all(Array.from({ length: 12 }, (_, index) => play(index)));
-    await pool.query(`DROP SCHEMA ${own.split('.')[0]} CASCADE`);
-    expect(all).toEqual(all.map(() => ['told', 'freed']));
-  }, 60_000);
+          const hooks = receiver({
+            ...{ privateKey: KEY, store: postgresStore({ pool: client, table: own, transactional: true }) },
+            ...{ logger: false, lease: 1_000, storeTimeout: 900, timeout: 60_000 },
+          });
+          hooks.on('transaction.paid', async (_, { signal }) => {
+            signal.addEventListener('abort', () => happened.push('told'));
+            // From then on both deadlines count from the same renewal.
+            await renewed.opened;
+            proxy.set('black hole');
+            await over.opened;
+          });
+          const event = { ...JSON.parse(delivery().body.toString()), id: `evt_told_${index}` };
+          const { body, headers } = delivery(event);
+          await hooks.receive({ rawBody: Buffer.from(body), headers });
+          await proxy.close();
+          await through.end();
+          return happened;
+        };
+        const all = await Promise.all(Array.from({ length: 12 }, (_, index) => play(index)));
+        await pool.query(`DROP SCHEMA ${own.split('.')[0]} CASCADE`);
+        expect(all).toEqual(all.map(() => ['told', 'freed']));
+      }),
+    60_000,
+  );
 });
 
 withMariadb('in MariaDB, where an idle transaction ends after two seconds', () => {
