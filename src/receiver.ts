@@ -1,4 +1,4 @@
-// The receiver: the hooks that a user mounts, and the way of a delivery through its five stations.
+// The receiver: the hooks that a user mounts, and the path of a delivery through its five stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './claims/dead-letter-store.js';
 import { SignatureFingerprint } from './claims/fingerprint.js';
@@ -23,7 +23,7 @@ import { DeliveryLog } from './telemetry/delivery-log.js';
 import { InFlightLimiter } from './telemetry/in-flight-limiter.js';
 import { RECEIVER_STATS, ReceiverStats } from './telemetry/receiver-stats.js';
 
-/** A request handler for Express, Connect and `http.createServer`, for servers that speak fetch, and the same journey without a request. */
+/** A request handler for Express, Connect and `http.createServer`, for servers that speak fetch, and for code that has no request. */
 export interface Receiver<
   Events extends EventSchemas = {},
   Extra extends object = {},
@@ -51,14 +51,14 @@ export interface Receiver<
    * export default { fetch: hooks.fetch };
    */
   fetch(this: void, request: Request, env?: unknown, context?: FetchContext): Promise<Response>;
-  /** The journey of a delivery without a request: serverless functions, other frameworks. Never rejects. */
+  /** Processes a delivery without a request: serverless functions, other frameworks. Never rejects. */
   receive(delivery: {
     readonly rawBody: Uint8Array | ArrayBuffer | string;
     readonly headers: HeadersLike;
   }): Promise<Answer>;
-  /** Begins to retry dead letters, with the option `redrive`. Without this call the first delivery begins it. */
+  /** Starts to retry dead letters, with the option `redrive`. Without this call the first delivery starts it. */
   start(): void;
-  /** From now on 503. Resolves when every delivery is answered and every handler has settled. */
+  /** Answers new deliveries 503. Resolves when all others are answered and every handler has settled. */
   close(): Promise<void>;
   /** The events that were not processed: to list, replay and discard. Undefined without the option. */
   readonly deadLetters: Letters extends DeadLetterStore ? DeadLetters : undefined;
@@ -150,7 +150,7 @@ class Conductor {
     return new Delivery(headersOf(headers), this.#c.logger ?? defaultLogger());
   }
 
-  /** The five stations, in the order of their files. `respond` answers whatever comes of the first four. */
+  /** The first four stations, in the order of their files. What they return is answered by the fifth, `respond`. */
   async #process(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
     const c = this.#c;
     const { headers } = delivery;
@@ -187,7 +187,7 @@ class Conductor {
     await empty;
   }
 
-  /** Resolves when the delivery is answered. Never rejects. */
+  /** Resolves when the delivery is answered. Never rejects: loggers, observers and responses that throw are caught where they are called. */
   #handle(delivery: Delivery, source: BodySource, write: (answer: Answer) => Sent): Promise<Answer> {
     const work = () =>
       new Promise<Answer>((resolve) => {
@@ -252,7 +252,7 @@ function checkRequest(request: Request): void {
   );
 }
 
-/** What Workers hand over as the third argument of `fetch`. */
+/** What Workers pass as the third argument of `fetch`. */
 export interface FetchContext {
   waitUntil?(promise: Promise<unknown>): void;
 }
@@ -261,11 +261,11 @@ const NO_CONTEXT =
   'hooks.fetch() has no context of a Worker that works, so a handler ends when its sender leaves or its delivery is ' +
   'answered. Pass it on: hooks.fetch(request, env, ctx)';
 
-// Once each, because strangers cause calls of fetch() too.
+// Each is logged once: strangers can call fetch() as often as they like.
 let warned = false;
 let failed = false;
 
-/** Lets the work go on to its end. Elsewhere than in a Worker it does so by itself. Never throws: the handlers run. */
+/** Keeps a Worker alive until the work ends; other runtimes need nothing. Never throws: the handlers already run. */
 function keepRunning(work: () => Promise<unknown>, context: FetchContext | undefined, logger: Logger): void {
   try {
     if (typeof context?.waitUntil === 'function') {

@@ -1,4 +1,4 @@
-// What a handler says of its event by how it ends: done, later, never, or failed.
+// What a handler that throws says of its event: later, never, or failed. `queues/verdict.ts` maps it for jobs.
 import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 

@@ -33,7 +33,7 @@ export interface DecodedDelivery {
 /** Answers the sender while the handlers go on. */
 export type AnswerEarly = (result: Result) => void;
 
-/** What the claim is for. */
+/** What is done under the claim. */
 interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'queued'> {
   readonly store: IdempotencyStore<object>;
   readonly matched: MatchedHandlers;
@@ -42,11 +42,11 @@ interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'que
   readonly timeout: number;
   /** Set if no handler can run: the event is kept under its claim. */
   readonly unhandled?: Ending | undefined;
-  /** The handlers refused the event, what they wrote is rolled back, and nobody keeps it: it counts as done. */
+  /** Second pass for an event that its handlers refused: their writes are rolled back, and the claim is only completed. */
   readonly refused?: boolean | undefined;
 }
 
-/** How an attempt ends that has not processed the event. */
+/** How an attempt that did not process the event ends. */
 interface Ending extends Unprocessed {
   /** Once the event is kept. */
   readonly result: Result;
@@ -112,7 +112,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   if (claim.status === 'completed') {
     delivery.conflict = !fingerprint.matches(claim.fingerprint);
     if (delivery.conflict) return keep(letter, { reason: 'conflict', result: 'duplicate' });
-    // A process may have ended, or a call come late, between keeping the event and the look at its claim.
+    // A crash or a late call may have left a letter of an event that was completed since.
     await letter?.removeCompleted(claim.fingerprint);
     return 'duplicate';
   }
@@ -136,7 +136,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
       answerEarly(await keep(letter, failed(timedOut), claim.attempt)),
     );
   } finally {
-    // No more than that after an unexpected error: handlers may have succeeded, so the claim is not released.
+    // After an unexpected error the claim is not released: handlers may have succeeded.
     lease.stop();
   }
   if (lease.lost || run.failures.length > 0) {
@@ -144,6 +144,7 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
     if (ending.reason !== 'rejected' || letter || work.queued)
       return keepAndRelease({ ...claim, finished: run.finished }, ending, store, letter);
     if (!claim.transactional) return completeRefused(claim, lease, store);
+    // The rollback that undoes what the handlers wrote also ends the claim, so it takes another to complete the event.
     await store.release(claim, claim.finished);
     return runClaimed({ ...work, refused: true }, c, answerEarly);
   }
@@ -195,7 +196,7 @@ async function runHandlers(
   await run.settled;
 }
 
-/** What the letter needs before any handler runs. @returns why none may run, once the claim is released */
+/** Prepares the letter before any handler runs. @returns why none may run, once the claim is released */
 async function enter(
   letter: DeliveryLetter,
   claim: GrantedClaim,
@@ -209,7 +210,7 @@ async function enter(
   return letter.gone ? 'ignored' : new Rejection('CLAIM_LOST');
 }
 
-/** How an attempt ends whose handlers did not all succeed. */
+/** How an attempt ends when a handler did not succeed. */
 function endingOf(
   run: HandlerRun,
   { letter, queued, claim }: Pick<DecodedDelivery, 'letter' | 'queued'> & { claim?: GrantedClaim },
@@ -220,7 +221,7 @@ function endingOf(
     case 'later':
       return failed(new Rejection('RETRY_LATER', { retryAfterMs: verdict.delayMs }));
     case 'never':
-      // Its queue fails the job, whatever the code is.
+      // `jobVerdict` makes of it a job that is not retried.
       if (queued) return { reason: 'rejected', result: handlersFailed(verdict.error) };
       if (letter) return { reason: 'rejected', result: 'kept' };
       // The rollback takes what the other handlers wrote too, so the event cannot count as done.
@@ -233,13 +234,13 @@ function endingOf(
   }
 }
 
-/** Nobody keeps an event that its handlers refused, and a retry could not help it. */
+/** Completes an event that its handlers refused and that is kept nowhere: a retry cannot help it. */
 async function completeRefused(claim: GrantedClaim, lease: Lease, store: StoreCalls): Promise<Result> {
   const completed = await store.complete(claim, lease);
   return completed === false ? new Rejection('CLAIM_LOST') : 'ignored';
 }
 
-/** Ends an attempt that has not processed the event. */
+/** Ends an attempt that did not process the event, and still has its claim. */
 async function keepAndRelease(
   claim: GrantedClaim,
   ending: Ending,
@@ -256,7 +257,7 @@ async function keepAndRelease(
   return result;
 }
 
-/** Keeps an event whose claim is ours no more. */
+/** Keeps an event whose claim this delivery no longer has. */
 async function keepUnclaimed(
   claim: GrantedClaim,
   ending: Ending,

@@ -1,4 +1,4 @@
-// Station 6: outcome -> status, headers, body; and onto the wire, once.
+// Station 5: result -> status, headers and body, written to the response once.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ANSWERS, type ErrorCode, Rejection } from '../errors.js';
