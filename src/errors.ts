@@ -41,6 +41,8 @@ interface Answered {
   readonly retryAfterMs?: number;
 }
 
+const SOON = { status: 503, retryAfterMs: 5_000 } as const;
+
 /**
  * The status says whose fault it is: 4xx the sender's, 5xx ours. If a retry could succeed without the
  * sender changing anything it must be 5xx, because some senders never repeat a delivery after a 4xx.
@@ -59,43 +61,15 @@ export const ANSWERS: Readonly<Record<ErrorCode, Answered>> = {
   BODY_ABORTED: { status: 400, message: 'The sender left before its body had arrived.' },
   EVENT_INVALID: { status: 422, message: 'The body is not an event of the documented shape.' },
   HANDLER_FAILED: { status: 500, message: 'The event could not be processed. Please deliver it again.' },
-  HANDLER_TIMEOUT: {
-    status: 503,
-    message: 'The event is still being processed. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
+  HANDLER_TIMEOUT: { ...SOON, message: 'The event is still being processed. Please deliver it again.' },
   // After as long as the handler asked for.
   RETRY_LATER: { status: 503, message: 'The event cannot be processed yet. Please deliver it again.' },
-  IN_PROGRESS: {
-    status: 503,
-    message: 'The event is being processed. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
-  CLAIM_LOST: {
-    status: 503,
-    message: 'The event is being processed elsewhere. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
-  STORE_UNAVAILABLE: {
-    status: 503,
-    message: 'The event cannot be processed now. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
-  KEY_UNAVAILABLE: {
-    status: 503,
-    message: 'The signature cannot be checked now. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
-  OVERLOADED: {
-    status: 503,
-    message: 'Too many deliveries at once. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
-  CLOSING: {
-    status: 503,
-    message: 'This process is shutting down. Please deliver it again.',
-    retryAfterMs: 5_000,
-  },
+  IN_PROGRESS: { ...SOON, message: 'The event is being processed. Please deliver it again.' },
+  CLAIM_LOST: { ...SOON, message: 'The event is being processed elsewhere. Please deliver it again.' },
+  STORE_UNAVAILABLE: { ...SOON, message: 'The event cannot be processed now. Please deliver it again.' },
+  KEY_UNAVAILABLE: { ...SOON, message: 'The signature cannot be checked now. Please deliver it again.' },
+  OVERLOADED: { ...SOON, message: 'Too many deliveries at once. Please deliver it again.' },
+  CLOSING: { ...SOON, message: 'This process is shutting down. Please deliver it again.' },
   CONFIGURATION_INVALID: { status: 500, message: 'The receiver is configured wrongly.' },
 };
 
@@ -112,8 +86,8 @@ export interface Issue {
 }
 
 /**
- * The base of every error of this package, those of the client among them. Each class states its own `name`, because a bundler that shortens class names would change it. The first class of
- * a family also states the `brand` that every error of the family carries.
+ * The base of every error of this package and its client. Each class states its own `name`, because a bundler that shortens
+ * class names would change it. The first class of a family also states the `brand` that all its errors carry.
  */
 export abstract class BrandedError extends Error {
   declare protected static readonly brand: symbol;
