@@ -150,6 +150,34 @@ class Conductor {
     return new Delivery(headersOf(headers), this.#c.logger ?? defaultLogger());
   }
 
+  /** Resolves when the delivery is answered. Never rejects: loggers, observers and responses that throw are caught where they are called. */
+  #handle(delivery: Delivery, source: BodySource, write: (answer: Answer) => Sent): Promise<Answer> {
+    const work = () =>
+      new Promise<Answer>((resolve) => {
+        const answer = (result: Result) => resolve(this.#answer(delivery, result, write));
+        delivery.finished = this.#follow(delivery, source, answer);
+      });
+    return observedDelivery(this.#c.observer, work, delivery);
+  }
+
+  /** Answers once, and resolves when the handlers have settled too. Until then the delivery is in flight. */
+  async #follow(delivery: Delivery, source: BodySource, answer: (result: Result) => void): Promise<void> {
+    const place = this.limiter.enter();
+    if (place instanceof Rejection) return answer(place);
+    let answeredEarly = false;
+    const answerEarly = (result: Result) => {
+      answeredEarly = true;
+      answer(result);
+      place.leaveWithin(this.#c.maxHandlerTime);
+    };
+    const result = await this.#process(delivery, source, answerEarly).catch((cause) =>
+      internalError('The receiver itself failed.', cause),
+    );
+    if (answeredEarly) this.#log.late(delivery, result);
+    else answer(result);
+    place.leave();
+  }
+
   /** The first four stations, in the order of their files. What they return is answered by the fifth, `respond`. */
   async #process(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
     const c = this.#c;
@@ -181,40 +209,6 @@ class Conductor {
     return processEvent({ delivery, decoded, letter }, c, answerEarly);
   }
 
-  async close(): Promise<void> {
-    const empty = this.limiter.close();
-    await this.redrive?.stop();
-    await empty;
-  }
-
-  /** Resolves when the delivery is answered. Never rejects: loggers, observers and responses that throw are caught where they are called. */
-  #handle(delivery: Delivery, source: BodySource, write: (answer: Answer) => Sent): Promise<Answer> {
-    const work = () =>
-      new Promise<Answer>((resolve) => {
-        const answer = (result: Result) => resolve(this.#answer(delivery, result, write));
-        delivery.finished = this.#follow(delivery, source, answer);
-      });
-    return observedDelivery(this.#c.observer, work, delivery);
-  }
-
-  /** Answers once, and resolves when the handlers have settled too. Until then the delivery is in flight. */
-  async #follow(delivery: Delivery, source: BodySource, answer: (result: Result) => void): Promise<void> {
-    const place = this.limiter.enter();
-    if (place instanceof Rejection) return answer(place);
-    let answeredEarly = false;
-    const answerEarly = (result: Result) => {
-      answeredEarly = true;
-      answer(result);
-      place.leaveWithin(this.#c.maxHandlerTime);
-    };
-    const result = await this.#process(delivery, source, answerEarly).catch((cause) =>
-      internalError('The receiver itself failed.', cause),
-    );
-    if (answeredEarly) this.#log.late(delivery, result);
-    else answer(result);
-    place.leave();
-  }
-
   /** Writes the answer, the line of the log, and the record. */
   #answer(delivery: Delivery, result: Result, write: (answer: Answer) => Sent): Answer {
     const answer = respond(result, this.limiter.closing);
@@ -226,6 +220,12 @@ class Conductor {
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
     notifyObserver(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
     return answer;
+  }
+
+  async close(): Promise<void> {
+    const empty = this.limiter.close();
+    await this.redrive?.stop();
+    await empty;
   }
 }
 
