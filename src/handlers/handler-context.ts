@@ -28,6 +28,19 @@ export function signedAs(context: object): EventNames | undefined {
   return (context as { readonly [RUN]?: ContextSource })[RUN]?.event;
 }
 
+const SIGNAL = fromRun('signal');
+const LOG = fromRun('log');
+const RAW_BODY = fromRun('rawBody');
+
+function fromRun(name: 'signal' | 'log' | 'rawBody'): PropertyDescriptor & ThisType<DeliveryContext> {
+  return {
+    enumerable: true,
+    get() {
+      return this[RUN][name];
+    },
+  };
+}
+
 /**
  * `signal`, `log` and the copy of `rawBody` are made when a handler asks for them: most use none, and each costs more than
  * the rest together. As properties of the context itself they are also in a copy, `{ ...context, db }`, and through the symbol
@@ -35,25 +48,6 @@ export function signedAs(context: object): EventNames | undefined {
  * takes 640 bytes for every delivery that waits, and this 70.
  */
 export class DeliveryContext implements HandlerContext {
-  static readonly #signal = {
-    enumerable: true,
-    get(this: DeliveryContext) {
-      return this[RUN].signal;
-    },
-  };
-  static readonly #log = {
-    enumerable: true,
-    get(this: DeliveryContext) {
-      return this[RUN].log;
-    },
-  };
-  static readonly #rawBody = {
-    enumerable: true,
-    get(this: DeliveryContext) {
-      return this[RUN].rawBody;
-    },
-  };
-
   readonly [RUN]: ContextSource;
   declare readonly signal: AbortSignal;
   declare readonly log: Logger;
@@ -69,14 +63,14 @@ export class DeliveryContext implements HandlerContext {
     if (context) Object.assign(this, context);
     this[RUN] = run;
     // Only what may be kept needs a copy, and so the getter.
-    if (delivery.letter) Object.defineProperty(this, 'rawBody', DeliveryContext.#rawBody);
+    if (delivery.letter) Object.defineProperty(this, 'rawBody', RAW_BODY);
     else this.rawBody = delivery.rawBody;
     this.headers = delivery.headers;
     this.attempt = attempt;
     this.keyIndex = delivery.keyIndex ?? 0;
     const { issues } = delivery;
     if (issues || (context && 'issues' in this)) this.issues = issues;
-    Object.defineProperty(this, 'signal', DeliveryContext.#signal);
-    Object.defineProperty(this, 'log', DeliveryContext.#log);
+    Object.defineProperty(this, 'signal', SIGNAL);
+    Object.defineProperty(this, 'log', LOG);
   }
 }
