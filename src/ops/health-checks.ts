@@ -1,9 +1,8 @@
 // The checks of a receiver's health: a name, whether it is ok, a number, and what to fix.
 
-import type { Reachable } from '../claims/ping-store.js';
 import type { DeadLetterCount } from '../dead-letters/letter-queries.js';
+import type { Reachable } from '../telemetry/receiver-stats.js';
 import type { HealthRules } from './health-options.js';
-import type { Counted } from './refused-share.js';
 
 /** One answer for those who watch. Nothing in it comes from outside. */
 export interface HealthCheck {
@@ -65,6 +64,42 @@ export function silenceCheck(ms: number, { silence }: HealthRules): HealthCheck 
       'No authentic delivery has arrived for too long. Check that the webhook is active at the service, and that its URL ' +
       'reaches this process.',
   });
+}
+
+/** Snapshots of a window: its share is right to this part of it. */
+const PARTS = 60;
+
+interface Counted {
+  readonly authentic: number;
+  readonly refused: number;
+}
+
+interface Snapshot extends Counted {
+  /** Milliseconds by the monotonic clock. */
+  readonly at: number;
+}
+
+/** Which share of the latest deliveries had a wrong signature, from two numbers that only grow. */
+export class RefusedShare {
+  readonly #window: number;
+  /** Oldest first. The first is as old as the window, or the oldest there is. */
+  #snapshots: Snapshot[];
+
+  /** @param window milliseconds */
+  constructor(window: number, startedAt: number) {
+    this.#window = window;
+    this.#snapshots = [{ at: startedAt, authentic: 0, refused: 0 }];
+  }
+
+  /** Since a window ago, or since the last time that somebody asked if that is longer ago. */
+  since({ authentic, refused }: Counted, now: number): Counted {
+    const outside = this.#snapshots.findLastIndex(({ at }) => now - at >= this.#window);
+    this.#snapshots = this.#snapshots.slice(Math.max(outside, 0));
+    const first = this.#snapshots[0];
+    const last = this.#snapshots.at(-1);
+    if (!last || now - last.at >= this.#window / PARTS) this.#snapshots.push({ at: now, authentic, refused });
+    return { authentic: authentic - (first?.authentic ?? 0), refused: refused - (first?.refused ?? 0) };
+  }
 }
 
 export function refusedCheck({ authentic, refused }: Counted, { refused: most }: HealthRules): HealthCheck {

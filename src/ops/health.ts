@@ -1,23 +1,22 @@
 // A request handler for `/healthz` that answers 503 when a threshold of the receiver is passed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Reachable } from '../claims/ping-store.js';
 import { Probe } from '../claims/probe.js';
 import type { DeadLetters } from '../dead-letters/dead-letters.js';
 import type { DeadLetterCount } from '../dead-letters/letter-queries.js';
 import { ConfigurationError, show } from '../errors.js';
 import { send } from '../receiver/respond.js';
-import { RECEIVER_STATS, type ReceiverStats } from '../telemetry/receiver-stats.js';
+import { RECEIVER_STATS, type Reachable, type ReceiverStats } from '../telemetry/receiver-stats.js';
 import {
   closingCheck,
   type HealthCheck,
   type HealthReport,
   letterChecks,
+  RefusedShare,
   refusedCheck,
   silenceCheck,
   storeCheck,
 } from './health-checks.js';
 import { type HealthOptions, type HealthRules, healthRules } from './health-options.js';
-import { RefusedShare } from './refused-share.js';
 
 /** What `receiver()` returns. */
 export interface WatchedReceiver {

@@ -52,7 +52,8 @@ export class DeliveryLog {
     if (suppressed > 0) fields.suppressed = suppressed;
     writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
-    if (delivery.decoded?.keysDropped) this.#keysDropped(delivery);
+    if (delivery.decoded?.keysDropped)
+      writeLog(delivery.log, 'warn', {}, 'keys that could replace a prototype were dropped from the event');
     if (result === 'ignored' || result === 'kept') this.#unhandled(delivery, result);
   }
 
@@ -61,10 +62,6 @@ export class DeliveryLog {
     if (delivery.logger === silentLogger) return;
     writeLog(delivery.logger, levelOf(delivery, result), lineOf(delivery, result), 'replay');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
-  }
-
-  #keysDropped(delivery: Delivery): void {
-    writeLog(delivery.log, 'warn', {}, 'keys that could replace a prototype were dropped from the event');
   }
 
   answeredElsewhere(delivery: Delivery): void {

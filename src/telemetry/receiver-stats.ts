@@ -1,12 +1,16 @@
 // The counters of one receiver that health checks read, and whether its store answers.
-
-import { PingCalls, type Reachable } from '../claims/ping-store.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
+import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
+import type { Logger } from '../logger.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from './in-flight-limiter.js';
 
 /** Where a receiver has them. `health()` may be of another copy of this package: it is in another door. */
 export const RECEIVER_STATS = Symbol.for('payment-webhooks.vitals');
+
+/** `unknown`: a store of somebody else's that has no `ping()`. `none`: the receiver has no store. */
+export type Reachable = 'reachable' | 'unreachable' | 'unknown' | 'none';
 
 type Rules = Pick<Configuration, 'store' | 'logger' | 'storeTimeout'>;
 
@@ -41,5 +45,17 @@ export class ReceiverStats {
   reachStore(): Promise<Reachable> {
     const { store, logger = defaultLogger(), storeTimeout } = this.#rules;
     return new PingCalls({ log: logger }).reach(store, storeTimeout);
+  }
+}
+
+class PingCalls extends TimedCalls<{ readonly log: Logger }> {
+  /** Never rejects. @param timeout milliseconds */
+  async reach(store: IdempotencyStore<object> | undefined, timeout: number): Promise<Reachable> {
+    if (!store) return 'none';
+    if (!store.ping) return store.scope === 'process' ? 'reachable' : 'unknown';
+    const answer = await this.call<unknown>(() => store.ping?.(), timeout);
+    if (!(answer instanceof StoreFailure)) return 'reachable';
+    this.logFailure('the store did not answer a health check', answer);
+    return 'unreachable';
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { RefusedShare } from '../../src/ops/refused-share.js';
+import { RefusedShare } from '../../src/ops/health-checks.js';
 
 const WINDOW = 60_000;
 
