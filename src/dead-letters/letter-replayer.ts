@@ -166,12 +166,21 @@ export function keyOfLetter({ namespace, eventId, eventName, sandbox }: DeadLett
 }
 
 /** @returns undefined while another caller works on the letter */
-export async function withLetterLock<Value>(
+export function withLetterLock<Value>(
   calls: StoreCalls,
   { namespace, id }: DeadLetter,
   work: () => Promise<Value>,
 ): Promise<Value | undefined | StoreFailure> {
-  const lock = await calls.lock(`${namespace}:letter:${id}`);
+  return withLock(calls, `${namespace}:letter:${id}`, work);
+}
+
+/** @returns undefined while another caller has the lock */
+export async function withLock<Value>(
+  calls: StoreCalls,
+  key: string,
+  work: () => Promise<Value>,
+): Promise<Value | undefined | StoreFailure> {
+  const lock = await calls.lock(key);
   if (!lock || lock instanceof StoreFailure) return lock;
   const lease = new Lease(calls, { claim: lock });
   lease.start();

@@ -43,23 +43,15 @@ export interface LetterRules
 
 /** Undefined without the option. */
 export function letterRules(c: Configuration): LetterRules | undefined {
-  const { deadLetters: store, joined, journal, keepHeaders, namespace, storeTimeout } = c;
-  return store && { store, joined, journal, keepHeaders, namespace, storeTimeout };
+  return c.deadLetters && { ...c, store: c.deadLetters };
 }
 
 export class Letter implements DeliveryLetter {
-  /** Keep every event before its handlers run. What is replayed is kept already. */
-  readonly #journal: boolean;
-  /** Why there is a letter of this event now, as far as this delivery knows. */
   reason: DeadLetterReason | undefined;
-  /** Somebody else has processed or discarded what is replayed. */
   gone = false;
   readonly #delivered: Delivered;
+  readonly #rules: LetterRules;
   readonly #calls: DeadLetterCalls;
-  readonly #namespace: string;
-  readonly #keepHeaders: readonly string[];
-  /** Whether the commit of a claim can remove it. */
-  readonly #joins: boolean;
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
@@ -73,17 +65,13 @@ export class Letter implements DeliveryLetter {
   /** @param replayed the letter that this attempt is made at, if it is no delivery */
   constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
     this.#delivered = delivered;
+    this.#rules = rules;
     this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
-    this.#namespace = rules.namespace;
-    this.#keepHeaders = rules.keepHeaders;
-    this.#joins = rules.joined !== undefined;
     this.#replayed = replayed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
-    this.#journal = rules.journal && !replayed;
   }
 
-  /** @returns a failure when the event is not in the store, so that only its sender has it */
   async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
     const issues = [
       ...(rejection ? retryNote(rejection) : []),
@@ -104,12 +92,12 @@ export class Letter implements DeliveryLetter {
   }
 
   /**
-   * Called under the claim, before any handler runs. Keeps the event for the journal. What is replayed may be gone since it
-   * was read; if it is there, it stays until the claim ends, because to discard it takes the claim too.
+   * What is replayed is kept already, and may be gone since it was read. If it is there, it stays until the claim ends,
+   * because to discard it takes the claim too.
    */
   async enter(claim: GrantedClaim): Promise<StoreFailure | undefined> {
-    if (this.#journal) return this.keep({ reason: 'unfinished', attempt: claim.attempt });
-    if (!this.#replayed) return undefined;
+    if (!this.#replayed)
+      return this.#rules.journal ? this.keep({ reason: 'unfinished', attempt: claim.attempt }) : undefined;
     // A transaction holds a connection, so where it can be asked there must be no need for another.
     const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
     if (content instanceof StoreFailure) return content;
@@ -120,19 +108,20 @@ export class Letter implements DeliveryLetter {
 
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
     const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivered;
+    const { namespace, keepHeaders } = this.#rules;
     const letter: NewDeadLetter = {
       id: newToken('hex'),
-      key: keyOf(this.#namespace, event),
+      key: keyOf(namespace, event),
       fingerprint: this.#processed().fingerprint,
       ...change,
       attempts,
-      namespace: this.#namespace,
+      namespace,
       eventName: event?.event_name ?? '',
       eventId: event?.id ?? '',
       sandbox: event?.sandbox ?? false,
       // Its own memory: what the bytes came in may be used again, and a call that is given up may still be under way.
       rawBody: Buffer.from(new Uint8Array(rawBody).buffer),
-      headers: keptHeaders(headers, this.#keepHeaders),
+      headers: keptHeaders(headers, keepHeaders),
       keyIndex,
       keyId,
       signaturePrefix: fingerprint.signaturePrefix,
@@ -150,12 +139,7 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
-  /**
-   * Called before the claim is completed. Where the store of letters writes to the same database, the letters go in the
-   * same commit.
-   *
-   * @returns undefined at once where nothing is to be removed, or not in the commit
-   */
+  /** @returns undefined at once where nothing is to be removed, or not in the commit */
   removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
     const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
     if (transaction === undefined) return undefined;
@@ -171,7 +155,7 @@ export class Letter implements DeliveryLetter {
     return others ? new StoreFailure('Its letter is gone, so nothing was committed.') : undefined;
   }
 
-  /** Called when the event is processed. @returns undefined at once where nothing is to be removed, or already is */
+  /** @returns undefined at once where nothing is to be removed, or already is */
   removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
     this.#isProcessed = true;
     // After the commit the claim may know of a letter that was kept while the event was worked on.
@@ -188,11 +172,7 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
-  /**
-   * Called when another delivery has processed the event. A letter that did not wait for a retry stays if the bytes differ.
-   *
-   * @param completed the fingerprint of what was processed
-   */
+  /** A letter that did not wait for a retry stays if the bytes differ. */
   async removeCompleted(completed: string): Promise<void> {
     const waited = this.reason === 'failed' || this.reason === 'unfinished';
     if (waited || this.#delivered.fingerprint.matches(completed)) await this.removeNow();
@@ -205,7 +185,7 @@ export class Letter implements DeliveryLetter {
   }
 
   #transactionOf({ claim, context, transactional }: GrantedClaim): unknown {
-    if (!this.#joins || !transactional || claimProperty(claim, 'open') === false) return undefined;
+    if (!this.#rules.joined || !transactional || claimProperty(claim, 'open') === false) return undefined;
     return (context as { transaction?: unknown } | undefined)?.transaction;
   }
 
@@ -214,7 +194,7 @@ export class Letter implements DeliveryLetter {
     // A replayed letter may have been kept without an id of its own, and be an event today.
     const { eventId: id, eventName: event_name = '', sandbox = false } = this.#replayed ?? {};
     const kept = id === undefined ? event : { id, event_name, sandbox };
-    this.#event ??= { key: keyOf(this.#namespace, kept), fingerprint: digestOf(rawBody) };
+    this.#event ??= { key: keyOf(this.#rules.namespace, kept), fingerprint: digestOf(rawBody) };
     return this.#event;
   }
 }

@@ -3,7 +3,6 @@
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { describeError, shorten, writeLog } from '../logger.js';
@@ -12,7 +11,7 @@ import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import { nextTryAt, pointsPassed, pointsUsed } from './due.js';
-import { LetterReplayer } from './letter-replayer.js';
+import { LetterReplayer, withLock } from './letter-replayer.js';
 import { type ReplayEnd, type ReplayedLetter, replay, replaySettings } from './replay.js';
 
 /** What this process knows of a letter that waits. */
@@ -107,16 +106,9 @@ export class Redrive {
     const { store, namespace } = this.#c;
     const claimant = { log: this.#calls.caller.log, abort: () => {} };
     const locks = new StoreCalls(store as IdempotencyStore<object>, claimant, this.#c);
-    const lock = await locks.lock(`${namespace}:redrive:${digestOf(Buffer.from(letter.id))}`);
-    if (!lock || lock instanceof StoreFailure) return IN_PROGRESS;
-    const lease = new Lease(locks, { claim: lock });
-    lease.start();
-    try {
-      return await replayer.replay(letter);
-    } finally {
-      lease.stop();
-      await locks.unlock(lock);
-    }
+    const key = `${namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
+    const replayed = await withLock(locks, key, () => replayer.replay(letter));
+    return !replayed || replayed instanceof StoreFailure ? IN_PROGRESS : replayed;
   }
 
   /** A letter that others tried meanwhile has used what its attempts say. */
