@@ -4,6 +4,11 @@ export type { AccessTokenSource } from './client/credential.js';
 export type { Ensured } from './client/ensure.js';
 export * from './client/errors.js';
 export type { RequestOptions, ServiceClientOptions } from './client/options.js';
-export { type AccountClient, ServiceClient } from './client/service-client.js';
-export type { WebhookChanges, WebhookInput, WebhooksClient } from './client/webhooks.js';
+export {
+  type AccountClient,
+  ServiceClient,
+  type WebhookChanges,
+  type WebhookInput,
+  type WebhooksClient,
+} from './client/service-client.js';
 export { ConfigurationError, type Issue } from './errors.js';

@@ -1,8 +1,9 @@
 // The client of API v2: options in, `account` and `webhooks` out.
-import type { Account } from './codec.js';
-import { type RequestOptions, resolveOptions, type ServiceClientOptions } from './options.js';
+import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
+import type { Account, Webhook, WebhookFields } from './codec.js';
+import { type Ensured, ensureWebhook } from './ensure.js';
+import { isLoopback, type RequestOptions, resolveOptions, type ServiceClientOptions } from './options.js';
 import { Requester } from './request.js';
-import { WebhooksClient } from './webhooks.js';
 
 /**
  * The client of the payment service's API v2.
@@ -38,4 +39,140 @@ export class AccountClient {
       options,
     );
   }
+}
+
+/** What `create` and `ensure` take. */
+export interface WebhookInput {
+  /** Where events are delivered. An http: URL of another machine is warned of. */
+  readonly url: string | URL;
+  /** Names of the events to deliver. @default ['*'], which is all of them */
+  readonly events?: readonly string[] | undefined;
+}
+
+/** What `update` takes: only the fields that are given change. */
+export type WebhookChanges = Partial<WebhookInput>;
+
+const FIELDS = ['url', 'events'] as const;
+
+export class WebhooksClient {
+  readonly #requester: Requester;
+
+  constructor(requester: Requester) {
+    this.#requester = requester;
+  }
+
+  /** Every webhook on the account (`GET /api/v2/webhooks`). @throws {ServiceError} */
+  list(options?: RequestOptions): Promise<Webhook[]> {
+    return this.#requester.send(
+      { method: 'GET', path: '/webhooks', read: (codec, body) => codec.webhooks(body) },
+      options,
+    );
+  }
+
+  /**
+   * Registers a webhook (`POST /api/v2/webhooks`). It is never retried: after a `ConnectionError` the webhook may be
+   * registered all the same. `ensure` is idempotent.
+   *
+   * @throws {ServiceError}
+   */
+  async create(input: WebhookInput, options?: RequestOptions): Promise<Webhook> {
+    const fields = requiredFields(input);
+    return this.#requester.send(
+      {
+        method: 'POST',
+        path: '/webhooks',
+        write: (codec) => codec.createBody(fields),
+        read: (codec, body) => codec.webhook(body),
+      },
+      options,
+    );
+  }
+
+  /** Changes the address or the events of a webhook (`PUT /api/v2/webhooks/{id}`). @throws {ServiceError} */
+  async update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook> {
+    const fields = checkFields(changes);
+    if (Object.keys(fields).length === 0) {
+      throw new ConfigurationError('update() was given nothing to change. Give url, events, or both.');
+    }
+    return this.#requester.send(
+      {
+        method: 'PUT',
+        path: pathOf(id),
+        write: (codec) => codec.updateBody(fields),
+        read: (codec, body) => codec.webhook(body),
+      },
+      options,
+    );
+  }
+
+  /** Deletes a webhook (`DELETE /api/v2/webhooks/{id}`). @throws {ServiceError} */
+  async delete(id: string, options?: RequestOptions): Promise<void> {
+    await this.#requester.send<void>({ method: 'DELETE', path: pathOf(id) }, options);
+  }
+
+  /**
+   * Makes sure that this webhook is registered exactly once, for deploy scripts: creates it, updates its events, or
+   * changes nothing. Webhooks with other URLs are never touched.
+   *
+   * @example
+   * const { action, webhook } = await service.webhooks.ensure({ url: 'https://shop.example/hooks' });
+   * @throws {ServiceError}
+   */
+  async ensure(input: WebhookInput, options: RequestOptions = {}): Promise<Ensured> {
+    return ensureWebhook(this, requiredFields(input), options);
+  }
+}
+
+/** An id becomes one segment of a path, and must not lead out of it. */
+function pathOf(id: unknown): string {
+  if (typeof id !== 'string' || id === '' || id === '.' || id === '..' || /\p{Surrogate}/u.test(id)) {
+    throw new ConfigurationError('id is missing or invalid. Give the id of a webhook, as list() returns it.');
+  }
+  return `/webhooks/${encodeURIComponent(id)}`;
+}
+
+function requiredFields(input: WebhookInput): WebhookFields {
+  const { url, events = ['*'] } = checkFields(input);
+  if (url === undefined) throw new ConfigurationError('url is missing. Give the address of your receiver.');
+  return { url, events };
+}
+
+function checkFields(input: WebhookChanges): Partial<WebhookFields> {
+  if (typeof input !== 'object' || input === null) {
+    throw new ConfigurationError('The webhook is missing. Give an object such as { url, events }.');
+  }
+  refuseUnknownOptions(input, FIELDS);
+  const { url, events } = input;
+  return {
+    ...(url === undefined ? {} : { url: checkUrl(url) }),
+    ...(events === undefined ? {} : { events: checkEvents(events) }),
+  };
+}
+
+/** The messages never quote the URL: people put tokens into webhook addresses. */
+function checkUrl(given: string | URL): string {
+  const text = String(given);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new ConfigurationError(
+      'url is not an absolute URL. Give one such as "https://shop.example/hooks".',
+    );
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    process.emitWarning(
+      `The webhook at ${url.host} is not https:, so others can read its events on their way. Use https:, as the service documents.`,
+      { type: 'PaymentWebhooksWarning', code: 'WEBHOOK_URL_NOT_HTTPS' },
+    );
+  }
+  return text;
+}
+
+function checkEvents(events: unknown): readonly string[] {
+  if (!Array.isArray(events) || !events.every((name) => typeof name === 'string' && name !== '')) {
+    throw new ConfigurationError('events is not a list of names. Give one such as ["transaction.paid"].');
+  }
+  if (events.length === 0) {
+    throw new ConfigurationError('events is an empty list. Leave it out to get every event.');
+  }
+  return [...events];
 }
