@@ -4,6 +4,7 @@ import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../claims/
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { isEventName } from '../events/envelope.js';
 import { parseDuration } from '../options/duration.js';
+import * as check from '../options/option-checks.js';
 import { isKeyId } from '../signature.js';
 
 /** Letters that fit everything that is given; all of them when nothing is. */
@@ -48,8 +49,7 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): Lette
   }
   refuseUnknownOptions(filter, [...FILTERS, 'discarded']);
   const { discarded = false, reason } = filter;
-  if (typeof discarded !== 'boolean')
-    throw new ConfigurationError(`discarded is ${show(discarded)}. Give true or false.`);
+  check.boolean('discarded', discarded);
   if (reason !== undefined && !REASONS.has(reason)) {
     throw new ConfigurationError(`reason is ${show(reason)}. Give one of ${[...REASONS].join(', ')}.`);
   }

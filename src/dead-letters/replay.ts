@@ -101,8 +101,7 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
   const given: ReplayOptions = check.byName('The argument of replay()', options, 'filters and options');
   const { dryRun = false, keys = 'configured', concurrency = 1, onProgress, signal, ...filter } = given;
   refuseUnknownOptions(filter, [...FILTERS, 'dryRun', 'keys', 'concurrency', 'onProgress', 'signal']);
-  if (typeof dryRun !== 'boolean')
-    throw new ConfigurationError(`dryRun is ${show(dryRun)}. Give true or false.`);
+  check.boolean('dryRun', dryRun);
   if (keys !== 'configured' && keys !== 'any')
     throw new ConfigurationError(`keys is ${show(keys)}. Give "configured" or "any".`);
   if (onProgress !== undefined && typeof onProgress !== 'function')

@@ -29,6 +29,11 @@ export function milliseconds(option: string, value: unknown, least: number): num
   );
 }
 
+export function boolean(option: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new ConfigurationError(`${option} is ${show(value)}. Give true or false.`);
+}
+
 export function wholeNumber(option: string, value: unknown, least: number): number {
   if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
   throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
@@ -96,11 +101,7 @@ const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard']
 
 /** @param store where event ids are remembered: a replay would run without a claim if there were none */
 export function deadLetters(
-  {
-    deadLetters,
-    journal,
-    ...given
-  }: Readonly<Record<'deadLetters' | 'journal' | 'keepHeaders' | 'redrive', unknown>>,
+  { deadLetters, ...given }: Readonly<Record<'deadLetters' | 'journal' | 'keepHeaders' | 'redrive', unknown>>,
   store: IdempotencyStore<object> | undefined,
 ): {
   readonly deadLetters: DeadLetterStore | undefined;
@@ -108,8 +109,7 @@ export function deadLetters(
   readonly journal: boolean;
   readonly keepHeaders: readonly string[];
 } {
-  if (typeof journal !== 'boolean')
-    throw new ConfigurationError(`journal is ${show(journal)}. Give true or false.`);
+  const journal = boolean('journal', given.journal);
   const keepHeaders = headersToKeep(given.keepHeaders);
   if (deadLetters === undefined) {
     const needs = journal ? 'journal' : keepHeaders.length > 0 ? 'keepHeaders' : given.redrive && 'redrive';
