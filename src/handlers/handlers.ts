@@ -78,23 +78,17 @@ export class Handlers {
 
   on(pattern: string, handler: unknown, options?: HandlerOptions): void {
     const registration = this.#register({ call: `on(${show(pattern)})`, pattern }, handler, options);
-    const lists = this.#matchingLists(pattern);
-    for (const list of lists) refuseSameName(list, registration);
-    for (const list of lists) list.push(registration);
+    add(registration, this.#matchingLists(pattern));
   }
 
   onUnknown(handler: unknown, options?: HandlerOptions): void {
     const site = { call: 'onUnknown()', pattern: 'onUnknown', kind: 'unknown ' } as const;
-    const registration = this.#register(site, handler, options);
-    refuseSameName(this.#unknown, registration);
-    this.#unknown.push(registration);
+    add(this.#register(site, handler, options), [this.#unknown]);
   }
 
   onInvalid(handler: unknown, options?: HandlerOptions): void {
     const site = { call: 'onInvalid()', pattern: 'onInvalid', kind: 'invalid ' } as const;
-    const registration = this.#register(site, handler, options);
-    refuseSameName(this.#invalid, registration);
-    this.#invalid.push(registration);
+    add(this.#register(site, handler, options), [this.#invalid]);
   }
 
   #matchingLists(pattern: string): Registration[][] {
@@ -167,9 +161,13 @@ function optionsOf(
   return options;
 }
 
-function refuseSameName(list: readonly Registration[], { name, completionKey }: Registration): void {
-  if (completionKey === undefined || !list.some((other) => other.completionKey === completionKey)) return;
-  throw new ConfigurationError(
-    `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each a name of its own.`,
-  );
+/** To each of the lists, or to none of them. */
+function add(registration: Registration, lists: readonly Registration[][]): void {
+  const { name, completionKey } = registration;
+  if (completionKey !== undefined && lists.flat().some((other) => other.completionKey === completionKey)) {
+    throw new ConfigurationError(
+      `Two handlers of one event are named "${name}": on a retry the receiver could not tell which of them had succeeded. Give each a name of its own.`,
+    );
+  }
+  for (const list of lists) list.push(registration);
 }

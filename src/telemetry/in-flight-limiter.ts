@@ -8,7 +8,8 @@ export class InFlightLimiter {
   #inFlight = 0;
   #replays = 0;
   #closing = false;
-  #empty: { promise: Promise<void>; resolve: () => void } | undefined;
+  #empty: Promise<void> | undefined;
+  #onEmpty = () => {};
 
   constructor(max: number) {
     this.#max = max;
@@ -48,7 +49,7 @@ export class InFlightLimiter {
 
   #leave(): void {
     this.#inFlight -= 1;
-    if (this.#inFlight === 0) this.#empty?.resolve();
+    if (this.#inFlight === 0) this.#onEmpty();
   }
 
   /** On Workers a timer ends with the request that set it, so a place may never have been freed. */
@@ -59,15 +60,11 @@ export class InFlightLimiter {
   /** Refuses every delivery from now on, and resolves when the last one has left. */
   close(): Promise<void> {
     this.#closing = true;
-    if (!this.#empty) {
-      let resolve = () => {};
-      const promise = new Promise<void>((done) => {
-        resolve = done;
-      });
-      this.#empty = { promise, resolve };
-      if (this.#inFlight === 0) resolve();
-    }
-    return this.#empty.promise;
+    this.#empty ??= new Promise((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    if (this.#inFlight === 0) this.#onEmpty();
+    return this.#empty;
   }
 }
 
