@@ -1,14 +1,7 @@
 // The options of `health()`: the thresholds for 503, and deadlines for the stores.
 
 import { ConfigurationError, show } from '../errors.js';
-import {
-  defineOptions,
-  type OptionRule,
-  type OptionTable,
-  type OptionValues,
-  option,
-  optional,
-} from '../options/define-options.js';
+import { defineOptions, type OptionRule, option, optional } from '../options/define-options.js';
 import { parseDuration } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 
@@ -43,9 +36,7 @@ const HEALTH_OPTIONS = defineOptions({
 } satisfies Record<keyof HealthOptions, OptionRule<unknown>>);
 
 /** Durations in milliseconds; undefined: no threshold. */
-export type HealthRules = OptionValues<
-  typeof HEALTH_OPTIONS extends OptionTable<infer Rules> ? Rules : never
->;
+export type HealthRules = ReturnType<typeof HEALTH_OPTIONS.read>;
 
 /**
  * @param letters whether the receiver has dead letters

@@ -68,14 +68,7 @@ const CACHE_OPTIONS = defineOptions({
   logger: option(undefined, check.logger),
 } satisfies Record<keyof CachedKeysOptions, OptionRule<unknown>>);
 
-interface Rules {
-  readonly ttl: number;
-  readonly refreshOnMismatch: number;
-  readonly staleIfError: number;
-  /** Undefined: that of the package. */
-  readonly logger: Logger | undefined;
-}
-
+type Rules = ReturnType<typeof CACHE_OPTIONS.read>;
 type Keys = readonly string[];
 
 class KeyCache {

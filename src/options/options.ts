@@ -3,12 +3,19 @@
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, show } from '../errors.js';
-import { declareEvents, type EventOf, type EventRegistry, type EventSchemas } from '../events/event.js';
+import { declareEvents, type EventOf, type EventSchemas } from '../events/event.js';
 import type { Handler, Matching, Pattern } from '../handlers/handler.js';
 import { Handlers } from '../handlers/handlers.js';
 import type { Logger } from '../logger.js';
 import type { Observer } from '../observer.js';
-import { anything, defineOptions, type OptionRule, oneOf, option } from './define-options.js';
+import {
+  anything,
+  defineOptions,
+  type OptionRule,
+  type OptionValues,
+  oneOf,
+  option,
+} from './define-options.js';
 import { type KeyFunction, type KeysOf, resolveKeys } from './keys.js';
 import * as check from './option-checks.js';
 import { warnOfOptions } from './option-warnings.js';
@@ -129,38 +136,26 @@ export const RECEIVER_RULES = {
 } satisfies Record<keyof ReceiverOptions, OptionRule<unknown>>;
 export const RECEIVER_OPTIONS = defineOptions(RECEIVER_RULES);
 
-/** What the stations read. */
-export interface Configuration {
+/** What the stations read: the options as they are used, with every time in milliseconds and every size in bytes. */
+export interface Configuration
+  extends Omit<
+    OptionValues<typeof RECEIVER_RULES>,
+    'privateKey' | 'handlers' | 'store' | 'deadLetters' | 'journal' | 'keepHeaders'
+  > {
   readonly keys: KeysOf;
-  /** Lower case, as Node spells header names. */
-  readonly signatureHeader: string;
-  readonly events: EventRegistry;
   readonly handlers: Handlers;
-  readonly sandbox: check.SandboxPolicy;
-  readonly drift: check.DriftPolicy;
   readonly store: IdempotencyStore<object> | undefined;
   /** Never without a store. */
   readonly deadLetters: DeadLetterStore | undefined;
   /** The same, if the store removes letters in its commits. */
   readonly joined?: DeadLetterStore | undefined;
   readonly journal: boolean;
-  readonly redrive: check.RedriveRules | undefined;
   /** In lower case. */
   readonly keepHeaders: readonly string[];
-  readonly namespace: string;
-  /** Bytes. */
-  readonly limit: number;
-  /** This and all that follow in milliseconds. */
-  readonly bodyTimeout: number;
   /** Never 0: without a timeout a delivery ends with the claim that protects it. */
   readonly timeout: number;
-  readonly maxHandlerTime: number;
-  readonly storeTimeout: number;
-  readonly lease: number;
-  readonly maxInFlight: number;
   /** As given; undefined lets each request's own logger come first. */
   readonly logger: Logger | undefined;
-  readonly observer: Observer | undefined;
 }
 
 /** @throws {ConfigurationError} naming the option, what it got and what it takes */
