@@ -86,8 +86,12 @@ async function proveWith(
         ? await withDeadline<Loaded | typeof LATE>(loading, timeout, () => LATE)
         : loading;
     return loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded);
-  } catch (error) {
-    return failed(error);
+  } catch (cause) {
+    // Our own message says what is wrong with the key and never quotes it; anybody else's might.
+    return unavailable(
+      cause instanceof ConfigurationError ? cause.message : 'The key function failed.',
+      cause,
+    );
   }
 }
 
@@ -106,11 +110,6 @@ function prove(bytes: Buffer, signature: string, loaded: Loaded): Proof | Reject
   return new Rejection('SIGNATURE_MISMATCH', {
     hint: 'None of the keys made this signature. Usual causes: another account’s or an old private key; a proxy that changed the body; a delivery that is forged.',
   });
-}
-
-/** Our own message says what is wrong with the key and never quotes it; anybody else's might. */
-function failed(cause: unknown): Rejection {
-  return unavailable(cause instanceof ConfigurationError ? cause.message : 'The key function failed.', cause);
 }
 
 function unavailable(hint: string, cause?: unknown): Rejection {
