@@ -8,8 +8,6 @@ import type {
   Discarded,
 } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { ConfigurationError, refuseUnknownOptions, StoreError, show } from '../errors.js';
 import { byName, wholeNumber } from '../options/option-checks.js';
@@ -18,7 +16,7 @@ import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters, MAX_PAGE } from './dead-letter-calls.js';
 import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
 import { type DeadLetterCount, sumOf } from './letter-queries.js';
-import { keyOfLetter, LetterReplayer, withLetterLock } from './letter-replayer.js';
+import { claimCalls, keyOfLetter, LetterReplayer, withLetterLock } from './letter-replayer.js';
 import { type ReplayOptions, type ReplayReport, replay, replaySettings } from './replay.js';
 
 const MAX_TEXT = 1_000;
@@ -77,7 +75,7 @@ export class LetterManager {
     const { by, because } = reasonsOf(why);
     const { value: letter } = await listLetters(this.#calls, query).next();
     if (!letter) return false;
-    const discarded = await withLetterLock(this.#storeCalls(), letter, () =>
+    const discarded = await withLetterLock(claimCalls(this.#c, this.#calls), letter, () =>
       this.#discard(letter, { by, because }),
     );
     if (discarded instanceof StoreFailure)
@@ -87,17 +85,12 @@ export class LetterManager {
     return discarded ?? false;
   }
 
-  #storeCalls(): StoreCalls {
-    const claimant = { log: this.#calls.caller.log, abort: () => {} };
-    return new StoreCalls(this.#c.store as IdempotencyStore<object>, claimant, this.#c);
-  }
-
   /** Handlers run under the claim of the event, so none runs while we have it. */
   async #discard(
     letter: DeadLetter,
     why: Pick<Discarded, 'by' | 'because'>,
   ): Promise<boolean | StoreFailure> {
-    const store = this.#storeCalls();
+    const store = claimCalls(this.#c, this.#calls);
     const key = keyOfLetter(letter);
     const claim = await store.claim(key, 'discard');
     if (claim instanceof StoreFailure) return claim;

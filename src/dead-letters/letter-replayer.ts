@@ -3,7 +3,7 @@
 import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
 import { KeptFingerprint } from '../claims/fingerprint.js';
-import { keyOf } from '../claims/idempotency-store.js';
+import { type IdempotencyStore, keyOf } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
@@ -22,51 +22,49 @@ import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
 
 type Found = Extract<DeadLetterContent, { status: 'found' }>;
 
+interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
+  /** Leaves a letter alone that has been tried since it was listed. */
+  readonly asListed?: boolean;
+}
+
 export class LetterReplayer {
   readonly #c: Configuration;
   readonly #rules: LetterRules;
   readonly #calls: DeadLetterCalls;
-  readonly #anyKey: boolean;
-  readonly #dryRun: boolean;
-  readonly #asListed: boolean;
+  readonly #settings: ReplayerSettings;
   readonly #log = new DeliveryLog();
 
-  constructor(
-    c: Configuration,
-    calls: DeadLetterCalls,
-    { keys, dryRun, asListed = false }: Pick<ReplaySettings, 'keys' | 'dryRun'> & { asListed?: boolean },
-  ) {
+  constructor(c: Configuration, calls: DeadLetterCalls, settings: ReplayerSettings) {
     this.#c = c;
     this.#rules = { ...c, store: calls.store };
     this.#calls = calls;
-    this.#anyKey = keys === 'any';
-    this.#dryRun = dryRun;
-    this.#asListed = asListed;
+    this.#settings = settings;
   }
 
   /** @throws {StoreError} when the store of letters is down */
   async replay(letter: DeadLetter): Promise<ReplayedLetter> {
+    const { asListed, dryRun, keys: accepted } = this.#settings;
     if (letter.reason === 'conflict') return ended('conflicts');
     const content = answerOrThrow(await this.#calls.read(letter.id));
     if (content.status === 'unreadable') this.#logLetter('error', letter, UNREADABLE);
     if (content.status !== 'found') return ended(content.status);
-    if (this.#asListed && content.letter.attempts !== letter.attempts) return ended('inProgress');
+    if (asListed && content.letter.attempts !== letter.attempts) return ended('inProgress');
     const delivery = new Delivery(content.headers, this.#calls.caller.log);
     delivery.rawBody = content.rawBody;
     delivery.keyIndex = content.keyIndex;
     delivery.keyId = content.letter.keyId;
     const keys = await this.#keysFor(delivery);
-    if (!this.#anyKey) {
+    if (accepted !== 'any') {
       if (keys instanceof Rejection) {
         this.#log.replayed(delivery, keys);
         return ended('failed');
       }
       if (!isSignedBy(keys, content, this.#signatureOf(content))) {
-        if (!this.#dryRun) this.#logLetter('warn', letter, KEY_NOT_CONFIGURED);
+        if (!dryRun) this.#logLetter('warn', letter, KEY_NOT_CONFIGURED);
         return ended('keyNotConfigured');
       }
     }
-    if (this.#dryRun) return this.#preview(delivery, content.letter);
+    if (dryRun) return this.#preview(delivery, content.letter);
     return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
   }
 
@@ -163,6 +161,11 @@ export class LetterReplayer {
 /** What the event of a letter is claimed by, as far as it could be read when it was kept. */
 export function keyOfLetter({ namespace, eventId, eventName, sandbox }: DeadLetter): string {
   return keyOf(namespace, { id: eventId, event_name: eventName, sandbox });
+}
+
+/** For work on letters without a delivery: nothing of it can be aborted. */
+export function claimCalls(c: Configuration, { caller: { log } }: DeadLetterCalls): StoreCalls {
+  return new StoreCalls(c.store as IdempotencyStore<object>, { log, abort: () => {} }, c);
 }
 
 /** @returns undefined while another caller works on the letter */

@@ -2,8 +2,6 @@
 
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
-import { StoreCalls } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { describeError, shorten, writeLog } from '../logger.js';
 import type { ExhaustedLetter } from '../observer.js';
@@ -11,7 +9,7 @@ import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
 import { nextTryAt, pointsPassed, pointsUsed } from './due.js';
-import { LetterReplayer, withLock } from './letter-replayer.js';
+import { claimCalls, LetterReplayer, withLock } from './letter-replayer.js';
 import { type ReplayEnd, type ReplayedLetter, replay, replaySettings } from './replay.js';
 
 /** What this process knows of a letter that waits. */
@@ -103,10 +101,8 @@ export class Redrive {
    * process would try the letter again at once.
    */
   async #retry(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
-    const { store, namespace } = this.#c;
-    const claimant = { log: this.#calls.caller.log, abort: () => {} };
-    const locks = new StoreCalls(store as IdempotencyStore<object>, claimant, this.#c);
-    const key = `${namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
+    const locks = claimCalls(this.#c, this.#calls);
+    const key = `${this.#c.namespace}:redrive:${digestOf(Buffer.from(letter.id))}`;
     const replayed = await withLock(locks, key, () => replayer.replay(letter));
     return !replayed || replayed instanceof StoreFailure ? IN_PROGRESS : replayed;
   }
