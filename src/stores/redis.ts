@@ -5,8 +5,7 @@ import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
 import { newToken } from '../claims/token.js';
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
-import { connectionOf } from './redis/connection.js';
-import { invalidReply, text } from './redis/replies.js';
+import { connectionOf, invalidReply, text } from './redis/connection.js';
 import {
   CLAIM,
   COMPLETE,

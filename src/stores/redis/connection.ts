@@ -1,5 +1,5 @@
-// How a store reaches Redis: the command that sends, and what stands before every key.
-import { ConfigurationError, show } from '../../errors.js';
+// How a store reaches Redis: the command that sends, what stands before every key, and how replies are read.
+import { ConfigurationError, StoreError, show } from '../../errors.js';
 import type { SendCommand } from './scripts.js';
 
 interface Connection {
@@ -21,4 +21,17 @@ export function connectionOf({
   if (typeof prefix !== 'string')
     throw new ConfigurationError(`prefix is ${show(prefix)}. Give a string, such as "webhook:".`);
   return { sendCommand: sendCommand as SendCommand, prefix };
+}
+
+/** Clients return strings, numbers, big integers or Buffers, depending on their settings. */
+export function text(reply: unknown): string | undefined {
+  if (typeof reply === 'string') return reply;
+  if (typeof reply === 'number' || typeof reply === 'bigint') return String(reply);
+  return Buffer.isBuffer(reply) ? reply.toString() : undefined;
+}
+
+export function invalidReply(): StoreError {
+  return new StoreError(
+    'Redis answered with what no script returns. sendCommand must resolve with the unchanged reply.',
+  );
 }

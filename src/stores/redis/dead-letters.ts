@@ -17,9 +17,8 @@ import {
 } from '../../dead-letters/stored-letters.js';
 import { type ErrorCode, refuseUnknownOptions } from '../../errors.js';
 import { retentionMs } from '../../options/duration.js';
-import { connectionOf } from './connection.js';
+import { connectionOf, invalidReply, text } from './connection.js';
 import { DISCARD, FIND, KEEP, PAGE, PRUNE, REMOVE, UPDATE } from './letter-scripts.js';
-import { invalidReply, text } from './replies.js';
 import { runScript, type Script, type SendCommand } from './scripts.js';
 
 export interface RedisDeadLettersOptions extends LetterOptions {
