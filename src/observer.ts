@@ -127,16 +127,11 @@ export function observed<T>(
 }
 
 /** An observer is not awaited. When an async one rejects, that must not end the process. */
-export function notifyObserver(
-  observer: Observer | undefined,
-  record: () => DeliveryRecord,
-  delivery: Observed,
-): void {
-  if (!observer?.settled) return;
+export function notifyObserver(notify: () => unknown, observed: Observed): void {
   try {
-    const told: unknown = observer.settled(record());
-    if (told !== undefined) Promise.resolve(told).catch((error) => delivery.observerFailed(error));
+    const told = notify();
+    if (told !== undefined) Promise.resolve(told).catch((error) => observed.observerFailed(error));
   } catch (error) {
-    delivery.observerFailed(error);
+    observed.observerFailed(error);
   }
 }

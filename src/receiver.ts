@@ -218,7 +218,8 @@ class Conductor {
     this.#log.settled(delivery, result, status);
     if (sent === 'answered') this.#log.answeredElsewhere(delivery);
     if (typeof sent === 'object') this.#log.notWritten(delivery, sent.threw);
-    notifyObserver(this.#c.observer, () => delivery.record(result, status, this.#c.events), delivery);
+    const { events, observer } = this.#c;
+    notifyObserver(() => observer?.settled?.(delivery.record(result, status, events)), delivery);
     return answer;
   }
 

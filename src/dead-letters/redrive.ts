@@ -4,7 +4,7 @@ import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { describeError, shorten, writeLog } from '../logger.js';
-import type { ExhaustedLetter } from '../observer.js';
+import { type ExhaustedLetter, notifyObserver } from '../observer.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import type { DeadLetterCalls } from './dead-letter-calls.js';
@@ -125,10 +125,10 @@ export class Redrive {
     writeLog(log, 'error', { deadLetterId: shorten(id), ...names, attempts: attempts + 1 }, LAST);
     const declared = this.#c.events.has(eventName);
     const letter: ExhaustedLetter = { id, reason, eventName, declared, attempts: attempts + 1 };
-    try {
-      this.#c.observer?.exhausted?.(letter);
-    } catch (error) {
-      writeLog(log, 'error', { error: describeError(error) }, 'the observer failed');
-    }
+    const { observer } = this.#c;
+    notifyObserver(() => observer?.exhausted?.(letter), {
+      observerFailed: (error) =>
+        writeLog(log, 'error', { error: describeError(error) }, 'the observer failed'),
+    });
   }
 }

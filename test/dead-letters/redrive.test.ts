@@ -93,6 +93,18 @@ describe('a letter that failed', () => {
     expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
   });
 
+  test.each([
+    ['throws', down],
+    ['rejects', async () => down()],
+  ])('stays when an observer %s as it hears of the last try', async (_how, exhausted) => {
+    const observer = { exhausted } as Observer;
+    const { hooks, runs, receive, linesOf } = start(down, { observer });
+    await receive();
+    await until(() => linesOf(50).includes('the observer failed'));
+    expect(runs).toHaveLength(4);
+    expect(await lettersOf(hooks)).toHaveLength(1);
+  });
+
   test('is retried at the wait that its handler asked for', async () => {
     const waits = [500, 20];
     const { hooks, runs, receive } = start(() => {
