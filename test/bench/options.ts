@@ -26,6 +26,22 @@ const RECEIVER_OPTIONS = {
   node: { type: 'string', says: 'the Node that runs the contestants; default: this one' },
 } as const satisfies Record<string, Described>;
 
+const LOAD_EPOCHS = 3;
+const LOAD_SECONDS = 2;
+const LOAD_MINUTES = 8;
+
+const LOAD_OPTIONS = {
+  store: { type: 'string', multiple: true, says: 'only this store; may be given again' },
+  distance: { type: 'string', multiple: true, says: 'only this distance in ms; may be given again' },
+  epochs: { type: 'string', says: `epochs of each store and distance; default ${LOAD_EPOCHS}` },
+  seconds: { type: 'string', says: `length of a window; default ${LOAD_SECONDS}` },
+  minutes: { type: 'string', says: `start nothing that would end later; default ${LOAD_MINUTES}` },
+  file: { type: 'string', says: 'where results are kept; default .scratch/bench/load.json' },
+  write: { type: 'boolean', says: 'write table and plot into docs/project/benchmarks.md' },
+  gate: STORE_OPTIONS.gate,
+  help: STORE_OPTIONS.help,
+} as const satisfies Record<string, Described>;
+
 export interface Options {
   /** Empty: all. */
   readonly profiles: readonly string[];
@@ -41,6 +57,17 @@ export interface ReceiverOptions extends Options {
   readonly contestants: readonly string[];
   readonly ab: string | undefined;
   readonly node: string;
+}
+
+export interface LoadOptions extends Pick<Options, 'epochs' | 'gate' | 'help'> {
+  /** Empty: all. */
+  readonly stores: readonly string[];
+  /** Empty: all. */
+  readonly distances: readonly number[];
+  readonly seconds: number;
+  readonly minutes: number;
+  readonly file: string | undefined;
+  readonly write: boolean;
 }
 
 /** Something that was typed is wrong; the message says what to type. */
@@ -71,6 +98,51 @@ Measures what a delivery costs, compared with receivers by hand and those of oth
   };
 }
 
+/** Of `npm run bench:load`. */
+export function loadOptions(
+  args: readonly string[],
+  stores: readonly string[],
+  distances: readonly number[],
+): LoadOptions {
+  const values = parse(args, LOAD_OPTIONS);
+  const far = (values.distance ?? []).map(Number);
+  oneOf('store', values.store ?? [], stores);
+  oneOf('distance', far, distances);
+  const help = `npm run bench:load [-- OPTIONS]
+
+Measures how long deliveries take at a rate, and the largest rate of which 99 of 100 are answered within 100 ms: with each
+store at each distance, next to a receiver by hand. What is measured is kept: run it again until nothing is left.
+
+Stores: ${stores.join(', ')}. Distances: ${distances.join(', ')}.`;
+  return {
+    stores: values.store ?? [],
+    distances: far,
+    epochs: count('epochs', values.epochs, LOAD_EPOCHS),
+    seconds: count('seconds', values.seconds, LOAD_SECONDS),
+    minutes: count('minutes', values.minutes, LOAD_MINUTES),
+    file: values.file,
+    write: values.write ?? false,
+    gate: values.gate ?? false,
+    help: values.help ? `${help}\n\n${linesOf(LOAD_OPTIONS)}\n` : undefined,
+  };
+}
+
+function oneOf(
+  option: string,
+  given: readonly (string | number)[],
+  known: readonly (string | number)[],
+): void {
+  const unknown = given.find((value) => !known.includes(value));
+  if (unknown !== undefined)
+    throw new UsageError(`--${option}: there is no "${unknown}". Choose from ${known.join(', ')}.`);
+}
+
+function linesOf(options: Record<string, Described>): string {
+  return Object.entries(options)
+    .map(([name, { says }]) => `  ${`--${name}`.padEnd(14)} ${says}`)
+    .join('\n');
+}
+
 function parse<Known extends Record<string, Described>>(args: readonly string[], options: Known) {
   try {
     return parseArgs({ args: [...args], options }).values;
@@ -92,11 +164,10 @@ function checked(
   const unknown = profiles.find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`--profile: there is no "${unknown}". The profiles are ${known.join(', ')}.`);
-  const lines = Object.entries(options).map(([name, { says }]) => `  ${`--${name}`.padEnd(14)} ${says}`);
   return {
     profiles,
     gate,
-    help: values.help ? `${help}\n\nProfiles: ${known.join(', ')}.\n\n${lines.join('\n')}\n` : undefined,
+    help: values.help ? `${help}\n\nProfiles: ${known.join(', ')}.\n\n${linesOf(options)}\n` : undefined,
     epochs: count('epochs', values.epochs, EPOCHS),
     rounds: count('rounds', values.rounds, ROUNDS),
   };

@@ -37,7 +37,10 @@ describe('figures', () => {
     );
   });
 
-  test.each([['project/reliability', 'figures']])('have a place in docs/%s.md for %s', (name, mark) => {
+  test.each([
+    ['project/benchmarks', 'load'],
+    ['project/reliability', 'figures'],
+  ])('have a place in docs/%s.md for %s', (name, mark) => {
     const text = readFileSync(join(__dirname, `../../docs/${name}.md`), 'utf8');
     expect(text).toMatch(new RegExp(`<!-- ${mark}: begin -->\\n[^]*\\n<!-- ${mark}: end -->\\n`));
   });

@@ -75,7 +75,7 @@ function remember(id) {
   position = position + 1 === REMEMBERED ? 0 : position + 1;
 }
 
-function isAuthentic(bytes, signature) {
+export function isAuthentic(bytes, signature) {
   if (typeof signature !== 'string' || !SIGNATURE.test(signature)) return false;
   return timingSafeEqual(createHmac('sha256', key).update(bytes).digest(), Buffer.from(signature, 'hex'));
 }
@@ -107,13 +107,13 @@ export async function receive(bytes, signature, known = schemas) {
   }
 }
 
-const PROCESSED = answer(200, '{"received":true,"outcome":"processed"}');
-const DUPLICATE = answer(200, '{"received":true,"outcome":"duplicate"}');
+export const PROCESSED = answer(200, '{"received":true,"outcome":"processed"}');
+export const DUPLICATE = answer(200, '{"received":true,"outcome":"duplicate"}');
 const IGNORED = answer(200, '{"received":true,"outcome":"ignored"}');
-const MALFORMED = answer(400, '{"message":"Not JSON."}');
-const UNAUTHENTICATED = answer(401, '{"message":"Unauthenticated."}');
-const INVALID = answer(422, '{"message":"Not a known event."}');
-const FAILED = answer(500, '{"message":"Failed."}');
+export const MALFORMED = answer(400, '{"message":"Not JSON."}');
+export const UNAUTHENTICATED = answer(401, '{"message":"Unauthenticated."}');
+export const INVALID = answer(422, '{"message":"Not a known event."}');
+export const FAILED = answer(500, '{"message":"Failed."}');
 export const UNREADABLE = answer(400, '{"message":"Unreadable body."}');
 
 function answer(status, body) {

@@ -1,0 +1,62 @@
+// The search for the largest rate, and that arrivals do not wait for a receiver that stands still.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from '@jest/globals';
+import { seeded } from '../numbers.js';
+import { deliverAt } from './arrivals.js';
+import { largestRate, NOT_ANSWERED } from './limits.js';
+
+describe('the largest rate', () => {
+  test.each([[300], [1_234], [20_000]])('%i is found to 3 %%', async (most) => {
+    const { rate } = await largestRate(async (rate) => ({ rate, p99: rate <= most ? 5 : NOT_ANSWERED }));
+    expect(rate).toBeLessThanOrEqual(most);
+    expect(rate).toBeGreaterThan(most * 0.97);
+  });
+
+  test('survives one bad window at each rate', async () => {
+    const seen = new Set<number>();
+    const { rate } = await largestRate(async (rate) => {
+      const bad = rate > 2_000 || !seen.has(rate);
+      seen.add(rate);
+      return { rate, p99: bad ? 101 : 5 };
+    });
+    expect(rate).toBeGreaterThan(1_940);
+  });
+
+  test('is 0 where the first is too much', async () => {
+    expect((await largestRate(async (rate) => ({ rate, p99: 101 }))).rate).toBe(0);
+  });
+});
+
+describe('arrivals', () => {
+  test('count the wait of those that were due while the receiver stood still', async () => {
+    let paused = false;
+    const server = createServer((_req, res) => {
+      const now = performance.now();
+      if (!paused) while (performance.now() < now + 300);
+      paused = true;
+      res.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { histogram, due, failed } = await deliverAt({ port, rate: 200, seconds: 1, random: seeded(1) });
+    server.close();
+    expect(failed).toBe(0);
+    expect(histogram.count).toBe(due);
+    // It stood still once, for less than a third of the time: a sender that waits for answers would count one slow delivery.
+    expect(histogram.percentile(90)).toBeGreaterThan(50_000);
+  });
+
+  test('count what is refused as failed', async () => {
+    const server = createServer((_req, res) => {
+      res.statusCode = 503;
+      res.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { due, failed } = await deliverAt({ port, rate: 100, seconds: 0.2, random: seeded(1) });
+    server.close();
+    expect(failed).toBe(due);
+  });
+});
