@@ -15,15 +15,13 @@ export type {
   ProcessedEvent,
 } from './claims/dead-letter-store.js';
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore, Lock } from './claims/idempotency-store.js';
-export type { ConstructEventOptions } from './construct-event.js';
 // Without the middleware
-export { constructEvent } from './construct-event.js';
+export { type ConstructEventOptions, constructEvent } from './construct-event.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
 export type { DeadLetterCount } from './dead-letters/letter-queries.js';
-export type { MemoryDeadLettersOptions } from './dead-letters/memory.js';
 // Nothing authentic is lost
-export { memoryDeadLetters } from './dead-letters/memory.js';
+export { type MemoryDeadLettersOptions, memoryDeadLetters } from './dead-letters/memory.js';
 export type {
   ReplayCounts,
   ReplayEnd,
@@ -32,29 +30,29 @@ export type {
   ReplayProgress,
   ReplayReport,
 } from './dead-letters/replay.js';
-export type { ErrorCode, Issue } from './errors.js';
 // What went wrong, and what telemetry is told
 export {
   BodyError,
   ConfigurationError,
+  type ErrorCode,
   EventError,
   HandlerError,
+  type Issue,
   SignatureError,
   StoreError,
   WebhookError,
 } from './errors.js';
-export type {
-  EventName,
-  EventOf,
-  EventSchemas,
-  TransactionPaid,
-  UnknownEvent,
-  WebhookEvent,
-} from './events/event.js';
 // Events
-export { isKnown } from './events/event.js';
-export type { TransactionPaidPayload } from './events/transaction.js';
-export { transactionPaidPayload } from './events/transaction.js';
+export {
+  type EventName,
+  type EventOf,
+  type EventSchemas,
+  isKnown,
+  type TransactionPaid,
+  type UnknownEvent,
+  type WebhookEvent,
+} from './events/event.js';
+export { type TransactionPaidPayload, transactionPaidPayload } from './events/transaction.js';
 export type { Handler, HandlerContext, HandlerOptions, InvalidHandler } from './handlers/handler.js';
 // What a handler throws to say more than that it failed
 export { NonRetriableError, RetryAfterError } from './handlers/verdict.js';
@@ -66,10 +64,8 @@ export type { RedriveOptions, RedriveReason } from './options/option-checks.js';
 export type { ReceiverOptions } from './options/options.js';
 export { keepRawBody } from './receiver/capture-body.js';
 export type { Answer } from './receiver/respond.js';
-export type { Receiver } from './receiver.js';
 // Receiving
-export { receiver } from './receiver.js';
+export { type Receiver, receiver } from './receiver.js';
 export { verifySignature } from './signature.js';
-export type { MemoryStoreOptions } from './stores/memory.js';
 // Once per event
-export { memoryStore } from './stores/memory.js';
+export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';
