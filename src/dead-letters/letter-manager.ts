@@ -55,9 +55,8 @@ export class LetterManager {
 
   async read(id: string): Promise<DeadLetterContent> {
     const query = queryOf(this.#c.namespace, { id: id ?? '' });
-    return (await exists(this.#calls, query))
-      ? answerOrThrow(await this.#calls.read(id))
-      : { status: 'gone' };
+    const letter = await firstLetter(this.#calls, query);
+    return letter ? answerOrThrow(await this.#calls.read(id)) : { status: 'gone' };
   }
 
   async replay(options?: ReplayOptions): Promise<ReplayReport> {
@@ -73,7 +72,7 @@ export class LetterManager {
     // A missing id would be no filter at all.
     const query = queryOf(this.#c.namespace, { id: id ?? '' });
     const { by, because } = reasonsOf(why);
-    const { value: letter } = await listLetters(this.#calls, query).next();
+    const letter = await firstLetter(this.#calls, query);
     if (!letter) return false;
     const discarded = await withLetterLock(claimCalls(this.#c, this.#calls), letter, () =>
       this.#discard(letter, { by, because }),
@@ -116,9 +115,9 @@ export class LetterManager {
 }
 
 /** A store may hold the letters of other receivers too. */
-async function exists(calls: DeadLetterCalls, query: LetterQuery): Promise<boolean> {
-  const { done } = await listLetters(calls, query).next();
-  return done !== true;
+async function firstLetter(calls: DeadLetterCalls, query: LetterQuery): Promise<DeadLetter | undefined> {
+  for await (const letter of listLetters(calls, query)) return letter;
+  return undefined;
 }
 
 function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {

@@ -11,29 +11,21 @@ import type {
   ProcessedEvent,
   Unprocessed,
 } from '../claims/dead-letter-store.js';
-import { digestOf, type Fingerprint } from '../claims/fingerprint.js';
+import { digestOf } from '../claims/fingerprint.js';
 import { type Claim, keyOf } from '../claims/idempotency-store.js';
 import { StoreFailure } from '../claims/timed-calls.js';
 import { newToken } from '../claims/token.js';
-import type { Issue } from '../errors.js';
-import type { EventNames } from '../events/envelope.js';
+import type { Delivery } from '../handlers/delivery.js';
 import { keptHeaders } from '../handlers/headers.js';
-import type { Logger } from '../logger.js';
 import type { Configuration } from '../options/options.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { retryNote } from './due.js';
 
 /** The delivery that a letter is of. */
-interface Delivered {
-  readonly log: Logger;
-  readonly event: EventNames | undefined;
-  readonly issues: readonly Issue[] | undefined;
-  readonly rawBody: Buffer;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly keyIndex: number | undefined;
-  readonly keyId: string | undefined;
-  readonly fingerprint: Fingerprint;
-}
+type Delivered = Pick<
+  Delivery,
+  'log' | 'event' | 'issues' | 'rawBody' | 'headers' | 'keyIndex' | 'keyId' | 'fingerprint'
+>;
 
 /** The same for every letter of a receiver. */
 export interface LetterRules
