@@ -10,7 +10,7 @@ import {
   type ContractCases,
   ContractContext,
 } from './store-contract/context.js';
-import { OTHER_CASES } from './store-contract/lock-cases.js';
+import { OPTIONAL_CASES } from './store-contract/optional-cases.js';
 import { RACE_CASES } from './store-contract/race-cases.js';
 import { MODEL_CASES } from './store-contract/reference-model.js';
 
@@ -42,6 +42,8 @@ const SHORT_RETENTION_CASES: ContractCases = {
     const key = context.key();
     await (await context.granted(key, { leaseMs: SHORT_MS })).complete();
     await context.sleep(PAST_SHORT_MS);
+    const known = await context.store.completedWith?.(key);
+    assertSame(known, undefined, 'completedWith() gives nothing of a key whose retention is over');
     const { attempt, finished } = await context.granted(key);
     assertSame([attempt, finished], [1, []], 'a key whose retention is over is new');
   },
@@ -97,7 +99,7 @@ const LONG_RETENTION_CASES: ContractCases = {
 };
 
 const SUITES = [
-  { cases: { ...CLAIM_CASES, ...OWNER_CASES, ...RACE_CASES, ...OTHER_CASES }, retention: undefined },
+  { cases: { ...CLAIM_CASES, ...OWNER_CASES, ...RACE_CASES, ...OPTIONAL_CASES }, retention: undefined },
   { cases: SHORT_RETENTION_CASES, retention: SHORT_MS, slackMs: SHORT_MS },
   { cases: LONG_RETENTION_CASES, retention: LONG_MS, slackMs: LONG_MS - MAX_OF_LONG_MS },
   { cases: MODEL_CASES, retention: undefined },

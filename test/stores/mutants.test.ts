@@ -35,6 +35,9 @@ const LOCK = /lock\(key: string.*?held = locks\.get\(key\);\n/s.exec(SOURCE)?.[0
 const HELD = 'if (held && held.leaseEnds > now) return undefined;';
 const UNLOCK = 'release: () => locks.get(key) === lock && locks.delete(key),';
 
+const KNOWN =
+  "return found?.state === 'completed' && found.forgetAt > this.#now() ? found.fingerprint : undefined;";
+
 const MUTANTS: readonly Mutant[] = [
   {
     name: 'counts attempts from zero',
@@ -296,6 +299,30 @@ const MUTANTS: readonly Mutant[] = [
     replace: `${RELEASE} this.#locks.clear();`,
   },
   {
+    name: 'knows a key as completed while it is worked on',
+    by: 'completedWith gives the fingerprint',
+    find: KNOWN,
+    replace: KNOWN.replace("found?.state === 'completed'", 'found'),
+  },
+  {
+    name: 'knows a key by another that differs in case',
+    by: 'completedWith gives the fingerprint',
+    find: KNOWN,
+    replace: KNOWN.replaceAll('found', 'this.#find(key.toLowerCase())'),
+  },
+  {
+    name: 'knows as completed what its retention has forgotten',
+    by: 'a completed key is new once its retention is over',
+    find: KNOWN,
+    replace: KNOWN.replace(' && found.forgetAt > this.#now()', ''),
+  },
+  {
+    name: 'claims a key to know whether it is completed',
+    by: 'completedWith changes nothing',
+    find: KNOWN,
+    replace: `const { status, claim, ...rest } = this.claim(key, { leaseMs: 1, fingerprint: '' }); claim?.release(claim.finished); return rest.fingerprint;`,
+  },
+  {
     name: 'begins anew when it is asked whether it is well',
     by: 'ping claims nothing and forgets nothing',
     find: READ,
@@ -343,6 +370,14 @@ const MODULES: Record<string, unknown> = {
 describe('the store contract', () => {
   test('is kept by the memory store as it is', async () => {
     expect(await broken(load(SOURCE))).toEqual([]);
+  });
+
+  test('is kept by a store that lacks all it may lack', async () => {
+    const create = (...options: Parameters<MemoryStore>) => {
+      const store = load(SOURCE)(...options);
+      return { claim: store.claim.bind(store) } as ReturnType<MemoryStore>;
+    };
+    expect(await broken(create)).toEqual([]);
   });
 
   test.each(MUTANTS)('notices a store that $name', async ({ by, find, replace }) => {

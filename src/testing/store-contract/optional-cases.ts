@@ -1,4 +1,4 @@
-// The store contract, part four: locks, for a store that has them, and what `ping` may do.
+// The store contract, part four: what a store may lack, which are locks, `completedWith` and `ping`.
 import type { Lock } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
@@ -7,6 +7,7 @@ import {
   BRIEF_MS,
   type ContractCases,
   type ContractContext,
+  fingerprint,
 } from './context.js';
 
 const CALLERS = 24;
@@ -68,15 +69,49 @@ const LOCK_CASES: ContractCases = {
   },
 };
 
-export const OTHER_CASES: ContractCases = {
-  ...Object.fromEntries(
-    Object.entries(LOCK_CASES).map(([name, run]) => [
-      name,
-      async (context: ContractContext) => {
-        if (context.store.lock) await run(context);
-      },
-    ]),
-  ),
+/** Without `completedWith()` a store keeps its contract, and a few letters stay until they are replayed. */
+const COMPLETED_CASES: ContractCases = {
+  'completedWith gives the fingerprint of the run that completed a key, and nothing of other keys': async (
+    context,
+  ) => {
+    const [key, released, lapsed, running] = [context.key(), context.key(), context.key(), context.key()];
+    await context.lapsed(key, 'first run');
+    await (await context.granted(key, { bytes: 'second run' })).complete();
+    await (await context.granted(released)).release(['mail']);
+    await context.lapsed(lapsed);
+    await context.granted(running);
+    assertSame(
+      await context.store.completedWith?.(key),
+      fingerprint('second run'),
+      'completedWith() gives the fingerprint of the run that completed the key',
+    );
+    for (const other of [released, lapsed, running, context.key(), key.toUpperCase(), `${key}~`])
+      assertSame(
+        await context.store.completedWith?.(other),
+        undefined,
+        'completedWith() gives nothing of a key that is not completed',
+      );
+  },
+
+  'completedWith changes nothing: a new key stays new, and a key with an owner stays theirs': async (
+    context,
+  ) => {
+    const [late, released, unknown, done] = [context.key(), context.key(), context.key(), context.key()];
+    const owner = await context.lapsed(late);
+    await (await context.granted(released)).release(['mail']);
+    await (await context.granted(done, { bytes: 'done' })).complete();
+    for (const key of [late, released, unknown, done]) await context.store.completedWith?.(key);
+    assertSame(await owner.complete(), true, 'completedWith() takes no event from its owner');
+    const { attempt, finished } = await context.granted(released);
+    assertSame([attempt, finished], [2, ['mail']], 'completedWith() writes nothing');
+    assertSame((await context.granted(unknown)).attempt, 1, 'completedWith() claims nothing');
+    await context.completed(done, 'done');
+  },
+};
+
+export const OPTIONAL_CASES: ContractCases = {
+  ...forStoresWith('lock', LOCK_CASES),
+  ...forStoresWith('completedWith', COMPLETED_CASES),
 
   'ping claims nothing and forgets nothing': async (context) => {
     const [key, other] = [context.key(), context.key()];
@@ -87,6 +122,17 @@ export const OTHER_CASES: ContractCases = {
     await context.inProgress(other);
   },
 };
+
+function forStoresWith(method: 'lock' | 'completedWith', cases: ContractCases): ContractCases {
+  return Object.fromEntries(
+    Object.entries(cases).map(([name, run]) => [
+      name,
+      async (context: ContractContext) => {
+        if (context.store[method]) await run(context);
+      },
+    ]),
+  );
+}
 
 /** Async, because a store may also throw at once. */
 async function ask(context: ContractContext, key: string, leaseMs = ALIVE_MS): Promise<Lock | undefined> {
