@@ -7,8 +7,10 @@ import { bundle } from '../setup/bundle.js';
 import { type Service, startPostgres, startRedis } from '../setup/services.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { startProxy } from './faulty-proxy.js';
-import { LEASE_MS, LEDGER, type LedgerRow, type Mode } from './merchant.js';
+import { type History, recordsOf } from './history.js';
+import { LEDGER, type Mode, RUNS, readLedger } from './merchant.js';
 import { Nemesis, type Plan } from './nemesis.js';
+import { recordDeliveries } from './record-deliveries.js';
 import { Sender } from './sender.js';
 import { Workers } from './workers.js';
 
@@ -24,9 +26,13 @@ export interface CampaignOptions {
   readonly progress: (line: string) => void;
 }
 
-export type Campaign = Verdict & { readonly seconds: number; readonly faults: number };
+export type Campaign = Verdict & {
+  readonly seconds: number;
+  readonly faults: number;
+  readonly history: History;
+};
 
-/** Sends the load by itself, instead of the one of the options. */
+/** Sends the load, instead of the one of the options. */
 export type Drive = (run: {
   readonly sender: Sender;
   readonly workers: Workers;
@@ -41,10 +47,16 @@ export async function runCampaign(options: CampaignOptions, drive?: Drive): Prom
   const pool = new Pool({ connectionString: postgres.url, max: 4 });
   pool.on('error', () => {});
   try {
-    await pool.query(LEDGER);
+    for (const table of [LEDGER, RUNS]) await pool.query(table);
     await postgresStore({ pool }).migrate();
-    const verdict = await injectFaults(options, { postgres, redis, pool, script, drive });
-    return { ...verdict, seconds: Math.round((performance.now() - began) / 1_000) };
+    const history = await injectFaults(options, { postgres, redis, pool, script, drive });
+    const faults = recordsOf(history, 'fault').length;
+    return {
+      ...checkHistory(history),
+      history,
+      faults,
+      seconds: Math.round((performance.now() - began) / 1_000),
+    };
   } finally {
     await pool.end();
     await Promise.all([postgres.stop(), redis.stop()]);
@@ -63,7 +75,14 @@ interface Servers {
 async function injectFaults(options: CampaignOptions, { postgres, redis, pool, script, drive }: Servers) {
   const { mode, copies, concurrency, plan, progress } = options;
   const proxy = await startProxy((mode === 'redis' ? redis : postgres).port);
-  const env = { MODE: mode, STORE_PORT: String(proxy.port), LEDGER_URL: postgres.url };
+  const hasFaults = Object.keys(plan).length > 0;
+  // A crowd and a soak are about load, which notes would add to.
+  const env = {
+    MODE: mode,
+    STORE_PORT: String(proxy.port),
+    LEDGER_URL: postgres.url,
+    RUNS: hasFaults ? 'yes' : '',
+  };
   const workers = await Workers.start(script, options.workers, env);
   const sender = new Sender(workers.port, copies);
   const nemesis = new Nemesis({
@@ -73,47 +92,26 @@ async function injectFaults(options: CampaignOptions, { postgres, redis, pool, s
     crashRedis: () => redis.crash(),
   });
   try {
-    let over = Object.keys(plan).length === 0;
-    const load = drive
-      ? drive({ sender, workers, progress: (line) => progress(`${mode}: ${line}`) })
-      : over
-        ? sender.deliverShuffled(concurrency, options.events)
-        : sender.deliver(concurrency, (events) => over && events >= options.events);
-    await nemesis.run(plan, (done, of) =>
-      progress(`${mode}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
-    );
-    if (drive) await load;
-    over = true;
-    sender.calm = true;
-    // The claims of the last killed workers keep their leases for as long.
-    const calmSince = Date.now() + LEASE_MS;
-    await load;
-    const rows = await readLedger(pool);
-    const replayed = await sender.replay(concurrency);
-    const rowsAfterReplay = await readLedger(pool);
-    const { faults } = nemesis;
-    const { history: sent } = sender;
-    const unexplainedExits = workers.unexplained;
-    const verdict = checkHistory({
-      mode,
-      sent,
-      replayed,
-      rows,
-      rowsAfterReplay,
-      faults,
-      calmSince,
-      unexplainedExits,
+    return await recordDeliveries({
+      ...{ campaign: { mode, transactional: mode === 'transactional' } },
+      ...(hasFaults && { notes: pool }),
+      ...{ sender, workers, concurrency },
+      load: async (isOver) => {
+        if (drive) return;
+        if (!hasFaults) return sender.deliverShuffled(concurrency, options.events);
+        return sender.deliver(concurrency, (events) => isOver() && events >= options.events);
+      },
+      inject: async () => {
+        await drive?.({ sender, workers, progress: (line) => progress(`${mode}: ${line}`) });
+        await nemesis.run(plan, (done, of) =>
+          progress(`${mode}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
+        );
+        return nemesis.faults;
+      },
+      ledger: () => readLedger(pool),
     });
-    return { ...verdict, faults: faults.length };
   } finally {
     await workers.close();
     await proxy.close();
   }
-}
-
-async function readLedger(pool: Pool): Promise<LedgerRow[]> {
-  const { rows } = await pool.query<LedgerRow>(
-    'SELECT event_id, worker, attempt, (extract(epoch FROM at) * 1000)::float8 AS at FROM ledger',
-  );
-  return rows;
 }

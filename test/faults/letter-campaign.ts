@@ -7,17 +7,11 @@ import { Pool } from 'pg';
 import { bundle } from '../setup/bundle.js';
 import { type Service, startPostgres, startRedis } from '../setup/services.js';
 import { type SharedStores, sharedStores } from '../setup/shared-stores.js';
-import { checkLetters, type LetterVerdict } from './check-letters.js';
-import {
-  EVENTS,
-  type LedgerRow,
-  type LetterMode,
-  type Phase,
-  type Reason,
-  SCHEMA,
-  TABLES,
-} from './letter-merchant.js';
+import { checkHistory, type Verdict } from './check-history.js';
+import { type FaultRecord, type History, recordsFrom } from './history.js';
+import { EVENTS, type LetterMode, type Phase, type Reason, SCHEMA, TABLES } from './letter-merchant.js';
 import { LetterSender } from './letter-sender.js';
+import { type LedgerRow, RUNS, readRuns } from './merchant.js';
 import { Workers } from './workers.js';
 
 export interface LetterCampaignOptions {
@@ -29,7 +23,13 @@ export interface LetterCampaignOptions {
   readonly progress: (line: string) => void;
 }
 
-export type LetterCampaign = LetterVerdict & { readonly seconds: number; readonly kills: number };
+export interface LetterCampaign extends Verdict {
+  readonly kills: number;
+  /** Letters before they are replayed. */
+  readonly letters: number;
+  readonly seconds: number;
+  readonly history: History;
+}
 
 const WORKERS = 4;
 /** Far more than a replay of all letters takes, with a lease for each kill. */
@@ -44,7 +44,7 @@ export async function runLetterCampaign(options: LetterCampaignOptions): Promise
   pool.on('error', () => {});
   const stores = sharedStores(options.mode, SCHEMA, { pool, redisUrl: redis.url });
   try {
-    await pool.query(TABLES);
+    for (const tables of [TABLES, RUNS]) await pool.query(tables);
     await stores.migrate();
     const campaign = new Campaign(options, { postgres, redis, pool, stores, script });
     return { ...(await campaign.run()), seconds: Math.round((performance.now() - began) / 1_000) };
@@ -67,16 +67,16 @@ interface Servers {
 class Campaign {
   readonly #options: LetterCampaignOptions;
   readonly #servers: Servers;
-  readonly #killed = new Set<number>();
-  readonly #unexplained: string[] = [];
+  readonly #kills: FaultRecord[] = [];
+  readonly #findings: { readonly what: string }[] = [];
 
   constructor(options: LetterCampaignOptions, servers: Servers) {
     this.#options = options;
     this.#servers = servers;
   }
 
-  async run(): Promise<LetterVerdict & { readonly kills: number }> {
-    const { journal, events, progress } = this.#options;
+  async run(): Promise<Omit<LetterCampaign, 'seconds'>> {
+    const { mode, journal, events, progress } = this.#options;
     const reasons = Object.keys(EVENTS) as Reason[];
     const first = await this.#phase('before', async (workers) => {
       const sender = new LetterSender(workers.port, journal);
@@ -89,7 +89,7 @@ class Campaign {
     progress(`${this.#name}: ${kept.length} letters of ${events} events`);
     const second = await this.#phase('after', async (workers) => {
       const sender = new LetterSender(workers.port, false);
-      const load = sender.deliver(Math.ceil(events / 10), ['none'], 4);
+      const load = sender.deliver(Math.ceil(events / 10), [undefined], 4);
       const waiting = await this.#waiting();
       await this.#kill(workers, async (share) => (await this.#waiting()) <= (1 - share) * waiting);
       await load;
@@ -98,20 +98,26 @@ class Campaign {
       return sender;
     });
     const { pool } = this.#servers;
-    const began = await pool.query<{ event_id: string }>(`SELECT DISTINCT event_id FROM ${SCHEMA}.began`);
-    const ledger = await pool.query<LedgerRow>(`SELECT * FROM ${SCHEMA}.ledger ORDER BY number`);
-    const verdict = checkLetters({
-      transactional: this.#options.mode === 'transactional',
-      sent: [...first.events, ...second.events],
-      attempts: first.attempts + second.attempts,
-      began: journal ? new Set(began.rows.map(({ event_id }) => event_id)) : new Set(),
-      rows: ledger.rows,
-      kept: kept.length,
-      left: await this.#letters(),
-      killed: this.#killed,
-      unexplainedExits: this.#unexplained,
-    });
-    return { ...verdict, kills: this.#killed.size };
+    const ledger = await pool.query<LedgerRow>(
+      `SELECT event_id AS event, version, worker, (extract(epoch FROM at) * 1000)::float8 AS at FROM ${SCHEMA}.ledger`,
+    );
+    const letters = (await this.#letters()).map(({ eventId, reason }) => ({ event: eventId, reason }));
+    const transactional = mode === 'transactional';
+    // The copies of the second phase are others.
+    const copies = Math.max(...first.attempts.map(({ copy }) => copy));
+    const history: History = {
+      campaign: { type: 'campaign', campaign: 'dead letters', mode, transactional, journal, runs: true },
+      records: [
+        ...first.attempts,
+        ...second.attempts.map((attempt) => ({ ...attempt, copy: attempt.copy + copies })),
+        ...recordsFrom('row', ledger.rows),
+        ...recordsFrom('run', await readRuns(pool)),
+        ...recordsFrom('letter', letters),
+        ...this.#kills,
+        ...recordsFrom('finding', this.#findings),
+      ],
+    };
+    return { ...checkHistory(history), kills: this.#kills.length, letters: kept.length, history };
   }
 
   get #name(): string {
@@ -128,7 +134,7 @@ class Campaign {
     try {
       return await run(workers);
     } finally {
-      this.#unexplained.push(...workers.unexplained);
+      this.#findings.push(...workers.unexplained.map((what) => ({ what })));
       await workers.close();
     }
   }
@@ -141,9 +147,11 @@ class Campaign {
       while (!(await isDone(kill / (kills + 2))) && Date.now() < until) await pause(20);
       const worker = workers.any();
       if (!worker) continue;
-      this.#killed.add(worker.process.pid ?? 0);
+      const from = Date.now();
       await workers.end(worker, 'SIGKILL');
-      progress(`${this.#name}: ${this.#killed.size} of ${2 * kills} kills`);
+      const { pid = 0 } = worker.process;
+      this.#kills.push({ type: 'fault', kind: 'kill', worker: pid, from, until: Date.now() });
+      progress(`${this.#name}: ${this.#kills.length} of ${2 * kills} kills`);
     }
   }
 

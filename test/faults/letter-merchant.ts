@@ -7,8 +7,6 @@ export type LetterMode = Exclude<SharedMode, 'own claims'>;
 export type Phase = 'before' | 'after';
 
 export const SCHEMA = 'campaign';
-export const PRIVATE_KEY = 'pri_campaign';
-export const LEASE_MS = 2_000;
 
 /** The event that comes to be a letter for each reason. */
 export const EVENTS = {
@@ -23,12 +21,4 @@ export type Reason = keyof typeof EVENTS;
 
 export const TABLES = `CREATE SCHEMA ${SCHEMA};
   CREATE TABLE ${SCHEMA}.ledger (event_id text NOT NULL, version integer NOT NULL, worker integer NOT NULL,
-    number bigint GENERATED ALWAYS AS IDENTITY);
-  CREATE TABLE ${SCHEMA}.began (event_id text NOT NULL)`;
-
-export interface LedgerRow {
-  readonly event_id: string;
-  /** 2 for the other bytes of a conflict. */
-  readonly version: number;
-  readonly worker: number;
-}
+    at timestamptz NOT NULL DEFAULT clock_timestamp())`;

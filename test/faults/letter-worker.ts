@@ -7,7 +7,8 @@ import type { PostgresClient } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { z } from 'zod';
 import { sharedStores } from '../setup/shared-stores.js';
-import { EVENTS, LEASE_MS, type LetterMode, type Phase, PRIVATE_KEY, SCHEMA } from './letter-merchant.js';
+import { EVENTS, type LetterMode, type Phase, SCHEMA } from './letter-merchant.js';
+import { LEASE_MS, noteRun, PRIVATE_KEY } from './merchant.js';
 
 const { MODE, PHASE, JOURNAL, POSTGRES_URL, REDIS_URL } = process.env as {
   MODE: LetterMode;
@@ -40,7 +41,6 @@ async function handle(
   { id, event_name, payload: { version = 1 } }: Paid,
   { transaction }: { readonly transaction?: PostgresClient },
 ) {
-  await ledger.query(`INSERT INTO ${SCHEMA}.began VALUES ($1)`, [id]);
   const insert = `INSERT INTO ${SCHEMA}.ledger (event_id, version, worker) VALUES ($1, $2, $3)`;
   const row = { text: insert, values: [id, version, process.pid] };
   await pause(Math.random() * 20);
@@ -70,7 +70,7 @@ const hooks = receiver({
     ...(PHASE === 'after' && { [EVENTS.unknown]: any }),
   },
 });
-hooks.on('*', (event, context) => handle(event as Paid, context));
+hooks.on('*', (event, context) => noteRun(ledger, event.id, () => handle(event as Paid, context)));
 
 const server = createServer(hooks).listen(0, '127.0.0.1', () => {
   process.send?.((server.address() as AddressInfo).port);

@@ -1,6 +1,7 @@
 // Injects faults into workers, the servers of the store and the network between them, and records each.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FaultyProxy, NetworkState } from './faulty-proxy.js';
+import type { FaultRecord } from './history.js';
 import { LEASE_MS } from './merchant.js';
 import { shuffled } from './shuffled.js';
 import type { Workers } from './workers.js';
@@ -18,13 +19,7 @@ export type FaultKind =
 /** How often each fault is injected. */
 export type Plan = Readonly<Partial<Record<FaultKind, number>>>;
 
-export interface InjectedFault {
-  readonly kind: FaultKind | 'topology';
-  /** Undefined when it affected all of them. */
-  readonly worker: number | undefined;
-  readonly from: number;
-  readonly until: number;
-}
+export type InjectedFault = Omit<FaultRecord, 'type'>;
 
 export interface Targets {
   readonly workers: Workers;
@@ -52,7 +47,7 @@ export class Nemesis {
     for (const [index, kind] of shuffled(kinds).entries()) {
       const from = Date.now();
       const worker = await this.#inject(kind);
-      this.faults.push({ kind, worker, from, until: Date.now() });
+      this.faults.push({ kind, ...(worker !== undefined && { worker }), from, until: Date.now() });
       progress(index + 1, kinds.length);
       await pause(30 + Math.random() * 120);
     }

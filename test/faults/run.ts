@@ -4,10 +4,12 @@ import { today, writeFigures } from '../setup/figures.js';
 import { BOSS_VERSION } from '../setup/pg-boss.js';
 import { type BossCampaign, runBossCampaign } from './boss-campaign.js';
 import { type Campaign, runCampaign } from './campaign.js';
+import type { Verdict } from './check-history.js';
 import { type LetterCampaign, runLetterCampaign } from './letter-campaign.js';
 import type { Mode } from './merchant.js';
 import type { Plan } from './nemesis.js';
 import { keysCampaign, serialCampaigns } from './options-campaigns.js';
+import { type ReportOptions, report } from './report.js';
 import { runSoak } from './soak.js';
 import { runSqlClients } from './sql-clients.js';
 import { runTopologies } from './topologies.js';
@@ -44,6 +46,11 @@ const LONG: Size = {
   letters: { events: 2_000, kills: 20 },
   boss: { events: 2_000, kills: 50 },
 };
+/** Histories that a person can read. */
+const SMALL: Size = {
+  ...{ events: 24, crowd: 30, kills: 3, restarts: 1, others: 1 },
+  ...{ letters: { events: 20, kills: 2 }, boss: { events: 20, kills: 2 } },
+};
 const MODES: readonly Mode[] = ['transactional', 'postgres', 'redis'];
 
 const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
@@ -78,6 +85,7 @@ own servers. Exits with 1 when an event is lost or forged, or ran twice without 
   --soak              no faults, for minutes in each store: whether heap or handles grow
   --minutes N         with --soak, for each store; default 10
   --client NAME       with --sql, only this client
+  --record FOLDER     smaller campaigns, with the history of each in this folder: npx tsx test/faults/check.ts judges it
   --help              print this
 
 Examples:
@@ -103,6 +111,7 @@ async function main(): Promise<number> {
       soak: flag,
       minutes: { type: 'string', default: '10' },
       client: { type: 'string' },
+      record: { type: 'string' },
       help: flag,
     },
   });
@@ -112,21 +121,22 @@ async function main(): Promise<number> {
   }
   if (values.serial) return exitCode(await serialCampaigns(progress));
   if (values.keys) return exitCode(await keysCampaign(progress));
-  if (values.topologies !== undefined) return conclude(await runTopologies(values.topologies, progress));
-  if (values.sql) return exitCode(await runSqlClients(values.client, progress));
+  const options = { record: values.record, progress };
+  if (values.topologies !== undefined) return conclude(await runTopologies(values.topologies, options));
+  if (values.sql) return exitCode(await runSqlClients(values.client, options));
   if (values.mode !== undefined && !(MODES as readonly string[]).includes(values.mode))
     throw new Error(`--mode is "${values.mode}". Give one of: ${MODES.join(', ')}.`);
-  const size = values.long ? LONG : SHORT;
+  const size = values.long ? LONG : values.record ? SMALL : SHORT;
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
-  if (values.soak) return conclude(await soaks(modes, Number(values.minutes)));
+  if (values.soak) return conclude(await soaks(modes, Number(values.minutes), options));
   const alone = values.deliveries || values.letters || values['pg-boss'];
-  const rows = alone && !values.deliveries ? [] : await faultCampaigns(modes, size);
-  const letterRows = alone && !values.letters ? [] : await letterCampaigns(modes, size);
-  const bossRows = alone && !values['pg-boss'] ? [] : await bossCampaigns(size);
+  const rows = alone && !values.deliveries ? [] : await faultCampaigns(modes, size, options);
+  const letterRows = alone && !values.letters ? [] : await letterCampaigns(modes, size, options);
+  const bossRows = alone && !values['pg-boss'] ? [] : await bossCampaigns(size, options);
   if (values.long && values.mode === undefined) {
-    if (rows.length > 0) record(rows);
-    if (letterRows.length > 0) recordLetters(letterRows);
-    if (bossRows.length > 0) recordBoss(bossRows);
+    if (rows.length > 0) record('figures', rows, ['faults', 'events', 'attempts']);
+    if (letterRows.length > 0) record('letters', letterRows, ['kills', 'events', 'attempts', 'letters']);
+    if (bossRows.length > 0) record('pg-boss', bossRows, ['kills', 'events', 'attempts', 'jobs']);
   }
   return conclude([...rows, ...letterRows, ...bossRows]);
 }
@@ -141,7 +151,7 @@ function exitCode(passed: boolean): number {
   return passed ? 0 : 1;
 }
 
-async function faultCampaigns(modes: readonly Mode[], size: Size): Promise<Row[]> {
+async function faultCampaigns(modes: readonly Mode[], size: Size, options: ReportOptions): Promise<Row[]> {
   const rows: Row[] = [];
   for (const mode of modes) {
     for (const [name, plan] of Object.entries(plansFor(mode, size))) {
@@ -154,13 +164,13 @@ async function faultCampaigns(modes: readonly Mode[], size: Size): Promise<Row[]
         ...(await runCampaign({ mode, ...load, workers: 4, plan, progress })),
       };
       rows.push(row);
-      report(row);
+      report(row, options);
     }
   }
   return rows;
 }
 
-async function soaks(modes: readonly Mode[], minutes: number): Promise<Row[]> {
+async function soaks(modes: readonly Mode[], minutes: number, options: ReportOptions): Promise<Row[]> {
   if (!(minutes > 0)) throw new Error('--minutes must be a number above 0.');
   const rows: Row[] = [];
   for (const mode of modes) {
@@ -168,13 +178,17 @@ async function soaks(modes: readonly Mode[], minutes: number): Promise<Row[]> {
     const { heaps, ...campaign } = await runSoak({ mode, ...load, progress }, minutes);
     const row = { name: `${mode}: ${minutes} minutes without faults`, ...campaign };
     rows.push(row);
-    report(row);
+    report(row, options);
     for (const heap of heaps) process.stdout.write(`  a worker: ${heap}\n`);
   }
   return rows;
 }
 
-async function letterCampaigns(modes: readonly Mode[], { letters }: Size): Promise<LetterRow[]> {
+async function letterCampaigns(
+  modes: readonly Mode[],
+  { letters }: Size,
+  options: ReportOptions,
+): Promise<LetterRow[]> {
   const rows: LetterRow[] = [];
   for (const mode of modes) {
     for (const journal of [false, true]) {
@@ -183,19 +197,19 @@ async function letterCampaigns(modes: readonly Mode[], { letters }: Size): Promi
         ...(await runLetterCampaign({ mode, journal, ...letters, progress })),
       };
       rows.push(row);
-      reportLetters(row);
+      report(row, options);
     }
   }
   return rows;
 }
 
-async function bossCampaigns({ boss }: Size): Promise<BossRow[]> {
+async function bossCampaigns({ boss }: Size, options: ReportOptions): Promise<BossRow[]> {
   const rows: BossRow[] = [];
   for (const mode of ['one commit', 'queue alone'] as const) {
     const name = `pg-boss ${BOSS_VERSION}: ${mode}`;
     const row = { name, ...(await runBossCampaign({ mode, ...boss, progress })) };
     rows.push(row);
-    reportBoss(row);
+    report(row, options);
   }
   return rows;
 }
@@ -219,80 +233,26 @@ function progress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${line}`);
 }
 
-function report({ name, violations, ...figures }: Row): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-  const { events, attempts, faults, lost, forged, doubled, unexplained, seconds } = figures;
-  process.stdout.write(
-    `${name}: ${faults} faults, ${events} events, ${attempts} attempts in ${seconds} s: ` +
-      `${lost} lost, ${forged} forged, ${doubled} ran twice (${unexplained} unexplained)\n`,
-  );
-  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
-}
+type Column = 'events' | 'attempts' | 'faults' | 'kills' | 'letters' | 'jobs';
 
-function reportLetters({ name, violations, ...figures }: LetterRow): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-  const { events, attempts, kept, kills, lost, doubled, unexplained, seconds } = figures;
-  process.stdout.write(
-    `${name}: ${kills} kills, ${events} events, ${attempts} attempts, ${kept} letters in ${seconds} s: ` +
-      `${lost} lost, ${doubled} ran twice (${unexplained} unexplained)\n`,
-  );
-  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
-}
-
-function reportBoss({ name, violations, ...figures }: BossRow): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-  const { events, attempts, jobs, kills, lost, doubled, unexplained, seconds } = figures;
-  process.stdout.write(
-    `${name}: ${kills} kills, ${events} events, ${attempts} attempts, ${jobs} jobs in ${seconds} s: ` +
-      `${lost} lost, ${doubled} ran twice (${unexplained} unexplained)\n`,
-  );
-  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
-}
-
-function recordBoss(rows: readonly BossRow[]): void {
-  const lines = rows.map(
-    ({ name, kills, events, attempts, jobs, lost, doubled, unexplained, seconds }) =>
-      `| ${[name, kills, events, attempts, jobs, lost, doubled, unexplained, seconds].join(' | ')} |`,
-  );
-  const table = [
-    `Node ${process.version}, ${today()}.`,
-    '',
-    '| campaign | kills | events | attempts | jobs | lost | ran twice | of these unexplained | seconds |',
-    '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
-    ...lines,
-  ].join('\n');
-  writeFigures(PAGE, 'pg-boss', table);
-}
-
-function recordLetters(rows: readonly LetterRow[]): void {
-  const lines = rows.map(
-    ({ name, kills, events, attempts, kept, lost, doubled, unexplained, seconds }) =>
-      `| ${[name, kills, events, attempts, kept, lost, doubled, unexplained, seconds].join(' | ')} |`,
-  );
-  const table = [
-    `Node ${process.version}, ${today()}.`,
-    '',
-    '| campaign | kills | events | attempts | letters | lost | ran twice | of these unexplained | seconds |',
-    '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
-    ...lines,
-  ].join('\n');
-  writeFigures(PAGE, 'letters', table);
-}
-
-/** Replaces the table of figures in docs/project/reliability.md. */
-function record(rows: readonly Row[]): void {
-  const lines = rows.map(
-    ({ name, faults, events, attempts, lost, forged, doubled, unexplained, seconds }) =>
-      `| ${name} | ${faults} | ${events} | ${attempts} | ${lost} | ${forged} | ${doubled} | ${unexplained} | ${seconds} |`,
-  );
-  const table = [
-    `Node ${process.version}, ${today()}.`,
-    '',
-    '| campaign | faults | events | attempts | lost | forged | ran twice | of these unexplained | seconds |',
-    '| --- | --: | --: | --: | --: | --: | --: | --: | --: |',
-    ...lines,
-  ].join('\n');
-  writeFigures(PAGE, 'figures', table);
+/** Replaces a table of docs/project/reliability.md. */
+function record<Found extends Verdict & { readonly name: string; readonly seconds: number }>(
+  mark: string,
+  rows: readonly Found[],
+  columns: readonly (Column & keyof Found)[],
+): void {
+  const heads = ['campaign', ...columns, 'lost'];
+  if (mark === 'figures') heads.push('forged');
+  heads.push('ran twice', 'of these unexplained', 'seconds');
+  const cells = (row: Found) => [
+    ...[row.name, ...columns.map((column) => row[column]), row.lost],
+    ...(mark === 'figures' ? [row.forged] : []),
+    ...[row.doubled, row.unexplained, row.seconds],
+  ];
+  const line = (all: readonly unknown[]) => `| ${all.join(' | ')} |`;
+  const rule = line(['---', ...heads.slice(1).map(() => '--:')]);
+  const table = [line(heads), rule, ...rows.map((row) => line(cells(row)))].join('\n');
+  writeFigures(PAGE, mark, `Node ${process.version}, ${today()}.\n\n${table}`);
 }
 
 process.exitCode = await main();

@@ -1,19 +1,11 @@
 // Delivers like the service: signed, with retries until a 2xx, and with duplicates and forgeries among the deliveries.
-import { createHmac, randomUUID } from 'node:crypto';
-import { request } from 'node:http';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fixtures } from 'payment-webhooks/testing';
-import { LEASE_MS, PRIVATE_KEY } from './merchant.js';
+import type { AttemptRecord } from './history.js';
+import { LEASE_MS } from './merchant.js';
+import { type Attempt, post } from './post.js';
 import { shuffled } from './shuffled.js';
-
-export interface Attempt {
-  readonly at: number;
-  /** When it was answered, or broke. */
-  readonly answeredAt: number;
-  /** Undefined when the connection broke. */
-  readonly status: number | undefined;
-  readonly body: string;
-}
 
 export interface Sent {
   readonly id: string;
@@ -23,7 +15,6 @@ export interface Sent {
 
 /** Longer than a lease, as the delays of a real schedule are. */
 const RETRY_MS = LEASE_MS * 1.2;
-const ANSWER_MS = 6_000;
 /** A delivery that needs more than this is lost. */
 const MOST_ATTEMPTS = 400;
 
@@ -93,9 +84,8 @@ export class Sender {
   async #untilAccepted(id: string, body: string): Promise<void> {
     const sent: Sent = { id, genuine: true, attempts: [] };
     this.history.push(sent);
-    const signature = createHmac('sha256', PRIVATE_KEY).update(body).digest('hex');
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-      const answer = await this.#post(body, signature);
+      const answer = await post(this.#port, body);
       sent.attempts.push(answer);
       if (answer.status !== undefined && answer.status < 300) return;
       await pause(this.calm ? RETRY_MS : 50 + Math.random() * 150);
@@ -104,30 +94,18 @@ export class Sender {
 
   async #forge(): Promise<void> {
     const event = fixtures.transactionPaid({ id: `forged-${randomUUID()}` });
-    const body = JSON.stringify(event);
-    const signature = createHmac('sha256', 'pri_guessed').update(body).digest('hex');
-    this.history.push({ id: event.id, genuine: false, attempts: [await this.#post(body, signature)] });
+    const attempt = await post(this.#port, JSON.stringify(event), 'pri_guessed');
+    this.history.push({ id: event.id, genuine: false, attempts: [attempt] });
   }
+}
 
-  #post(body: string, signature: string): Promise<Attempt> {
-    const at = Date.now();
-    const headers = { 'content-type': 'application/json', 'x-service-signature': signature };
-    return new Promise((resolve) => {
-      const broken = () => resolve({ at, answeredAt: Date.now(), status: undefined, body: '' });
-      const req = request(
-        { port: this.#port, host: '127.0.0.1', method: 'POST', headers, agent: false },
-        (res) => {
-          let text = '';
-          res.on('data', (chunk) => {
-            text += chunk;
-          });
-          res.on('end', () => resolve({ at, answeredAt: Date.now(), status: res.statusCode, body: text }));
-          res.on('error', broken).on('aborted', broken);
-        },
-      );
-      req.setTimeout(ANSWER_MS, () => req.destroy());
-      req.on('error', broken).on('close', broken);
-      req.end(body);
-    });
-  }
+/** @param replay whether every event was delivered once before */
+export function attemptsOf(sent: readonly Sent[], replay = false): AttemptRecord[] {
+  return sent.flatMap(({ id, genuine, attempts }, copy) =>
+    attempts.map((attempt) => ({
+      ...{ type: 'attempt', event: id, copy, ...attempt },
+      ...(!genuine && { forged: true }),
+      ...(replay && { replay }),
+    })),
+  ) as AttemptRecord[];
 }

@@ -4,8 +4,9 @@ import { sqlStore } from 'payment-webhooks/stores/sql';
 import type { SqlClient } from '../setup/sql-adapters.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { startProxy } from './faulty-proxy.js';
-import { LEASE_MS } from './merchant.js';
+import { type History, recordsOf } from './history.js';
 import { Nemesis } from './nemesis.js';
+import { recordDeliveries } from './record-deliveries.js';
 import { Sender } from './sender.js';
 import { type SqlServer, startSqlServer } from './sql-server.js';
 import { Workers } from './workers.js';
@@ -24,11 +25,13 @@ export interface SqlCampaignOptions {
 
 export interface SqlCampaign extends Verdict {
   readonly client: SqlClient;
+  readonly history: History;
   readonly faults: number;
   readonly seconds: number;
 }
 
 const CONCURRENCY = 16;
+
 export async function runSqlCampaign(options: SqlCampaignOptions): Promise<SqlCampaign> {
   const began = performance.now();
   const { client, script, ledger } = options;
@@ -37,8 +40,10 @@ export async function runSqlCampaign(options: SqlCampaignOptions): Promise<SqlCa
     await sqlStore(server.database).migrate();
     const env = { LEDGER: ledger, DATABASE_URL: server.url, MYSQL_URL: server.url };
     const workers = await Workers.start(script, 4, env);
-    const { faults, verdict } = await injectFaults(options, server, workers).finally(() => workers.close());
-    return { ...verdict, client, faults, seconds: Math.round((performance.now() - began) / 1_000) };
+    const history = await injectFaults(options, server, workers).finally(() => workers.close());
+    const faults = recordsOf(history, 'fault').length;
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    return { ...checkHistory(history), history, client, faults, seconds };
   } finally {
     await server.stop();
   }
@@ -49,28 +54,18 @@ async function injectFaults(options: SqlCampaignOptions, server: SqlServer, work
   const sender = new Sender(workers.port, 2);
   const proxy = await startProxy(server.port);
   const nemesis = new Nemesis({ workers, proxy, ...server.targets });
-  let over = false;
-  const load = sender.deliver(CONCURRENCY, (events) => over && events >= fewest);
   const restart = client.server === 'MariaDB' ? 'restart mariadb' : 'restart postgres';
-  await nemesis.run({ kill: times, 'terminate connection': times, [restart]: times }, (done, of) =>
-    progress(`${client.name}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
-  );
-  await proxy.close();
-  over = true;
-  sender.calm = true;
-  const calmSince = Date.now() + LEASE_MS;
-  await load;
-  const rows = await server.readLedger();
-  const replayed = await sender.replay(CONCURRENCY);
-  const verdict = checkHistory({
-    mode: 'transactional',
-    sent: sender.history,
-    replayed,
-    rows,
-    rowsAfterReplay: await server.readLedger(),
-    faults: nemesis.faults,
-    calmSince,
-    unexplainedExits: workers.unexplained,
+  return recordDeliveries({
+    campaign: { mode: client.name, transactional: true },
+    ...{ sender, workers, concurrency: CONCURRENCY },
+    load: (isOver) => sender.deliver(CONCURRENCY, (events) => isOver() && events >= fewest),
+    inject: async () => {
+      await nemesis.run({ kill: times, 'terminate connection': times, [restart]: times }, (done, of) =>
+        progress(`${client.name}: ${done} of ${of} faults, ${sender.history.length} deliveries`),
+      );
+      await proxy.close();
+      return nemesis.faults;
+    },
+    ledger: () => server.readLedger(),
   });
-  return { verdict, faults: nemesis.faults.length };
 }

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { bundle, bundleTo } from '../setup/bundle.js';
 import { table, today, writeFigures } from '../setup/figures.js';
 import { copySqlClients, hasMariadb, SQL_CLIENTS, SQL_PACKAGES } from '../setup/sql-adapters.js';
+import { type ReportOptions, report } from './report.js';
 import { runSqlCampaign, type SqlCampaign } from './sql-campaign.js';
 
 /** Of each of its three kinds of fault, and at least so many events. */
@@ -21,10 +22,8 @@ const HEAD = [
 ];
 
 /** @param only the name of a client; undefined: all of them, and the figures are written to the page. @returns whether all passed */
-export async function runSqlClients(
-  only: string | undefined,
-  progress: (line: string) => void,
-): Promise<boolean> {
+export async function runSqlClients(only: string | undefined, options: ReportOptions): Promise<boolean> {
+  const { progress } = options;
   const clients = SQL_CLIENTS.filter(({ name }) => only === undefined || name === only);
   if (clients.length === 0) {
     const names = SQL_CLIENTS.map(({ name }) => name).join(', ');
@@ -43,7 +42,7 @@ export async function runSqlClients(
       bundleTo(join(app, `ledger-${client.name}.ts`), ledger);
       const row = await runSqlCampaign({ ...SIZE, client, script, ledger, progress });
       rows.push(row);
-      report(row);
+      report({ name: `${client.name} with ${client.server}`, ...row }, options);
     }
   } finally {
     rmSync(dirname(script), { recursive: true, force: true });
@@ -68,14 +67,6 @@ async function install(progress: (line: string) => void): Promise<string> {
     writeFileSync(stamp, wanted);
   }
   return copySqlClients(ROOT, FOLDER);
-}
-
-function report(row: SqlCampaign): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-  const [name, server, ...figures] = cells(row);
-  const said = figures.map((figure, index) => `${figure} ${HEAD[index + 2]}`);
-  process.stdout.write(`${name} with ${server}: ${said.join(', ')}\n`);
-  for (const violation of row.violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
 }
 
 function cells({ client, ...row }: SqlCampaign): string[] {

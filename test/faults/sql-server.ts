@@ -47,7 +47,7 @@ async function postgresServer(): Promise<SqlServer> {
     },
     readLedger: async () => {
       const { rows } = await pool.query<LedgerRow>(
-        'SELECT payment AS event_id, 0 AS worker, 1 AS attempt, (extract(epoch FROM at) * 1000)::float8 AS at FROM ledger',
+        'SELECT payment AS event, 0 AS worker, 1 AS attempt, (extract(epoch FROM at) * 1000)::float8 AS at FROM ledger',
       );
       return rows;
     },
@@ -84,7 +84,7 @@ async function mariadbServer(): Promise<SqlServer> {
     },
     readLedger: async () => {
       const [rows] = await pool.query<RowDataPacket[]>(
-        'SELECT payment AS event_id, 0 AS worker, 1 AS attempt, unix_timestamp(at) * 1000e0 AS at FROM ledger',
+        'SELECT payment AS event, 0 AS worker, 1 AS attempt, unix_timestamp(at) * 1000e0 AS at FROM ledger',
       );
       return rows as LedgerRow[];
     },

@@ -1,6 +1,8 @@
 // The campaigns on the topologies that people run: found by the beginning of their name, each with its row in the table.
 import { readFileSync } from 'node:fs';
 import { today, writeFigures } from '../setup/figures.js';
+import type { History } from './history.js';
+import { type ReportOptions, report } from './report.js';
 import { PGBOUNCER } from './topologies/pgbouncer.js';
 import { REDIS_CLUSTER } from './topologies/redis-cluster.js';
 import { REDIS_SENTINEL } from './topologies/redis-sentinel.js';
@@ -30,6 +32,7 @@ export interface TopologyFigures {
   /** The longest, over all faults: seconds until the last refusal. */
   readonly untilLastRefusal: number;
   readonly seconds: number;
+  readonly history: History;
   /** Sentences; none when every invariant holds. */
   readonly violations: readonly string[];
 }
@@ -62,7 +65,7 @@ const NUMBERS = HEAD.length - 2;
 /** @param prefix what the names begin with, such as `redis` or `redis cluster` */
 export async function runTopologies(
   prefix: string,
-  progress: (line: string) => void,
+  options: ReportOptions,
 ): Promise<readonly TopologyFigures[]> {
   const campaigns = CAMPAIGNS.filter(({ name }) => name.startsWith(prefix));
   if (campaigns.length === 0) {
@@ -71,21 +74,13 @@ export async function runTopologies(
   }
   const all: TopologyFigures[] = [];
   for (const campaign of campaigns) {
-    const figures = await campaign.run((line) => progress(`${campaign.name}: ${line}`));
+    const figures = await campaign.run((line) => options.progress(`${campaign.name}: ${line}`));
     all.push(figures);
-    report(campaign, figures);
+    report({ name: campaign.name, ...figures }, options);
     // At once, so that those which are done need not be run again when a later one breaks.
     if (figures.violations.length === 0) record(campaign, figures);
   }
   return all;
-}
-
-function report({ name }: TopologyCampaign, figures: TopologyFigures): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-  const { violations, ...numbers } = figures;
-  const list = Object.entries(numbers).map(([what, number]) => `${what} ${number}`);
-  process.stdout.write(`${name}: ${list.join(', ')}\n`);
-  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
 }
 
 /** Replaces the row of this campaign, and leaves the others as they are. */

@@ -7,9 +7,9 @@ import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { type HandlerContext, type IdempotencyStore, receiver, type TransactionPaid } from 'payment-webhooks';
 import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
-import { redisStore } from 'payment-webhooks/stores/redis';
+import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { Pool } from 'pg';
-import { HANDLER_TEXT, INSERT, LEASE_MS, type Mode, PRIVATE_KEY } from './merchant.js';
+import { HANDLER_TEXT, INSERT, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
 import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
 import { witnessed } from './topologies/witness.js';
 
@@ -17,16 +17,25 @@ const {
   MODE,
   STORE_PORT,
   LEDGER_URL,
+  TOPOLOGY,
+  RUNS,
   REDIS_CLIENT,
   REDIS_PORTS,
+  MIGRATE,
   LEASE = LEASE_MS,
 } = process.env as {
   MODE: Mode;
   STORE_PORT: string;
   LEDGER_URL: string;
-  /** In a campaign of a topology, with the ports of its nodes or sentinels. */
+  /** Whether to note what the store confirms, and conflicts. */
+  TOPOLOGY?: string;
+  /** Whether to note when handlers run: two more statements for each. */
+  RUNS?: string;
+  /** With the ports of its nodes or sentinels. */
   REDIS_CLIENT?: RedisClient;
   REDIS_PORTS?: string;
+  /** Whether each worker migrates when it starts, as during a deployment. */
+  MIGRATE?: string;
   LEASE?: string;
 };
 const noListener = () => {};
@@ -43,29 +52,45 @@ const ledger = new Pool({ connectionString: LEDGER_URL, max: 20, connectionTimeo
 ledger.on('error', noListener);
 
 async function makeStore(): Promise<IdempotencyStore<{ transaction?: PostgresClient }>> {
-  if (REDIS_CLIENT) {
-    const sendCommand = await connectRedis(REDIS_CLIENT, JSON.parse(REDIS_PORTS ?? '[]'));
-    return witnessed(redisStore({ sendCommand }), ledger);
-  }
-  if (MODE === 'redis') {
-    const client = new Redis({ port: Number(STORE_PORT), host: '127.0.0.1', retryStrategy: () => 100 });
-    client.on('error', noListener);
-    return redisStore({ sendCommand: (...args) => client.call(...args) });
-  }
+  if (MODE === 'redis') return noted(redisStore({ sendCommand: await connect() }));
   const connectionString = `postgres://postgres@127.0.0.1:${STORE_PORT}/postgres`;
   const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000 });
-  return MODE === 'transactional' ? postgresStore({ pool, transactional: true }) : postgresStore({ pool });
+  if (MIGRATE) await migrate(connectionString);
+  return MODE === 'transactional'
+    ? postgresStore({ pool, transactional: true })
+    : noted(postgresStore({ pool }));
 }
 
-async function pay(event: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
+function noted(store: IdempotencyStore): IdempotencyStore {
+  return TOPOLOGY ? witnessed(store, ledger) : store;
+}
+
+async function connect(): Promise<SendCommand> {
+  if (REDIS_CLIENT) return connectRedis(REDIS_CLIENT, JSON.parse(REDIS_PORTS ?? '[]'));
+  const client = new Redis({ port: Number(STORE_PORT), host: '127.0.0.1', retryStrategy: () => 100 });
+  client.on('error', noListener);
+  return (...args) => client.call(...args);
+}
+
+/** On a pool of its own: it waits for the others that migrate. */
+async function migrate(connectionString: string): Promise<void> {
+  const pool = new Pool({ connectionString, max: 1 });
+  await postgresStore({ pool }).migrate();
+  await pool.end();
+}
+
+function pay(event: TransactionPaid, context: HandlerContext & { transaction?: PostgresClient }) {
   const row = [event.id, process.pid, context.attempt];
-  await pause(Math.random() * 20);
-  // Before the effect, so that a failure alone never explains a second row.
-  if (Math.random() < 0.03) throw new Error(HANDLER_TEXT);
-  if (context.transaction) await context.transaction.query({ text: INSERT, values: row });
-  else await ledger.query(INSERT, row);
-  // The time between effect and completion, long enough for a kill to fall into.
-  await pause(Math.random() * 20);
+  const work = async () => {
+    await pause(Math.random() * 20);
+    // Before the effect, so that a failure alone never explains a second row.
+    if (Math.random() < 0.03) throw new Error(HANDLER_TEXT);
+    if (context.transaction) await context.transaction.query({ text: INSERT, values: row });
+    else await ledger.query(INSERT, row);
+    // The time between effect and completion, long enough for a kill to fall into.
+    await pause(Math.random() * 20);
+  };
+  return RUNS ? noteRun(ledger, event.id, work) : work();
 }
 
 const hooks = receiver({
@@ -75,6 +100,12 @@ const hooks = receiver({
   storeTimeout: 700,
   timeout: 3_000,
   logger: false,
+  observer: {
+    settled: ({ conflict, eventId }) => {
+      if (conflict && TOPOLOGY)
+        void ledger.query('INSERT INTO conflict VALUES ($1, $2)', [eventId, process.argv[1]]);
+    },
+  },
   handlers: { 'transaction.paid': pay },
 });
 const server = createServer(hooks).listen(0, '127.0.0.1', () => {

@@ -1,13 +1,13 @@
 // What the campaigns on topologies count: how long a fault was felt, and what a store forgot.
 import { describe, expect, test } from '@jest/globals';
 import type { InjectedFault } from '../nemesis.js';
-import type { Attempt, Sent } from '../sender.js';
-import { measureOutage } from './outage.js';
+import type { Attempt } from '../post.js';
+import type { Sent } from '../sender.js';
+import { countUndone, measureOutage } from './measures.js';
 import { type Confirmed, wasForgotten } from './witness.js';
 
 const faultAt = (from: number): InjectedFault => ({
   kind: 'topology',
-  worker: undefined,
   from,
   until: from + 5_000,
 });
@@ -47,7 +47,7 @@ describe('an outage', () => {
 
 describe('a store', () => {
   const step = (name: Confirmed['step'], attempt: number): Confirmed => ({
-    event_id: 'a',
+    event: 'a',
     step: name,
     attempt,
   });
@@ -61,4 +61,18 @@ describe('a store', () => {
   ])('that confirmed %s: forgot it is %p', (_name, forgot, steps) => {
     expect(wasForgotten(steps)).toBe(forgot);
   });
+});
+
+test('an event whose row is gone, or was written again after the 2xx, was undone', () => {
+  const delivered = (id: string, answeredAt: number, status = 200): Sent => ({
+    ...{ id, genuine: true },
+    attempts: [answered(answeredAt, status)],
+  });
+  const row = (event: string, at: number) => ({ event, worker: 1, attempt: 1, at });
+  const all = [
+    ...[delivered('kept', 100), delivered('gone', 100), delivered('again', 100), delivered('again', 300)],
+    delivered('refused', 100, 503),
+  ];
+  expect(countUndone(all, [row('kept', 98), row('again', 250)])).toBe(2);
+  expect(countUndone([delivered('twice', 300), delivered('twice', 100)], [row('twice', 98)])).toBe(0);
 });

@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { type Service, startPgBouncer, startPostgres } from '../../setup/services.js';
-import { count } from '../check-history.js';
+import { count } from '../history.js';
 import { LEDGER, type Mode } from '../merchant.js';
 import type { TopologyCampaign } from '../topologies.js';
-import { killWorker, type PostgresTopology, runPostgresCampaign } from './postgres-campaign.js';
+import { killWorker, runTopologyCampaign, type Topology } from './campaign.js';
 
 const DOWN_MS = 300;
 const EXHAUSTED_S = 1.5;
@@ -89,7 +89,7 @@ async function exhaust({ url }: Service, poolSize: number): Promise<void> {
   await others.end();
 }
 
-async function start({ faults, poolSize }: (typeof CAMPAIGNS)[number]): Promise<PostgresTopology> {
+async function start({ faults, poolSize }: (typeof CAMPAIGNS)[number]): Promise<Topology> {
   const postgres = await startPostgres(['fsync=off']);
   const admin = new Pool({ connectionString: postgres.url, max: 1 }).on('error', noListener);
   await admin.query(LEDGER);
@@ -100,7 +100,7 @@ async function start({ faults, poolSize }: (typeof CAMPAIGNS)[number]): Promise<
   ]);
   await migrate(bouncer);
   const probe = new SessionProbe(bouncer.url);
-  const inject: Record<FaultName, PostgresTopology['faults'][number]['inject']> = {
+  const inject: Record<FaultName, Topology['faults'][number]['inject']> = {
     'kill -9 of a worker': killWorker,
     'PgBouncer killed': async () => void (await restart(bouncer)),
     'its connections killed': async () => void (await terminateOthers(admin)),
@@ -112,7 +112,7 @@ async function start({ faults, poolSize }: (typeof CAMPAIGNS)[number]): Promise<
     ...count((await probe.wouldNotice(bouncer.url)) ? 0 : 1, 'probe does not notice a setting that leaks'),
   ];
   return {
-    storePort: bouncer.port,
+    store: bouncer.port,
     storeUrl: postgres.url,
     faults: Object.entries(faults).map(([name, times]) => ({ times, inject: inject[name as FaultName] })),
     check,
@@ -149,6 +149,6 @@ export const PGBOUNCER: readonly TopologyCampaign[] = (['postgres', 'transaction
     CAMPAIGNS.map((campaign) => ({
       name: `postgres, PgBouncer with ${campaign.poolSize} connections${mode === 'transactional' ? ', transactional' : ''}: ${Object.keys(campaign.faults).join(', ')}`,
       promise: PROMISES[mode],
-      run: (progress) => runPostgresCampaign({ mode, calmMs: 500, start: () => start(campaign) }, progress),
+      run: (progress) => runTopologyCampaign({ mode, calmMs: 500, start: () => start(campaign) }, progress),
     })),
 );

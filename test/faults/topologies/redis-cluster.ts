@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TopologyCampaign } from '../topologies.js';
-import { type RedisTopology, runRedisCampaign } from './redis-campaign.js';
+import { REDIS_PLAN, runTopologyCampaign, type Topology } from './campaign.js';
 import type { RedisClient } from './redis-clients.js';
 import { RedisNode, until } from './redis-node.js';
 
@@ -175,14 +175,16 @@ const FAULTS: Record<Fault, { readonly name: string; readonly faults: number }> 
 function campaign(client: 'redis' | 'ioredis', fault: Fault): TopologyCampaign {
   const { name, faults } = FAULTS[fault];
   const access: RedisClient = `${client} cluster`;
-  const start = async (): Promise<RedisTopology> => {
+  const start = async (): Promise<Topology> => {
     const nodes = await ClusterNodes.start();
-    return { ports: nodes.ports.slice(0, 3), fault: () => nodes[fault](), stop: () => nodes.stop() };
+    const store = { client: access, ports: nodes.ports.slice(0, 3) };
+    const inject = async () => void (await nodes[fault]());
+    return { store, faults: [{ times: faults, inject }], stop: () => nodes.stop() };
   };
   return {
     name: `redis cluster, ${client}: ${name}`,
     promise: 'at least once, deduplicated',
-    run: (progress) => runRedisCampaign({ client: access, faults, start }, progress),
+    run: (progress) => runTopologyCampaign({ ...REDIS_PLAN, start }, progress),
   };
 }
 

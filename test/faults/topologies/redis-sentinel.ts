@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { type Service, startSentinel } from '../../setup/services.js';
 import type { TopologyCampaign } from '../topologies.js';
-import { type RedisTopology, runRedisCampaign } from './redis-campaign.js';
+import { REDIS_PLAN, runTopologyCampaign, type Topology } from './campaign.js';
 import type { RedisClient } from './redis-clients.js';
 import { RedisNode, until } from './redis-node.js';
 
@@ -139,15 +139,19 @@ const SETUPS: readonly Setup[] = [
 ];
 
 function campaign({ name, client, settings = [] }: Setup, fault: Fault): TopologyCampaign {
-  const start = async (): Promise<RedisTopology> => {
+  const start = async (): Promise<Topology> => {
     const nodes = await SentinelNodes.start([...SETTINGS, ...settings]);
-    return { ports: nodes.ports, fault: () => nodes[fault](), stop: () => nodes.stop() };
+    const inject = async () => void (await nodes[fault]());
+    return {
+      store: { client, ports: nodes.ports },
+      faults: [{ times: FAULTS[fault].faults, inject }],
+      stop: () => nodes.stop(),
+    };
   };
-  const { faults } = FAULTS[fault];
   return {
     name: `redis sentinel, ${name}: ${FAULTS[fault].name}`,
     promise: 'at least once, deduplicated',
-    run: (progress) => runRedisCampaign({ client, faults, start }, progress),
+    run: (progress) => runTopologyCampaign({ ...REDIS_PLAN, start }, progress),
   };
 }
 

@@ -6,12 +6,12 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { bundle } from '../../setup/bundle.js';
 import { startPostgres, startRedis } from '../../setup/services.js';
-import { count } from '../check-history.js';
+import { count } from '../history.js';
 import { LEDGER, type Mode } from '../merchant.js';
 import type { TopologyCampaign } from '../topologies.js';
 import type { Workers } from '../workers.js';
-import { killWorker, type PostgresTopology, runPostgresCampaign } from './postgres-campaign.js';
-import { countConflicts } from './runs.js';
+import { killWorker, runTopologyCampaign, type Topology } from './campaign.js';
+import { countConflicts } from './witness.js';
 
 /**
  * The last commit of 0.1.0: its fingerprints are SHA-256 in 64 digits, it has no plain insert before a claim, and its
@@ -28,7 +28,7 @@ interface Programs extends Record<Version, string> {
   remove(): void;
 }
 
-const WORKER = new URL('./postgres-worker.ts', import.meta.url);
+const WORKER = new URL('../worker.ts', import.meta.url);
 
 /** The worker of the campaign with the source of either version. */
 function bundleBoth(): Programs {
@@ -94,7 +94,7 @@ async function startRedisStore(): Promise<RunningStore> {
   };
 }
 
-async function start(mode: Mode, first: Version): Promise<PostgresTopology> {
+async function start(mode: Mode, first: Version): Promise<Topology> {
   const programs = bundleBoth();
   const store = await (mode === 'redis' ? startRedisStore() : startPostgresStore());
   const second = first === 'old' ? 'new' : 'old';
@@ -114,7 +114,7 @@ async function start(mode: Mode, first: Version): Promise<PostgresTopology> {
     },
   };
   return {
-    storePort: store.port,
+    store: store.port,
     storeUrl: store.url,
     program: () => programs[next()],
     faults: [deploy(second), kill, deploy(first)],
@@ -156,7 +156,7 @@ function campaign(mode: Mode, first: Version): TopologyCampaign {
     name: `${words}: ${first === 'old' ? '0.1 to this, and back' : 'this to 0.1, and back'}`,
     promise,
     run: (progress) =>
-      runPostgresCampaign({ mode, calmMs: 400, crowd: EVENTS, start: () => start(mode, first) }, progress),
+      runTopologyCampaign({ mode, calmMs: 400, crowd: EVENTS, start: () => start(mode, first) }, progress),
   };
 }
 

@@ -2,11 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
-import { count } from '../check-history.js';
+import { count } from '../history.js';
 import { LEDGER, type Mode } from '../merchant.js';
 import type { Sent } from '../sender.js';
 import type { TopologyCampaign } from '../topologies.js';
-import { type PostgresTopology, runPostgresCampaign } from './postgres-campaign.js';
+import { runTopologyCampaign, type Topology } from './campaign.js';
 import { PostgresPair } from './postgres-pair.js';
 
 const FAULTS = 8;
@@ -65,7 +65,7 @@ class ReadOnlyTimes {
   }
 }
 
-async function start(fault: FaultName, synchronous: boolean): Promise<PostgresTopology> {
+async function start(fault: FaultName, synchronous: boolean): Promise<Topology> {
   const pair = await PostgresPair.start(synchronous);
   const times = new ReadOnlyTimes(pair.url);
   const setUp = new Pool({ connectionString: pair.url, max: 1 }).on('error', () => {});
@@ -83,7 +83,7 @@ async function start(fault: FaultName, synchronous: boolean): Promise<PostgresTo
     },
   };
   return {
-    storePort: pair.front.port,
+    store: pair.front.port,
     storeUrl: pair.url,
     faults: [{ times: FAULTS, inject: async () => void (await inject[fault]()) }],
     check: (sent) => times.violations(sent),
@@ -113,7 +113,7 @@ export const SWITCH_OVER: readonly TopologyCampaign[] = (['postgres', 'transacti
       name: `postgres, ${synchronous ? 'synchronous' : 'asynchronous'} replica${MODES[mode].words}: ${fault}`,
       promise: MODES[mode].promise,
       run: (progress) =>
-        runPostgresCampaign(
+        runTopologyCampaign(
           {
             mode,
             calmMs: CALM_MS,

@@ -3,10 +3,17 @@ import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from 'payment
 import type { Pool } from 'pg';
 
 export const CONFIRMED = `CREATE TABLE IF NOT EXISTS confirmed (
-  event_id text NOT NULL, step text NOT NULL, attempt integer NOT NULL)`;
+  event_id text NOT NULL, step text NOT NULL, attempt integer NOT NULL);
+CREATE TABLE IF NOT EXISTS conflict (event_id text NOT NULL, program text NOT NULL)`;
+
+/** Duplicates that this program took for other bytes. */
+export async function countConflicts(pool: Pool, program: string): Promise<number> {
+  const { rows } = await pool.query('SELECT 1 FROM conflict WHERE program = $1', [program]);
+  return rows.length;
+}
 
 export interface Confirmed {
-  readonly event_id: string;
+  readonly event: string;
   readonly step: 'claim' | 'complete';
   readonly attempt: number;
 }
@@ -14,7 +21,8 @@ export interface Confirmed {
 export function witnessed(store: IdempotencyStore, pool: Pool): IdempotencyStore {
   const write = (key: string, step: Confirmed['step'], { attempt }: Claim) => {
     const id = key.slice(key.lastIndexOf(':') + 1);
-    void pool.query('INSERT INTO confirmed VALUES ($1, $2, $3)', [id, step, attempt]);
+    // A note that is lost makes the count of forgotten events smaller, and is no reason to end.
+    pool.query('INSERT INTO confirmed VALUES ($1, $2, $3)', [id, step, attempt]).catch(() => {});
   };
   const watch = (key: string, claim: Claim): Claim => ({
     attempt: claim.attempt,

@@ -1,6 +1,9 @@
-// How long a fault was felt: what was refused after it, and until when.
+// What a fault cost: how long it was felt, what was refused after it, and what was accepted and is undone.
+import { groupByEvent } from '../check-history.js';
+import type { LedgerRow } from '../merchant.js';
 import type { InjectedFault } from '../nemesis.js';
-import type { Attempt, Sent } from '../sender.js';
+import type { Attempt } from '../post.js';
+import type { Sent } from '../sender.js';
 
 export interface Outage {
   /** Answers 503 that say that the store did not answer, or no longer knew the claim. */
@@ -41,4 +44,18 @@ function earliest(attempts: readonly (Attempt | undefined)[]): number {
 
 function longest(milliseconds: readonly number[]): number {
   return Math.max(0, ...milliseconds) / 1_000;
+}
+
+/** Events that were answered 2xx, and whose row a failover took back; another delivery may have written a later one. */
+export function countUndone(sent: readonly Sent[], rows: readonly LedgerRow[]): number {
+  const accepted = new Map<string, number>();
+  for (const { id, attempts } of sent) {
+    const last = attempts.at(-1);
+    if (last?.status === undefined || last.status >= 300) continue;
+    accepted.set(id, Math.min(last.answeredAt, accepted.get(id) ?? Number.POSITIVE_INFINITY));
+  }
+  const rowsOf = groupByEvent(rows);
+  const first = (id: string) => Math.min(...(rowsOf.get(id) ?? []).map(({ at }) => at));
+  // Both clocks are this machine's; one of them counts whole milliseconds.
+  return [...accepted].filter(([id, answeredAt]) => first(id) > answeredAt + 1).length;
 }

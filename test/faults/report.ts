@@ -1,0 +1,28 @@
+// Says what a campaign found, and keeps its history where that is asked for or where it broke a promise.
+import { join } from 'node:path';
+import { type History, writeHistory } from './history.js';
+
+export interface ReportOptions {
+  /** The folder for the histories of all campaigns. */
+  readonly record: string | undefined;
+  progress(line: string): void;
+}
+
+export interface Reported {
+  readonly name: string;
+  readonly violations: readonly string[];
+  readonly history: History;
+}
+
+/** Prints each number of the campaign under its name. */
+export function report({ name, violations, history, ...rest }: Reported, { record }: ReportOptions): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+  const numbers = Object.entries(rest).filter(([, value]) => typeof value === 'number');
+  process.stdout.write(`${name}: ${numbers.map(([what, value]) => `${what} ${value}`).join(', ')}\n`);
+  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
+  const folder = record ?? (violations.length > 0 ? '.scratch/histories' : undefined);
+  if (folder === undefined) return;
+  const file = join(folder, `${name.replace(/[^a-z0-9]+/gi, '-')}.jsonl`);
+  writeHistory(file, history);
+  process.stdout.write(`  history: ${file}\n`);
+}
