@@ -12,7 +12,7 @@ import { aLetter, queryOf } from '../setup/letters.js';
 import { ownMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
 import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
-import * as before from './frozen/stores-98fc4aa.cjs';
+import * as before from '../upgrade/0.1.0-last.cjs';
 import { granted } from './worlds.js';
 
 const now = { ...postgresNow, ...redisNow, ...sqlNow };
