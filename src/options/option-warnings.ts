@@ -23,6 +23,9 @@ interface Given {
   readonly bodyTimeout?: unknown;
 }
 
+/** Keys of the documentation and of the simulator: everybody knows them. */
+const PUBLISHED_KEY = /^pri_(?:example$|sim_)/;
+
 /** Less is hardly ever meant: a number of seconds, most likely. */
 const SHORT_MS = 100;
 
@@ -37,6 +40,7 @@ export function warnOfOptions(resolved: Resolved, given: Given): void {
     const advice = 'set the option sandbox to "ignore", or to "accept" if that is meant';
     warn('sandbox', `sandbox events are accepted in production: ${advice}`);
   }
+  warnOfPublishedKey(given, warn);
   warnOfScope(resolved, warn);
 }
 
@@ -52,6 +56,13 @@ function warnOfGiven(given: Given, warn: Warn): void {
     const cure = `Write '${ms}s' for seconds, or '${ms}ms' if it is meant`;
     warn(option, `${option} is ${ms} milliseconds. ${cure}`);
   }
+}
+
+function warnOfPublishedKey({ privateKey = process.env[KEY_VARIABLE] }: Given, warn: Warn): void {
+  const isPublished = [privateKey].flat().some((key) => typeof key === 'string' && PUBLISHED_KEY.test(key));
+  if (!isPublished || process.env.NODE_ENV !== 'production') return;
+  const cure = `Set ${KEY_VARIABLE} to the key of your account`;
+  warn('privateKey', `privateKey is a key that is published, so anyone could forge a payment. ${cure}`);
 }
 
 function warnOfTimes(

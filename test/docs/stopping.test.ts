@@ -27,7 +27,7 @@ describe('hooks.close() comes before server.close()', () => {
 
   test.each(texts)('in %s', (_name, text) => {
     const order = [
-      ...text.matchAll(/await (hooks\.close)\(\)|^\s*(server\.close)\(|then to `(server\.close)\(/gm),
+      ...text.matchAll(/await (hooks\.close)\(\)|^\s*(server\.close)\(|then (?:to )?`(server\.close)\(/gm),
     ];
     expect(order.map((match) => match[1] ?? match[2] ?? match[3])).toEqual(['hooks.close', 'server.close']);
   });

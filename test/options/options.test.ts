@@ -588,6 +588,18 @@ describe('in production', () => {
     expect(inProduction({ sandbox: 'ignore', store: false })).toEqual([]);
   });
 
+  test.each(['pri_example', 'pri_sim_dev'])('%s is warned of, which anyone could sign with', (key) => {
+    const decided = { sandbox: 'ignore', store: false } as const;
+    const warning = { level: 40, option: 'privateKey', msg: expect.stringContaining('anyone could forge') };
+    expect(inProduction({ ...decided, privateKey: key })).toEqual([warning]);
+    expect(inProduction({ ...decided, privateKey: ['pri_own', key] })).toEqual([warning]);
+    expect(inProduction({ ...decided, privateKey: 'pri_example_own' })).toEqual([]);
+    process.env.SERVICE_PRIVATE_KEY = key;
+    expect(inProduction({ ...decided, privateKey: undefined })).toContainEqual(warning);
+    process.env.NODE_ENV = 'test';
+    expect(warnings({ privateKey: key })).toEqual([]);
+  });
+
   test('outside of it nothing is warned of', () => {
     expect(warnings({})).toEqual([]);
   });
