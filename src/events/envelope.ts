@@ -1,5 +1,5 @@
 // What every event carries, whatever its name (spec: Webhook event object).
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Issue, Rejection } from '../errors.js';
 
 /** The fields around every payload. */

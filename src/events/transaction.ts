@@ -1,5 +1,5 @@
 // The events of the `transaction` resource (spec: Members of payload).
-import { z } from 'zod';
+import * as z from 'zod';
 import { identifier, isMap } from './envelope.js';
 
 /** Any JSON value. */
