@@ -19,7 +19,7 @@ process.stdout.write(String(renewed), () => {
 
 function store(): IdempotencyStore<object> {
   if (url.startsWith('mysql:')) return sqlStore({ ...overMysql2(createPool(url)), table });
-  const pool = new Pool({ connectionString: url });
+  const pool = new Pool({ connectionString: url, pipeline: by === 'postgresStore, pipeline' });
   return by === 'sqlStore'
     ? sqlStore({ ...overPg(pool), table })
     : postgresStore({ pool, table, transactional: true });

@@ -168,7 +168,7 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     await client.query(`CREATE SCHEMA ${own}; SET search_path TO ${own}`);
     await client.query(migration);
     expect((await client.query(overview ?? '')).rows).toEqual([
-      { completed: '0', at_work: '0', waiting_for_a_delivery: '0' },
+      { completed: '0', in_progress: '0', waiting_for_a_delivery: '0' },
     ]);
     await client.query(`DROP SCHEMA ${own} CASCADE`);
     client.release(true);

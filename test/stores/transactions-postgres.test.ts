@@ -4,7 +4,6 @@ import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { fails, keepsTransactions, keepsTransactionsOverTime, request, startOwner } from './transactions.js';
 import {
-  BY_PG,
   failing,
   granted,
   grantedInTheEnd,
@@ -14,22 +13,23 @@ import {
   paid,
   pay,
   postgresWorld,
+  TRANSACTIONAL_ON_PG,
   withoutPatience,
 } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 
 needing('postgres').describe('a claim in a transaction, on Postgres', () => {
-  describe.each(BY_PG)('by %s', (by) => {
+  describe.each(TRANSACTIONAL_ON_PG)('by %s', (named, by, config) => {
     let made: PostgresWorld | undefined;
     const world = madeLater(() => made);
     beforeAll(async () => {
-      made = await postgresWorld(by, connectionString);
+      made = await postgresWorld(by, connectionString, config);
     });
     afterAll(() => made?.close());
 
     keepsTransactions(world);
-    keepsTransactionsOverTime(world, by);
+    keepsTransactionsOverTime(world, named);
 
     /** Whether a connection of this application is in `pg_sleep()`, and the end of all that it has. */
     const sleeps = async (name: string) => {
@@ -95,7 +95,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
           const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
           const spoiled = (...args: unknown[]) => {
             const [given] = args as [string | { text: string }];
-            if ((typeof given === 'string' ? given : given.text) === 'COMMIT')
+            if ((typeof given === 'string' ? given : given.text).endsWith('COMMIT'))
               void query('SELECT 1 / 0').catch(() => {});
             return query(...args);
           };
@@ -103,7 +103,9 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         });
         const claim = granted(await store.claim(key, request));
         await pay(world, world.sending(claim.context.transaction), key);
-        await expect(claim.complete()).rejects.toThrow(/answered COMMIT with ROLLBACK|are not committed/);
+        await expect(claim.complete()).rejects.toThrow(
+          /answered COMMIT with ROLLBACK|are not committed|transaction is aborted/,
+        );
         await until(idle);
         expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
       });
@@ -162,7 +164,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
 
     test('a process that hangs loses its event when its lease ends: the server ends the transaction', async () => {
       const { store, key } = world.open();
-      const owner = await startOwner(world, { by, key, leaseMs: 500 });
+      const owner = await startOwner(world, { by: named, key, leaseMs: 500 });
       try {
         const next = await grantedInTheEnd(() => store.claim(key, request));
         expect([owner.exitCode, await next.complete(), await paid(world, key)]).toEqual([null, true, 0]);

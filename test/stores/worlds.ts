@@ -65,13 +65,21 @@ export type PostgresWorld = World<OpenedOnPg>;
 export const BY_PG = ['postgresStore', 'sqlStore'] as const;
 export type ByPg = (typeof BY_PG)[number];
 
+/** The same, and a pool whose clients send the next statement before the last one is answered. */
+export const TRANSACTIONAL_ON_PG: readonly (readonly [name: string, by: ByPg, config: PoolConfig])[] = [
+  ['postgresStore', 'postgresStore', {}],
+  ['postgresStore, pipeline', 'postgresStore', { pipeline: true }],
+  ['sqlStore', 'sqlStore', {}],
+];
+
 export function storeOnPg(by: ByPg, pool: PgPool, options: StoreOptions = {}): SqlStore<object> {
   return by === 'sqlStore'
     ? sqlStore({ ...leased(overPg(pool)), ...options })
     : postgresStore({ pool, ...options });
 }
 
-export async function postgresWorld(by: ByPg, url: string): Promise<PostgresWorld> {
+/** @param common what each of its pools is given */
+export async function postgresWorld(by: ByPg, url: string, common: PoolConfig = {}): Promise<PostgresWorld> {
   const schema = `worlds_${randomBytes(6).toString('hex')}`;
   const observer = new PgPool({ connectionString: url, application_name: 'observer' });
   const pools: PgPool[] = [];
@@ -88,7 +96,8 @@ export async function postgresWorld(by: ByPg, url: string): Promise<PostgresWorl
     ...{ url, schema, table, ledger: `${schema}.ledger`, placeholder: '$1', observe, sending },
     open: ({ table: named = table, retention, ...config } = {}) => {
       const name = `${schema}_${pools.length}`;
-      const pool = new PgPool({ connectionString: url, max: 5, application_name: name, ...config });
+      const given = { connectionString: url, max: 5, application_name: name };
+      const pool = new PgPool({ ...given, ...common, ...config });
       pool.on('error', () => {});
       pools.push(pool);
       const options = { table: named, retention };

@@ -55,11 +55,15 @@ export interface Dialect {
   renewTransaction(run: RunSql, leaseMs: number): Promise<void>;
   /** Asks on any connection whether the server executes a statement of the transaction that `session` names. */
   isExecuting(run: RunSql, session: string | undefined): Promise<boolean>;
-  /** @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim */
+  /**
+   * @param ahead whether the commit is sent before this is answered, and needs a mark that the server can read
+   * @returns whether the event has a letter; undefined if a handler has ended the transaction of the claim
+   */
   completeInTransaction(
     run: RunSql,
     parameters: ClaimParameters,
     keepMs: number,
+    ahead?: boolean,
   ): Promise<Pick<Claim, 'kept'> | undefined>;
   /** The fingerprint of an event that is completed. */
   completedWith(run: RunSql, key: string): Promise<string | undefined>;

@@ -100,8 +100,10 @@ async function claimInTransaction(
   const heldMs = request.leaseMs + GRACE_MS;
   const session = await connections.open(heldMs);
   try {
-    await session.begin(dialect.opening(heldMs));
-    const answer = await dialect.claimInTransaction(session.run, parameters);
+    const begun = session.begin(dialect.opening(heldMs));
+    // A claim fails outside of the transaction that this begins, so it may be sent before anybody knows.
+    if (!session.pipelines) await begun;
+    const [answer] = await Promise.all([dialect.claimInTransaction(session.run, parameters), begun]);
     if (answer.status === 'claimed' && session.isOpen)
       return { status: 'claimed', claim: new TransactionClaim(options, session, parameters, answer) };
     // The row may not be on a synchronous replica yet, and after a 2xx nobody would send the event again. A commit waits.
@@ -199,16 +201,21 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
     const session = this.#session;
     const { connections, dialect } = this.#options;
     const began = performance.now();
-    const marked = session.isOpen ? await this.#mark() : undefined;
-    if (!(await session.commit(() => dialect.isCompleted(connections.run, this.#parameters)))) return false;
+    const marking = session.isOpen ? this.#mark() : undefined;
+    // The commit of a session that pipelines fails by itself unless the mark is there.
+    if (!session.pipelines) await marking;
+    const committing = session.commit(() => dialect.isCompleted(connections.run, this.#parameters));
+    const [marked, committed] = await Promise.all([marking, committing]);
+    if (!committed) return false;
     this.kept = keptAfterCommit(marked?.kept, began);
     return true;
   }
 
   async #mark(): Promise<Pick<Claim, 'kept'>> {
     const { dialect, retentionMs } = this.#options;
+    const { run, pipelines } = this.#session;
     try {
-      const marked = await dialect.completeInTransaction(this.#session.run, this.#parameters, retentionMs);
+      const marked = await dialect.completeInTransaction(run, this.#parameters, retentionMs, pipelines);
       if (marked) return marked;
       throw new StoreError(
         'A handler has ended the transaction of its delivery. Leave COMMIT and ROLLBACK to the store.',

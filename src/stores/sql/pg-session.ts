@@ -1,6 +1,7 @@
 // A pool of `pg`: named statements, counts of the server, and clients that are returned exactly once.
 import { ConfigurationError, StoreError, show } from '../../errors.js';
 import { isUnprepared, withRetry } from './conflicts.js';
+import { COMMIT_IF_COMPLETED } from './postgres.js';
 import { type Connections, Expiry, type Reply, type Row, type RunSql, type Session } from './session.js';
 import type { Statement } from './statement.js';
 
@@ -104,6 +105,12 @@ export class PgConnections implements Connections {
   }
 }
 
+/** A client of `pg` 8.23 or later that was given `pipeline: true`. That of `pg-native` has no such connection. */
+interface Pipelined {
+  readonly pipeline?: boolean;
+  readonly connection?: { readonly stream?: { destroy(): void } };
+}
+
 interface Warned {
   on(event: 'notice', listener: (notice: { readonly routine?: string }) => void): unknown;
   removeListener(event: 'notice', listener: (notice: { readonly routine?: string }) => void): unknown;
@@ -113,22 +120,29 @@ class PgSession implements Session {
   readonly transaction: PostgresClient;
   readonly outlives = true;
   readonly run: RunSql;
+  readonly pipelines: boolean;
   readonly #release: (error?: Error) => void;
   readonly #expiry: Expiry;
+  #ending = false;
   #returned = false;
 
   constructor(client: PostgresClient, run: RunSql, leaseMs: number) {
     this.transaction = client;
     this.run = run;
+    this.pipelines = (client as Pipelined).pipeline === true && this.#socket !== undefined;
     // Bound now: the pool sets a new function each time it hands the client out.
     this.#release = client.release.bind(client);
     client.on('error', this.#onError);
     this.#expiry = new Expiry(leaseMs, this.#onError);
   }
 
-  /** The client is back in the pool, or destroyed: what was not committed by then is undone. */
+  get #socket() {
+    return (this.transaction as Pipelined).connection?.stream;
+  }
+
+  /** From the COMMIT on, a statement would not be in the transaction, and then the client may work for others. */
   get isOpen(): boolean {
-    return !this.#returned;
+    return !this.#ending && !this.#returned;
   }
 
   /** A query would wait behind that of a handler, and the next version of pg queues none. */
@@ -144,7 +158,8 @@ class PgSession implements Session {
     this.#expiry.extend(leaseMs);
   }
 
-  commit(): Promise<boolean> {
+  commit(isCommitted?: () => Promise<boolean>): Promise<boolean> {
+    const text = isCommitted && this.pipelines ? COMMIT_IF_COMPLETED : 'COMMIT';
     return this.#end(async () => {
       const client = this.transaction as unknown as Warned;
       let unreplicated = false;
@@ -152,9 +167,11 @@ class PgSession implements Session {
         unreplicated ||= routine === REPLICATION;
       };
       client.on('notice', onNotice);
-      const { command } = await this.transaction
-        .query({ text: 'COMMIT' })
+      const replies = await this.transaction
+        .query({ text })
         .finally(() => client.removeListener('notice', onNotice));
+      // Of several statements in one text, pg tells of each.
+      const command = [replies].flat().at(-1)?.command;
       if (command !== 'COMMIT') throw new StoreError(`Postgres answered COMMIT with ${command}.`);
       if (unreplicated)
         throw new StoreError(
@@ -168,7 +185,8 @@ class PgSession implements Session {
   }
 
   async #end(query: () => Promise<unknown>): Promise<boolean> {
-    if (this.#returned) return false;
+    if (!this.isOpen) return false;
+    this.#ending = true;
     try {
       await query();
     } catch (error) {
@@ -189,6 +207,8 @@ class PgSession implements Session {
     this.#returned = true;
     this.#expiry.stop();
     this.transaction.removeListener('error', this.#onError);
+    // A pool would first wait for the answers to all that was sent.
+    if (error && this.pipelines && this.isBusy) this.#socket?.destroy();
     this.#release(error);
   }
 

@@ -22,6 +22,17 @@ export const NOW = 'statement_timestamp()';
 /** Such a transaction sees letters as they were when it began, so one that was kept since is looked for after the commit. */
 export const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 'read %'";
 
+/** A setting that only a transaction has in which a claim was completed: its own id. */
+const COMPLETED_IN = 'payment_webhooks.completed_in';
+
+/**
+ * Divides by zero unless this very transaction has completed a claim. Postgres skips the rest of a message whose statement
+ * fails, so this cannot commit anything else, whatever was sent before it, and whether or not it arrived.
+ */
+export const COMMIT_IF_COMPLETED = `
+SELECT 1 / COALESCE(current_setting('${COMPLETED_IN}', true) = pg_current_xact_id_if_assigned()::text, false)::int;
+COMMIT`;
+
 /** Begins a migration. */
 export const LOCK_MIGRATION = `
 -- Two processes that start at once would both find no table, and one would fail to create it.
@@ -103,8 +114,10 @@ export class PostgresDialect implements Dialect {
     run: RunSql,
     { key, token, letterTable }: ClaimParameters,
     keepMs: number,
+    ahead = false,
   ): Promise<Pick<Claim, 'kept'> | undefined> {
-    const { rows, count } = await run(this.#asking(letterTable).complete, [key, token, keepMs]);
+    const { complete, completeAhead } = this.#asking(letterTable);
+    const { rows, count } = await run(ahead ? completeAhead : complete, [key, token, keepMs]);
     return count === 1 ? readKept(rows[0]?.kept) : undefined;
   }
 
@@ -222,12 +235,20 @@ function statementsInTransaction(sql: ReturnType<typeof eventStatements>, letter
   concat_ws(' ', pg_backend_pid(), pg_current_xact_id()::xid) AS session`;
   // Finds no row if a handler has ended the transaction: another transaction wrote the row, or none did.
   const complete = `${sql.complete.text} AND xmin = pg_current_xact_id_if_assigned()::xid`;
-  if (letterTable === undefined) return { claim: new Statement(claim), complete: new Statement(complete) };
+  const mark = `set_config('${COMPLETED_IN}', pg_current_xact_id()::text, true)`;
+  if (letterTable === undefined)
+    return {
+      claim: new Statement(claim),
+      complete: new Statement(complete),
+      completeAhead: new Statement(`${complete}\nRETURNING ${mark}`),
+    };
   // Whether there is a dead letter is asked in passing, so that an event without one costs no statement.
   const kept = `EXISTS (SELECT FROM ${letterTable} l WHERE l.key = $1 AND l.discarded_at IS NULL)`;
+  const completeWithLetter = `${complete}\nRETURNING (${kept} OR ${SEES_THE_PAST})::text AS kept`;
   return {
     claim: new Statement(`${claim},\n  (${kept})::text AS kept`),
-    complete: new Statement(`${complete}\nRETURNING (${kept} OR ${SEES_THE_PAST})::text AS kept`),
+    complete: new Statement(completeWithLetter),
+    completeAhead: new Statement(`${completeWithLetter}, ${mark}`),
   };
 }
 

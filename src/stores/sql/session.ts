@@ -36,7 +36,9 @@ export interface Session {
   /** Whether `transaction` still runs statements once this has ended, so that handlers get it guarded. */
   readonly outlives: boolean;
   readonly run: RunSql;
-  /** False once the transaction has been committed, rolled back or lost. */
+  /** Whether statements can be sent before those ahead of them are answered; undefined of clients that do not say. */
+  readonly pipelines?: boolean;
+  /** False once the transaction is being committed or rolled back, or is lost. */
   readonly isOpen: boolean;
   /** Whether a statement of a handler occupies the connection; undefined of clients that do not say. */
   readonly isBusy: boolean | undefined;
@@ -44,7 +46,8 @@ export interface Session {
   begin(opening: string): Promise<void>;
   extend(leaseMs: number): void;
   /**
-   * @param isCommitted asks another connection, where the answer to a commit says too little
+   * @param isCommitted of a claim that was completed: asks another connection, where the answer to a commit says too little.
+   *   A session that pipelines commits then only what the server knows to be completed
    * @returns false if the transaction had ended before
    * @throws {StoreError} unless it is confirmed, by synchronous replicas too
    */
