@@ -4,8 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { node, ROOT } from '../setup/shell.js';
-import { checkHistory } from './check-history.js';
-import { type History, type HistoryRecord, readHistory, recordsOf, writeHistory } from './history.js';
+import { checkHistory, ranAtOnce } from './check-history.js';
+import {
+  type History,
+  type HistoryRecord,
+  type RunRecord,
+  readHistory,
+  recordsOf,
+  writeHistory,
+} from './history.js';
 
 const FOLDER = join(ROOT, 'test/faults/histories');
 const FILES = readdirSync(FOLDER).sort();
@@ -235,6 +242,18 @@ test('a second run is right where the first was killed and claim and effect are 
   const later = { ...row, worker: -1, at: row.at + 5_000 };
   const verdict = checkHistory({ ...history, records: [...history.records, kill, later] });
   expect(verdict).toMatchObject({ doubled: 1, unexplained: 0, violations: [] });
+});
+
+test('two runs of an event are at once when the second begins before the first has ended or was killed', () => {
+  const run = (worker: number, began: number, ended: number | null): RunRecord => ({
+    ...{ type: 'run', event: 'e', worker, began, ended, done: ended !== null },
+  });
+  const killed = new Map([[2, 120]]);
+  expect(ranAtOnce([run(1, 100, 150), run(3, 150, 180)], killed)).toBe(false);
+  expect(ranAtOnce([run(1, 100, 150), run(3, 149, 180)], killed)).toBe(true);
+  expect(ranAtOnce([run(2, 100, null), run(3, 121, 180)], killed)).toBe(false);
+  expect(ranAtOnce([run(2, 100, null), run(3, 119, 180)], killed)).toBe(true);
+  expect(ranAtOnce([run(1, 100, null), run(3, 5_000, 5_010)], killed)).toBe(true);
 });
 
 describe('the program', () => {

@@ -315,7 +315,10 @@ function overlaps(
   return [...runsOf].filter(([, runs]) => ranAtOnce(runs, endedAt)).map(([event]) => event);
 }
 
-function ranAtOnce(runs: readonly RunRecord[], endedAt: ReadonlyMap<number | undefined, number>): boolean {
+export function ranAtOnce(
+  runs: readonly RunRecord[],
+  endedAt: ReadonlyMap<number | undefined, number>,
+): boolean {
   const ordered = [...runs].sort((a, b) => a.began - b.began);
   return ordered.slice(1).some((later, index) => {
     const earlier = ordered[index] as RunRecord;
