@@ -5,7 +5,7 @@ export default {
   // tests wait for servers and timers for most of their time.
   maxWorkers: 4,
   // What hangs is found all the same; what is slow on a busy machine is not wrong.
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   transform: {
     '\\.[tj]sx?$': [

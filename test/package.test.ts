@@ -327,7 +327,7 @@ beforeAll(async () => {
   );
   if (code !== 0) throw new Error(`npm install failed:\n${stderr}`);
   installed = join(folder, 'node_modules/payment-webhooks');
-}, 180_000);
+}, 400_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -589,7 +589,7 @@ withPostgres('60 events that the installed receiver cannot process, 20 of them',
         stderr: '',
       });
     },
-    180_000,
+    400_000,
   );
 });
 
