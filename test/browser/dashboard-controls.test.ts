@@ -461,7 +461,7 @@ describeInChromium('the dialogs and the theme', () => {
   test('all titles have one size, also those that a panel opens', async () => {
     const { page } = await openPage(await simulator());
     const sizes = new Set<string>();
-    for (const opener of ['About', 'Edit payload', 'Add fault']) {
+    for (const opener of ['Rotate private key', 'Edit payload', 'Add fault']) {
       await button(page, opener).click();
       sizes.add(await page.locator('dialog h2').evaluate((title) => getComputedStyle(title).fontSize));
       await page.keyboard.press('Escape');
@@ -469,15 +469,11 @@ describeInChromium('the dialogs and the theme', () => {
     expect(sizes.size).toBe(1);
   });
 
-  test('About says what is documented and what is our choice, with the settings in force', async () => {
-    const service = await simulator({ retry: ['7s', '11m'] });
-    const { page } = await openPage(service);
-    await button(page, 'About').click();
-    const about = page.getByRole('dialog', { name: 'About this simulator' });
-    await about.getByText('Pauses after a failure: 7 s, 11 m.').waitFor();
-    await button(page, 'Close').click();
-    await about.waitFor({ state: 'detached' });
-    await expectFocus(page, /About/);
+  test('the header links to what is documented and what is our choice', async () => {
+    const { page } = await openPage(await simulator());
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'Docs' }).click();
+    await (await opened).getByText('What the service documents, and what is our choice').waitFor();
   });
 
   test('the theme goes from auto to light to dark, and is saved', async () => {

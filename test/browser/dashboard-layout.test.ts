@@ -35,7 +35,7 @@ const VIEWS: readonly View[] = [
   ...MAIN,
   { name: 'a search', show: async (page) => page.getByLabel('Search deliveries').fill('foo:bar event:a.*') },
   detail('Retrying', 'Request'),
-  ...['Edit payload', 'Register webhook', 'Add fault', 'About', 'Rotate private key'].map(dialog),
+  ...['Edit payload', 'Register webhook', 'Add fault', 'Rotate private key'].map(dialog),
   {
     name: 'an invalid payload',
     show: async (page) => {

@@ -15,12 +15,9 @@ export type { HeaderPair } from '../simulator/delivery/simulated-delivery.js';
 export interface Settings {
   readonly now: string;
   readonly clock: 'real' | 'manual';
-  readonly retry: readonly number[];
-  readonly timeout_ms: number;
   readonly signature_header: string;
   readonly sandbox_signing: 'private-key' | 'sandbox-key';
   readonly fault_kinds: readonly FaultKind[];
-  readonly state: boolean;
   readonly state_error: string | null;
 }
 

@@ -1,11 +1,9 @@
 // Starts the page: subscribes to the simulator, and renders its header and its state.
 import { render } from 'preact';
-import { useContext, useEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { Button } from '../pages/components/button.js';
+import { useContext, useEffect, useReducer, useRef } from 'preact/hooks';
 import { ClockProvider } from '../pages/components/clock.js';
 import { Icon } from '../pages/components/icon.js';
 import { AnnounceContext, Page } from '../pages/components/page-frame.js';
-import { AboutDialog } from './about-dialog.js';
 import { announcement } from './announcement.js';
 import { Layout } from './layout.js';
 import { SHORTCUTS } from './shortcuts.js';
@@ -20,7 +18,6 @@ const COLLECT_MS = 1_500;
 
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);
-  const [about, setAbout] = useState(false);
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
   return (
@@ -30,16 +27,15 @@ function App() {
         lists="deliveries"
         status={<Connection connection={connection} stateError={settings?.state_error ?? null} />}
         buttons={
-          <Button look="quiet" act={() => setAbout(true)}>
-            About
-          </Button>
+          <a class="button quiet" href="/_sim/what-is-documented" target="_blank" rel="noreferrer">
+            Docs
+          </a>
         }
         shortcuts={SHORTCUTS}
         epoch={connection}
       >
         {loaded && <Layout state={state} loadOlder={async () => dispatch(await loadOlder(rows.length))} />}
         {loaded && <Announcements rows={rows} />}
-        {about && settings && <AboutDialog settings={settings} closed={() => setAbout(false)} />}
       </Page>
     </ClockProvider>
   );

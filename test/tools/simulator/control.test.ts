@@ -38,6 +38,16 @@ async function events(url: string): Promise<[string, unknown][]> {
   return seen;
 }
 
+test('what-is-documented is that page, which tells the documented header from our choices', async () => {
+  const { service } = await plane();
+  const response = await fetch(`${service.baseUrl}/_sim/what-is-documented`);
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+  const text = await response.text();
+  const documented = '`X-SERVICE-SIGNATURE`, with a neutral word in place of the service name';
+  expect(text.replaceAll('\n  ', ' ')).toContain(documented);
+  expect(text).toContain('## Open, and chosen by the simulator');
+});
+
 test('readyz describes this simulator', async () => {
   const { sim } = await plane();
   const { status, json } = await sim('GET', '/readyz');

@@ -32,6 +32,10 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
   router.get('/readyz', (_request, response) => void response.json(service.describe()));
   router.get('/stream', (request, response) => stream.open(request, response));
   router.get('/openapi.json', (_request, response) => void response.json(openApiDocument(baseUrl())));
+  router.get('/what-is-documented', (_request, response) => {
+    // As plain text, because a browser downloads Markdown.
+    response.type('text/plain').send(documentIn('docs/what-is-documented.md'));
+  });
   eventRoutes(router, service);
   webhookRoutes(router, service);
   deliveryRoutes(router, service);
@@ -99,15 +103,17 @@ function faultRoutes(router: Router, service: Service): void {
 
 /** The OpenAPI document of the service, with this simulator as its server. */
 function openApiDocument(baseUrl: string): object {
-  const root = packageFolder();
-  // An installed package has it in dist, a checkout in docs.
-  for (const folder of root === undefined ? [] : [join(root, 'dist'), join(root, 'docs')]) {
-    try {
-      const document = JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8'));
-      return { ...document, servers: [{ url: baseUrl }, { url: `${baseUrl}/sandbox` }] };
-    } catch {}
+  const servers = [{ url: baseUrl }, { url: `${baseUrl}/sandbox` }];
+  return { ...JSON.parse(documentIn('docs/openapi.json')), servers };
+}
+
+/** @param path in this package */
+function documentIn(path: string): string {
+  try {
+    return readFileSync(join(packageFolder() ?? '', path), 'utf8');
+  } catch {
+    throw new HttpError(404, `This build has no ${path}.`);
   }
-  throw new HttpError(404, 'This build has no OpenAPI document.');
 }
 
 const DEFAULT_LIMIT = 500;

@@ -1,12 +1,9 @@
-// The texts of the page: the URL, faults, and the rows of the About dialog.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+// The texts of the page: the URL, faults, and a delivery as a Jest test.
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { deliver } from 'payment-webhooks/testing';
 import { faultKinds } from '../../../../src/tools/simulator/delivery/faults.js';
-import type { Attempt, Delivery, Fault, Settings } from '../../../../src/tools/simulator-page/api.js';
-import { documentedRows } from '../../../../src/tools/simulator-page/documented.js';
+import type { Attempt, Delivery, Fault } from '../../../../src/tools/simulator-page/api.js';
 import { faultEffect, faultText, signatureEffect } from '../../../../src/tools/simulator-page/fault-text.js';
 import { jestTest } from '../../../../src/tools/simulator-page/jest-test.js';
 import { formatRoute, parseRoute } from '../../../../src/tools/simulator-page/route.js';
@@ -79,37 +76,4 @@ test('a delivery as a Jest test runs against an app, with the same bytes', async
   });
   await runs[0]?.();
   expect(seen).toEqual([body]);
-});
-
-describe('the About dialog', () => {
-  const settings: Settings = {
-    ...{ now: '', clock: 'real', retry: [2_000, 300_000], timeout_ms: 10_000 },
-    ...{ signature_header: 'X-PAY', sandbox_signing: 'sandbox-key' },
-    ...{ fault_kinds: [], state: false, state_error: null },
-  };
-  const said = (change: Partial<Settings> = {}) => JSON.stringify(documentedRows({ ...settings, ...change }));
-
-  test('has the settings of this simulator', () => {
-    expect(said()).toContain('The header is sent as X-PAY.');
-    expect(said()).toContain('signed with the sandbox key');
-    expect(said()).toContain('Pauses after a failure: 2 s, 5 m.');
-    expect(said()).toContain('no answer within 10 s');
-    expect(said({ retry: [] })).toContain('Pauses after a failure: none.');
-    expect(said({ sandbox_signing: 'private-key' })).toContain('signed with the private key too');
-  });
-
-  test('says about the header what docs/what-is-documented.md says, whatever this simulator sends', () => {
-    const [signature] = documentedRows(settings).filter(({ subject }) => subject === 'Signature');
-    const name = 'with a neutral word in place of the service name';
-    expect(signature?.documented).toContain(`X-SERVICE-SIGNATURE, ${name}`);
-    expect(signature?.documented).not.toContain('X-PAY');
-    const page = readFileSync(join(__dirname, '../../../../docs/what-is-documented.md'), 'utf8');
-    expect(page.replaceAll('\n  ', ' ')).toContain(`\`X-SERVICE-SIGNATURE\`, ${name}`);
-  });
-
-  test('names every subject once, with both sides', () => {
-    const rows = documentedRows(settings);
-    expect(new Set(rows.map(({ subject }) => subject)).size).toBe(rows.length);
-    expect(rows.filter(({ documented, ours }) => !documented || !ours)).toEqual([]);
-  });
 });
