@@ -46,6 +46,8 @@ export type Values<Known extends Options> = { readonly [Name in keyof Known]?: V
 export interface Row {
   /** One word, or two for a command of a group. */
   readonly name: string;
+  /** The heading in the overview under which it stands. */
+  readonly topic: string;
   readonly summary: string;
   /** Called when the command is needed, so that no command waits for the imports of another. */
   readonly load: () => Promise<Command>;

@@ -11,14 +11,17 @@ export function packageVersion(): string {
   return folder ? JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version : 'unknown';
 }
 
-/** The overview: every command, or those of one group, with its summary. */
+/** Every command with its summary, by topic. */
 export function overview(rows: readonly Row[]): string {
+  const width = Math.max(...rows.map(({ name }) => name.length));
+  const sections = [...new Set(rows.map(({ topic }) => topic))].map((topic) =>
+    section(topic, rows.filter((row) => row.topic === topic).map(summaryRow), width),
+  );
   return `Receive, test and manage the signed webhooks of a payment service.
 
 Usage: payment-webhooks <command> [options]
 
-Commands
-${columns(rows.map(({ name, summary }) => [name, summary]))}
+${sections.join('\n\n')}
 
 Examples
   payment-webhooks simulate --forward 3000/hooks
@@ -42,16 +45,39 @@ Exit codes
 `;
 }
 
+/** The commands that begin with the same word, and what each is for. */
+export async function groupHelp(first: string, rows: readonly Row[]): Promise<string> {
+  const loaded = await Promise.all(rows.map(({ load }) => load()));
+  const sections = [
+    `Usage: payment-webhooks ${first} <command> [options]`,
+    section('Commands', rows.map(summaryRow)),
+    examplesText(loaded.flatMap(({ examples }) => Object.entries(examples).slice(0, 1))),
+    `\`payment-webhooks ${first} <command> --help\` shows the options of a command.`,
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+function summaryRow({ name, summary }: Row): [string, string] {
+  return [name, summary];
+}
+
+function section(title: string, rows: readonly (readonly [string, string])[], width = 0): string {
+  return `${title}\n${columns(rows, width)}`;
+}
+
+function examplesText(examples: readonly (readonly [line: string, purpose: string])[]): string {
+  return `Examples\n${examples.map(([line, purpose]) => `  # ${purpose}\n  ${line}`).join('\n')}`;
+}
+
 /** Everything about one command. */
 export function commandHelp({ name }: Row, command: Command): string {
   const positionals = command.arguments.map((argument): [string, string] => [argument.name, argument.about]);
-  const examples = Object.entries(command.examples);
   const sections = [
     `Usage: ${usage(name, command)}`,
     wrap(command.about, ''),
-    ...(positionals.length === 0 ? [] : [`Arguments\n${columns(positionals)}`]),
-    `Options\n${columns(optionRows(command))}`,
-    `Examples\n${examples.map(([line, purpose]) => `  # ${purpose}\n  ${line}`).join('\n')}`,
+    ...(positionals.length === 0 ? [] : [section('Arguments', positionals)]),
+    section('Options', optionRows(command)),
+    examplesText(Object.entries(command.examples)),
   ];
   return `${sections.join('\n\n')}\n`;
 }
@@ -73,8 +99,9 @@ export function optionRows({ options }: Command): [string, string][] {
   ];
 }
 
-function columns(rows: readonly (readonly [string, string])[]): string {
-  const left = Math.max(...rows.map(([name]) => name.length)) + 4;
+/** @param width at least, of the left column */
+function columns(rows: readonly (readonly [string, string])[], width: number): string {
+  const left = Math.max(width, ...rows.map(([name]) => name.length)) + 4;
   return rows.map(([name, about]) => `  ${name.padEnd(left - 2)}${wrap(about, ' '.repeat(left))}`).join('\n');
 }
 

@@ -66,9 +66,9 @@ async function withoutCommand(words: readonly string[], terminal: Terminal): Pro
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
   const wantsHelp = words.includes('--help') || words.includes('-h');
   if (wantsHelp || first === '') {
-    const { overview } = await import('./help.js');
+    const { groupHelp, overview } = await import('./help.js');
     const stream = wantsHelp ? terminal.stdout : terminal.stderr;
-    stream.write(overview(group.length > 0 ? group : commands));
+    stream.write(group.length > 0 ? await groupHelp(first, group) : overview(commands));
     return wantsHelp ? EXIT.ok : EXIT.refused;
   }
   if (group.length > 0) {

@@ -41,12 +41,29 @@ describe('help', () => {
     },
   );
 
-  test('of a group lists its commands', async () => {
-    const { code, stdout } = await runCli(['webhooks', '--help']);
-    expect(code).toBe(0);
-    expect(stdout).toContain('webhooks ensure');
-    expect(stdout).not.toContain('  doctor  ');
+  test('lists the commands by topic, each below its heading', async () => {
+    const { stdout } = await runCli(['--help']);
+    for (const { name, topic } of commands) {
+      const [, under = ''] = stdout.split(`\n${topic}\n`);
+      expect(under.split('\n\n')[0]).toContain(`  ${name}  `);
+    }
   });
+
+  test.each(['deliveries', 'webhooks', 'dead-letters', 'keys'])(
+    'of the group `%s` is its own: its commands and an example of each',
+    async (group) => {
+      const { code, stdout } = await runCli([group, '--help']);
+      expect(code).toBe(0);
+      expect(stdout).toMatch(new RegExp(`^Usage: payment-webhooks ${group} <command> \\[options\\]\n`));
+      for (const { name, summary } of commands) {
+        const isMember = name.startsWith(`${group} `);
+        expect([name, stdout.includes(`  ${name}  `)]).toEqual([name, isMember]);
+        if (isMember) expect(stdout).toContain(summary);
+        expect([name, stdout.includes(`\n  payment-webhooks ${name}`)]).toEqual([name, isMember]);
+      }
+      expect((await runCli(['help', group])).stdout).toBe(stdout);
+    },
+  );
 
   test('no line is wider than 80 columns, but for examples', async () => {
     for (const { name } of commands) {
