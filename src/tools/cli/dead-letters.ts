@@ -10,7 +10,7 @@ import { letterTable, letterText, type ShownLetter } from './letter-text.js';
 import { ProgressBar, printable } from './print.js';
 import { confirm } from './read-input.js';
 
-const WITH_PAGE = '--url https://shop.example/ops/webhooks --token-file token.txt';
+const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
 
 export const list = command({
   about:

@@ -22,7 +22,7 @@ const options = {
     { multiple: true, offer: 'file' },
   ),
   since: sinceOption,
-  limit: text({ N: '500' }, 'With --url, at most this many letters of each event. Default: 100.'),
+  limit: text({ N: '500' }, 'With --page, at most this many letters of each event. Default: 100.'),
   out: text(
     { DIR: 'src/events' },
     'Write a file for each event, and index.ts, into this folder. Overwrites no file.',
@@ -35,7 +35,7 @@ const options = {
 
 export const learn = command({
   about:
-    'Proposes a zod schema, a TypeScript type and a fixture for each event, from the bodies of events. With --url it reads the dead letters that are unknown or invalid; each that it reads is revealed, which the app logs. Without --url it reads files or standard input. Every value in a fixture is made up. The names of fields are those of the events, and so are words that a field such as status or currency had in at least five events: read the proposal before you commit it.',
+    'Proposes a zod schema, a TypeScript type and a fixture for each event, from the bodies of events. With --page it reads the dead letters that are unknown or invalid; each that it reads is revealed, which the app logs. Without --page it reads files or standard input. Every value in a fixture is made up. The names of fields are those of the events, and so are words that a field such as status or currency had in at least five events: read the proposal before you commit it.',
   arguments: [
     {
       name: 'EVENT',
@@ -45,7 +45,7 @@ export const learn = command({
   ],
   options,
   examples: {
-    "payment-webhooks learn 'refund.*' --url https://shop.example/ops/webhooks --token-file token.txt":
+    "payment-webhooks learn 'refund.*' --page https://shop.example/ops/webhooks --token-file token.txt":
       'from dead letters',
     'payment-webhooks learn --file body.json --out src/events': 'from a body that you saved',
     'payment-webhooks learn refund.succeeded < bodies.jsonl': 'from many, one on each line',
@@ -56,7 +56,7 @@ export const learn = command({
     await read(learner, event, { values, terminal });
     const events = learner.learned();
     const { skipped } = learner;
-    if (events.length === 0) throw nothingLearned(event, values.url === undefined || skipped > 0);
+    if (events.length === 0) throw nothingLearned(event, values.page === undefined || skipped > 0);
     const notes =
       skipped === 0 ? [] : [`${skipped} ${skipped === 1 ? 'body is' : 'bodies are'} no event, and left out.`];
     const written = values.out === undefined ? undefined : await write(values.out, events);
@@ -77,13 +77,13 @@ async function read(
   event: string | undefined,
   { values, terminal }: Given,
 ): Promise<void> {
-  const { url, file, since } = values;
-  if (url === undefined) {
+  const { page: address, file, since } = values;
+  if (address === undefined) {
     for (const flag of ['since', 'limit', 'token-file'] as const)
-      if (values[flag] !== undefined) throw new UsageError(`--${flag} needs --url.`);
+      if (values[flag] !== undefined) throw new UsageError(`--${flag} needs --page.`);
     return file ? learnFromFiles(learner, file) : learnFromInput(learner, terminal);
   }
-  if (file) throw new UsageError('Give --url or --file, not both.');
+  if (file) throw new UsageError('Give --page or --file, not both.');
   if (since !== undefined) duration('--since', since);
   const limit = wholeNumber('--limit', values.limit ?? '100', [1, 100_000]);
   const page = await LetterPage.open(values);

@@ -18,8 +18,8 @@ export class LetterPage extends JsonClient {
   }
 
   /** @throws {CommandError} for an address that the token must not be sent to, and for a file without a token */
-  static async open({ url, 'token-file': file }: PageChoice): Promise<LetterPage> {
-    const address = pageAddress(url);
+  static async open({ page, 'token-file': file }: PageChoice): Promise<LetterPage> {
+    const address = pageAddress(page);
     return new LetterPage(address, await readToken(file));
   }
 
@@ -32,7 +32,7 @@ export class LetterPage extends JsonClient {
     const exitCode = connectionExitCode(code);
     const message =
       exitCode === EXIT.unreachable
-        ? `Nothing listens at ${this.origin} (${code}). Check --url, and whether the app runs.`
+        ? `Nothing listens at ${this.origin} (${code}). Check --page, and whether the app runs.`
         : `The connection to ${this.origin} failed (${code}). Try again.`;
     return new CommandError(message, exitCode, code);
   }
@@ -54,7 +54,7 @@ export class LetterPage extends JsonClient {
       : undefined;
     const where = target ? ` to ${target.origin}${target.pathname}` : '';
     return new CommandError(
-      `The server redirects (${status})${where}, and the token was not sent there. Give --url the address of the page itself.`,
+      `The server redirects (${status})${where}, and the token was not sent there. Give --page the address of the page itself.`,
       EXIT.failed,
       'REDIRECTED',
     );
@@ -62,7 +62,7 @@ export class LetterPage extends JsonClient {
 
   protected otherServer(status: number): CommandError {
     return new CommandError(
-      `The server at ${this.#address} answers (${status}), but not as a dead-letter page. Give --url the address at which the app mounts deadLetterPage().`,
+      `The server at ${this.#address} answers (${status}), but not as a dead-letter page. Give --page the address at which the app mounts deadLetterPage().`,
       EXIT.failed,
       'NO_DEAD_LETTER_PAGE',
     );
@@ -113,9 +113,10 @@ export async function* allLetters(
 
 /** The options of every command that calls a dead-letter page. */
 export const pageOptions = {
-  url: text(
+  page: text(
     { URL: 'https://shop.example/ops/webhooks' },
     'Address of the dead-letter page: where the app mounts deadLetterPage().',
+    { formerly: 'url' },
   ),
   'token-file': text(
     { FILE: 'token.txt' },
@@ -125,27 +126,27 @@ export const pageOptions = {
   json: jsonOption,
 } as const;
 
-type PageChoice = { readonly [Name in 'url' | 'token-file']?: string };
+type PageChoice = { readonly [Name in 'page' | 'token-file']?: string };
 
 /** With a slash at its end. The messages do not quote it, because it may hold a password. */
 function pageAddress(typed: string | undefined): string {
   if (typed === undefined) {
     throw new UsageError(
-      '--url is missing. Give the address of the page, such as https://shop.example/ops/webhooks.',
+      '--page is missing. Give the address of the page, such as https://shop.example/ops/webhooks.',
     );
   }
   const url = URL.canParse(typed) ? new URL(typed) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new UsageError(
-      '--url is not an absolute https: URL. Give one like https://shop.example/ops/webhooks.',
+      '--page is not an absolute https: URL. Give one like https://shop.example/ops/webhooks.',
     );
   }
   if (url.username || url.password || url.search || url.hash) {
-    throw new UsageError('--url has a user name, a query or a fragment. Give the address alone.');
+    throw new UsageError('--page has a user name, a query or a fragment. Give the address alone.');
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new CommandError(
-      '--url is http: to another machine, so others could read the token on its way. Use https:, or a tunnel to this machine such as ssh -L 3000:localhost:3000.',
+      '--page is http: to another machine, so others could read the token on its way. Use https:, or a tunnel to this machine such as ssh -L 3000:localhost:3000.',
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/`;

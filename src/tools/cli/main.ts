@@ -103,7 +103,7 @@ function parse(name: string, { arguments: known, options }: Command, args: reado
 
 function parseOptions(name: string, options: Options, args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true });
+    return parseArgs({ args: withNamesOfNow(options, args), options, allowPositionals: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const [typed = ''] = /--?[\w-]+/.exec(message) ?? [];
@@ -117,6 +117,17 @@ function parseOptions(name: string, options: Options, args: readonly string[]) {
       : '';
     throw new UsageError(`${typed} needs a value, such as ${typed} ${option.example}.${hint}`);
   }
+}
+
+/** Nothing after `--` is an option. */
+function withNamesOfNow(options: Options, args: readonly string[]): string[] {
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  const renamed = Object.entries(options).filter(([, { formerly }]) => formerly !== undefined);
+  const rename = (arg: string) => {
+    const [name] = renamed.find(([, { formerly }]) => /^--([^=]*)/.exec(arg)?.[1] === formerly) ?? [];
+    return name === undefined ? arg : arg.replace(/^--[^=]*/, `--${name}`);
+  };
+  return [...args.slice(0, end).map(rename), ...args.slice(end)];
 }
 
 /** @param typed with its hyphens */

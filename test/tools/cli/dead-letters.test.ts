@@ -1,4 +1,4 @@
-// `dead-letters …` and `learn --url` against a receiver and its real page.
+// `dead-letters …` and `learn --page` against a receiver and its real page.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const SCHEMA = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 type Command = (...words: string[]) => Promise<Run>;
 
 function commandFor(port: number, setting: Setting = {}): Command {
-  const where = ['--url', `http://127.0.0.1:${port}/ops`, '--token-file', token];
+  const where = ['--page', `http://127.0.0.1:${port}/ops`, '--token-file', token];
   return (...words) => runCli([...words, ...where], setting);
 }
 
@@ -413,7 +413,7 @@ describe('dead-letters discard', () => {
   });
 });
 
-describe('learn --url', () => {
+describe('learn --page', () => {
   test('learns from unknown and invalid letters, which is logged, and from no other', async () => {
     const shared = { store: memoryStore(), deadLetters: memoryDeadLetters() };
     const { port, keep, hooks, log } = await pageWorld({
@@ -458,7 +458,7 @@ describe('learn --url', () => {
   });
 });
 
-describe('learn --url leaves letters out', () => {
+describe('learn --page leaves letters out', () => {
   test('that are not what was kept', async () => {
     const deadLetters = faultyDeadLetters();
     const { port, keep } = await pageWorld({ receiver: { deadLetters } });
@@ -481,15 +481,15 @@ describe('learn --url leaves letters out', () => {
 
 describe('an address or a token that is not right', () => {
   const list = (url: string, file = token) =>
-    runCli(['dead-letters', 'list', '--url', url, '--token-file', file]);
+    runCli(['dead-letters', 'list', '--page', url, '--token-file', file]);
 
   test.each<[string, number, RegExp]>([
-    ['nonsense', 2, /^--url is not an absolute https: URL/],
-    ['ftp://shop.example', 2, /^--url is not an absolute https: URL/],
-    ['https://u:c4nary@shop.example/ops', 2, /^--url has a user name, a query or a fragment/],
-    ['https://shop.example/ops?x=c4nary', 2, /^--url has a user name, a query or a fragment/],
-    ['http://shop.example/ops', 2, /^--url is http: to another machine, so others could read the token/],
-    ['http://127.0.0.1.example/ops', 2, /^--url is http: to another machine/],
+    ['nonsense', 2, /^--page is not an absolute https: URL/],
+    ['ftp://shop.example', 2, /^--page is not an absolute https: URL/],
+    ['https://u:c4nary@shop.example/ops', 2, /^--page has a user name, a query or a fragment/],
+    ['https://shop.example/ops?x=c4nary', 2, /^--page has a user name, a query or a fragment/],
+    ['http://shop.example/ops', 2, /^--page is http: to another machine, so others could read the token/],
+    ['http://127.0.0.1.example/ops', 2, /^--page is http: to another machine/],
     [
       'https://nowhere.invalid/ops',
       3,
@@ -501,10 +501,23 @@ describe('an address or a token that is not right', () => {
     expect(failed.stderr).not.toContain('c4nary');
   });
 
+  test('is also taken as --url, the name of before, which no help shows', async () => {
+    const { port } = await worldOf();
+    const where = ['--url', `http://127.0.0.1:${port}/ops`, `--token-file=${token}`];
+    expect(await runCli(['dead-letters', 'list', ...where])).toMatchObject({ code: 0, stderr: '' });
+    expect((await runCli(['dead-letters', 'list', '--url=nonsense'])).stderr).toMatch(/^--page is not/);
+    expect((await runCli(['dead-letters', 'list', '--', '--url'])).stderr).toContain('no argument "--url"');
+    const { stdout } = await runCli(['dead-letters', 'list', '--help']);
+    expect(stdout).toContain('--page URL');
+    expect(stdout).not.toContain('--url');
+  });
+
   test('names what is missing, and tokens that cannot be one', async () => {
-    expect((await runCli(['dead-letters', 'list'])).stderr).toMatch(/^--url is missing/);
+    expect((await runCli(['dead-letters', 'list'])).stderr).toMatch(/^--page is missing/);
     const url = 'https://shop.example/ops';
-    expect((await runCli(['dead-letters', 'list', '--url', url])).stderr).toMatch(/^--token-file is missing/);
+    expect((await runCli(['dead-letters', 'list', '--page', url])).stderr).toMatch(
+      /^--token-file is missing/,
+    );
     const cases = [
       ['/nowhere/c4nary', '--token-file cannot be read (ENOENT).\n'],
       [tokenFile('\n'), '--token-file is empty. Write the token alone into it.\n'],
@@ -524,7 +537,7 @@ describe('an address or a token that is not right', () => {
     const { code, stderr } = await list(`http://localhost:${closed}/ops`);
     expect({ code, stderr }).toEqual({
       code: 3,
-      stderr: `Nothing listens at http://localhost:${closed} (ECONNREFUSED). Check --url, and whether the app runs.\n`,
+      stderr: `Nothing listens at http://localhost:${closed} (ECONNREFUSED). Check --page, and whether the app runs.\n`,
     });
   });
 
@@ -538,7 +551,7 @@ describe('an address or a token that is not right', () => {
       stderr:
         'The page refuses the token in --token-file (403). You may not see this page. Sign in as somebody who may.\n',
     });
-    const replay = ['dead-letters', 'replay', '--url', url, '--token-file', tokenFile('c4nary'), '--json'];
+    const replay = ['dead-letters', 'replay', '--page', url, '--token-file', tokenFile('c4nary'), '--json'];
     const refused = await runCli(replay);
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'FORBIDDEN' } });
     expect(await lettersOf(hooks)).toEqual([]);
@@ -563,7 +576,7 @@ describe('an address or a token that is not right', () => {
     [
       'a path that is not there',
       (_, __, next) => next(),
-      /answers \(404\), but not as a dead-letter page\. Give --url/,
+      /answers \(404\), but not as a dead-letter page\. Give --page/,
     ],
     [
       'a login',
