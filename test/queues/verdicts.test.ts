@@ -1,0 +1,270 @@
+// What a handler may say besides "done" and "failed", and what follows for a job: one table for every door.
+import { setTimeout as pause } from 'node:timers/promises';
+import { beforeAll, describe, expect } from '@jest/globals';
+import {
+  type HandlerContext,
+  type IdempotencyStore,
+  type Logger,
+  memoryStore,
+  NonRetriableError,
+  RetryAfterError,
+  type TransactionPaid,
+} from 'payment-webhooks';
+import * as anyQueue from 'payment-webhooks/queues';
+import * as bullmq from 'payment-webhooks/queues/bullmq';
+import * as pgBoss from 'payment-webhooks/queues/pg-boss';
+import { postgresStore } from 'payment-webhooks/stores/postgres';
+import { fixtures } from 'payment-webhooks/testing';
+import type { Pool } from 'pg';
+import { ownBossSchema } from '../setup/boss-trial.js';
+import { captureLog } from '../setup/captured-log.js';
+import { needing } from '../setup/platform.js';
+import { contextOf, startTrial } from '../setup/queue-trial.js';
+import { until } from '../setup/waiting.js';
+
+interface Work {
+  readonly event: TransactionPaid;
+  readonly handlers: Parameters<typeof anyQueue.processor>[0];
+  readonly options: { readonly store: IdempotencyStore<never>; readonly logger: Logger };
+}
+
+/** A job that is over. */
+interface Job {
+  readonly state: 'completed' | 'failed';
+  /** How many of its three attempts it used. */
+  readonly attempts: number;
+  /** Runs it once more, as a person does who has fixed what it failed of, until it is over again. */
+  again(): Promise<Job['state']>;
+}
+
+/** Queues the event with three attempts, and works on it until its job is over. */
+type Door = (work: Work) => Promise<Job>;
+
+const ATTEMPTS = 3;
+const WAIT_MS = 120;
+const [INFO, ERROR] = [30, 50];
+const schema = needing('postgres').missing.length === 0 ? ownBossSchema() : undefined;
+
+async function inBossWith(cancels: boolean, { event, handlers, options }: Work): Promise<Job> {
+  if (!schema) throw new Error('There is no Postgres.');
+  const trial = await schema.start();
+  const jobOptions = { retryLimit: ATTEMPTS - 1, retryDelay: 0, retryBackoff: false };
+  await pgBoss.enqueue(trial.boss, { queue: trial.queue, jobOptions })(event, contextOf(event));
+  const boss = cancels ? trial.boss : undefined;
+  await trial.work(pgBoss.processor(handlers, { ...options, boss }) as never);
+  const over = async () => {
+    let [job] = await trial.jobs();
+    await until(async () => {
+      [job] = await trial.jobs();
+      return ['completed', 'failed', 'cancelled'].includes(job?.state ?? '');
+    });
+    return { state: job?.state === 'completed' ? 'completed' : 'failed', job } as const;
+  };
+  const { state, job } = await over();
+  return {
+    state,
+    attempts: Number(job?.retry_count) + 1,
+    again: async () => {
+      await (job?.state === 'cancelled' ? trial.boss.resume : trial.boss.retry).call(
+        trial.boss,
+        trial.queue,
+        job?.id ?? '',
+      );
+      return (await over()).state;
+    },
+  };
+}
+
+const DOORS: Readonly<Record<string, { readonly programs: readonly string[]; readonly door: Door }>> = {
+  BullMQ: {
+    programs: ['redis-server'],
+    door: async ({ event, handlers, options }) => {
+      const trial = startTrial();
+      const jobOptions = { attempts: ATTEMPTS, backoff: { type: 'fixed', delay: 1 } };
+      await bullmq.enqueue(trial.queue, { jobOptions })(event, contextOf(event));
+      trial.work(bullmq.processor(handlers, options) as never);
+      const id = `live-${event.id}`;
+      const over = async () => {
+        let state = '';
+        await until(async () => {
+          state = await (await trial.job(id)).getState();
+          return state === 'completed' || state === 'failed';
+        });
+        return state as Job['state'];
+      };
+      return {
+        state: await over(),
+        attempts: (await trial.job(id)).attemptsMade,
+        again: async () => {
+          await (await trial.job(id)).retry();
+          return over();
+        },
+      };
+    },
+  },
+  'pg-boss with the option boss': { programs: ['postgres'], door: (work) => inBossWith(true, work) },
+  'pg-boss without it': { programs: ['postgres'], door: (work) => inBossWith(false, work) },
+  // A broker in a list, with a worker that does what the guide of queues says for each verdict.
+  'any broker': {
+    programs: [],
+    door: async ({ event, handlers, options }) => {
+      const sent: string[] = [];
+      await anyQueue.enqueue((job) => sent.push(JSON.stringify(job)))(event, contextOf(event));
+      const work = anyQueue.processor(handlers, options);
+      const run = async (first: number): Promise<Job> => {
+        for (let attempt = first; ; ) {
+          const end = await work(sent[0], { queue: 'webhooks', attempt });
+          const state = end.verdict === 'done' ? 'completed' : 'failed';
+          const over = end.verdict !== 'later' && (end.verdict !== 'failed' || attempt >= ATTEMPTS);
+          if (over) return { state, attempts: attempt, again: async () => (await run(attempt + 1)).state };
+          if (end.verdict === 'later') await pause(end.delayMs);
+          else attempt += 1;
+        }
+      };
+      return run(1);
+    },
+  },
+};
+
+const later = () => {
+  throw new RetryAfterError(WAIT_MS, 'ada@example.com has no order yet');
+};
+const never = () => {
+  throw new NonRetriableError('ada@example.com is unknown');
+};
+const failing = () => Promise.reject(new Error('ada@example.com cannot be reached'));
+const done = () => {};
+
+interface Row {
+  readonly says: () => unknown;
+  /** How often it says so, unless for ever. */
+  readonly times?: number;
+  readonly ends: Pick<Job, 'state' | 'attempts'>;
+  readonly runs: number;
+  readonly level: number;
+}
+
+/** pg-boss ends no job for good by itself. */
+const refused = (where: string) =>
+  where === 'pg-boss without it' ? { attempts: ATTEMPTS, runs: ATTEMPTS } : { attempts: 1, runs: 1 };
+
+const table = (where: string): Readonly<Record<string, Row>> => ({
+  'resolves: the job is completed': {
+    says: done,
+    ends: { state: 'completed', attempts: 1 },
+    runs: 1,
+    level: INFO,
+  },
+  'throws RetryAfterError: the job waits that long, and spends no attempt': {
+    says: later,
+    times: ATTEMPTS + 1,
+    ends: { state: 'completed', attempts: 1 },
+    runs: ATTEMPTS + 2,
+    level: INFO,
+  },
+  'throws NonRetriableError: the job fails for good': {
+    says: never,
+    ends: { state: 'failed', attempts: refused(where).attempts },
+    runs: refused(where).runs,
+    level: ERROR,
+  },
+  'throws anything else: the job is retried until its attempts are used': {
+    says: failing,
+    ends: { state: 'failed', attempts: ATTEMPTS },
+    runs: ATTEMPTS,
+    level: ERROR,
+  },
+  'throws anything else once: the next attempt completes the job': {
+    says: failing,
+    times: 1,
+    ends: { state: 'completed', attempts: 2 },
+    runs: 2,
+    level: ERROR,
+  },
+});
+
+const STORES = ['in a store', 'in a transaction'] as const;
+
+describe.each(Object.keys(DOORS))('a handler of %s', (where) => {
+  const { programs = [], door } = DOORS[where] ?? {};
+  describe.each(STORES)('%s', (kind) => {
+    const inTransaction = kind === 'in a transaction';
+    const needed = [...new Set([...programs, ...(inTransaction ? ['postgres'] : [])])];
+    const rows = table(where);
+
+    needing(...needed).test.each(Object.keys(rows))('%s', async (row) => {
+      const { says, times = Number.POSITIVE_INFINITY, ends, runs, level } = rows[row] as Row;
+      const event = fixtures.transactionPaid();
+      const log = captureLog();
+      const startedAt: number[] = [];
+      let isFixed = false;
+      const handler = async (
+        { id }: TransactionPaid,
+        { transaction }: HandlerContext & { transaction?: Pool },
+      ) => {
+        startedAt.push(Date.now());
+        await transaction?.query(`INSERT INTO ${schema?.name}.ledger VALUES ($1)`, [id]);
+        if (!isFixed && startedAt.length <= times) await says();
+      };
+      const store = inTransaction ? transactional() : memoryStore();
+      const job = await door?.({
+        event,
+        handlers: { 'transaction.paid': handler } as never,
+        options: { store: store as never, logger: log.logger },
+      });
+      expect(job).toMatchObject(ends);
+      expect(startedAt).toHaveLength(runs);
+      if (says === later) expect(leastBetween(startedAt)).toBeGreaterThanOrEqual(WAIT_MS - 5);
+      expect(Math.max(...log.lines.map((line) => Number(line.level)))).toBe(level);
+      // Of a run that threw nothing is written.
+      if (inTransaction) expect(await written(event.id)).toBe(ends.state === 'completed' ? 1 : 0);
+
+      if (ends.state === 'completed') return;
+      isFixed = true;
+      expect(await job?.again()).toBe('completed');
+      expect(startedAt).toHaveLength(runs + 1);
+      if (inTransaction) expect(await written(event.id)).toBe(1);
+    });
+  });
+
+  needing(...programs).test.each<[string, (() => unknown)[], Pick<Job, 'state' | 'attempts'>]>([
+    ['any that failed: failed', [never, later, failing], { state: 'failed', attempts: ATTEMPTS }],
+    ['else any that waits: later', [never, later, done], { state: 'completed', attempts: 1 }],
+    [
+      'else any that refused: never',
+      [done, never, done],
+      { state: 'failed', attempts: refused(where).attempts },
+    ],
+  ])('and two more: %s', async (_, says, ends) => {
+    let waited = 0;
+    const [first, second, third] = says.map((say) => () => {
+      // Those that wait and refuse do so once: all of them resolve from then on.
+      if (say === later) waited += 1;
+      return ends.state === 'completed' && waited > 1 ? undefined : say();
+    });
+    const handlers = { 'transaction.paid': second, 'transaction.*': first, '*': third };
+    const options = { store: memoryStore() as never, logger: captureLog().logger };
+    const job = await door?.({ event: fixtures.transactionPaid(), handlers, options });
+    expect(job).toMatchObject(ends);
+  });
+});
+
+beforeAll(async () => {
+  if (!schema) return;
+  await schema.pool.query(`CREATE TABLE ${schema.name}.ledger (event text NOT NULL)`);
+  await transactional().migrate();
+});
+
+function transactional() {
+  if (!schema) throw new Error('There is no Postgres.');
+  return postgresStore({ pool: schema.pool, table: `${schema.name}.webhook_event`, transactional: true });
+}
+
+async function written(id: string): Promise<number> {
+  const ledger = `SELECT 1 FROM ${schema?.name}.ledger WHERE event = $1`;
+  return (await schema?.pool.query(ledger, [id]))?.rows.length ?? 0;
+}
+
+function leastBetween(times: readonly number[]): number {
+  return Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)));
+}
