@@ -7,17 +7,13 @@ import { head, openSocket, type RawSocket, wire } from '../setup/raw-socket.js';
 import { tsx } from '../setup/shell.js';
 
 const MB = 1_048_576;
-const agent = new Agent({ keepAlive: true, maxSockets: 100 });
 const large = Buffer.alloc(200 * 1024, 'x');
 
 let receivers: OwnProcess;
 beforeAll(async () => {
   receivers = await startOwnProcess({ privateKey: KEY });
 });
-afterAll(() => {
-  agent.destroy();
-  receivers.stop();
-});
+afterAll(() => receivers.stop());
 
 describe('memory', () => {
   // The first hundreds make the process grow to its working size.
@@ -35,8 +31,7 @@ describe('memory', () => {
     const note = large.toString();
     const good = () => delivery({ ...fixtures.transactionPaid(), note });
     const batch = async (size: number) => {
-      const sent = Array.from({ length: size }, good);
-      await Promise.all(sent.map(({ body, headers }) => post(body, headers, 200)));
+      await postAll(Array.from({ length: size }, good), 200);
     };
     await batch(20);
     const before = await receivers.report('after gc');
@@ -101,16 +96,24 @@ describe('a body in chunks of one byte', () => {
   }, 120_000);
 });
 
-async function flood(
-  count: number,
-  body: Buffer,
-  headers: Record<string, string>,
-  status: number,
-): Promise<void> {
-  await Promise.all(Array.from({ length: count }, () => post(body, headers, status)));
+function flood(count: number, body: Buffer, headers: Record<string, string>, status: number): Promise<void> {
+  return postAll(new Array(count).fill({ body, headers }), status);
 }
 
-function post(body: Buffer, headers: Readonly<Record<string, string>>, status: number): Promise<void> {
+/** A hundred at once. */
+async function postAll(deliveries: readonly Sent[], status: number): Promise<void> {
+  // Connections of its own: the server may be closing those that were idle since an earlier call.
+  const agent = new Agent({ keepAlive: true, maxSockets: 100 });
+  await Promise.all(deliveries.map((sent) => post(agent, sent, status)));
+  agent.destroy();
+}
+
+interface Sent {
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function post(agent: Agent, { body, headers }: Sent, status: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const [, port] = receivers.ports;
     const outgoing = request({ port, host: '127.0.0.1', method: 'POST', agent, headers }, (incoming) => {
