@@ -8,6 +8,7 @@ import { checkHistory, ranAtOnce } from './check-history.js';
 import {
   type History,
   type HistoryRecord,
+  type LateRecord,
   type RunRecord,
   readHistory,
   recordsOf,
@@ -242,6 +243,28 @@ test('a second run is right where the first was killed and claim and effect are 
   const later = { ...row, worker: -1, at: row.at + 5_000 };
   const verdict = checkHistory({ ...history, records: [...history.records, kill, later] });
   expect(verdict).toMatchObject({ doubled: 1, unexplained: 0, violations: [] });
+});
+
+test('a second run is right where the store was too slow for the first, and its worker logged that', () => {
+  const history = histories.find(
+    ({ campaign }) => campaign.mode === 'postgres' && campaign.campaign === 'deliveries',
+  );
+  if (!history) throw new Error('There is no such history.');
+  const row = firstRow(history);
+  const later = { ...row, worker: -1, at: row.at + 5_000 };
+  const calm = history.records.filter(({ type }) => type !== 'fault' && type !== 'run');
+  const judged = (late: Partial<LateRecord>) =>
+    checkHistory({
+      ...history,
+      records: [
+        ...calm,
+        later,
+        { type: 'late', event: row.event, worker: row.worker, at: row.at + 2_000, ...late },
+      ],
+    });
+  expect(judged({})).toMatchObject({ doubled: 1, unexplained: 0 });
+  for (const other of [{ event: 'another' }, { worker: -2 }, { at: row.at + 4_000 }, { at: row.at - 4_000 }])
+    expect(judged(other)).toMatchObject({ doubled: 1, unexplained: 1 });
 });
 
 test('two runs of an event are at once when the second begins before the first has ended or was killed', () => {

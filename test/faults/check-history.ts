@@ -4,6 +4,7 @@ import {
   type CampaignRecord,
   type FaultRecord,
   type History,
+  type LateRecord,
   type RowRecord,
   type RunRecord,
   recordsOf,
@@ -59,6 +60,7 @@ export function checkHistory(history: History): Verdict {
   const rowsOf = groupByEvent(rows);
   const runsOf = groupByEvent(recordsOf(history, 'run'));
   const faults = recordsOf(history, 'fault');
+  const lateOf = groupByEvent(recordsOf(history, 'late'));
 
   const owed = new Set(
     campaign.campaign === 'dead letters'
@@ -69,7 +71,9 @@ export function checkHistory(history: History): Verdict {
   const lost = [...owed].filter((event) => !rowsOf.has(event));
   const forged = rows.filter(({ event }) => !attemptsOf.has(event));
   const doubled = [...rowsOf].filter(([, its]) => its.length > 1).map(([event]) => event);
-  const unexplained = doubled.filter((event) => !isExplained(rowsOf.get(event) ?? [], faults));
+  const unexplained = doubled.filter(
+    (event) => !isExplained(rowsOf.get(event) ?? [], faults, lateOf.get(event) ?? []),
+  );
   const replayed = new Set(all.filter(({ replay }) => replay).map(({ event }) => event));
   const ranAgain = [...replayed].filter((event) => rowsOf.has(event));
   const never = isDeliveries || isJobs ? copiesWithout2xx(genuine) : liveOnesNotAccepted(attemptsOf);
@@ -104,7 +108,9 @@ export function checkHistory(history: History): Verdict {
     'events have two rows although claim and row are one commit',
   );
   mustBeNone(
-    ranAgain.filter((event) => !isForgotten(campaign, rowsOf.get(event) ?? [], faults)),
+    ranAgain.filter(
+      (event) => !isForgotten(campaign, rowsOf.get(event) ?? [], faults, lateOf.get(event) ?? []),
+    ),
     'completed events ran again when they were replayed',
   );
   mustBeNone(overlaps(runsOf, faults), 'events had two runs at the same time');
@@ -276,8 +282,10 @@ function isForgotten(
   { mode, transactional }: CampaignRecord,
   rows: readonly RowRecord[],
   faults: readonly FaultRecord[],
+  late: readonly LateRecord[],
 ): boolean {
   const last = Math.max(...rows.map(({ at }) => at));
+  if (!transactional && late.some(({ at }) => isAfter(at, last))) return true;
   return faults.some(({ kind, worker, from, until }) => {
     if (kind === 'restart redis') return mode === 'redis' && last <= until + SLACK_MS;
     const wasFelt = from <= last + COMPLETING_MS && last <= until + SLACK_MS;
@@ -285,14 +293,24 @@ function isForgotten(
   });
 }
 
+/** Whether it was noted of the run that had its effect at `effect`. Renewals are asked for before, and tries to complete after. */
+function isAfter(noted: number, effect: number): boolean {
+  return noted >= effect - LEASE_MS && noted <= effect + COMPLETING_MS + SLACK_MS;
+}
+
 /**
  * A second run is right when the first was interrupted between its effect and its completion: by a fault to its own
- * worker, or by one to the store or the network, which affected all.
+ * worker, or by one to the store or the network, which affected all. Or the store was too slow for its worker.
  */
-function isExplained(rows: readonly RowRecord[], faults: readonly FaultRecord[]): boolean {
+function isExplained(
+  rows: readonly RowRecord[],
+  faults: readonly FaultRecord[],
+  late: readonly LateRecord[],
+): boolean {
   const ordered = [...rows].sort((a, b) => a.at - b.at);
   return ordered.slice(1).every((later, index) => {
     const earlier = ordered[index] as RowRecord;
+    if (late.some(({ worker, at }) => worker === earlier.worker && isAfter(at, earlier.at))) return true;
     return faults.some(
       ({ worker, from, until }) =>
         (worker === undefined || worker === earlier.worker) &&

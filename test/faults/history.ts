@@ -73,6 +73,14 @@ export interface FaultRecord {
   readonly until: number;
 }
 
+/** A worker logged that the store did not answer in time to renew or to complete its claim, which lapses then. */
+export interface LateRecord {
+  readonly type: 'late';
+  readonly event: string;
+  readonly worker: number;
+  readonly at: number;
+}
+
 export interface LetterRecord {
   readonly type: 'letter';
   readonly event: string;
@@ -104,6 +112,7 @@ export type HistoryRecord =
   | RowRecord
   | RunRecord
   | FaultRecord
+  | LateRecord
   | LetterRecord
   | JobRecord
   | ClaimRecord

@@ -47,6 +47,7 @@ export async function recordDeliveries(run: Deliveries): Promise<History> {
       ...recordsFrom('row', [...rows, ...later.map((row) => ({ ...row, replay: true }))]),
       ...recordsFrom('run', runs),
       ...recordsFrom('fault', faults),
+      ...recordsFrom('late', workers.late),
       ...recordsFrom(
         'finding',
         [...workers.unexplained, ...findings].map((what) => ({ what })),

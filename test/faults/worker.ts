@@ -5,7 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
-import { type HandlerContext, type IdempotencyStore, receiver, type TransactionPaid } from 'payment-webhooks';
+import {
+  type HandlerContext,
+  type IdempotencyStore,
+  type Logger,
+  receiver,
+  type TransactionPaid,
+} from 'payment-webhooks';
 import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { Pool } from 'pg';
@@ -99,7 +105,7 @@ const hooks = receiver({
   lease: Number(LEASE),
   storeTimeout: 700,
   timeout: 3_000,
-  logger: false,
+  logger: lateLogger(),
   observer: {
     settled: ({ conflict, eventId }) => {
       if (conflict && TOPOLOGY)
@@ -108,6 +114,16 @@ const hooks = receiver({
   },
   handlers: { 'transaction.paid': pay },
 });
+/** In lease mode a claim may lapse after that, although nothing was broken: the machine was busy. */
+function lateLogger(event?: string): Logger {
+  const ignore = () => {};
+  const error = (_fields: unknown, message?: string) => {
+    if (event && /^(?:processed, but not remembered|the claim was not renewed)/.test(message ?? ''))
+      process.send?.({ late: { event, worker: process.pid, at: Date.now() } });
+  };
+  return { info: ignore, warn: ignore, error, child: ({ eventId }) => lateLogger(eventId as string) };
+}
+
 const server = createServer(hooks).listen(0, '127.0.0.1', () => {
   process.send?.((server.address() as AddressInfo).port);
 });

@@ -3,6 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 
+import type { LateRecord } from './history.js';
+
 interface Worker {
   readonly process: ChildProcess;
   readonly port: number;
@@ -13,6 +15,8 @@ const FEWEST = 2;
 export class Workers {
   /** Exits that no signal of the nemesis explains. */
   readonly unexplained: string[] = [];
+  /** Claims for which the store did not answer in time. */
+  readonly late: Omit<LateRecord, 'type'>[] = [];
   readonly #script: () => string;
   readonly #env: NodeJS.ProcessEnv;
   /** From their start; those in `#living` take deliveries. */
@@ -90,6 +94,7 @@ export class Workers {
       if (signal === null && code !== 0) this.unexplained.push(`a worker ended with exit code ${code}`);
     });
     const [port] = await once(child, 'message');
+    child.on('message', ({ late }: { late?: Omit<LateRecord, 'type'> }) => late && this.late.push(late));
     const worker = { process: child, port: port as number };
     child.once('exit', () => this.#living.delete(worker));
     this.#living.add(worker);
