@@ -1,11 +1,11 @@
-// Two webhooks, event names of every length, and retries that wait long enough for a countdown of two digits.
+// Two webhooks, event names of every length, and retries that are due long after a slow machine has finished the test.
 import type { Simulator } from 'payment-webhooks/simulator';
 import { endpoint, simulator } from '../tools/simulator/world.js';
 
 export const LONG_NAME = 'subscription.payment_method_update_failed';
 
 export async function busy(): Promise<Simulator> {
-  const service = await simulator({ clock: 'real', retry: ['59s', '55m', '20h'] });
+  const service = await simulator({ clock: 'real', retry: ['59m', '59m', '20h'] });
   const shop = await endpoint((received, response) => {
     const down = received.path === '/ledger/inbound';
     response.statusCode = down ? 503 : 200;
