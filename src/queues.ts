@@ -2,8 +2,8 @@
 
 export type { Enqueue, Job, SendJob } from './queues/enqueue.js';
 export { enqueue } from './queues/enqueue.js';
+export type { JobVerdict } from './queues/job-verdict.js';
 export type { JobDetails, ProcessJob } from './queues/processor.js';
 export { processor } from './queues/processor.js';
 export type { ProcessorOptions } from './queues/processor-options.js';
 export type { QueuedDelivery } from './queues/queued-delivery.js';
-export type { JobVerdict } from './queues/verdict.js';

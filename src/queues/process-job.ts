@@ -9,8 +9,8 @@ import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from '../receiver/process-event.js';
 import { DeliveryLog } from '../telemetry/delivery-log.js';
+import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { unpack } from './queued-delivery.js';
-import { type JobVerdict, jobVerdict } from './verdict.js';
 
 /** A job as every queue has it. */
 interface QueuedJob {

@@ -2,9 +2,9 @@
 import { ConfigurationError, show } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
 import type { HandlersByPattern } from '../options/options.js';
+import type { JobVerdict } from './job-verdict.js';
 import { JobProcessor } from './process-job.js';
 import { configureJobs, type ProcessorOptions } from './processor-options.js';
-import type { JobVerdict } from './verdict.js';
 
 /** What a worker knows about a job, apart from its data. */
 export interface JobDetails {
