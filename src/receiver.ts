@@ -259,8 +259,8 @@ export interface FetchContext {
 }
 
 const NO_CONTEXT =
-  'hooks.fetch() has no context of a Worker that works, so a handler ends when its sender leaves or its delivery is ' +
-  'answered. Pass it on: hooks.fetch(request, env, ctx)';
+  'hooks.fetch() was not given an execution context of the Worker that it can use, so the Worker may stop handlers once the ' +
+  'response is sent or the sender disconnects. Call hooks.fetch(request, env, ctx) with the ctx that the Worker was given.';
 
 // Each is logged once: strangers can call fetch() as often as they like.
 let warned = false;

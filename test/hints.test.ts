@@ -140,7 +140,9 @@ const rows: Row[] = [
     options: { privateKey: [KEY, SANDBOX_KEY] },
     sent: delivery(fixtures.transactionPaid({ sandbox: false }), SANDBOX_KEY),
     code: 'KEY_MODE_MISMATCH',
-    hint: 'A sandbox key signed an event that says it is live.',
+    hint:
+      'A key that starts with pri_sandbox_ signed an event that says it is live. Only somebody who has that key can do this: ' +
+      'find out who, and rotate it.',
   },
   {
     options: { events: { 'transaction.paid': schema(never) }, storeTimeout: 50 },

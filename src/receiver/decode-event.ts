@@ -74,7 +74,9 @@ function decodeDrifted(
 
 function modeMismatch(): Rejection {
   return new Rejection('KEY_MODE_MISMATCH', {
-    hint: 'A sandbox key signed an event that says it is live.',
+    hint:
+      'A key that starts with pri_sandbox_ signed an event that says it is live. Only somebody who has that key can do this: ' +
+      'find out who, and rotate it.',
   });
 }
 
