@@ -8,7 +8,7 @@ import { type Service, startPostgres, startRedis } from '../setup/services.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { startProxy } from './faulty-proxy.js';
 import { type History, recordsOf } from './history.js';
-import { LEDGER, type Mode, RUNS, readLedger } from './merchant.js';
+import { isTransactional, LEDGER, type Mode, RUNS, readLedger } from './merchant.js';
 import { Nemesis, type Plan } from './nemesis.js';
 import { recordDeliveries } from './record-deliveries.js';
 import { Sender } from './sender.js';
@@ -93,7 +93,7 @@ async function injectFaults(options: CampaignOptions, { postgres, redis, pool, s
   });
   try {
     return await recordDeliveries({
-      ...{ campaign: { mode, transactional: mode === 'transactional' } },
+      ...{ campaign: { mode, transactional: isTransactional(mode) } },
       ...(hasFaults && { notes: pool }),
       ...{ sender, workers, concurrency },
       load: async (isOver) => {

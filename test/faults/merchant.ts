@@ -2,8 +2,13 @@
 import type { Pool } from 'pg';
 import type { RowRecord, RunRecord } from './history.js';
 
-/** Where event ids are remembered; `transactional` commits the ledger's row with the claim. */
-export type Mode = 'postgres' | 'transactional' | 'redis';
+/** Where event ids are remembered; `pipelined` is `transactional` through a pool of `pg` with `pipeline: true`. */
+export type Mode = 'postgres' | 'transactional' | 'pipelined' | 'redis';
+
+/** Whether the row of the ledger is committed with the claim. */
+export function isTransactional(mode: Mode): boolean {
+  return mode === 'transactional' || mode === 'pipelined';
+}
 
 export const PRIVATE_KEY = 'pri_campaign';
 export const LEASE_MS = 2_000;

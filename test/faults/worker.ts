@@ -15,7 +15,15 @@ import {
 import { type PostgresClient, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { Pool } from 'pg';
-import { HANDLER_TEXT, INSERT, LEASE_MS, type Mode, noteRun, PRIVATE_KEY } from './merchant.js';
+import {
+  HANDLER_TEXT,
+  INSERT,
+  isTransactional,
+  LEASE_MS,
+  type Mode,
+  noteRun,
+  PRIVATE_KEY,
+} from './merchant.js';
 import { connectRedis, type RedisClient } from './topologies/redis-clients.js';
 import { witnessed } from './topologies/witness.js';
 
@@ -60,9 +68,10 @@ ledger.on('error', noListener);
 async function makeStore(): Promise<IdempotencyStore<{ transaction?: PostgresClient }>> {
   if (MODE === 'redis') return noted(redisStore({ sendCommand: await connect() }));
   const connectionString = `postgres://postgres@127.0.0.1:${STORE_PORT}/postgres`;
-  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000 });
+  const pipeline = MODE === 'pipelined';
+  const pool = new Pool({ connectionString, max: 20, connectionTimeoutMillis: 1_000, pipeline });
   if (MIGRATE) await migrate(connectionString);
-  return MODE === 'transactional'
+  return isTransactional(MODE)
     ? postgresStore({ pool, transactional: true })
     : noted(postgresStore({ pool }));
 }

@@ -6,7 +6,15 @@ import { Pool } from 'pg';
 import { bundle } from '../../setup/bundle.js';
 import { startPostgres } from '../../setup/services.js';
 import { checkHistory, groupByEvent } from '../check-history.js';
-import { LEASE_MS, LEDGER, type LedgerRow, type Mode, RUNS, readLedger } from '../merchant.js';
+import {
+  isTransactional,
+  LEASE_MS,
+  LEDGER,
+  type LedgerRow,
+  type Mode,
+  RUNS,
+  readLedger,
+} from '../merchant.js';
 import type { InjectedFault } from '../nemesis.js';
 import { recordDeliveries } from '../record-deliveries.js';
 import { Sender, type Sent } from '../sender.js';
@@ -102,7 +110,7 @@ async function underLoad(
 ): Promise<Omit<TopologyFigures, 'seconds'>> {
   const { mode, crowd, mayLose = false, leaseMs = LEASE_MS, concurrency = 16, fewestCopies } = plan;
   const { store, storeUrl = effects } = topology;
-  const transactional = mode === 'transactional';
+  const transactional = isTransactional(mode);
   const workers = await Workers.start(topology.program ?? script, WORKERS, {
     ...{
       MODE: mode,

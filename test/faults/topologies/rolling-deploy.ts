@@ -150,7 +150,7 @@ const MODES = {
   redis: { words: 'redis, rolling deploy', promise: 'at least once, deduplicated' },
 } as const;
 
-function campaign(mode: Mode, first: Version): TopologyCampaign {
+function campaign(mode: keyof typeof MODES, first: Version): TopologyCampaign {
   const { words, promise } = MODES[mode];
   return {
     name: `${words}: ${first === 'old' ? '0.1 to this, and back' : 'this to 0.1, and back'}`,

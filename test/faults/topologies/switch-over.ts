@@ -97,6 +97,7 @@ async function start(fault: FaultName, synchronous: boolean): Promise<Topology> 
 const MODES = {
   postgres: { words: '', promise: 'at least once, deduplicated' },
   transactional: { words: ', transactional', promise: 'exactly once in the transaction' },
+  pipelined: { words: ', pipelined', promise: 'exactly once in the transaction' },
 } as const;
 
 const CAMPAIGNS: readonly (readonly [FaultName, boolean])[] = [
@@ -107,20 +108,21 @@ const CAMPAIGNS: readonly (readonly [FaultName, boolean])[] = [
   ['primary left read-only', false],
 ];
 
-export const SWITCH_OVER: readonly TopologyCampaign[] = (['postgres', 'transactional'] as const).flatMap(
-  (mode: Mode & keyof typeof MODES) =>
-    CAMPAIGNS.map(([fault, synchronous]) => ({
-      name: `postgres, ${synchronous ? 'synchronous' : 'asynchronous'} replica${MODES[mode].words}: ${fault}`,
-      promise: MODES[mode].promise,
-      run: (progress) =>
-        runTopologyCampaign(
-          {
-            mode,
-            calmMs: CALM_MS,
-            mayLose: !synchronous && fault === 'kill -9 of the primary',
-            start: () => start(fault, synchronous),
-          },
-          progress,
-        ),
-    })),
+export const SWITCH_OVER: readonly TopologyCampaign[] = (
+  ['postgres', 'transactional', 'pipelined'] as const
+).flatMap((mode: Mode & keyof typeof MODES) =>
+  CAMPAIGNS.map(([fault, synchronous]) => ({
+    name: `postgres, ${synchronous ? 'synchronous' : 'asynchronous'} replica${MODES[mode].words}: ${fault}`,
+    promise: MODES[mode].promise,
+    run: (progress) =>
+      runTopologyCampaign(
+        {
+          mode,
+          calmMs: CALM_MS,
+          mayLose: !synchronous && fault === 'kill -9 of the primary',
+          start: () => start(fault, synchronous),
+        },
+        progress,
+      ),
+  })),
 );
