@@ -102,7 +102,7 @@ export class Letter implements DeliveryLetter {
     const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivered;
     const { namespace, keepHeaders } = this.#rules;
     const letter: NewDeadLetter = {
-      id: newToken('hex'),
+      id: newToken(),
       key: keyOf(namespace, event),
       fingerprint: this.#processed().fingerprint,
       ...change,

@@ -22,7 +22,7 @@ export function claimParameters(
 ): ClaimParameters {
   const keepMs = Math.max(leaseMs, retentionMs);
   const letterTable = letterTableOf(deadLetters);
-  return { key, token: newToken('hex'), fingerprint, leaseMs, keepMs, letterTable };
+  return { key, token: newToken(), fingerprint, leaseMs, keepMs, letterTable };
 }
 
 export type Granted = {

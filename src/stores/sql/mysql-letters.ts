@@ -170,7 +170,7 @@ export class MysqlLetterRows extends SqlLetterRows {
   }
 
   async discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    const given = [id, by, because, newToken('hex')];
+    const given = [id, by, because, newToken()];
     await this.run(this.#sql.discard, given);
     return (await this.run(this.#sql.isDiscarded, given)).rows.length > 0;
   }

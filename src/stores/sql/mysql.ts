@@ -143,7 +143,7 @@ export class MysqlDialect implements Dialect {
 
   /** A token of its own tells this release from every other. @returns who has the row then, unless the claim was lost */
   async #release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
-    const released: Owner = { key: owner.key, token: `-${newToken('hex')}` };
+    const released: Owner = { key: owner.key, token: `-${newToken()}` };
     const values = [microseconds(keepMs), hex(JSON.stringify(finished)), released.token];
     await run(this.#sql.release, [...idOfRow(owner), ...values]);
     return (await this.#read(run, released))?.mine === 'yes' ? released : undefined;
