@@ -13,6 +13,8 @@ export declare const app: Express;
 /** A receiver of yours. */
 export declare const hooks: Receiver;
 export declare const privateKey: string;
+/** Of a client of Redis. */
+export declare const sendCommand: (...args: string[]) => Promise<unknown>;
 /** The simulated service. */
 export declare const service: Simulator;
 
