@@ -13,6 +13,12 @@ import { ROOT, type Running, startUntil } from '../setup/shell.js';
 const folder = join(ROOT, '.scratch/deploying');
 const privateKey = 'pri_deploying';
 const paid = () => delivery(fixtures.transactionPaid(), privateKey);
+/** Stands for the hooks.ts of the page, whose stores need a Postgres. */
+const HOOKS = `
+import { receiver } from 'payment-webhooks';
+export const hooks = receiver({ handlers: { 'transaction.paid': async () => {} } });
+export const pool = { end: async () => {} };
+`;
 let port: number;
 let server: Running;
 
@@ -21,6 +27,7 @@ beforeAll(async () => {
     text.startsWith('// server.ts'),
   );
   mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'hooks.ts'), HOOKS);
   writeFileSync(join(folder, 'server.ts'), `${program?.text}console.log('started');\n`);
   port = await freePort();
   const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
