@@ -6,7 +6,6 @@ import { serviceOptions, withService } from './service.js';
 export const account = command({
   about:
     'Shows the account as the service describes it: a quick check that address and key are right. It calls the simulator on this machine unless you give --live.',
-  arguments: [],
   options: serviceOptions,
   examples: {
     'payment-webhooks account': 'the account of the simulator',

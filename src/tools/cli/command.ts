@@ -86,9 +86,11 @@ export interface Command<Known extends Options = Options> {
   run(invocation: Invocation<Known>): Promise<Result | ExitCode>;
 }
 
-/** Infers the types of the values from the options. */
-export function command<const Known extends Options>(definition: Command<Known>): Command<Known> {
-  return definition;
+/** Infers the types of the values from the options; a command without arguments need not say so. */
+export function command<const Known extends Options>(
+  definition: Omit<Command<Known>, 'arguments'> & Partial<Pick<Command, 'arguments'>>,
+): Command<Known> {
+  return { arguments: [], ...definition };
 }
 
 export const EXIT = {
@@ -104,14 +106,11 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** The codes of connection errors that end with `EXIT.unreachable`. */
-export const UNREACHABLE: ReadonlySet<string | undefined> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
+/** For a connection that failed with this code. */
+export function connectionExitCode(code: string | undefined): ExitCode {
+  const isUnreachable = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code ?? '');
+  return isUnreachable ? EXIT.unreachable : EXIT.failed;
+}
 
 /** Ends a command with a message for a person, and an exit code. */
 export class CommandError extends Error {

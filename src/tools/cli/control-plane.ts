@@ -1,8 +1,16 @@
 // Calls the control plane of a running simulator, and waits for deliveries.
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
-import { CommandError, EXIT, jsonOption, type Terminal, text, UsageError } from './command.js';
+import {
+  CommandError,
+  connectionExitCode,
+  EXIT,
+  jsonOption,
+  type Terminal,
+  text,
+  UsageError,
+} from './command.js';
 import { duration } from './flag-values.js';
-import { AnswerError, connectionExitCode, JsonClient } from './json-client.js';
+import { AnswerError, JsonClient } from './json-client.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:4747';
 

@@ -3,11 +3,18 @@
 import type { ReplayCounts, ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
 import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../dead-letter-page/replay-text.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { oneOf, wholeNumber } from './flag-values.js';
-import { filterOf, filterOptions, type LetterFilter } from './letter-filter.js';
-import { allLetters, type JsonLetter, LetterPage, pageOptions } from './letter-page.js';
-import { letterTable, letterText, type ShownLetter } from './letter-text.js';
-import { ProgressBar, printable } from './print.js';
+import { defined, oneOf, wholeNumber } from './flag-values.js';
+import {
+  allLetters,
+  filterOf,
+  filterOptions,
+  type JsonLetter,
+  type LetterFilter,
+  LetterPage,
+  pageOptions,
+  type ShownLetter,
+} from './letter-page.js';
+import { ProgressBar, printable, table } from './print.js';
 import { confirm } from './read-input.js';
 
 const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
@@ -15,7 +22,6 @@ const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.t
 export const list = command({
   about:
     'Lists the dead letters of an app, in the order of their arrival: authentic events that were not processed.',
-  arguments: [],
   options: {
     ...filterOptions,
     discarded: flag(
@@ -30,7 +36,7 @@ export const list = command({
       'payloads that did not fit',
   },
   async run({ values }) {
-    const filter = { ...filterOf(values), ...(values.discarded ? { discarded: 'true' } : {}) };
+    const filter = defined({ ...filterOf(values), discarded: values.discarded ? 'true' : undefined });
     const limit = wholeNumber('--limit', values.limit ?? '50', [1, 1_000_000]);
     const page = await LetterPage.open(values);
     const letters: JsonLetter[] = [];
@@ -59,12 +65,8 @@ export const show = command({
   async run({ positionals: [id = ''], values }) {
     if (id === '') throw new UsageError('ID is empty.');
     const page = await LetterPage.open(values);
-    const path = `letters/${encodeURIComponent(id)}`;
-    const shown = await page.get<ShownLetter>(path);
-    const revealed = values.reveal
-      ? await page.post<Pick<ShownLetter, 'body' | 'base64'>>(`${path}/reveal`, {})
-      : {};
-    const letter = { ...shown, ...revealed };
+    const shown = await page.letter(id);
+    const letter = values.reveal ? { ...shown, ...(await page.reveal(id)) } : shown;
     return { values: [letter], text: letterText(letter) };
   },
 });
@@ -72,7 +74,6 @@ export const show = command({
 export const replay = command({
   about:
     'Runs the handlers of the app for dead letters again, with the schemas of today. No event runs twice, so a replay can be ended with Ctrl-C and started again at any point. Without a filter it takes every letter. The exit code is 0 when no letter is left, else 1.',
-  arguments: [],
   options: {
     ...filterOptions,
     'dry-run': flag('Only say what would happen: no handler runs, and nothing changes.'),
@@ -87,14 +88,15 @@ export const replay = command({
     [`payment-webhooks dead-letters replay --event 'refund.*' --concurrency 4 ${WITH_PAGE}`]: 'process them',
   },
   async run({ values, terminal }) {
-    const concurrency =
-      values.concurrency === undefined
-        ? {}
-        : { concurrency: wholeNumber('--concurrency', values.concurrency, [1, 100]) };
-    const dryRun = values['dry-run'] ? { dryRun: true } : {};
-    if (values.keys !== undefined) oneOf('--keys', values.keys, ['configured', 'any']);
-    const keys = values.keys === undefined ? {} : { keys: values.keys };
-    const request = { ...filterOf(values), ...dryRun, ...keys, ...concurrency };
+    const { 'dry-run': dryRun, keys, concurrency } = values;
+    if (keys !== undefined) oneOf('--keys', keys, ['configured', 'any']);
+    const request = {
+      ...filterOf(values),
+      dryRun,
+      keys,
+      concurrency:
+        concurrency === undefined ? undefined : wholeNumber('--concurrency', concurrency, [1, 100]),
+    };
     const page = await LetterPage.open(values);
     const report = await replayLetters(page, request, new ProgressBar(terminal));
     const isDone = lettersLeftIn(report) === 0 && report.stopped === undefined;
@@ -105,7 +107,6 @@ export const replay = command({
 export const discard = command({
   about:
     'Deletes the bytes and headers of dead letters for good, and leaves who did so, when and why. It discards the letters that match when it starts, and asks first when there are several; without a terminal, give --yes.',
-  arguments: [],
   options: {
     ...filterOptions,
     because: text({ TEXT: 'duplicate' }, 'Why, in a few words. It is kept with your name.'),
@@ -226,4 +227,64 @@ function replayText(report: ReplayReport): string {
   );
   const stopped = report.stopped ? ['It was stopped before the last letter. Run it again for the rest.'] : [];
   return [...events, verdict, ...hints, ...stopped].join('\n');
+}
+
+export function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
+  const [first] = letters;
+  if (!first) return filtered ? 'No dead letter matches.' : 'There are no dead letters.';
+  const redriven = letters.some(({ nextTry }) => nextTry !== undefined);
+  const rows = letters.map(
+    ({ id, reason, eventName, eventId, attempts, keptAt, nextTry, code, discarded }) => [
+      ...[id, reason, eventName, eventId, `${attempts}`, localTime(keptAt)],
+      ...(redriven ? [nextTry ? localTime(nextTry) : ''] : []),
+      ...(discarded ? [discarded.by, localTime(discarded.at), discarded.because] : [code ?? '']),
+    ],
+  );
+  const last = first.discarded ? ['BY', 'DISCARDED', 'BECAUSE'] : ['CODE'];
+  return table([
+    ['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT', ...(redriven ? ['NEXT TRY'] : []), ...last],
+    ...rows,
+  ]);
+}
+
+/** Date and time of day, by the clock of this machine. */
+function localTime(iso: string): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  return `${date.toLocaleDateString('sv-SE')} ${date.toTimeString().slice(0, 8)}`;
+}
+
+export function letterText(shown: ShownLetter): string {
+  const { letter, payload, size, headers = {}, diagnosis = [], body, base64 } = shown;
+  const { discarded } = letter;
+  const facts = table([
+    ['letter', letter.id],
+    ['reason', letter.reason + (letter.code ? ` (${letter.code})` : '')],
+    ['event', `${letter.eventName}  ${letter.eventId}${letter.sandbox ? '  sandbox' : ''}`],
+    ...(letter.keyId === undefined ? [] : [['key', letter.keyId]]),
+    ['attempts', `${letter.attempts}`],
+    ['kept', localTime(letter.keptAt)],
+    ...(letter.nextTry === undefined ? [] : [['next try', localTime(letter.nextTry)]]),
+    ...(size === undefined ? [] : [['size', `${size} bytes`]]),
+    ...(discarded
+      ? [['discarded', `${localTime(discarded.at)} by ${discarded.by}: ${discarded.because}`]]
+      : []),
+  ]);
+  const issues = letter.issues.map(({ path, message }) => `${path === '' ? 'body' : path}: ${message}`);
+  const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const masked =
+    payload === undefined || body !== undefined ? [] : JSON.stringify(payload, null, 2).split('\n');
+  return [
+    facts,
+    ...(diagnosis.length === 0 ? [] : [diagnosis.map(printable).join('\n')]),
+    ...section('does not fit', issues),
+    ...section('headers', names),
+    ...section('payload, each value masked (--reveal shows the body)', masked),
+    ...section(base64 ? 'body, as base64 because it is not UTF-8' : 'body', body?.split('\n') ?? []),
+  ].join('\n\n');
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  if (lines.length === 0) return [];
+  return [`${title}\n${lines.map((line) => `  ${printable(line)}`.trimEnd()).join('\n')}`];
 }

@@ -19,7 +19,6 @@ const attemptOptions = {
 
 export const list = command({
   about: 'Lists the deliveries that the simulator recorded, newest first.',
-  arguments: [],
   options: {
     status: text({ 'A,B': 'failed,retrying' }, `Only these: ${deliveryStatuses.join(', ')}.`, {
       offer: deliveryStatuses,
@@ -119,7 +118,6 @@ export const resend = command({
 export const clear = command({
   about:
     'Deletes the finished deliveries from the history of the simulator: delivered, failed and cancelled ones. Those with a pending retry stay, and are retried.',
-  arguments: [],
   options: controlOptions,
   examples: { 'payment-webhooks deliveries clear': 'before the next try' },
   async run({ values, terminal }) {

@@ -4,13 +4,13 @@ import { type Check, checks, evaluateCheck, outcomeWithoutHandler } from './chec
 import {
   CommandError,
   command,
+  connectionExitCode,
   EXIT,
   flag,
   jsonOption,
   keyFileOption,
   type Terminal,
   text,
-  UNREACHABLE,
 } from './command.js';
 import { duration, endpointUrl, headerName } from './flag-values.js';
 import { Output, print, printable } from './print.js';
@@ -73,7 +73,7 @@ function announcement({ origin, pathname }: URL): string {
 }
 
 function refuseUnreachable(url: URL, failure: string | undefined): void {
-  if (!UNREACHABLE.has(failure)) return;
+  if (connectionExitCode(failure) !== EXIT.unreachable) return;
   const message = `Nothing listens at ${url.origin} (${failure}). Start the app first.`;
   throw new CommandError(message, EXIT.unreachable, failure);
 }

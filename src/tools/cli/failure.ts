@@ -1,8 +1,7 @@
 // A failed command -> the text for a person, the line for a program, and the exit code.
 import { ConnectionError, ServiceError } from '../../client/errors.js';
 import { ConfigurationError, WebhookError } from '../../errors.js';
-import { CommandError, EXIT, type ExitCode } from './command.js';
-import { connectionExitCode } from './json-client.js';
+import { CommandError, connectionExitCode, EXIT, type ExitCode } from './command.js';
 import { printable } from './print.js';
 
 export function describeFailure(error: unknown) {

@@ -1,6 +1,7 @@
 // Reads the values of flags and arguments, and names the flag in every error.
 import { didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
+import { isEventPattern } from '../simulator/event-pattern.js';
 import { UsageError } from './command.js';
 
 export function oneOf<Word extends string>(flag: string, text: string, words: readonly Word[]): Word {
@@ -20,6 +21,11 @@ export function wholeNumber(
   if (/^\d{1,16}$/.test(text) && number >= least && number <= most) return number;
   const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
   throw new UsageError(`${flag} ${JSON.stringify(text)} is not a whole number ${range}.`);
+}
+
+export function checkPattern(flag: string, text: string): void {
+  if (isEventPattern(text)) return;
+  throw new UsageError(`${flag} ${JSON.stringify(text)} is not an event name or a pattern like refund.*.`);
 }
 
 export function headerName(flag: string, text: string): string {
@@ -53,4 +59,10 @@ function withScheme(typed: string): string | undefined {
   // Without its port, a host looks like a path.
   if (/^(?:[^/?#@:[\]\\]+|\[[\da-f:.]+\]):\d+(?:[/?]|$)/i.test(typed)) return `http://${typed}`;
   return undefined;
+}
+
+/** Without the fields that are undefined: flags that were not given. */
+export function defined<Fields extends object>(fields: Fields) {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
 }

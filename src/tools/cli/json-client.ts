@@ -1,5 +1,5 @@
 // Calls an HTTP API of JSON for a command, and turns what goes wrong into failures of the command.
-import { CommandError, EXIT, UNREACHABLE } from './command.js';
+import { CommandError, EXIT } from './command.js';
 
 type Query = Readonly<Record<string, string | undefined>>;
 
@@ -126,11 +126,6 @@ export abstract class JsonClient {
     const { code = 'FAILED' } = Object(cause) as { code?: string };
     return this.unreachable(code, cause);
   }
-}
-
-/** The exit code for a connection that failed with this code. */
-export function connectionExitCode(code: string | undefined) {
-  return UNREACHABLE.has(code) ? EXIT.unreachable : EXIT.failed;
 }
 
 function parsed(text: string): Answer {

@@ -5,7 +5,6 @@ import { ControlPlane, controlOptions } from './control-plane.js';
 export const rotate = command({
   about:
     'Makes a new private key for the account of the simulator, and prints it once. From then on every delivery is signed with it, and the API refuses the old key. An endpoint that knows only the old key answers 401 until it gets the new one.',
-  arguments: [],
   options: controlOptions,
   examples: {
     'payment-webhooks keys rotate': 'then trigger an event, to see what an endpoint with the old key answers',

@@ -1,19 +1,18 @@
 // `learn`: proposes a schema, a type and a fixture for events, from bodies that arrived.
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isEnvelope } from '../../events/envelope.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
-import { CommandError, command, EXIT, type Invocation, type Terminal, text, UsageError } from './command.js';
-import { duration, wholeNumber } from './flag-values.js';
+import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
+import { checkPattern, duration, wholeNumber } from './flag-values.js';
 import { AnswerError } from './json-client.js';
+import { identifierOf, type LearnedEvent, moduleCode, moduleFiles } from './learn/module-code.js';
 import { Proposer } from './learn/proposal.js';
-import { identifiersFor, type LearnedEvent, moduleCode, moduleFiles } from './learn/proposal-code.js';
 import { mergeShapes, type Shape, shapeOf } from './learn/shape.js';
-import { checkPattern, sinceOption } from './letter-filter.js';
-import { allLetters, LetterPage, pageOptions } from './letter-page.js';
-import type { ShownLetter } from './letter-text.js';
+import { allLetters, filterOptions, LetterPage, pageOptions, type Revealed } from './letter-page.js';
 import { ProgressBar } from './print.js';
+import { readNamed, readStdin } from './read-input.js';
 
 const options = {
   file: text(
@@ -21,14 +20,12 @@ const options = {
     'Read bodies from this file: one body, a list of bodies, or one on each line. Default: standard input.',
     { multiple: true, offer: 'file' },
   ),
-  since: sinceOption,
+  since: filterOptions.since,
   limit: text({ N: '500' }, 'With --page, at most this many letters of each event. Default: 100.'),
   out: text(
     { DIR: 'src/events' },
     'Write a file for each event, and index.ts, into this folder. Overwrites no file.',
-    {
-      offer: 'file',
-    },
+    { offer: 'file' },
   ),
   ...pageOptions,
 } as const;
@@ -53,84 +50,43 @@ export const learn = command({
   async run({ positionals: [event], values, terminal }) {
     if (event !== undefined) checkPattern('EVENT', event);
     const learner = new EventLearner(event);
-    await read(learner, event, { values, terminal });
+    for await (const body of givenBodies(event, { values, terminal })) learner.add(body);
     const events = learner.learned();
     const { skipped } = learner;
     if (events.length === 0) throw nothingLearned(event, values.page === undefined || skipped > 0);
     const notes =
       skipped === 0 ? [] : [`${skipped} ${skipped === 1 ? 'body is' : 'bodies are'} no event, and left out.`];
     const written = values.out === undefined ? undefined : await write(values.out, events);
-    const records = events.map((each) => ({
-      event: each.name,
-      events: each.count,
-      code: moduleCode([each]),
-    }));
-    return { values: records, text: written?.join('\n') ?? moduleCode(events).trimEnd(), notes };
+    return {
+      values: events.map((each) => ({ event: each.name, events: each.count, code: moduleCode([each]) })),
+      text: written?.join('\n') ?? moduleCode(events).trimEnd(),
+      notes,
+    };
   },
 });
 
 type Given = Pick<Invocation<typeof options>, 'values' | 'terminal'>;
 
 /** From the page, from files, or else from standard input. */
-async function read(
-  learner: EventLearner,
-  event: string | undefined,
-  { values, terminal }: Given,
-): Promise<void> {
-  const { page: address, file, since } = values;
-  if (address === undefined) {
-    for (const flag of ['since', 'limit', 'token-file'] as const)
-      if (values[flag] !== undefined) throw new UsageError(`--${flag} needs --page.`);
-    return file ? learnFromFiles(learner, file) : learnFromInput(learner, terminal);
+async function* givenBodies(event: string | undefined, { values, terminal }: Given): AsyncGenerator<unknown> {
+  const { page: address, file: files, since } = values;
+  if (address !== undefined) {
+    if (files) throw new UsageError('Give --page or --file, not both.');
+    if (since !== undefined) duration('--since', since);
+    const limit = wholeNumber('--limit', values.limit ?? '100', [1, 100_000]);
+    const page = await LetterPage.open(values);
+    yield* bodiesOfLetters(page, { event, since, limit }, new ProgressBar(terminal));
+    return;
   }
-  if (file) throw new UsageError('Give --page or --file, not both.');
-  if (since !== undefined) duration('--since', since);
-  const limit = wholeNumber('--limit', values.limit ?? '100', [1, 100_000]);
-  const page = await LetterPage.open(values);
-  return learnFromLetters(learner, page, { event, since, limit }, new ProgressBar(terminal));
-}
-
-function nothingLearned(event: string | undefined, wasRead: boolean): CommandError {
-  const of = event === undefined ? '' : ` of ${event}`;
-  const message = wasRead
-    ? `Nothing that was read is an event${of}.`
-    : `There is no unknown or invalid dead letter${of}.`;
-  return new CommandError(message, EXIT.failed, 'NOTHING_LEARNED');
-}
-
-/** @returns the paths of the files */
-async function write(folder: string, events: readonly LearnedEvent[]): Promise<string[]> {
-  await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error));
-  const files = [...moduleFiles(events)].map(([name, code]) => ({ path: join(folder, name), code }));
-  for (const { path } of files) if (existsSync(path)) refuse(path, { code: 'EEXIST' });
-  for (const { path, code } of files)
-    await writeFile(path, code, { flag: 'wx' }).catch((error) => refuse(path, error));
-  return files.map(({ path }) => path);
-}
-
-function refuse(path: string, { code }: Pick<NodeJS.ErrnoException, 'code'>): never {
-  const quoted = JSON.stringify(path);
-  throw new CommandError(
-    code === 'EEXIST'
-      ? `${quoted} exists already. Delete it, or give --out another folder.`
-      : `${quoted} cannot be written (${code}).`,
-  );
-}
-
-async function learnFromFiles(learner: EventLearner, files: readonly string[]): Promise<void> {
-  for (const file of files) {
-    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(`--file ${JSON.stringify(file)} cannot be read (${error.code}).`);
-    });
-    for (const body of bodiesIn(`--file ${JSON.stringify(file)}`, text)) learner.add(body);
+  for (const flag of ['since', 'limit', 'token-file'] as const)
+    if (values[flag] !== undefined) throw new UsageError(`--${flag} needs --page.`);
+  for (const file of files ?? []) {
+    const name = `--file ${JSON.stringify(file)}`;
+    yield* bodiesIn(name, String(await readNamed(name, file)));
   }
-}
-
-async function learnFromInput(learner: EventLearner, { stdin, stderr }: Terminal): Promise<void> {
-  if (stdin.isTTY) stderr.write('Reading bodies from the terminal. End them with Ctrl-D.\n');
-  const chunks: Buffer[] = [];
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
-  for (const body of bodiesIn('Standard input', Buffer.concat(chunks).toString())) learner.add(body);
+  if (files) return;
+  const typed = await readStdin(terminal, 'Reading bodies from the terminal. End them with Ctrl-D.');
+  yield* bodiesIn('Standard input', String(typed));
 }
 
 /** One body, a list of bodies, or one on each line. The error names the line and shows nothing of it. */
@@ -162,17 +118,16 @@ interface LetterChoice {
   readonly limit: number;
 }
 
-/** Reads the bodies of unknown and invalid events. Each is revealed, which the app logs. */
-async function learnFromLetters(
-  learner: EventLearner,
+/** The bodies of unknown and invalid events. Each is revealed, which the app logs. */
+async function* bodiesOfLetters(
   page: LetterPage,
-  { limit, ...filter }: LetterChoice,
+  { event, since, limit }: LetterChoice,
   bar: ProgressBar,
-): Promise<void> {
+): AsyncGenerator<unknown> {
   const ids: string[] = [];
   const counts = new Map<string, number>();
   for (const reason of ['unknown', 'invalid']) {
-    for await (const { id, eventName } of allLetters(page, { ...given(filter), reason })) {
+    for await (const { id, eventName } of allLetters(page, { event, since, reason })) {
       const count = counts.get(eventName) ?? 0;
       if (count < limit) ids.push(id);
       counts.set(eventName, count + 1);
@@ -181,30 +136,47 @@ async function learnFromLetters(
   try {
     for (const [index, id] of ids.entries()) {
       bar.show(index, ids.length);
-      const body = await reveal(page, id);
-      if (body !== undefined) learner.add(parsed(body));
+      const { body, base64 } = await page.reveal(id).catch(withoutBody);
+      if (body !== undefined && !base64) yield parsed(body);
     }
   } finally {
     bar.end();
   }
 }
 
-function given({ event, since }: Omit<LetterChoice, 'limit'>) {
-  return { ...(event === undefined ? {} : { event }), ...(since === undefined ? {} : { since }) };
+function withoutBody(error: unknown): Revealed {
+  // It was processed or discarded meanwhile.
+  if (error instanceof AnswerError && error.status === 404) return {};
+  // What is stored is not what was kept. The others can still be read.
+  if (error instanceof AnswerError && error.status === 409) return { body: '' };
+  throw error;
 }
 
-/** Undefined for a letter that was processed or discarded meanwhile. */
-async function reveal(page: LetterPage, id: string): Promise<string | undefined> {
-  try {
-    const path = `letters/${encodeURIComponent(id)}/reveal`;
-    const { body, base64 } = await page.post<Pick<ShownLetter, 'body' | 'base64'>>(path, {});
-    return base64 ? undefined : body;
-  } catch (error) {
-    if (error instanceof AnswerError && error.status === 404) return undefined;
-    // What is stored is not what was kept. The others can still be read.
-    if (error instanceof AnswerError && error.status === 409) return '';
-    throw error;
-  }
+function nothingLearned(event: string | undefined, wasRead: boolean): CommandError {
+  const of = event === undefined ? '' : ` of ${event}`;
+  const message = wasRead
+    ? `Nothing that was read is an event${of}.`
+    : `There is no unknown or invalid dead letter${of}.`;
+  return new CommandError(message, EXIT.failed, 'NOTHING_LEARNED');
+}
+
+/** @returns the paths of the files */
+async function write(folder: string, events: readonly LearnedEvent[]): Promise<string[]> {
+  await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error));
+  const files = [...moduleFiles(events)].map(([name, code]) => ({ path: join(folder, name), code }));
+  for (const { path } of files) if (existsSync(path)) refuse(path, { code: 'EEXIST' });
+  for (const { path, code } of files)
+    await writeFile(path, code, { flag: 'wx' }).catch((error) => refuse(path, error));
+  return files.map(({ path }) => path);
+}
+
+function refuse(path: string, { code }: Pick<NodeJS.ErrnoException, 'code'>): never {
+  const quoted = JSON.stringify(path);
+  throw new CommandError(
+    code === 'EEXIST'
+      ? `${quoted} exists already. Delete it, or give --out another folder.`
+      : `${quoted} cannot be written (${code}).`,
+  );
 }
 
 /** Gathers what the payloads of events have in common; it keeps no value but words that may be a choice. */
@@ -236,13 +208,14 @@ export class EventLearner {
   }
 
   learned(): LearnedEvent[] {
-    const names = [...this.#events.keys()].sort();
-    const identifiers = identifiersFor(names);
-    return names.flatMap((name) => {
-      const found = this.#events.get(name);
-      if (!found) return [];
-      const proposal = new Proposer().propose(found.shape);
-      return [{ name, count: found.sources.size, proposal, identifier: identifiers.get(name) ?? '' }];
-    });
+    // `index.ts` has all of them.
+    const taken = new Set(['index']);
+    const byName = [...this.#events].sort(([one], [other]) => (one < other ? -1 : 1));
+    return byName.map(([name, { sources, shape }]) => ({
+      name,
+      count: sources.size,
+      proposal: new Proposer().propose(shape),
+      identifier: identifierOf(name, taken),
+    }));
   }
 }

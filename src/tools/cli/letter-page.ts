@@ -1,11 +1,12 @@
 // Calls a dead-letter page with a token: the options for it, its lists, and its errors.
-
-import { readFile } from 'node:fs/promises';
-import type { DeadLetter } from '../../claims/dead-letter-store.js';
+import { type DeadLetter, REASONS } from '../../claims/dead-letter-store.js';
 import { isLoopback } from '../../client/options.js';
-import { CommandError, EXIT, jsonOption, text, UsageError } from './command.js';
-import { AnswerError, connectionExitCode, JsonClient } from './json-client.js';
-import type { LetterFilter } from './letter-filter.js';
+import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
+import { isKeyId } from '../../signature.js';
+import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
+import { checkPattern, defined, duration, oneOf } from './flag-values.js';
+import { AnswerError, JsonClient } from './json-client.js';
+import { readNamed } from './read-input.js';
 
 const ANSWER_MS = 30_000;
 
@@ -21,6 +22,15 @@ export class LetterPage extends JsonClient {
   static async open({ page, 'token-file': file }: PageChoice): Promise<LetterPage> {
     const address = pageAddress(page);
     return new LetterPage(address, await readToken(file));
+  }
+
+  letter(id: string): Promise<ShownLetter> {
+    return this.get(`letters/${encodeURIComponent(id)}`);
+  }
+
+  /** The app logs who asked for it. */
+  reveal(id: string): Promise<Revealed> {
+    return this.post(`letters/${encodeURIComponent(id)}/reveal`);
   }
 
   protected timedOut(seconds: number): CommandError {
@@ -81,6 +91,25 @@ export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
   readonly discarded?: { readonly by: string; readonly because: string; readonly at: string };
 };
 
+/** A letter with all that the page tells of it. */
+export interface ShownLetter extends Revealed {
+  readonly letter: JsonLetter;
+  /** The parsed body, with every value masked. */
+  readonly payload?: unknown;
+  /** Bytes of the body. */
+  readonly size?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sentences: what is wrong, and what to do. */
+  readonly diagnosis?: readonly string[];
+}
+
+/** The exact body of a letter. */
+export interface Revealed {
+  readonly body?: string;
+  /** Whether `body` is base64, because it is not UTF-8. */
+  readonly base64?: boolean;
+}
+
 /** As many as the page gives. */
 const PAGE_LIMIT = '100';
 
@@ -109,6 +138,38 @@ export async function* allLetters(
     read.add(next);
     after = next;
   }
+}
+
+const reasons = [...REASONS];
+
+/** Together: letters that fit everything that is given. */
+export const filterOptions = {
+  reason: text({ REASON: 'unknown' }, `Only letters of this reason: ${reasons.join(', ')}.`, {
+    offer: reasons,
+  }),
+  event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.'),
+  'event-id': text({ ID: '"$EVENT_ID"' }, 'Only letters of the event with this id.'),
+  'key-id': text({ ID: '"$KEY_ID"' }, 'Only letters that the private key with this id signed.'),
+  since: text({ TIME: '7d' }, 'Only letters that were kept within this time, such as 7d.'),
+  id: text({ ID: '"$LETTER_ID"' }, 'Only the letter with this id, as `dead-letters list` shows it.'),
+} as const;
+
+type FilterValues = { readonly [Name in keyof typeof filterOptions]?: string };
+
+/** The filter as text, which the page checks again. */
+export type LetterFilter = { readonly [Name in keyof ReplayFilter]?: string | undefined };
+
+/** @throws {UsageError} naming the flag */
+export function filterOf(values: FilterValues): LetterFilter {
+  const { reason, event, 'event-id': eventId, 'key-id': keyId, since, id } = values;
+  if (reason !== undefined) oneOf('--reason', reason, reasons);
+  if (event !== undefined) checkPattern('--event', event);
+  if (since !== undefined) duration('--since', since);
+  for (const [flag, value] of Object.entries({ '--event-id': eventId, '--id': id }))
+    if (value === '') throw new UsageError(`${flag} is empty.`);
+  if (keyId !== undefined && !isKeyId(keyId))
+    throw new UsageError('--key-id is not the id of a key: 12 hexadecimal digits, and never the key itself.');
+  return defined({ reason, event, eventId, keyId, since, id });
 }
 
 /** The options of every command that calls a dead-letter page. */
@@ -154,10 +215,7 @@ function pageAddress(typed: string | undefined): string {
 
 async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    // Without the path: it may be the token itself, typed in the wrong place.
-    throw new CommandError(`--token-file cannot be read (${error.code}).`);
-  });
+  const text = String(await readNamed('--token-file', file));
   const token = text.replace(/^\ufeff/, '').replace(/(?:\r?\n)+$/, '');
   if (/^[!-~]+$/.test(token)) return token;
   const fault = token === '' ? 'is empty' : 'has a space, a line break or a letter that no header can hold';

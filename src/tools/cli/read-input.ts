@@ -13,20 +13,31 @@ export const bodyOption = text(
 export async function readBody(
   flag: '--body' | '--data',
   body: string | undefined,
-  { stdin, stderr }: Terminal,
+  terminal: Terminal,
 ): Promise<Buffer> {
   if (body !== undefined && !body.startsWith('@')) {
-    if (existsSync(body)) print(stderr, `${flag} is the text ${body}. To read the file, give @${body}.`);
+    if (existsSync(body))
+      print(terminal.stderr, `${flag} is the text ${body}. To read the file, give @${body}.`);
     return Buffer.from(body, 'utf8');
   }
   if (body === undefined || body === '@-') {
-    if (stdin.isTTY) print(stderr, 'Reading the body from the terminal. End it with Ctrl-D.');
-    const chunks: Buffer[] = [];
-    for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
-    return Buffer.concat(chunks);
+    return readStdin(terminal, 'Reading the body from the terminal. End it with Ctrl-D.');
   }
-  return readFile(body.slice(1)).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(`${flag} ${JSON.stringify(body)} cannot be read (${error.code}).`);
+  return readNamed(`${flag} ${JSON.stringify(body)}`, body.slice(1));
+}
+
+/** @param prompt for a person who types it */
+export async function readStdin({ stdin, stderr }: Terminal, prompt: string): Promise<Buffer> {
+  if (stdin.isTTY) print(stderr, prompt);
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}
+
+/** @param name of the file in the error; without the path, where that may be a secret typed in the wrong place */
+export function readNamed(name: string, file: string): Promise<Buffer> {
+  return readFile(file).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(`${name} cannot be read (${error.code}).`);
   });
 }
 
@@ -79,10 +90,7 @@ export async function readKeys(file: string | undefined, { env }: Terminal): Pro
 }
 
 async function linesOf(file: string): Promise<string[]> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    // Without the path: it may be the key itself, typed in the wrong place.
-    throw new CommandError(`--key-file cannot be read (${error.code}).`);
-  });
+  const text = String(await readNamed('--key-file', file));
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   while (lines.length > 1 && lines.at(-1) === '') lines.pop();
   return lines;

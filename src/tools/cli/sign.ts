@@ -6,7 +6,6 @@ import { bodyOption, readBody, readKey } from './read-input.js';
 export const sign = command({
   about:
     'Prints the lower-case hexadecimal HMAC-SHA256 of the body, keyed with the private key: the value of X-SERVICE-SIGNATURE. Every byte counts, also a line break at the end of a file.',
-  arguments: [],
   options: { body: bodyOption, 'key-file': keyFileOption, json: jsonOption },
   examples: {
     'printf %s \'{"a":1}\' | payment-webhooks sign':

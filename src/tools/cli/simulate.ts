@@ -167,7 +167,6 @@ const FOREIGN_KEY =
 export const simulate = command({
   about:
     'Starts the service on this machine: its API, signed deliveries with retries, faults, and a page that shows every attempt. It answers this machine only, unless you give --host and --allow-host, and delivers to this machine and private networks only. Ctrl-C stops it.',
-  arguments: [],
   options: {
     forward: text(
       { PLACE: '3000/hooks' },

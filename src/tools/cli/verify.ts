@@ -7,7 +7,6 @@ import { bodyOption, readBody, readKeys } from './read-input.js';
 export const verify = command({
   about:
     'Checks the signature over the bytes of the body. If they do not match, it says why: wrong key, reserialized JSON, a byte-order mark, a trailing newline, upper case, or truncated (a signature of fewer than 64 digits, or a body that ends in the middle of its JSON). A key file may hold several keys, one per line.',
-  arguments: [],
   options: {
     signature: text({ HEX: '"$SIGNATURE"' }, 'The value of X-SERVICE-SIGNATURE as received.'),
     body: bodyOption,

@@ -17,7 +17,6 @@ const WHERE = 'It calls the simulator on this machine unless you give --live.';
 
 export const list = command({
   about: `Lists the webhooks on the account. ${WHERE}`,
-  arguments: [],
   options: serviceOptions,
   examples: {
     'payment-webhooks webhooks list': 'those of the simulator',

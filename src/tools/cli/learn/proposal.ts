@@ -1,28 +1,17 @@
-// Decides what a schema says of the values that came, and what of their data may be shown.
+// Decides what a schema says of the values that came, and what of their data may be shown; writes it as TypeScript.
 import { type Field, MAX_SOURCES, type Maps, madeUpText, type Shape, type Texts } from './shape.js';
 
-/** What a schema says of one place. */
+/** What is proposed for one place, as code. */
 export interface Proposal {
-  readonly nullable: boolean;
-  /** Empty for what may be anything; with `nullable` it was null each time. */
-  readonly variants: readonly Variant[];
+  readonly schema: string;
+  readonly type: string;
+  /** A made-up value. */
+  readonly sample: string;
+  /** A comment for the line above the field. */
+  readonly note?: string | undefined;
 }
 
-export type Variant =
-  | { readonly type: 'text'; readonly sample: string; readonly words: readonly string[] }
-  | { readonly type: 'number'; readonly sample: number }
-  | { readonly type: 'boolean' }
-  /** `element` is undefined where each list was empty; `mapToo`: a map came there too, as PHP writes an empty one as a list. */
-  | { readonly type: 'list'; readonly element: Proposal | undefined; readonly mapToo: boolean }
-  | { readonly type: 'map'; readonly fields: readonly ProposedField[]; readonly leftOut: number };
-
-export interface ProposedField {
-  readonly key: string;
-  readonly optional: boolean;
-  readonly proposal: Proposal;
-}
-
-const ANYTHING: Proposal = { nullable: false, variants: [] };
+const ANYTHING: Proposal = { schema: 'z.unknown()', type: 'unknown', sample: 'null' };
 /** Places in one schema; what is deeper than the last of them may be anything. */
 const MAX_PLACES = 1_000;
 const MAX_FIELDS = 100;
@@ -37,30 +26,102 @@ export class Proposer {
 
   propose(shape: Shape, key = ''): Proposal {
     this.#left -= 1;
-    if (shape.anything || this.#left < 0) return ANYTHING;
-    const { hasNull, hasBoolean, numbers, texts, lists, maps } = shape;
-    const variants: Variant[] = [];
-    if (texts) variants.push({ type: 'text', words: wordsOf(texts, key), sample: madeUpText(texts.formats) });
-    if (numbers) variants.push({ type: 'number', sample: numbers.hasFraction ? 12.5 : 1001 });
-    if (hasBoolean) variants.push({ type: 'boolean' });
+    const { kinds, texts, maps } = shape;
+    if (kinds.has('anything') || this.#left < 0) return ANYTHING;
+    const variants: Proposal[] = [];
+    if (texts) variants.push(textProposal(texts, key));
+    if (kinds.has('number'))
+      variants.push({
+        schema: 'z.number()',
+        type: 'number',
+        sample: kinds.has('fraction') ? '12.5' : '1001',
+      });
+    if (kinds.has('boolean')) variants.push({ schema: 'z.boolean()', type: 'boolean', sample: 'true' });
     if (maps) variants.push(this.#map(maps));
-    if (lists) {
-      const element = lists.element && this.propose(lists.element, key);
-      variants.push({ type: 'list', element, mapToo: maps !== undefined });
-    }
-    return { nullable: hasNull, variants };
+    if (kinds.has('list')) variants.push(this.#list(shape, key));
+    return union(variants, kinds.has('null'));
   }
 
-  #map(maps: Maps): Variant {
+  #map(maps: Maps): Proposal {
     const named = hasVaryingKeys(maps) ? [] : [...maps.fields].filter((entry) => isField(entry, maps));
     const room = named.slice(0, Math.min(MAX_FIELDS, Math.max(this.#left, 0)));
     const fields = room.map(([key, { count, shape }]) => ({
-      key,
-      optional: count < maps.count,
-      proposal: this.propose(shape, key),
+      name: /^[A-Za-z_$][\w$]*$/.test(key) ? key : literal(key),
+      isOptional: count < maps.count,
+      ...this.propose(shape, key),
     }));
-    return { type: 'map', fields, leftOut: maps.fields.size - fields.length };
+    const schemas = fields.map(({ name, isOptional, schema, note }) => {
+      const code = `${name}: ${schema}${isOptional ? '.optional()' : ''},`;
+      return note === undefined ? code : `// ${note}\n${code}`;
+    });
+    const types = fields.map(({ name, isOptional, type }) =>
+      isOptional ? `${name}?: ${type} | undefined;` : `${name}: ${type};`,
+    );
+    const samples = fields.map(({ name, sample }) => `${name}: ${sample},`);
+    const leftOut = maps.fields.size - fields.length;
+    const more = `// ${leftOut} more ${leftOut === 1 ? 'key' : 'keys'}, which may be data.`;
+    return {
+      schema: block('z.looseObject({', leftOut === 0 ? schemas : [...schemas, more], '})'),
+      type: fields.length === 0 ? 'Record<string, unknown>' : block('{', types, '}'),
+      sample: block('{', samples, '}'),
+    };
   }
+
+  #list({ element, maps }: Shape, key: string): Proposal {
+    if (!element) return maps ? EMPTY_LIST_OR_MAP : EMPTY_LIST;
+    const { schema, type, sample } = this.propose(element, key);
+    return { schema: `z.array(${schema})`, type: `Array<${type}>`, sample: `[${sample}]` };
+  }
+}
+
+/** Every list was empty. PHP writes an empty map like that. */
+const EMPTY_LIST: Proposal = {
+  schema: 'z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])',
+  type: 'Array<unknown> | Record<string, unknown>',
+  sample: '[]',
+  note: 'Came as an empty list, which may stand for an empty map.',
+};
+
+const EMPTY_LIST_OR_MAP: Proposal = {
+  schema: 'z.array(z.never())',
+  type: 'Array<never>',
+  sample: '[]',
+  note: 'Came as a map and as an empty list.',
+};
+
+function textProposal(texts: Texts, key: string): Proposal {
+  const words = wordsOf(texts, key).map(literal);
+  const type = words.length === 0 ? 'string' : [...words, '(string & {})'].join(' | ');
+  return { schema: 'z.string()', type, sample: words[0] ?? literal(madeUpText(texts)) };
+}
+
+function union(variants: readonly Proposal[], nullable: boolean): Proposal {
+  const [first, ...others] = variants;
+  // What was null each time is something else some other time.
+  if (!first) return nullable ? { ...ANYTHING, note: 'Was null each time.' } : ANYTHING;
+  const schemas = variants.map(({ schema }) => schema);
+  const schema = others.length === 0 ? first.schema : `z.union([${schemas.join(', ')}])`;
+  const types = variants.map(({ type }) => type);
+  return {
+    schema: nullable ? `${schema}.nullable()` : schema,
+    type: [...types, ...(nullable ? ['null'] : [])].join(' | '),
+    sample: first.sample,
+    note: variants.find(({ note }) => note !== undefined)?.note,
+  };
+}
+
+/** As a string literal that is safe in a source and in a terminal: nothing invisible is in it. */
+export function literal(text: string): string {
+  return JSON.stringify(text).replace(/[^\x20-\x7e\p{L}\p{N}\p{P}\p{S}]/gu, (character) => {
+    const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+  });
+}
+
+/** Lines between brackets, one step deeper; on one line when there is nothing between them. */
+function block(open: string, lines: readonly string[], close: string): string {
+  if (lines.length === 0) return open + close;
+  return [open, ...lines.map((line) => line.replace(/^/gm, '  ')), close].join('\n');
 }
 
 /** Objects have these from their prototype, so a schema would see fields that were never sent. */

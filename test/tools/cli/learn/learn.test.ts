@@ -1,7 +1,7 @@
 // What is learned from payloads that a person can read.
 import { describe, expect, test } from '@jest/globals';
+import { eventCode } from '../../../../src/tools/cli/learn/module-code.js';
 import { isName } from '../../../../src/tools/cli/learn/proposal.js';
-import { eventCode } from '../../../../src/tools/cli/learn/proposal-code.js';
 import { EventLearner } from '../../../../src/tools/cli/learn.js';
 import { codeFrom, learnedFrom, NAME, runCode } from './learned-code.js';
 
@@ -146,7 +146,10 @@ export const refundSucceededFixture: RefundSucceededPayload = {
     for (const n of TEN)
       learner.add({ id: `event-${n % 4}`, event_name: NAME, sandbox: false, payload: { status: 'paid' } });
     const [learned] = learner.learned();
-    expect(learned).toMatchObject({ count: 4, proposal: { variants: [{ fields: [{ key: 'status' }] }] } });
+    expect(learned).toMatchObject({
+      count: 4,
+      proposal: { type: '{\n  status: string;\n}' },
+    });
     expect(learned && eventCode(learned)).not.toContain('"paid"');
   });
 
