@@ -9,6 +9,10 @@ export interface KeyPair {
   readonly sandboxKey: string;
 }
 
+interface AccountSettings extends KeyPair {
+  readonly sandboxSigning: 'private-key' | 'sandbox-key';
+}
+
 /** Who sent an authenticated request, and its scopes: a private key has all. */
 export interface Caller {
   readonly account: SeededAccount;
@@ -22,11 +26,12 @@ export class Accounts {
   readonly initial: KeyPair;
   /** The keys that authenticate and sign now. */
   current: KeyPair;
-  readonly #signingKeys = new Map<string, SigningKey>();
+  readonly #sandboxSigning: 'private-key' | 'sandbox-key';
 
-  constructor({ privateKey, sandboxKey }: KeyPair) {
+  constructor({ privateKey, sandboxKey, sandboxSigning }: AccountSettings) {
     this.initial = { privateKey, sandboxKey };
     this.current = this.initial;
+    this.#sandboxSigning = sandboxSigning;
   }
 
   /** From now on only the new keys authenticate and sign. @throws {ConfigurationError} as `startSimulator()` does */
@@ -42,12 +47,14 @@ export class Accounts {
     this.current = this.initial;
   }
 
-  /** The key that signs events: the private key, or on request the sandbox key. */
+  /** @param sandbox whether the event is a sandbox event */
   signingKey(sandbox: boolean): SigningKey {
-    const text = sandbox ? this.current.sandboxKey : this.current.privateKey;
-    const key = this.#signingKeys.get(text) ?? signingKey(text);
-    this.#signingKeys.set(text, key);
-    return key;
+    const { privateKey, sandboxKey } = this.current;
+    return signingKey(this.signsWithSandboxKey(sandbox) ? sandboxKey : privateKey);
+  }
+
+  signsWithSandboxKey(sandbox: boolean): boolean {
+    return sandbox && this.#sandboxSigning === 'sandbox-key';
   }
 
   /**

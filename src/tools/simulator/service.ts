@@ -5,8 +5,7 @@ import { HttpError } from '../pages/http-error.js';
 import { Accounts, type KeyPair } from './accounts.js';
 import { Targets } from './address/targets.js';
 import { Registrations } from './api/registrations.js';
-import type { ServiceParts } from './delivery/attempts.js';
-import { Deliverer } from './delivery/deliverer.js';
+import { Deliverer, type ServiceParts } from './delivery/deliverer.js';
 import { isoTime } from './delivery/delivery-record.js';
 import { Faults, faultKinds } from './delivery/faults.js';
 import { ManualScheduler, Scheduler } from './delivery/scheduler.js';
@@ -45,7 +44,7 @@ export class Service implements ServiceParts {
     this.scheduler =
       settings.clock === 'real' ? new Scheduler() : new ManualScheduler(state?.now ?? this.#startedAt);
     this.deliverer = new Deliverer(this);
-    this.registrations = new Registrations(this);
+    this.registrations = new Registrations(this, this.deliverer);
     this.#unfinished = state ? restoreState(state, this) : [];
   }
 

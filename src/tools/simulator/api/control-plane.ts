@@ -130,7 +130,7 @@ function deliveryRoutes(router: Router, service: Service): void {
   });
   write('post', '/deliveries/:id/cancel', 200, (request) => {
     const delivery = pending(service.delivery(param(request, 'id')));
-    service.store.cancel(delivery, 'request');
+    service.deliverer.cancel(delivery, 'request');
     return { data: deliveryRecord(delivery) };
   });
   router.get('/wait', waitRoute(service.store));
@@ -158,8 +158,7 @@ function readRoutes(router: Router, service: Service): void {
   router.get('/deliveries/:id/signature', (request, response) => {
     const { event } = service.delivery(param(request, 'id'));
     const attempt = attemptOf(request, service);
-    const { accounts, settings } = service;
-    const key = accounts.signingKey(event.sandbox && settings.sandboxSigning === 'sandbox-key');
+    const key = service.accounts.signingKey(event.sandbox);
     response.json({ data: { signed: event.body.toString(), expected: signWith(attempt.body, key) } });
   });
 }

@@ -2,7 +2,7 @@
 
 import { HttpError } from '../../pages/http-error.js';
 import { urlError } from '../address/targets.js';
-import type { ServiceParts } from '../delivery/attempts.js';
+import type { Deliverer, ServiceParts } from '../delivery/deliverer.js';
 import { isEventPattern } from '../event-pattern.js';
 import type { StoredWebhook } from '../simulator-store.js';
 import { type WebhookRecord, webhookRecord } from './codec.js';
@@ -28,9 +28,11 @@ const MAX_EVENTS = 100;
 /** Every method throws an {@link HttpError} for an unknown webhook or an invalid field. */
 export class Registrations {
   readonly #parts: ServiceParts;
+  readonly #deliverer: Deliverer;
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServiceParts, deliverer: Deliverer) {
     this.#parts = parts;
+    this.#deliverer = deliverer;
   }
 
   async create(account: string, input: WebhookInput): Promise<StoredWebhook> {
@@ -65,12 +67,14 @@ export class Registrations {
     if (paused !== undefined) webhook.paused = paused === true;
     webhook.updatedAt = this.#parts.scheduler.now();
     this.#parts.store.saveWebhook(webhook);
+    if (webhook.paused) this.#deliverer.cancelAll(id, 'webhook_paused');
     return webhook;
   }
 
   delete(account: string, id: string): void {
     this.#find(account, id);
     this.#parts.store.deleteWebhook(id);
+    this.#deliverer.cancelAll(id, 'webhook_deleted');
   }
 
   #find(account: string, id: string): StoredWebhook {

@@ -1,35 +1,72 @@
-// Delivers events to their webhooks: in order, at the scheduled time, one attempt of a delivery at a time.
-import { describeError, writeLog } from '../../../logger.js';
-import { type AttemptCause, Attempts, type ServiceParts } from './attempts.js';
-import type { FaultKind } from './faults.js';
-import { type PlannedFault, SimulatedDelivery, type SimulatedEvent } from './simulated-delivery.js';
+// The life of a delivery: recorded, attempted when it is due, retried; at last delivered, failed or cancelled.
+import { describeError, silentLogger, writeLog } from '../../../logger.js';
+import type { Accounts } from '../accounts.js';
+import type { Targets } from '../address/targets.js';
+import type { Randomness } from '../randomness.js';
+import { soon } from '../real-time.js';
+import type { SimulatorSettings } from '../settings.js';
+import type { SimulatorStore } from '../simulator-store.js';
+import { buildRequest, isAuthentic } from './apply-fault.js';
+import { logFields } from './delivery-record.js';
+import { diagnose, retryAfterOf } from './diagnose.js';
+import type { FaultKind, Faults } from './faults.js';
+import type { Scheduler } from './scheduler.js';
+import { RequestSender } from './send-request.js';
+import {
+  type AttemptResult,
+  type CancelReason,
+  type PlannedFault,
+  type SimulatedAttempt,
+  SimulatedDelivery,
+  type SimulatedEvent,
+} from './simulated-delivery.js';
+
+/** The parts of the simulated service that work together on deliveries. */
+export interface ServiceParts {
+  readonly settings: SimulatorSettings;
+  readonly store: SimulatorStore;
+  readonly accounts: Accounts;
+  readonly targets: Targets;
+  readonly faults: Faults;
+  readonly randomness: Randomness;
+  readonly scheduler: Scheduler;
+}
+
+/** Why an attempt is made. `due` and `retry-now` use up the retry schedule. */
+type AttemptCause = 'due' | 'retry-now' | 'duplicate' | 'resend';
 
 const DEFAULT_DELAY_MS = 5_000;
+const DEFAULT_SLOW_MS = 2_000;
+const MAX_ATTEMPTS_KEPT = 100;
+const DROPPED: AttemptResult = {
+  response: null,
+  error: { code: 'DROPPED', message: 'The delivery was not sent.' },
+  durationMs: 0,
+};
 
 export class Deliverer {
   readonly #parts: ServiceParts;
-  readonly #attempts: Attempts;
+  readonly #sender: RequestSender;
+  readonly #semaphores = new Map<string, Semaphore>();
   /** By webhook: the delivery that the fault `reorder` holds back until another one has been sent. */
   readonly #heldBack = new Map<string, SimulatedDelivery>();
-  #inFlight = 0;
-  #idleWaiters: (() => void)[] = [];
+  readonly #inFlight = new Set<Promise<void>>();
   #closed = false;
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
-    this.#attempts = new Attempts(parts);
+    this.#sender = new RequestSender(parts.settings.timeout);
     parts.scheduler.onDue = (delivery) => this.send(delivery);
   }
 
   /** Records one delivery for each webhook that subscribes to the event. Nothing is sent yet. */
   accept(event: SimulatedEvent, fault?: Omit<PlannedFault, 'postponed'>): SimulatedDelivery[] {
     const { store, randomness, scheduler } = this.#parts;
-    return store.subscribers(event.name).map((webhook) => {
-      const { id: webhookId, url } = webhook;
+    return store.subscribers(event.name).map(({ id: webhookId, url, paused }) => {
       const createdAt = scheduler.now();
       const delivery = new SimulatedDelivery({ id: randomness.uuid(), event, webhookId, url, createdAt });
       if (fault) delivery.plannedFault = { ...fault, postponed: false };
-      if (webhook.paused) store.cancel(delivery, 'webhook_paused');
+      if (paused) this.cancel(delivery, 'webhook_paused');
       else store.saveDelivery(delivery);
       return delivery;
     });
@@ -42,7 +79,7 @@ export class Deliverer {
 
   /** Makes the scheduled attempt now. */
   retryNow(delivery: SimulatedDelivery): Promise<void> {
-    delivery.list?.remove(delivery);
+    this.#parts.scheduler.remove(delivery);
     return this.#queue(delivery, 'retry-now');
   }
 
@@ -51,29 +88,44 @@ export class Deliverer {
     return this.#queue(delivery, 'resend');
   }
 
-  /** Resolves when no attempt is in flight. Does not wait for scheduled ones. */
-  settled(): Promise<void> {
-    if (this.#inFlight === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  /** Cancels a pending delivery at once, and one in flight when its attempt is settled. */
+  cancel(delivery: SimulatedDelivery, reason: CancelReason): void {
+    delivery.cancelledBecause = reason;
+    this.#dropRetry(delivery);
+    if (delivery.status === 'in_flight') return;
+    delivery.status = 'cancelled';
+    this.#parts.store.saveDelivery(delivery);
   }
 
-  /** Ends the attempts in flight. Deliveries that are still in the store stay due. */
+  /** Cancels what a webhook has yet to get. */
+  cancelAll(webhookId: string, reason: CancelReason): void {
+    for (const delivery of this.#parts.store.deliveries.values()) {
+      if (delivery.webhookId === webhookId && !delivery.finished) this.cancel(delivery, reason);
+    }
+  }
+
+  /** Resolves when no attempt is in flight. Does not wait for scheduled ones. */
+  async settled(): Promise<void> {
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
+  }
+
+  /** Ends the attempts in flight, and the wait for scheduled ones. */
   async abort(): Promise<void> {
     this.#heldBack.clear();
-    this.#attempts.abort();
+    this.#parts.scheduler.clear();
+    this.#sender.abort();
     await this.settled();
   }
 
+  /** From now on nothing is sent or recorded. Deliveries that are still in the store stay due. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#parts.scheduler.stop();
-    this.#attempts.close();
+    this.#sender.close();
     await this.abort();
   }
 
-  /** The delivery queue: each attempt of a delivery waits for the one before it. */
+  /** Attempts of one delivery never overlap: each waits for the one before it. */
   #queue(delivery: SimulatedDelivery, cause: AttemptCause): Promise<void> {
-    this.#inFlight += 1;
     const deliver = () => this.#deliver(delivery, cause);
     const attempt = (delivery.inFlight ? delivery.inFlight.then(deliver) : deliver())
       .catch((error: unknown) => {
@@ -82,10 +134,10 @@ export class Deliverer {
       })
       .finally(() => {
         if (delivery.inFlight === attempt) delivery.inFlight = undefined;
-        this.#inFlight -= 1;
-        if (this.#inFlight === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+        this.#inFlight.delete(attempt);
       });
     delivery.inFlight = attempt;
+    this.#inFlight.add(attempt);
     return attempt;
   }
 
@@ -99,8 +151,8 @@ export class Deliverer {
     }
     if (cause !== 'resend') delivery.nextAttemptAt = null;
     const duplicated = fault?.kind === 'duplicate';
-    await this.#attempts.make(delivery, cause, duplicated ? undefined : fault);
-    if (duplicated) await this.#attempts.make(delivery, 'duplicate', fault);
+    await this.#attempt(delivery, cause, duplicated ? undefined : fault);
+    if (duplicated) await this.#attempt(delivery, 'duplicate', fault);
     await this.#sendHeldBack(delivery);
   }
 
@@ -129,7 +181,154 @@ export class Deliverer {
     const late = this.#heldBack.get(overtaking.webhookId);
     this.#heldBack.delete(overtaking.webhookId);
     if (!late || late === overtaking || late.nextAttemptAt === null) return;
-    late.list?.remove(late);
+    this.#parts.scheduler.remove(late);
     await this.send(late);
+  }
+
+  /** Makes one attempt; resolves when it is settled and recorded. */
+  async #attempt(
+    delivery: SimulatedDelivery,
+    cause: AttemptCause,
+    fault: PlannedFault | undefined,
+  ): Promise<void> {
+    const { store, targets } = this.#parts;
+    const { host } = targets.of(delivery.url);
+    const semaphore = this.#semaphores.get(host) ?? new Semaphore();
+    this.#semaphores.set(host, semaphore);
+    await semaphore.acquire();
+    try {
+      // Read now: much may have happened during the wait.
+      const webhook = store.webhooks.get(delivery.webhookId);
+      const cancelled = delivery.status === 'cancelled' && cause !== 'resend';
+      if (!webhook || cancelled || this.#isForgotten(delivery)) return;
+      delivery.url = webhook.url;
+      delivery.status = 'in_flight';
+      store.saveDelivery(delivery);
+      const attempt = await this.#send(delivery, cause, fault);
+      if (!this.#isForgotten(delivery)) this.#record(delivery, cause, attempt);
+    } finally {
+      semaphore.release();
+    }
+  }
+
+  /** Closed or reset in the meantime, so there is nothing to record it in. */
+  #isForgotten(delivery: SimulatedDelivery): boolean {
+    return this.#closed || this.#parts.store.deliveries.get(delivery.id) !== delivery;
+  }
+
+  async #send(
+    delivery: SimulatedDelivery,
+    cause: AttemptCause,
+    plan: PlannedFault | undefined,
+  ): Promise<SimulatedAttempt> {
+    const { scheduler, settings, targets, accounts } = this.#parts;
+    // Read now: it may be rotated while the endpoint answers.
+    const { privateKey } = accounts.current;
+    const startedAt = scheduler.now();
+    const target = targets.of(delivery.url);
+    const request = this.#request(delivery, target.host, plan?.kind);
+    const slowMs = plan?.delayMs ?? DEFAULT_SLOW_MS;
+    const result =
+      plan?.kind === 'drop'
+        ? DROPPED
+        : await this.#sender.send(target, { ...request, fault: plan?.kind, slowMs });
+    const { response } = result;
+    const succeeded = response !== null && response.status >= 200 && response.status < 300;
+    const fault = plan?.kind ?? null;
+    const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
+    return {
+      ...result,
+      number: delivery.nextNumber,
+      trigger: cause === 'resend' || cause === 'retry-now' ? 'manual' : 'automatic',
+      startedAt,
+      succeeded,
+      fault,
+      diagnosis: diagnose({ ...result, fault, succeeded, newKey }, settings.timeout),
+      url: delivery.url,
+      ...request,
+      nextAttemptAt: null,
+    };
+  }
+
+  #request({ id, event, nextNumber }: SimulatedDelivery, host: string, fault: FaultKind | undefined) {
+    const { settings, accounts } = this.#parts;
+    const { signatureHeader = settings.signatureHeader } = event;
+    const key = accounts.signingKey(event.sandbox);
+    const request = buildRequest({ host, body: event.body, key, signatureHeader }, fault);
+    if (settings.debugHeaders) {
+      request.headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber)]);
+      if (fault) request.headers.push(['X-SIM-FAULT', fault]);
+    }
+    return request;
+  }
+
+  /** Whether the endpoint has yet to accept this key; remembers one that it accepted. */
+  #isNewKey({ webhookId, event }: SimulatedDelivery, key: string, accepted: boolean): boolean {
+    const { store, accounts } = this.#parts;
+    const webhook = store.webhooks.get(webhookId);
+    if (!webhook || accounts.signsWithSandboxKey(event.sandbox)) return false;
+    if (accepted) webhook.acceptedKey = key;
+    return (webhook.acceptedKey ?? accounts.initial.privateKey) !== key;
+  }
+
+  #record(delivery: SimulatedDelivery, cause: AttemptCause, attempt: SimulatedAttempt): void {
+    const { store, settings, scheduler } = this.#parts;
+    if (attempt.succeeded) {
+      this.#dropRetry(delivery);
+      delivery.deliveredAt ??= scheduler.now();
+      delivery.cancelledBecause = undefined;
+    } else if (cause === 'due' || cause === 'retry-now') this.#scheduleRetry(delivery, attempt);
+    attempt.nextAttemptAt = attempt.succeeded ? null : delivery.nextAttemptAt;
+    delivery.attempts.push(attempt);
+    if (delivery.attempts.length > MAX_ATTEMPTS_KEPT) delivery.attempts.shift();
+    delivery.status = statusOf(delivery);
+    store.saveDelivery(delivery);
+    // Collecting the fields of every attempt for nobody would take a tenth of the time.
+    if (settings.logger !== silentLogger)
+      writeLog(settings.logger, 'info', logFields(delivery, attempt), 'attempt settled');
+  }
+
+  #scheduleRetry(delivery: SimulatedDelivery, { response }: SimulatedAttempt): void {
+    const { retry, heedRetryAfter } = this.#parts.settings;
+    const pause = retry[delivery.retries];
+    if (pause === undefined || delivery.cancelledBecause || delivery.deliveredAt !== null) return;
+    const asked = heedRetryAfter ? retryAfterOf(response) : undefined;
+    delivery.retries += 1;
+    this.#parts.scheduler.schedule(delivery, pause !== 0 && asked !== undefined ? asked * 1_000 : pause);
+  }
+
+  /** Drops the pending retry, and the attempt that announced it no longer does. */
+  #dropRetry(delivery: SimulatedDelivery): void {
+    this.#parts.scheduler.remove(delivery);
+    for (const attempt of delivery.attempts) {
+      if (attempt.nextAttemptAt === delivery.nextAttemptAt) attempt.nextAttemptAt = null;
+    }
+    delivery.nextAttemptAt = null;
+    delivery.plannedFault = undefined;
+  }
+}
+
+function statusOf(delivery: SimulatedDelivery): SimulatedDelivery['status'] {
+  if (delivery.deliveredAt !== null) return 'delivered';
+  if (delivery.nextAttemptAt !== null) return 'retrying';
+  return delivery.cancelledBecause ? 'cancelled' : 'failed';
+}
+
+/** Limits the requests in flight to one host: more at once make an endpoint slower, not faster. */
+class Semaphore {
+  #free = 64;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Resolves when it is the caller's turn, which ends with {@link release}. */
+  async acquire(): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  release(): void {
+    const next = this.#waiting.shift();
+    // Requests that start in one turn of the event loop are sent together: an idle endpoint wakes up once.
+    if (next) soon(next);
+    else this.#free += 1;
   }
 }

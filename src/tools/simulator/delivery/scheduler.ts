@@ -2,18 +2,13 @@
 import { ConfigurationError } from '../../../errors.js';
 import { MAX_TIMER_MS, parseDuration } from '../../../options/duration.js';
 import { after, cancel, now, type Timer } from '../real-time.js';
-import { LinkedList } from './linked-list.js';
 import type { SimulatedDelivery } from './simulated-delivery.js';
 
 export class Scheduler {
   /** Makes the attempt of a delivery that is due; resolves when it is settled. */
   onDue: (delivery: SimulatedDelivery) => Promise<void> = () => Promise.resolve();
-  // Deliveries with the same pause are due in the order they came. So each pause has a delivery queue of its own,
-  // which is always sorted: adding and removing takes constant time.
-  readonly #queues = new Map<number, LinkedList<SimulatedDelivery>>();
-  #timer: Timer | undefined;
-  #timerDueAt = Infinity;
-  #stopped = false;
+  /** With their timers, where the clock is real. */
+  protected readonly waiting = new Map<SimulatedDelivery, Timer | undefined>();
 
   /** Milliseconds since 1970, by this clock. */
   now(): number {
@@ -27,68 +22,38 @@ export class Scheduler {
     );
   }
 
-  /** Stops for good. */
-  stop(): void {
-    this.#stopped = true;
-    cancel(this.#timer);
-  }
-
   /** Schedules the next attempt after the pause; without a pause it is due at once. */
   schedule(delivery: SimulatedDelivery, pause: number): void {
     delivery.nextAttemptAt = this.now() + pause;
-    if (pause <= 0) {
-      void this.onDue(delivery);
-      return;
-    }
-    this.#queue(pause).append(delivery);
-    this.setTimer();
+    if (pause > 0) this.wait(delivery);
+    else void this.onDue(delivery);
   }
 
   /** Schedules deliveries from a state file for the times that they have. */
   resume(deliveries: readonly SimulatedDelivery[]): void {
-    // A queue that no pause shares: these are sorted only among themselves.
-    const queue = this.#queue(Number.NaN);
-    for (const delivery of [...deliveries].sort((a, b) => dueAt(a) - dueAt(b))) queue.append(delivery);
-    this.setTimer();
+    // Several may be due already: the earliest goes first.
+    for (const delivery of [...deliveries].sort((a, b) => dueAt(a) - dueAt(b))) this.wait(delivery);
   }
 
-  protected first(): SimulatedDelivery | undefined {
-    let first: SimulatedDelivery | undefined;
-    for (const [pause, queue] of this.#queues) {
-      const candidate = queue.first;
-      if (!candidate) this.#queues.delete(pause);
-      else if (!first || dueAt(candidate) < dueAt(first)) first = candidate;
-    }
-    return first;
+  remove(delivery: SimulatedDelivery): void {
+    cancel(this.waiting.get(delivery));
+    this.waiting.delete(delivery);
   }
 
-  /** Removes and returns the deliveries due by then, earliest first. */
-  protected takeDue(time: number): SimulatedDelivery[] {
-    const due: SimulatedDelivery[] = [];
-    for (let next = this.first(); next && dueAt(next) <= time; next = this.first()) {
-      next.list?.remove(next);
-      due.push(next);
-    }
-    return due;
+  clear(): void {
+    for (const delivery of this.waiting.keys()) this.remove(delivery);
   }
 
-  protected setTimer(): void {
-    const next = this.first();
-    if (this.#stopped || !next || dueAt(next) >= this.#timerDueAt) return;
-    cancel(this.#timer);
-    this.#timerDueAt = dueAt(next);
-    const wait = Math.min(Math.max(0, this.#timerDueAt - now()), MAX_TIMER_MS);
-    this.#timer = after(wait, () => {
-      this.#timerDueAt = Infinity;
-      for (const delivery of this.takeDue(now())) void this.onDue(delivery);
-      this.setTimer();
+  protected wait(delivery: SimulatedDelivery): void {
+    this.remove(delivery);
+    const ms = Math.min(Math.max(0, dueAt(delivery) - now()), MAX_TIMER_MS);
+    const timer = after(ms, () => {
+      // A timer may end a moment early, and none lasts longer than MAX_TIMER_MS.
+      if (dueAt(delivery) > now()) return this.wait(delivery);
+      this.waiting.delete(delivery);
+      void this.onDue(delivery);
     });
-  }
-
-  #queue(pause: number): LinkedList<SimulatedDelivery> {
-    const queue = this.#queues.get(pause) ?? new LinkedList<SimulatedDelivery>();
-    this.#queues.set(pause, queue);
-    return queue;
+    this.waiting.set(delivery, timer);
   }
 }
 
@@ -112,14 +77,24 @@ export class ManualScheduler extends Scheduler {
     return this.#advancing;
   }
 
-  protected override setTimer(): void {}
+  protected override wait(delivery: SimulatedDelivery): void {
+    this.waiting.set(delivery, undefined);
+  }
 
   async #advanceTo(target: number): Promise<void> {
-    for (let next = this.first(); next && dueAt(next) <= target; next = this.first()) {
-      this.#now = Math.max(this.#now, dueAt(next));
-      await Promise.all(this.takeDue(this.#now).map(this.onDue));
+    for (let next = this.#earliest(); next <= target; next = this.#earliest()) {
+      this.#now = Math.max(this.#now, next);
+      const due = [...this.waiting.keys()].filter((delivery) => dueAt(delivery) <= this.#now);
+      for (const delivery of due) this.waiting.delete(delivery);
+      await Promise.all(due.map(this.onDue));
     }
     this.#now = target;
+  }
+
+  #earliest(): number {
+    let earliest = Infinity;
+    for (const delivery of this.waiting.keys()) earliest = Math.min(earliest, dueAt(delivery));
+    return earliest;
   }
 }
 

@@ -1,8 +1,6 @@
 // An event on its way to one webhook, with every attempt to deliver it, as the simulator keeps them.
-
 import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
-import { Linked } from './linked-list.js';
 
 export const cancelReasons = ['webhook_deleted', 'webhook_paused', 'request'] as const;
 
@@ -60,10 +58,7 @@ export interface PlannedFault {
   readonly postponed: boolean;
 }
 
-const MAX_ATTEMPTS_KEPT = 100;
-
-/** In one list at a time: waiting for its next attempt, or finished. */
-export class SimulatedDelivery extends Linked<SimulatedDelivery> {
+export class SimulatedDelivery {
   readonly id: string;
   readonly event: SimulatedEvent;
   readonly webhookId: string;
@@ -81,7 +76,6 @@ export class SimulatedDelivery extends Linked<SimulatedDelivery> {
   inFlight: Promise<void> | undefined = undefined;
 
   constructor(fields: Pick<SimulatedDelivery, 'id' | 'event' | 'webhookId' | 'url' | 'createdAt'>) {
-    super();
     this.id = fields.id;
     this.event = fields.event;
     this.webhookId = fields.webhookId;
@@ -95,21 +89,5 @@ export class SimulatedDelivery extends Linked<SimulatedDelivery> {
 
   get nextNumber(): number {
     return (this.attempts.at(-1)?.number ?? 0) + 1;
-  }
-
-  /** Drops the pending retry, and the attempt that announced it no longer does. */
-  dropRetry(): void {
-    this.list?.remove(this);
-    for (const attempt of this.attempts) {
-      if (attempt.nextAttemptAt === this.nextAttemptAt) attempt.nextAttemptAt = null;
-    }
-    this.nextAttemptAt = null;
-    this.plannedFault = undefined;
-  }
-
-  /** Keeps the attempt, and drops the oldest of too many. */
-  addAttempt(attempt: SimulatedAttempt): void {
-    this.attempts.push(attempt);
-    if (this.attempts.length > MAX_ATTEMPTS_KEPT) this.attempts.shift();
   }
 }

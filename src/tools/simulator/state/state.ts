@@ -1,6 +1,6 @@
 // The state that outlives a restart: taken from a running simulator, as text, and restored.
 import { z } from 'zod';
-import type { ServiceParts } from '../delivery/attempts.js';
+import type { ServiceParts } from '../delivery/deliverer.js';
 import { deliveryStatuses } from '../delivery/delivery-status.js';
 import { faultKinds } from '../delivery/faults.js';
 import { cancelReasons, SimulatedDelivery, type SimulatedEvent } from '../delivery/simulated-delivery.js';
@@ -158,9 +158,9 @@ export function restoreState(saved: State, parts: ServiceParts): SimulatedDelive
   return deliveries.filter((one) => !one.finished);
 }
 
-/** Everything about a delivery but its place in a list and the attempt in flight. */
+/** Everything about a delivery but the attempt in flight. */
 function deliveryState(delivery: SimulatedDelivery, position: number): DeliveryState {
-  const { event, attempts, inFlight, list, previous, next, ...kept } = delivery;
+  const { event, attempts, inFlight, ...kept } = delivery;
   return {
     ...kept,
     event: position,
