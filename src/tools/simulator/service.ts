@@ -15,7 +15,7 @@ import { now } from './real-time.js';
 import type { SimulatorSettings } from './settings.js';
 import { SimulatorStore } from './simulator-store.js';
 import { restoreState, takeState } from './state/state.js';
-import type { StateFile } from './state/state-file.js';
+import { StateFile } from './state/state-file.js';
 import { createEvents, type Trigger } from './trigger.js';
 
 export class Service implements ServiceParts {
@@ -32,8 +32,8 @@ export class Service implements ServiceParts {
   readonly #unfinished: readonly SimulatedDelivery[];
   readonly #file: StateFile | undefined;
 
-  /** @param file keeps the state, and is closed with the service */
-  constructor(settings: SimulatorSettings, file: StateFile | undefined) {
+  /** Use {@link Service.open}. */
+  private constructor(settings: SimulatorSettings, file: StateFile | undefined) {
     const state = file?.content;
     this.#file = file;
     this.settings = settings;
@@ -52,12 +52,20 @@ export class Service implements ServiceParts {
     return this.settings.retry.length + 1;
   }
 
-  /** Writes the state file, from now on after every change. @throws {ConfigurationError} if it cannot be written */
-  async open(): Promise<void> {
-    const file = this.#file;
-    if (!file) return;
-    await file.begin(() => takeState(this), this.settings.logger);
-    this.store.watch(() => file.writeSoon());
+  /** Restores what the state file keeps, and keeps it up to date. @throws {ConfigurationError} for an unusable file */
+  static async open(settings: SimulatorSettings): Promise<Service> {
+    const { state, logger } = settings;
+    if (state === undefined) return new Service(settings, undefined);
+    const file = await StateFile.open(state, logger);
+    try {
+      const service = new Service(settings, file);
+      await file.begin(() => takeState(service));
+      service.store.watch(() => file.writeSoon());
+      return service;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   }
 
   /** Schedules what was pending when the last process ended, and sends what was due. */
@@ -96,12 +104,8 @@ export class Service implements ServiceParts {
   makePrivateKey(): string {
     const privateKey = `pri_sim_${this.randomness.uuid().replaceAll('-', '')}`;
     this.rotateKeys({ privateKey });
-    writeLog(
-      this.settings.logger,
-      'warn',
-      {},
-      'the private key was rotated, and the old one no longer works',
-    );
+    const { logger } = this.settings;
+    writeLog(logger, 'warn', {}, 'the private key was rotated, and the old one no longer works');
     return privateKey;
   }
 

@@ -19,8 +19,7 @@ import { advanceDuration } from './delivery/scheduler.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { DEVELOPER } from './seeds.js';
 import { Service } from './service.js';
-import { resolveSettings, type SimulatorOptions, type SimulatorSettings } from './settings.js';
-import { StateFile } from './state/state-file.js';
+import { resolveSettings, type SimulatorOptions } from './settings.js';
 import { type Overrides, readTrigger, type TriggerOptions } from './trigger.js';
 
 const DEFAULT_WAIT_MS = 10_000;
@@ -212,32 +211,17 @@ function forProgram<Value>(work: () => Value): Value {
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = resolveSettings(options);
   const { simulatorApp } = await importApp();
-  const file = settings.state === undefined ? undefined : await StateFile.open(settings.state);
+  // Before the port: a request must find its state file open.
+  const service = await Service.open(settings);
   try {
-    return await start(settings, file, simulatorApp);
-  } catch (error) {
-    await file?.close();
-    throw error;
-  }
-}
-
-async function start(
-  settings: SimulatorSettings,
-  file: StateFile | undefined,
-  simulatorApp: (service: Service, stream: Stream, baseUrl: () => string) => RequestListener,
-): Promise<Simulator> {
-  const service = new Service(settings, file);
-  const isLocal = isLocalHost(settings.host);
-  let baseUrl = '';
-  const stream = new Stream(service);
-  const app = simulatorApp(service, stream, () => baseUrl);
-  try {
-    // Before the port: a request must find its state file open.
-    await service.open();
-    const { server, port } = await listen(app, settings);
-    baseUrl = `http://${urlHost(settings.host)}:${port}`;
-    service.targets.own = { port, everywhere: !isLocal };
     const { host, logger } = settings;
+    const isLocal = isLocalHost(host);
+    const stream = new Stream(service);
+    let baseUrl = '';
+    const app = simulatorApp(service, stream, () => baseUrl);
+    const { server, port } = await listen(app, settings);
+    baseUrl = `http://${urlHost(host)}:${port}`;
+    service.targets.own = { port, everywhere: !isLocal };
     if (!isLocal) writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');
     // Last: a start that fails must send nothing.
     service.resume();

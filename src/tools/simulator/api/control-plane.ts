@@ -1,5 +1,4 @@
 // The control plane under /_sim, for the page, the command line and scripts.
-
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Request, type RequestHandler, type Router } from 'express';
@@ -19,19 +18,25 @@ import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
 import type { SimulatorStore } from '../simulator-store.js';
 import { readTrigger } from '../trigger.js';
-import { type DeliveryFilter, deliveryFilter, waitFilter, waitForDelivery } from './delivery-filter.js';
+import {
+  type DeliveryFilter,
+  deliveryFilter,
+  type Given,
+  waitFilter,
+  waitForDelivery,
+} from './delivery-filter.js';
 import { webhookView } from './registrations.js';
-import { fieldsOf, notFound, param, readJson, requireJson, route, writeRoutes } from './route.js';
+import { fieldsOf, jsonRoutes, notFound, param, readJson, requireJson, route } from './route.js';
 import type { Stream } from './stream.js';
 
 /** @param baseUrl known only once the port is */
 export function controlPlane(service: Service, stream: Stream, baseUrl: () => string): Router {
   const router = express.Router();
-  const write = writeRoutes(router, service);
+  const { get, write } = jsonRoutes(router, service);
   router.use(requireJson, readJson);
-  router.get('/readyz', (_request, response) => void response.json(service.describe()));
+  get('/readyz', () => service.describe());
   router.get('/stream', (request, response) => stream.open(request, response));
-  router.get('/openapi.json', (_request, response) => void response.json(openApiDocument(baseUrl())));
+  get('/openapi.json', () => openApiDocument(baseUrl()));
   router.get('/what-is-documented', (_request, response) => {
     // As plain text, because a browser downloads Markdown.
     response.type('text/plain').send(documentIn('docs/what-is-documented.md'));
@@ -51,9 +56,10 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
 }
 
 function eventRoutes(router: Router, service: Service): void {
-  router.get('/events', (_request, response) => {
+  const { get } = jsonRoutes(router, service);
+  get('/events', () => {
     const sample = (name: string) => fixtures.event(name, samplePayload(name) ?? {});
-    response.json({ data: builtInEventNames.map((name) => ({ event_name: name, sample: sample(name) })) });
+    return { data: builtInEventNames.map((name) => ({ event_name: name, sample: sample(name) })) };
   });
   const triggerEvents = route(async (request, response) => {
     const trigger = readTrigger(fieldsOf(request));
@@ -73,17 +79,14 @@ function eventRoutes(router: Router, service: Service): void {
 
 function webhookRoutes(router: Router, service: Service): void {
   const { store, registrations } = service;
-  const write = writeRoutes(router, service);
-  router.get('/webhooks', (_request, response) => {
-    response.json({ data: store.webhooksOf(DEVELOPER).map(webhookView) });
-  });
+  const { get, write } = jsonRoutes(router, service);
+  get('/webhooks', () => ({ data: store.webhooksOf(DEVELOPER).map(webhookView) }));
   write('post', '/webhooks', 201, async (request) => {
     const { url, events } = fieldsOf(request);
     return { data: webhookView(await registrations.create(DEVELOPER, { url, events })) };
   });
   write('put', '/webhooks/:id', 200, async (request) => {
-    const { url, events, paused } = fieldsOf(request);
-    const webhook = await registrations.update(DEVELOPER, param(request, 'id'), { url, events, paused });
+    const webhook = await registrations.update(DEVELOPER, param(request, 'id'), fieldsOf(request));
     return { data: webhookView(webhook) };
   });
   write('delete', '/webhooks/:id', 204, (request) => registrations.delete(DEVELOPER, param(request, 'id')));
@@ -91,8 +94,8 @@ function webhookRoutes(router: Router, service: Service): void {
 
 function faultRoutes(router: Router, service: Service): void {
   const { faults } = service;
-  const write = writeRoutes(router, service);
-  router.get('/faults', (_request, response) => void response.json({ data: faults.list() }));
+  const { get, write } = jsonRoutes(router, service);
+  get('/faults', () => ({ data: faults.list() }));
   write('post', '/faults', 201, (request) => ({ data: faults.add(readFaultRule(fieldsOf(request))) }));
   write('delete', '/faults', 204, () => faults.clear());
   write('delete', '/faults/:id', 204, (request) => {
@@ -121,25 +124,12 @@ const MAX_LIMIT = 1_000;
 const MAX_WAIT_MS = 3_600_000;
 
 function deliveryRoutes(router: Router, service: Service): void {
-  readRoutes(router, service);
-  retryRoutes(router, service);
-  const write = writeRoutes(router, service);
-  write('delete', '/deliveries', 200, () => {
-    const deleted = service.store.clearHistory();
-    return { data: { deleted, kept: service.store.deliveries.size } };
-  });
-  write('post', '/deliveries/:id/cancel', 200, (request) => {
-    const delivery = pending(service.delivery(param(request, 'id')));
-    service.deliverer.cancel(delivery, 'request');
-    return { data: deliveryRecord(delivery) };
-  });
-  router.get('/wait', waitRoute(service.store));
-}
-
-function readRoutes(router: Router, service: Service): void {
-  router.get('/deliveries', (request, response) => {
+  const { store, deliverer } = service;
+  const { get, write } = jsonRoutes(router, service);
+  const deliveryOf = (request: Request) => service.delivery(param(request, 'id'));
+  get('/deliveries', (request) => {
     const query = queryOf(request);
-    const found = service.store
+    const found = store
       .allDeliveries()
       .reverse()
       .filter(deliveryFilter(filterOf(query)));
@@ -147,43 +137,47 @@ function readRoutes(router: Router, service: Service): void {
     const shown = found.slice(offset, offset + (numberOf(query, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT));
     const view = (delivery: SimulatedDelivery) =>
       query.get('view') === 'rows' ? deliveryRow(delivery, service.maxAttempts) : deliveryRecord(delivery);
-    response.json({ data: shown.map(view), total: found.length });
+    return { data: shown.map(view), total: found.length };
   });
-  router.get('/deliveries/:id', (request, response) => {
-    response.json({ data: deliveryRecord(service.delivery(param(request, 'id'))) });
+  write('delete', '/deliveries', 200, () => {
+    const deleted = store.clearHistory();
+    return { data: { deleted, kept: store.deliveries.size } };
   });
+  get('/deliveries/:id', (request) => ({ data: deliveryRecord(deliveryOf(request)) }));
   router.get('/deliveries/:id/curl', (request, response) => {
-    response.type('text/plain').send(curlCommand(attemptOf(request, service)));
+    response.type('text/plain').send(curlCommand(attemptOf(request, deliveryOf(request))));
   });
-  router.get('/deliveries/:id/signature', (request, response) => {
-    const { event } = service.delivery(param(request, 'id'));
-    const attempt = attemptOf(request, service);
-    const key = service.accounts.signingKey(event.sandbox);
-    response.json({ data: { signed: event.body.toString(), expected: signWith(attempt.body, key) } });
+  get('/deliveries/:id/signature', (request) => {
+    const delivery = deliveryOf(request);
+    const { sandbox, body } = delivery.event;
+    const expected = signWith(attemptOf(request, delivery).body, service.accounts.signingKey(sandbox));
+    return { data: { signed: body.toString(), expected } };
   });
+  // These two answer before the attempt is made.
+  router.post('/deliveries/:id/resend', (request, response) => {
+    const delivery = service.resendable(param(request, 'id'));
+    response.status(202).json({ data: deliveryRecord(delivery) });
+    void deliverer.resend(delivery);
+  });
+  router.post('/deliveries/:id/retry-now', (request, response) => {
+    const delivery = pending(deliveryOf(request));
+    response.status(202).json({ data: deliveryRecord(delivery) });
+    void deliverer.retryNow(delivery);
+  });
+  write('post', '/deliveries/:id/cancel', 200, (request) => {
+    const delivery = pending(deliveryOf(request));
+    deliverer.cancel(delivery, 'request');
+    return { data: deliveryRecord(delivery) };
+  });
+  router.get('/wait', waitRoute(store));
 }
 
 /** The one that the request names, or the latest. */
-function attemptOf(request: Request, service: Service): SimulatedAttempt {
-  const { attempts } = service.delivery(param(request, 'id'));
+function attemptOf(request: Request, { attempts }: SimulatedDelivery): SimulatedAttempt {
   const number = numberOf(queryOf(request), 'attempt');
   const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.number === number);
   if (attempt) return attempt;
   throw new HttpError(404, 'There is no such attempt. Only the latest 100 attempts are kept.');
-}
-
-/** Both answer before the attempt is made. */
-function retryRoutes(router: Router, service: Service): void {
-  router.post('/deliveries/:id/resend', (request, response) => {
-    const delivery = service.resendable(param(request, 'id'));
-    response.status(202).json({ data: deliveryRecord(delivery) });
-    void service.deliverer.resend(delivery);
-  });
-  router.post('/deliveries/:id/retry-now', (request, response) => {
-    const delivery = pending(service.delivery(param(request, 'id')));
-    response.status(202).json({ data: deliveryRecord(delivery) });
-    void service.deliverer.retryNow(delivery);
-  });
 }
 
 function waitRoute(store: SimulatorStore): RequestHandler {
@@ -195,8 +189,7 @@ function waitRoute(store: SimulatorStore): RequestHandler {
         timeout: ['The timeout must be a duration such as "30s", at most an hour.'],
       });
     }
-    const attempt = numberOf(query, 'attempt');
-    const filter = waitFilter({ ...filterOf(query), ...(attempt === undefined ? {} : { attempt }) });
+    const filter = waitFilter({ ...filterOf(query), attempt: numberOf(query, 'attempt') });
     const disconnected = new AbortController();
     response.on('close', () => disconnected.abort());
     const found = await waitForDelivery(store, filter, timeout, disconnected.signal);
@@ -211,15 +204,13 @@ function pending(delivery: SimulatedDelivery): SimulatedDelivery {
   throw new HttpError(409, `This delivery is ${delivery.status} and has no pending attempt.`);
 }
 
-function filterOf(query: URLSearchParams): DeliveryFilter {
-  const text = (name: string) => {
-    const value = query.get(name);
-    return value ? { [name]: value } : {};
-  };
+function filterOf(query: URLSearchParams): Given<DeliveryFilter> {
+  const [event, webhook, id, q, payload] = ['event', 'webhook', 'id', 'q', 'payload'].map(
+    (name) => query.get(name) || undefined,
+  );
   // The filter refuses an unknown status.
   const status = query.get('status')?.split(',') as DeliveryStatus[] | undefined;
-  const given = { ...text('event'), ...text('webhook'), ...text('id'), ...text('q'), ...text('payload') };
-  return { ...given, ...(status ? { status } : {}) };
+  return { status, event, webhook, id, q, payload };
 }
 
 function numberOf(

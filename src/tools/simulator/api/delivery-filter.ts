@@ -1,5 +1,4 @@
 // Finds deliveries by conditions, and waits for one.
-
 import { HttpError } from '../../pages/http-error.js';
 import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
 import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
@@ -28,10 +27,13 @@ export interface WaitFilter extends DeliveryFilter {
   readonly attempt?: number;
 }
 
+/** A filter whose conditions may be undefined. */
+export type Given<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
+
 export type Matches = (delivery: SimulatedDelivery) => boolean;
 
 /** @throws {HttpError} for an unknown status or an invalid event pattern */
-export function deliveryFilter({ status, event, webhook, id, q, payload }: DeliveryFilter): Matches {
+export function deliveryFilter({ status, event, webhook, id, q, payload }: Given<DeliveryFilter>): Matches {
   const statuses = status === undefined ? undefined : [status].flat();
   if (statuses?.some((name) => !deliveryStatuses.includes(name)))
     throw HttpError.invalid({ status: [`The status must be one of ${deliveryStatuses.join(', ')}.`] });
@@ -51,7 +53,7 @@ export function deliveryFilter({ status, event, webhook, id, q, payload }: Deliv
 }
 
 /** @throws {HttpError} as {@link deliveryFilter} */
-export function waitFilter({ attempt, ...filter }: WaitFilter): Matches {
+export function waitFilter({ attempt, ...filter }: Given<WaitFilter>): Matches {
   const matches = deliveryFilter(filter);
   if (attempt !== undefined) return (delivery) => matches(delivery) && delivery.nextNumber > attempt;
   return filter.status === undefined ? (delivery) => matches(delivery) && delivery.finished : matches;

@@ -4,22 +4,42 @@ import { HttpError } from '../../pages/http-error.js';
 import { READ_METHODS } from '../../pages/request.js';
 import type { Service } from '../service.js';
 
-/** A handler whose error, thrown or rejected, goes to the error handler. */
-export function route(work: (request: Request, response: Response) => unknown): RequestHandler {
+type Work = (request: Request, response: Response) => unknown;
+
+/** A handler whose error, thrown or rejected, goes to the error handler: Express 4 would not see a rejection. */
+export function route(work: Work): RequestHandler {
   return (request, response, next) => {
     Promise.resolve(work(request, response)).catch(next);
   };
 }
 
-export function param(request: Request, name: string): string {
-  return String(request.params[name]);
+/** Answers with what `work` returns. */
+export function read(work: Work): RequestHandler {
+  return route(async (request, response) => response.json(await work(request, response)));
 }
 
-export function methodNotAllowed(...allowed: string[]): RequestHandler {
-  return (_request, response, next) => {
-    response.set('Allow', allowed.join(', '));
-    next(new HttpError(405, `Use ${allowed.join(' or ')} for this path.`));
+/** A change: answers with what `work` returns, once it would survive a crash. 204 has no body. */
+export function change(service: Service, status: number, work: Work): RequestHandler {
+  return route(async (request, response) => {
+    const body = await work(request, response);
+    await service.saved();
+    response.status(status);
+    if (status === 204) response.end();
+    else response.json(body);
+  });
+}
+
+/** Adds routes to a router that answer with JSON: see {@link read} and {@link change}. */
+export function jsonRoutes(router: Router, service: Service) {
+  return {
+    get: (path: string, work: Work): unknown => router.get(path, read(work)),
+    write: (method: 'post' | 'put' | 'delete', path: string, status: number, work: Work): unknown =>
+      router[method](path, change(service, status, work)),
   };
+}
+
+export function param(request: Request, name: string): string {
+  return String(request.params[name]);
 }
 
 export const notFound: RequestHandler = (_request, _response, next) => next(new HttpError(404, 'Not found.'));
@@ -34,31 +54,6 @@ export const requireJson: RequestHandler = (request, _response, next) => {
 };
 
 export const readJson: RequestHandler = express.json({ limit: '1mb', inflate: false });
-
-/** A change: answered with what `work` returns once it would survive a crash. 204 has no body. */
-export function change(
-  service: Service,
-  status: number,
-  work: (request: Request, response: Response) => unknown,
-): RequestHandler {
-  return route(async (request, response) => {
-    const body = await work(request, response);
-    await service.saved();
-    response.status(status);
-    if (status === 204) response.end();
-    else response.json(body);
-  });
-}
-
-/** Adds routes that change something; see {@link change}. */
-export function writeRoutes(router: Router, service: Service) {
-  return (
-    method: 'post' | 'put' | 'delete',
-    path: string,
-    status: number,
-    work: (request: Request) => unknown,
-  ): unknown => router[method](path, change(service, status, work));
-}
 
 /** The fields of the body. @throws {HttpError} for a body that is not an object */
 export function fieldsOf({ body }: Request): { readonly [field: string]: unknown } {

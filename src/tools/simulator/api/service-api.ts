@@ -1,24 +1,15 @@
 // The API of the service, at the documented paths and under the sandbox prefix (spec: Endpoints).
-
 import express, { type RequestHandler, type Response, type Router } from 'express';
 import { HttpError } from '../../pages/http-error.js';
 import { type Accounts, type Caller, forbidden } from '../accounts.js';
 import type { Scope } from '../seeds.js';
 import type { Service } from '../service.js';
 import { codec } from './codec.js';
-import {
-  change,
-  fieldsOf,
-  methodNotAllowed,
-  notFound,
-  param,
-  readJson,
-  requireJson,
-  route,
-} from './route.js';
+import { change, fieldsOf, notFound, param, read, readJson, requireJson } from './route.js';
 
 /** The router of one prefix: live keys work at one, sandbox keys at the other. */
 export function serviceApi(service: Service, sandbox: boolean): Router {
+  const { store, registrations } = service;
   const router = express.Router();
   // First, also for an unknown path: 401 tells nothing else.
   router.use(authenticate(service.accounts, sandbox));
@@ -26,21 +17,14 @@ export function serviceApi(service: Service, sandbox: boolean): Router {
     .route('/account/me')
     .get(
       permit('account:read'),
-      route((_request, response) => response.json(codec.account(callerOf(response).account))),
+      read((_request, response) => codec.account(callerOf(response).account)),
     )
     .all(methodNotAllowed('GET'));
-  webhookRoutes(router, service);
-  router.use(notFound);
-  return router;
-}
-
-function webhookRoutes(router: Router, service: Service): void {
-  const { store, registrations } = service;
   router
     .route('/webhooks')
     .get(
       permit('webhooks:read'),
-      route((_request, response) => response.json(codec.webhooks(store.webhooksOf(accountId(response))))),
+      read((_request, response) => codec.webhooks(store.webhooksOf(accountId(response)))),
     )
     .post(
       permit('webhooks:write'),
@@ -66,6 +50,8 @@ function webhookRoutes(router: Router, service: Service): void {
       ),
     )
     .all(methodNotAllowed('PUT', 'DELETE'));
+  router.use(notFound);
+  return router;
 }
 
 function authenticate(accounts: Accounts, sandbox: boolean): RequestHandler {
@@ -83,6 +69,13 @@ function permit(scope: Scope): RequestHandler[] {
     next(reason === undefined ? undefined : new HttpError(403, reason));
   };
   return [check, requireJson, readJson];
+}
+
+function methodNotAllowed(...allowed: string[]): RequestHandler {
+  return (_request, response, next) => {
+    response.set('Allow', allowed.join(', '));
+    next(new HttpError(405, `Use ${allowed.join(' or ')} for this path.`));
+  };
 }
 
 function callerOf(response: Response): Caller {

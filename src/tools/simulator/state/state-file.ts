@@ -20,7 +20,8 @@ export class StateFile {
   /** The code of the error of the last write. */
   error: string | null = null;
   readonly #lock: StateLock;
-  #source: { readonly take: () => State; readonly logger: Logger } | undefined;
+  readonly #logger: Logger;
+  #take: (() => State) | undefined;
   #dirty = false;
   #timer: Timer | undefined;
   #lastMs = 0;
@@ -28,14 +29,15 @@ export class StateFile {
   #next: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(path: string, content: State | undefined, lock: StateLock) {
+  private constructor(path: string, content: State | undefined, lock: StateLock, logger: Logger) {
     this.path = path;
     this.content = content;
     this.#lock = lock;
+    this.#logger = logger;
   }
 
   /** @throws {ConfigurationError} for a file that is in use or cannot be used */
-  static async open(given: string): Promise<StateFile> {
+  static async open(given: string, logger: Logger): Promise<StateFile> {
     // Absolute: the process may change its working directory later.
     const path = resolve(given);
     const lock = await StateLock.take(path).catch((error) => {
@@ -43,7 +45,7 @@ export class StateFile {
     });
     try {
       await removeLeftovers(path);
-      return new StateFile(path, await read(path), lock);
+      return new StateFile(path, await read(path), lock, logger);
     } catch (error) {
       await lock.release();
       throw error;
@@ -51,13 +53,13 @@ export class StateFile {
   }
 
   /** Writes the first state, so that an error shows at the start. @throws {ConfigurationError} */
-  async begin(take: () => State, logger: Logger): Promise<void> {
+  async begin(take: () => State): Promise<void> {
     try {
       await replaceFile(this.path, stateText(take()));
     } catch (error) {
       throw unwritable(this.path, error);
     }
-    this.#source = { take, logger };
+    this.#take = take;
   }
 
   /** Call it after every change. */
@@ -96,17 +98,16 @@ export class StateFile {
   }
 
   async #tryToWrite(): Promise<void> {
-    if (!this.#source) return;
-    const { take, logger } = this.#source;
+    if (!this.#take) return;
     const started = monotonicNow();
     try {
-      await replaceFile(this.path, stateText(take()));
+      await replaceFile(this.path, stateText(this.#take()));
       this.error = null;
     } catch (error) {
       const code = codeOf(error);
       // Logged once, not for every retry.
       if (code !== this.error)
-        writeLog(logger, 'error', { state: this.path, code }, 'the state file could not be written');
+        writeLog(this.#logger, 'error', { state: this.path, code }, 'the state file could not be written');
       this.error = code;
       this.#writeIn(RETRY_MS);
     }
