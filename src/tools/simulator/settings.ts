@@ -57,9 +57,13 @@ export interface SimulatorSettings
 }
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
-const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
+const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
+const isTextList = (value: unknown) => Array.isArray(value) && value.every(isText);
+const isSeed = (value: unknown) => isText(value) || Number.isFinite(value);
+const isPort = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535;
+const isTimeout = (value: unknown) => typeof value === 'number' && value > 0 && value <= 86_400_000;
 
-/** @throws {ConfigurationError} that says what the option takes */
+/** An option whose error says what it takes. */
 function expecting<Value>(
   fallback: Value,
   expected: string,
@@ -73,38 +77,18 @@ function expecting<Value>(
 
 /** What each option takes; the compiler insists on every option. */
 export const SIMULATOR_OPTIONS = defineOptions({
-  port: expecting(
-    4747,
-    'a port number from 0 to 65535',
-    (port) => Number.isInteger(port) && isBetween(port, 0, 65_535),
-  ),
+  port: expecting(4747, 'a port number from 0 to 65535', isPort),
   host: expecting('127.0.0.1', 'a host name or address to listen on', isText),
   allowHosts: expecting<readonly string[]>([], 'a list of host names or addresses', Array.isArray),
-  privateKey: option('pri_sim_dev', (key, name) =>
-    simulatorKey(name as 'privateKey' | 'sandboxKey', key as string),
-  ),
-  sandboxKey: option('pri_sandbox_sim_dev', (key, name) =>
-    simulatorKey(name as 'privateKey' | 'sandboxKey', key as string),
-  ),
+  privateKey: option('pri_sim_dev', (key) => simulatorKey('privateKey', key)),
+  sandboxKey: option('pri_sandbox_sim_dev', (key) => simulatorKey('sandboxKey', key)),
   retry: option('fast', (retry) => retryPauses(retry as RetrySchedule)),
   heedRetryAfter: expecting(false, 'true or false', isBoolean),
-  timeout: expecting(
-    10_000,
-    'milliseconds above 0, at most a day',
-    (ms) => ms !== 0 && isBetween(ms, 0, 86_400_000),
-  ),
+  timeout: expecting(10_000, 'milliseconds above 0, at most a day', isTimeout),
   clock: oneOf('manual', 'real'),
   state: expecting<string | undefined>(undefined, 'the path of a file', isText),
-  seed: expecting<string | number | undefined>(
-    undefined,
-    'text or a number',
-    (seed) => isText(seed) || Number.isFinite(seed),
-  ),
-  allowTargets: expecting<readonly string[]>(
-    [],
-    'a list of host names or addresses',
-    (all) => Array.isArray(all) && all.every(isText),
-  ),
+  seed: expecting<string | number | undefined>(undefined, 'text or a number', isSeed),
+  allowTargets: expecting<readonly string[]>([], 'a list of host names or addresses', isTextList),
   logger: expecting<Logger | false>(false, 'a pino-compatible logger, or false', isLogger),
   sandboxSigning: oneOf('private-key', 'sandbox-key'),
   signatureHeader: expecting('X-SERVICE-SIGNATURE', 'the name of an HTTP header', isHeaderName),
@@ -115,7 +99,12 @@ export const SIMULATOR_OPTIONS = defineOptions({
 /** @throws {ConfigurationError} that names the option, its value and what it takes */
 export function resolveSettings(options: SimulatorOptions = {}): SimulatorSettings {
   const { allowProduction, logger, ...settings } = SIMULATOR_OPTIONS.read(options);
-  refuseProduction(allowProduction);
+  if (!allowProduction && process.env.NODE_ENV === 'production') {
+    throw new ConfigurationError(
+      'NODE_ENV is "production", and the simulator is for development and tests. ' +
+        'Unset NODE_ENV, or set allowProduction: true if you are sure.',
+    );
+  }
   return {
     ...settings,
     allowHosts: allowedHosts(settings.allowHosts, settings.host),
@@ -137,18 +126,6 @@ function allowedHosts(hosts: readonly unknown[], host: string): string[] {
   throw new ConfigurationError(
     `host is ${show(host)}, which other machines can reach. List the hosts that they may use: allowHosts: ['simulator'].`,
   );
-}
-
-function refuseProduction(allowed: boolean): void {
-  if (allowed || process.env.NODE_ENV !== 'production') return;
-  throw new ConfigurationError(
-    'NODE_ENV is "production", and the simulator is for development and tests. ' +
-      'Unset NODE_ENV, or set allowProduction: true if you are sure.',
-  );
-}
-
-function isBetween(value: unknown, least: number, most: number): boolean {
-  return typeof value === 'number' && value >= least && value <= most;
 }
 
 export function isHeaderName(name: unknown): name is string {

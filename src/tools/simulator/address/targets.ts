@@ -27,7 +27,6 @@ export class TargetNotAllowed extends Error {
 // A resolver that does not answer must not hold up a registration; the connection is checked again.
 const LOOKUP_TIMEOUT_MS = 2_000;
 const MAX_URL_LENGTH = 2_048;
-const MAX_CACHED = 1_000;
 
 /** What is wrong with the URL of a webhook; undefined for a valid one. */
 export function urlError(url: unknown): string | undefined {
@@ -46,7 +45,6 @@ export function urlError(url: unknown): string | undefined {
 
 export class Targets {
   readonly #allowed: ReadonlySet<string>;
-  readonly #cache = new Map<string, Target>();
   /** Where the simulator listens, on loopback or everywhere: it must not deliver to itself. */
   own = { port: 0, everywhere: false };
 
@@ -63,18 +61,13 @@ export class Targets {
 
   /** @throws {TypeError} for text that is not a URL: call {@link urlError} first */
   of(url: string): Target {
-    const known = this.#cache.get(url);
-    if (known) return known;
     const { protocol, port: portText, pathname, search, host, hostname: bracketed } = new URL(url);
     const secure = protocol === 'https:';
     const hostname = bracketed.replace(/^\[|\]$/g, '');
     const port = portText === '' ? (secure ? 443 : 80) : Number(portText);
     const refusal = isIP(hostname) ? this.#refusalOf(hostname, hostname, port) : undefined;
     const path = pathname + search;
-    const target = { secure, hostname, port, path, host, refusal, lookup: this.#checkedLookup(port) };
-    if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
-    this.#cache.set(url, target);
-    return target;
+    return { secure, hostname, port, path, host, refusal, lookup: this.#checkedLookup(port) };
   }
 
   /** Connections use only addresses that passed the check, also when a name now resolves to other ones. */

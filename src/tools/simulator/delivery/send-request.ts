@@ -38,7 +38,7 @@ export class RequestSender {
       const started = monotonicNow();
       let settled = false;
       let request: ClientRequest | undefined;
-      let reader: ResponseReader | undefined;
+      let received: (() => EndpointResponse) | undefined;
       const settle = (code = 'UNKNOWN', message = 'The endpoint did not answer.') => {
         if (settled) return;
         settled = true;
@@ -47,7 +47,7 @@ export class RequestSender {
         // Once the response is here, the rest of the request body is not needed.
         if (!request?.writableFinished) request?.destroy();
         // A response counts, even a partial one.
-        const response = reader?.read() ?? null;
+        const response = received?.() ?? null;
         const durationMs = Math.round((monotonicNow() - started) * 10) / 10;
         resolve({ response, error: response ? null : { code, message }, durationMs });
       };
@@ -62,7 +62,7 @@ export class RequestSender {
         request.on('error', fail);
         request.on('close', () => settle('ECONNRESET', 'The connection closed before an answer.'));
         request.on('response', (response) => {
-          reader = new ResponseReader(response, settle);
+          received = collect(response, settle);
         });
         writeBody(request, outgoing);
       } catch (error) {
@@ -85,18 +85,9 @@ export class RequestSender {
     if (target.refusal) throw new TargetNotAllowed(target.refusal);
     const { secure, hostname, port, path, lookup } = target;
     const agent = secure ? this.#agents.https : this.#agents.http;
-    // Headers as a list: exactly these are sent, in this order. `Array.prototype.flat` takes ten times as long.
-    const list: string[] = [];
-    for (const [name, value] of headers) list.push(name, value);
-    return (secure ? https : http).request({
-      method: 'POST',
-      hostname,
-      port,
-      path,
-      agent,
-      lookup,
-      headers: list,
-    });
+    // Headers as a list: exactly these are sent, in this order.
+    const options = { method: 'POST', hostname, port, path, agent, lookup, headers: headers.flat() };
+    return (secure ? https : http).request(options);
   }
 }
 
@@ -133,38 +124,36 @@ function writeSlowly(request: ClientRequest, body: Buffer, slowMs: number): void
   writeFrom(0);
 }
 
-/** Collects the first 64 KiB of a response, and drops the connection of a longer one. */
-class ResponseReader {
-  readonly #response: IncomingMessage;
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
-  #complete = false;
-
-  constructor(response: IncomingMessage, done: () => void) {
-    this.#response = response;
-    response.on('data', (chunk: Buffer) => {
-      const room = MAX_RESPONSE_BODY - this.#bytes;
-      this.#bytes += chunk.byteLength;
-      if (room > 0) this.#chunks.push(chunk.subarray(0, room));
-      if (this.#bytes <= MAX_RESPONSE_BODY) return;
-      done();
-      response.destroy();
-    });
-    response.on('end', () => {
-      this.#complete = response.complete;
-      done();
-    });
-    response.on('error', () => done());
-  }
-
-  read(): EndpointResponse {
-    const { statusCode = 0, rawHeaders } = this.#response;
+/**
+ * Collects the first 64 KiB of a response, and drops the connection of a longer one.
+ *
+ * @returns what has come so far
+ */
+function collect(response: IncomingMessage, done: () => void): () => EndpointResponse {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let complete = false;
+  response.on('data', (chunk: Buffer) => {
+    const room = MAX_RESPONSE_BODY - bytes;
+    bytes += chunk.byteLength;
+    if (room > 0) chunks.push(chunk.subarray(0, room));
+    if (bytes <= MAX_RESPONSE_BODY) return;
+    done();
+    response.destroy();
+  });
+  response.on('end', () => {
+    complete = response.complete;
+    done();
+  });
+  response.on('error', () => done());
+  return () => {
+    const { statusCode: status = 0, rawHeaders } = response;
     const headers: HeaderPair[] = [];
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       headers.push([rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '']);
     }
     // Text, so that no chunk of the socket stays in memory.
-    const body = this.#bytes === 0 ? '' : Buffer.concat(this.#chunks).toString('utf8');
-    return { status: statusCode, headers, body, body_truncated: !this.#complete };
-  }
+    const body = Buffer.concat(chunks).toString('utf8');
+    return { status, headers, body, body_truncated: !complete };
+  };
 }
