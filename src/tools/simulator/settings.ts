@@ -47,14 +47,7 @@ export interface SimulatorOptions {
 }
 
 /** Every option, checked and complete. */
-export interface SimulatorSettings
-  extends Required<Omit<SimulatorOptions, 'allowProduction' | 'logger' | 'retry' | 'seed' | 'state'>> {
-  readonly logger: Logger;
-  /** Pauses in milliseconds. */
-  readonly retry: readonly number[];
-  readonly seed: string | number | undefined;
-  readonly state: string | undefined;
-}
+export type SimulatorSettings = Readonly<ReturnType<typeof resolveSettings>>;
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
@@ -97,7 +90,7 @@ export const SIMULATOR_OPTIONS = defineOptions({
 } satisfies Record<keyof SimulatorOptions, OptionRule<unknown>>);
 
 /** @throws {ConfigurationError} that names the option, its value and what it takes */
-export function resolveSettings(options: SimulatorOptions = {}): SimulatorSettings {
+export function resolveSettings(options: SimulatorOptions = {}) {
   const { allowProduction, logger, ...settings } = SIMULATOR_OPTIONS.read(options);
   if (!allowProduction && process.env.NODE_ENV === 'production') {
     throw new ConfigurationError(

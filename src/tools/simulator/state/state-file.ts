@@ -22,11 +22,13 @@ export class StateFile {
   readonly #lock: StateLock;
   readonly #logger: Logger;
   #take: (() => State) | undefined;
-  #dirty = false;
   #timer: Timer | undefined;
   #lastMs = 0;
+  /** Whether something has changed since the last write began. */
+  #dirty = false;
+  /** The latest write, also while it waits for the one before it. */
   #writing: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  #waits = false;
   #closed = false;
 
   private constructor(path: string, content: State | undefined, lock: StateLock, logger: Logger) {
@@ -69,10 +71,12 @@ export class StateFile {
 
   /** Resolves when every change is on disk, or an error says that it is not. */
   saved(): Promise<void> {
-    if (!this.#dirty) return this.#next ?? this.#writing;
-    // The current write started before this change. All callers until its end share the next one.
-    this.#next ??= this.#writing.then(() => this.#write());
-    return this.#next;
+    // The current write began before this change. All callers until its end share the next one.
+    if (this.#dirty && !this.#waits) {
+      this.#waits = true;
+      this.#writing = this.#writing.then(() => this.#write());
+    }
+    return this.#writing;
   }
 
   /** Saves the last changes and releases the lock. Never rejects. */
@@ -88,16 +92,11 @@ export class StateFile {
     if (!this.#closed) this.#timer ??= after(ms, () => void this.saved());
   }
 
-  #write(): Promise<void> {
+  async #write(): Promise<void> {
     cancel(this.#timer);
     this.#timer = undefined;
+    this.#waits = false;
     this.#dirty = false;
-    this.#next = undefined;
-    this.#writing = this.#tryToWrite();
-    return this.#writing;
-  }
-
-  async #tryToWrite(): Promise<void> {
     if (!this.#take) return;
     const started = monotonicNow();
     try {
