@@ -18,7 +18,7 @@ export interface RequestParts {
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
 /** The signature covers the original bytes, unless the fault changes the signature itself. */
-export function buildRequest(parts: RequestParts, fault: FaultKind | undefined): DeliveryRequest {
+export function buildRequest(parts: RequestParts, fault: FaultKind | null): DeliveryRequest {
   const body = changedBody(parts.body, fault);
   const signature = signWith(parts.body, fault === 'wrong_key' ? WRONG_KEY : parts.key);
   const headers: HeaderPair[] = [
@@ -48,7 +48,7 @@ export function isAuthentic(fault: FaultKind | null): boolean {
   return fault === null || !UNAUTHENTIC.has(fault);
 }
 
-function changedBody(body: Buffer, fault: FaultKind | undefined): Buffer {
+function changedBody(body: Buffer, fault: FaultKind | null): Buffer {
   if (fault === 'tamper_body') return tampered(body);
   if (fault !== 'reserialize_body') return body;
   return Buffer.from(JSON.stringify(JSON.parse(body.toString('utf8')), null, 2));

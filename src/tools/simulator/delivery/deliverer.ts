@@ -219,22 +219,20 @@ export class Deliverer {
   async #send(
     delivery: SimulatedDelivery,
     cause: AttemptCause,
-    plan: PlannedFault | undefined,
+    planned: PlannedFault | undefined,
   ): Promise<SimulatedAttempt> {
     const { scheduler, settings, targets, accounts } = this.#parts;
+    const fault = planned?.kind ?? null;
     // Read now: it may be rotated while the endpoint answers.
     const { privateKey } = accounts.current;
     const startedAt = scheduler.now();
     const target = targets.of(delivery.url);
-    const request = this.#request(delivery, target.host, plan?.kind);
-    const slowMs = plan?.delayMs ?? DEFAULT_SLOW_MS;
+    const request = this.#request(delivery, target.host, fault);
+    const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
     const result =
-      plan?.kind === 'drop'
-        ? DROPPED
-        : await this.#sender.send(target, { ...request, fault: plan?.kind, slowMs });
+      fault === 'drop' ? DROPPED : await this.#sender.send(target, { ...request, fault, slowMs });
     const { response } = result;
     const succeeded = response !== null && response.status >= 200 && response.status < 300;
-    const fault = plan?.kind ?? null;
     const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
     return {
       ...result,
@@ -250,7 +248,7 @@ export class Deliverer {
     };
   }
 
-  #request({ id, event, nextNumber }: SimulatedDelivery, host: string, fault: FaultKind | undefined) {
+  #request({ id, event, nextNumber }: SimulatedDelivery, host: string, fault: FaultKind | null) {
     const { settings, accounts } = this.#parts;
     const { signatureHeader = settings.signatureHeader } = event;
     const key = accounts.signingKey(event.sandbox);

@@ -116,7 +116,7 @@ const isFrom = (least: number, most: number) => (value: unknown) =>
   typeof value === 'number' && value >= least && value <= most;
 const isCount = (value: unknown) => value === 'always' || (Number.isInteger(value) && isFrom(1, 1e9)(value));
 
-const faultRule = z.object({
+export const faultRule = z.object({
   kind: z.enum(faultKinds, {
     error: ({ input }) =>
       `The kind must be one of ${faultKinds.join(', ')}.${didYouMean(String(input), faultKinds)}`,

@@ -10,7 +10,7 @@ import type { AttemptResult, EndpointResponse, HeaderPair } from './simulated-de
 
 /** A request, and the fault that decides how its body is written. */
 export interface OutgoingRequest extends DeliveryRequest {
-  readonly fault: FaultKind | undefined;
+  readonly fault: FaultKind | null;
   /** How long the fault `slow_body` takes. */
   readonly slowMs: number;
 }

@@ -144,8 +144,8 @@ async function read(path: string): Promise<State | undefined> {
     throw unusable(path, `cannot be read (${codeOf(error)})`);
   });
   if (text === undefined) return undefined;
-  const { state, error } = parseState(text);
-  if (error !== undefined) throw unusable(path, error);
+  const state = parseState(text);
+  if (typeof state === 'string') throw unusable(path, state);
   return state;
 }
 

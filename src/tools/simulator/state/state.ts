@@ -2,14 +2,13 @@
 import { z } from 'zod';
 import type { ServiceParts } from '../delivery/deliverer.js';
 import { deliveryStatuses } from '../delivery/delivery-status.js';
-import { faultKinds } from '../delivery/faults.js';
+import { faultKinds, faultRule } from '../delivery/faults.js';
 import { cancelReasons, SimulatedDelivery, type SimulatedEvent } from '../delivery/simulated-delivery.js';
 
 const VERSION = 1;
 
 const headers = z.array(z.tuple([z.string(), z.string()]));
 const fault = z.enum(faultKinds);
-const count = z.union([z.number(), z.literal('always')]);
 const keys = z.object({ privateKey: z.string(), sandboxKey: z.string() });
 
 const attempt = z.object({
@@ -75,16 +74,7 @@ const stateShape = z.object({
   ),
   deliveries: z.array(delivery),
   faults: z.array(
-    z.object({
-      id: z.string(),
-      kind: fault,
-      event: z.string().nullable(),
-      webhook: z.string().nullable(),
-      times: count,
-      remaining: count,
-      probability: z.number(),
-      delayMs: z.number().nullable(),
-    }),
+    faultRule.extend({ id: z.string(), remaining: z.union([z.number(), z.literal('always')]) }),
   ),
 });
 
@@ -99,25 +89,21 @@ export type State = Omit<z.infer<typeof state>, 'version'>;
 type DeliveryState = State['deliveries'][number];
 
 /** @returns the state, or what is wrong with the text */
-export function parseState(
-  text: string,
-):
-  | { readonly state: State; readonly error?: undefined }
-  | { readonly error: string; readonly state?: undefined } {
+export function parseState(text: string): State | string {
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch {
-    return { error: 'is not complete JSON: it may be truncated' };
+    return 'is not complete JSON: it may be truncated';
   }
   const version: unknown = (content as { version?: unknown } | null)?.version;
   if (typeof version === 'number' && version !== VERSION) {
-    return { error: `has version ${version}, and this simulator reads version ${VERSION}` };
+    return `has version ${version}, and this simulator reads version ${VERSION}`;
   }
   const result = state.safeParse(content);
-  if (result.success) return { state: result.data };
+  if (result.success) return result.data;
   const where = result.error.issues[0]?.path.join('.') ?? '';
-  return { error: `is not a state file of the simulator: ${where || 'its content'} is invalid` };
+  return `is not a state file of the simulator: ${where || 'its content'} is invalid`;
 }
 
 export function stateText(content: State): string {
