@@ -29,7 +29,6 @@ export class Service implements ServiceParts {
   readonly deliverer: Deliverer;
   readonly registrations: Registrations;
   readonly #startedAt = now();
-  readonly #unfinished: readonly SimulatedDelivery[];
   readonly #file: StateFile | undefined;
 
   /** Use {@link Service.open}. */
@@ -45,7 +44,7 @@ export class Service implements ServiceParts {
       settings.clock === 'real' ? new Scheduler() : new ManualScheduler(state?.now ?? this.#startedAt);
     this.deliverer = new Deliverer(this);
     this.registrations = new Registrations(this, this.deliverer);
-    this.#unfinished = state ? restoreState(state, this) : [];
+    if (state) restoreState(state, this);
   }
 
   get maxAttempts(): number {
@@ -70,9 +69,10 @@ export class Service implements ServiceParts {
 
   /** Schedules what was pending when the last process ended, and sends what was due. */
   resume(): void {
-    this.scheduler.resume(this.#unfinished.filter((delivery) => delivery.nextAttemptAt !== null));
-    for (const delivery of this.#unfinished)
-      if (delivery.nextAttemptAt === null) void this.deliverer.send(delivery);
+    const unfinished = this.store.allDeliveries().filter(({ finished }) => !finished);
+    this.scheduler.resume(unfinished.filter(({ nextAttemptAt }) => nextAttemptAt !== null));
+    const due = unfinished.filter(({ nextAttemptAt }) => nextAttemptAt === null);
+    for (const delivery of due) void this.deliverer.send(delivery);
   }
 
   /** Records the events and their deliveries; nothing is sent yet. */

@@ -1,5 +1,4 @@
 // The Express app of the simulator: guard, API, control plane and page.
-
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import express, { type Express, type RequestHandler, type Router } from 'express';
@@ -49,15 +48,12 @@ function guard(allowHosts: readonly string[]): RequestHandler {
     if (hosts.length !== 1 || !isAllowedHost(host, allowed) || !request.url.startsWith('/'))
       next(new HttpError(403, hostMessage(host)));
     else if (!isSameOrigin(request.headers.origin, host) || isForeignWrite(request))
-      next(
-        new HttpError(
-          403,
-          "Forbidden: this request comes from another origin than the simulator's own page.",
-        ),
-      );
+      next(new HttpError(403, FOREIGN_ORIGIN));
     else next();
   };
 }
+
+const FOREIGN_ORIGIN = "Forbidden: this request comes from another origin than the simulator's own page.";
 
 function hostMessage(host: string): string {
   const name = hostName(host.replace(/:\d{1,5}$/, ''));

@@ -28,7 +28,7 @@ export interface Trigger {
   readonly overrides: object;
   readonly payload: object | undefined;
   readonly count: number;
-  readonly fault: Omit<PlannedFault, 'postponed'> | undefined;
+  readonly fault: PlannedFault | undefined;
   readonly signatureHeader: string | undefined;
 }
 
@@ -90,12 +90,12 @@ function sampleEvent({ name, payload, overrides }: Trigger): object {
   }
 }
 
-function readFault(fault: unknown): Trigger['fault'] {
+function readFault(fault: unknown): PlannedFault | undefined {
   if (fault === undefined || fault === null) return undefined;
   const given: { kind?: unknown; delayMs?: unknown } = isObject(fault) ? fault : { kind: fault };
   try {
     const { kind, delayMs } = readFaultRule({ kind: given.kind, delayMs: given.delayMs });
-    return { kind, delayMs };
+    return { kind, delayMs, postponed: false };
   } catch (error) {
     throw error instanceof HttpError ? HttpError.invalid({ fault: [error.message] }) : error;
   }

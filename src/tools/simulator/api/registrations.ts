@@ -1,5 +1,4 @@
 // Creates, updates and deletes webhooks: the same rules for both APIs and for programs.
-
 import { HttpError } from '../../pages/http-error.js';
 import { urlError } from '../address/targets.js';
 import type { Deliverer, ServiceParts } from '../delivery/deliverer.js';

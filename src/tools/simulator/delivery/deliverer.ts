@@ -60,12 +60,12 @@ export class Deliverer {
   }
 
   /** Records one delivery for each webhook that subscribes to the event. Nothing is sent yet. */
-  accept(event: SimulatedEvent, fault?: Omit<PlannedFault, 'postponed'>): SimulatedDelivery[] {
+  accept(event: SimulatedEvent, fault: PlannedFault | undefined): SimulatedDelivery[] {
     const { store, randomness, scheduler } = this.#parts;
     return store.subscribers(event.name).map(({ id: webhookId, url, paused }) => {
       const createdAt = scheduler.now();
       const delivery = new SimulatedDelivery({ id: randomness.uuid(), event, webhookId, url, createdAt });
-      if (fault) delivery.plannedFault = { ...fault, postponed: false };
+      delivery.plannedFault = fault;
       if (paused) this.cancel(delivery, 'webhook_paused');
       else store.saveDelivery(delivery);
       return delivery;

@@ -1,5 +1,4 @@
 // The statuses of a delivery, in one list: the simulator, its page and its state file use it.
-
 export const deliveryStatuses = [
   'pending',
   'in_flight',

@@ -1,5 +1,4 @@
 // The diagnosis of an attempt: one line that says why it failed and what to do.
-
 import type { ErrorCode } from '../../../errors.js';
 import { isAuthentic } from './apply-fault.js';
 import type { FaultKind } from './faults.js';

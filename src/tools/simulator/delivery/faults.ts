@@ -1,5 +1,4 @@
 // The faults in force: which deliveries they apply to, and how often.
-
 import { z } from 'zod';
 import { didYouMean } from '../../../errors.js';
 import { HttpError } from '../../pages/http-error.js';

@@ -125,9 +125,8 @@ export function takeState({ store, faults, accounts, randomness, scheduler }: Se
   };
 }
 
-/** Restores everything but the time. @returns the unfinished deliveries; none is scheduled or sent yet */
-export function restoreState(saved: State, parts: ServiceParts): SimulatedDelivery[] {
-  const { store, faults, accounts, randomness } = parts;
+/** Restores everything but the time. Nothing is scheduled or sent yet. */
+export function restoreState(saved: State, { store, faults, accounts, randomness }: ServiceParts): void {
   const { first, current } = saved.keys;
   const { privateKey, sandboxKey } = accounts.initial;
   // Other keys given at the start are newer than a rotation of the old ones.
@@ -136,12 +135,10 @@ export function restoreState(saved: State, parts: ServiceParts): SimulatedDelive
   for (const webhook of saved.webhooks) store.saveWebhook({ ...webhook });
   for (const one of saved.faults) faults.restore(one);
   const events = saved.events.map((event) => ({ ...event, body: Buffer.from(event.body, 'utf8') }));
-  const deliveries = saved.deliveries.flatMap((kept) => {
+  for (const kept of saved.deliveries) {
     const event = events[kept.event];
-    return event ? [restoredDelivery(kept, event)] : [];
-  });
-  for (const one of deliveries) store.saveDelivery(one);
-  return deliveries.filter((one) => !one.finished);
+    if (event) store.saveDelivery(restoredDelivery(kept, event));
+  }
 }
 
 /** Everything about a delivery but the attempt in flight. */
