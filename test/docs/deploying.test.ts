@@ -1,11 +1,14 @@
 // Runs the program of docs/deploying.md, and stops it in the middle of a delivery.
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
+import { Pool } from 'pg';
 import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { codeBlocks } from '../setup/markdown.js';
+import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { openSocket, wire } from '../setup/raw-socket.js';
 import { ROOT, type Running, startUntil } from '../setup/shell.js';
@@ -22,22 +25,26 @@ export const pool = { end: async () => {} };
 let port: number;
 let server: Running;
 
-beforeAll(async () => {
-  const program = codeBlocks(join(ROOT, 'docs/deploying.md')).find(({ text }) =>
-    text.startsWith('// server.ts'),
+function shown(file: string): string {
+  const block = codeBlocks(join(ROOT, 'docs/deploying.md')).find(({ text }) =>
+    text.startsWith(`// ${file}\n`),
   );
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'hooks.ts'), HOOKS);
-  writeFileSync(join(folder, 'server.ts'), `${program?.text}console.log('started');\n`);
-  port = await freePort();
-  const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey };
-  server = await startUntil('started', `exec node --import tsx ${join(folder, 'server.ts')}`, env);
-}, 90_000);
+  if (!block) throw new Error(`docs/deploying.md has no block that begins with // ${file}.`);
+  return block.text;
+}
 
-afterAll(async () => {
-  await server?.stop('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
-});
+async function startServer(name: string, hooks: string, more: Record<string, string> = {}): Promise<void> {
+  const inside = join(folder, name);
+  mkdirSync(inside, { recursive: true });
+  writeFileSync(join(inside, 'hooks.ts'), hooks);
+  writeFileSync(join(inside, 'server.ts'), `${shown('server.ts')}console.log('started');\n`);
+  port = await freePort();
+  const env = { PORT: String(port), SERVICE_PRIVATE_KEY: privateKey, ...more };
+  server = await startUntil('started', `exec node --import tsx ${join(inside, 'server.ts')}`, env);
+}
+
+afterEach(() => server?.stop('SIGKILL'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function statusOf(path: string): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
@@ -46,6 +53,7 @@ async function statusOf(path: string): Promise<number> {
 }
 
 test('the program takes deliveries, and when it is told to stop it answers all of them and ends', async () => {
+  await startServer('alone', HOOKS);
   expect(await send(port, paid())).toMatchObject({ status: 200 });
   expect([await statusOf('/livez'), await statusOf('/readyz')]).toEqual([200, 200]);
 
@@ -72,3 +80,43 @@ test('the program takes deliveries, and when it is told to stop it answers all o
   expect(server.output()).toContain('stopped');
   await expect(send(port, paid())).rejects.toThrow('ECONNREFUSED');
 }, 90_000);
+
+needing('postgres').describe('the receiver of the page, on a Postgres', () => {
+  const database = `deploying_${process.pid}`;
+  const admin = new Pool({ connectionString: process.env.TEST_POSTGRES_URL });
+  const url = Object.assign(new URL(process.env.TEST_POSTGRES_URL ?? 'postgres://none'), {
+    pathname: database,
+  });
+  let pool: Pool;
+
+  beforeAll(async () => {
+    await admin.query(`CREATE DATABASE ${database}`);
+    pool = new Pool({ connectionString: url.href });
+    await pool.query('CREATE TABLE orders (id text PRIMARY KEY, paid boolean NOT NULL)');
+  });
+
+  afterAll(async () => {
+    await pool?.end();
+    await admin.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+    await admin.end();
+  });
+
+  test('waits for the order, marks it as paid once, and keeps no letter of it', async () => {
+    const secrets = { DATABASE_URL: url.href, LETTER_KEY: randomBytes(32).toString('base64') };
+    await startServer('whole', shown('hooks.ts'), secrets);
+    const letters = async () =>
+      (await pool.query('SELECT count(*)::int AS count FROM dead_letter')).rows[0].count;
+
+    const event = paid();
+    expect(await send(port, event)).toMatchObject({ status: 503, body: { code: 'RETRY_LATER' } });
+    expect(await letters()).toBe(1);
+    await pool.query("INSERT INTO orders VALUES ('order-1042', false)");
+    expect(await send(port, event)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await send(port, event)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    expect((await pool.query('SELECT paid FROM orders')).rows).toEqual([{ paid: true }]);
+    expect(await letters()).toBe(0);
+
+    await server.stop('SIGTERM');
+    expect(server.output()).toContain('stopped');
+  }, 90_000);
+});
