@@ -1,7 +1,7 @@
 // What `simulate` prints while it runs: a line for each attempt, with its diagnosis.
 import type { Logger } from '../../logger.js';
 import type { AttemptFields } from '../simulator/delivery/delivery-record.js';
-import { attemptNotes, clockTime, shortId } from './delivery-text.js';
+import { answerText, attemptNotes, clockTime, shortId } from './delivery-text.js';
 import { type Output, printable, type Style } from './print.js';
 
 const STYLES: ReadonlyMap<string, Style> = new Map([
@@ -44,15 +44,14 @@ export class AttemptLog implements Logger {
     this.#output.print(jsonLine(settled), this.#line(settled));
   }
 
-  #line({ delivery, eventName, url, ...settled }: AttemptFields): string {
-    const { attempt, status, answer, reason, outcome, durationMs, fault, diagnosis, nextAttemptAt } = settled;
-    const answered = String((answer === 'UNKNOWN' ? reason : answer) || reason || '');
+  #line({ delivery, event, eventName, url, answer, ...settled }: AttemptFields): string {
+    const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
     const { paint } = this.#output;
     const line = [
       paint('dim', clockTime(new Date().toISOString())),
       paint(STYLES.get(status) ?? 'dim', status.padEnd(9)),
-      `${eventName}  ${shortId(delivery)}  → ${printable(url)}`,
-      printable([answered, outcome ?? ''].join(' ').trimEnd()),
+      `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
+      printable(answerText(typeof answer === 'number' ? `[${answer}]` : answer, settled)),
       `${Math.round(durationMs)} ms`,
       [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
     ].join('  ');

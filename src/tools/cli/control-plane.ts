@@ -61,6 +61,14 @@ export class ControlPlane extends JsonClient {
     this.#url = simulator;
   }
 
+  async deliveries(query: Readonly<Record<string, string | undefined>>): Promise<Delivery[]> {
+    return (await this.get<{ data: Delivery[] }>('/deliveries', query)).data;
+  }
+
+  async delivery(id: string): Promise<Delivery> {
+    return (await this.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
+  }
+
   protected timedOut(): CommandError {
     return new CommandError(`${this.origin} did not answer in time.`, EXIT.timedOut, 'TIMED_OUT');
   }
@@ -126,7 +134,7 @@ export async function waitForDelivery(
       return (await control.get<{ data: Delivery }>('/wait', query, ms)).data;
     } catch (error) {
       if (!(error instanceof AnswerError) || error.status !== 408) throw error;
-      await control.get(`/deliveries/${encodeURIComponent(id)}`).catch(explainDropped);
+      await control.delivery(id).catch(explainDropped);
     }
   }
 }

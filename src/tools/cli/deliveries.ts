@@ -2,11 +2,10 @@
 
 import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
-import { isEventPattern } from '../simulator/event-pattern.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
 import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
-import { oneOf, wholeNumber } from './flag-values.js';
+import { checkPattern, oneOf, wholeNumber } from './flag-values.js';
 import { AnswerError } from './json-client.js';
 import { print, printable, table } from './print.js';
 
@@ -38,15 +37,12 @@ export const list = command({
   async run({ values, terminal }) {
     const { status, event, search: q, limit = '20' } = values;
     for (const each of status?.split(',') ?? []) oneOf('--status', each, deliveryStatuses);
-    if (event !== undefined && !isEventPattern(event)) {
-      const given = JSON.stringify(event);
-      throw new UsageError(`--event ${given} is not an event name or a pattern like transaction.*.`);
-    }
+    if (event !== undefined) checkPattern('--event', event);
     wholeNumber('--limit', limit, [1, 1_000]);
     const control = new ControlPlane(values.url, terminal);
-    const { data } = await control.get<{ data: Delivery[] }>('/deliveries', { status, event, q, limit });
+    const found = await control.deliveries({ status, event, q, limit });
     const filtered = [status, event, q].some((value) => value !== undefined);
-    return { values: data, text: deliveryTable(data, filtered) };
+    return { values: found, text: deliveryTable(found, filtered) };
   },
 });
 
@@ -95,23 +91,30 @@ export const resend = command({
     if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
     const limit = new WaitLimit(values.timeout);
     const control = new ControlPlane(values.url, terminal);
-    const chosen = id === undefined ? await failedDeliveries(control) : [await findDelivery(control, id)];
+    // Oldest first.
+    const chosen =
+      id === undefined
+        ? (await control.deliveries({ status: 'failed', limit: '1000' })).reverse()
+        : [await findDelivery(control, id)];
     if (chosen.length === 0) return { values: [], text: 'No delivery has failed.' };
     const resent: Delivery[] = [];
+    const diagnoses = new Set<string>();
     let exitCode: ExitCode = EXIT.ok;
     for (const delivery of chosen) {
       try {
-        const [after, { succeeded }] = await resendOne(control, delivery, limit);
+        const [after, { succeeded, diagnosis }] = await resendOne(control, delivery, limit);
         resent.push(after);
         if (!succeeded) exitCode = EXIT.failed;
+        if (diagnosis !== null) diagnoses.add(diagnosis);
       } catch (error) {
-        // Its webhook was deleted. The others can still be sent.
-        if (id !== undefined || !(error instanceof AnswerError) || error.status !== 409) throw error;
+        // The others can still be sent.
+        if (id !== undefined || !wasDeleted(error)) throw error;
         exitCode = EXIT.failed;
         print(terminal.stderr, printable(`${shortId(delivery.id)}: ${error.message}`));
       }
     }
-    return { values: resent, text: resent.length === 0 ? '' : deliveryTable(resent), exitCode };
+    const notes = values.json ? [] : diagnoses;
+    return { values: resent, text: resent.length === 0 ? '' : deliveryTable(resent), notes, exitCode };
   },
 });
 
@@ -134,19 +137,18 @@ export const clear = command({
   },
 });
 
-/** Oldest first. */
-async function failedDeliveries(control: ControlPlane): Promise<Delivery[]> {
-  const query = { status: 'failed', limit: '1000' };
-  return (await control.get<{ data: Delivery[] }>('/deliveries', query)).data.reverse();
-}
-
 /** The delivery and its new attempt; an automatic retry may come in between. */
 async function resendOne(
   control: ControlPlane,
   { id }: Delivery,
   limit: WaitLimit,
 ): Promise<[Delivery, Attempt]> {
-  const { data } = await control.post<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}/resend`);
+  const path = `/deliveries/${encodeURIComponent(id)}/resend`;
+  const { data } = await control.post<{ data: Delivery }>(path).catch((error) => {
+    if (!wasDeleted(error)) throw error;
+    const next = 'Register one with `payment-webhooks webhooks create`, and trigger the event again.';
+    throw new AnswerError(`${error.message} ${next}`, error.status);
+  });
   let last = data.attempts.at(-1)?.number ?? 0;
   for (;;) {
     const after = await waitForDelivery(control, { id, attempt: last + 1 }, limit);
@@ -156,15 +158,20 @@ async function resendOne(
   }
 }
 
+/** Whether the simulator says that the webhook of the delivery was deleted. */
+function wasDeleted(error: unknown): error is AnswerError {
+  return error instanceof AnswerError && error.status === 409;
+}
+
 /** The delivery with this id, or the only one whose id begins with it. */
 async function findDelivery(control: ControlPlane, id: string): Promise<Delivery> {
   if (id === '') throw new UsageError('ID is empty.');
   try {
-    return (await control.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
+    return await control.delivery(id);
   } catch (error) {
     if (!(error instanceof AnswerError) || error.status !== 404) throw error;
-    const { data } = await control.get<{ data: Delivery[] }>('/deliveries', { q: id, limit: '1000' });
-    const found = data.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
+    const matches = await control.deliveries({ q: id, limit: '1000' });
+    const found = matches.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
     const [only] = found;
     if (!only) throw error;
     if (found.length === 1) return only;

@@ -2,7 +2,7 @@
 import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { printable, table } from './print.js';
 
-const HEADINGS = ['ID', 'STATUS', 'EVENT', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
+const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
 
 /** The part of an id that people see and type. */
 export function shortId(id: string): string {
@@ -19,25 +19,28 @@ export function deliveryTable(deliveries: readonly Delivery[], filtered = false)
   return table([HEADINGS, ...deliveries.map(cells)]);
 }
 
-function cells({ id, status, event_name, url, attempts, next_attempt_at }: Delivery): string[] {
+function cells({ id, status, event_name, event_id, url, attempts, next_attempt_at }: Delivery): string[] {
   const last = attempts.at(-1);
   const [answer, ms] = last ? [answerOf(last), `${Math.round(last.duration_ms)}`] : ['', ''];
-  return [
-    shortId(id),
-    status,
-    event_name,
-    url,
-    answer,
-    ms,
-    `${last?.number ?? 0}`,
-    clockTime(next_attempt_at),
-  ];
+  const sent = [shortId(id), status, event_name, event_id, url];
+  return [...sent, answer, ms, `${last?.number ?? 0}`, clockTime(next_attempt_at)];
 }
 
-/** The status and the outcome in the answer, or why no answer came. */
 function answerOf({ response, outcome, error }: Attempt): string {
-  const failure = error?.code === 'UNKNOWN' ? error.message : error?.code;
-  return [response?.status ?? failure ?? '', outcome ?? ''].join(' ').trimEnd();
+  return answerText(response?.status ?? error?.code, { reason: error?.message, outcome });
+}
+
+/**
+ * The status and the outcome in the answer, or why no answer came.
+ *
+ * @param answer the status, or the code of the error
+ */
+export function answerText(
+  answer: number | string | undefined,
+  { reason, outcome }: { readonly reason: string | null | undefined; readonly outcome: string | null },
+): string {
+  const known = answer === 'UNKNOWN' ? reason : answer;
+  return [known || reason || '', outcome ?? ''].join(' ').trimEnd();
 }
 
 /** Everything about one delivery, with one attempt in full. */

@@ -93,7 +93,7 @@ export const trigger = command({
 async function tried(control: ControlPlane, delivery: Delivery, limit: WaitLimit): Promise<Delivery> {
   const { id } = delivery;
   try {
-    const { data: known } = await control.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`);
+    const known = await control.delivery(id);
     const isDue = known.attempts.length === 0 && known.status !== 'cancelled';
     return isDue ? await waitForDelivery(control, { id, attempt: 1 }, limit) : known;
   } catch (error) {

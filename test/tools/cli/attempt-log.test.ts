@@ -39,7 +39,7 @@ describe('a complaint', () => {
   });
 });
 
-describe('an attempt without an answer', () => {
+describe('an attempt', () => {
   const fields = {
     ...{ delivery: 'd'.repeat(36), event: 'e', eventName: 'a.b', url: 'http://127.0.0.1:1/', attempt: 1 },
     ...{ status: 'failed', outcome: null, durationMs: 1, fault: null, diagnosis: null, nextAttemptAt: null },
@@ -51,10 +51,19 @@ describe('an attempt without an answer', () => {
     [{ answer: undefined, reason: 'socket hang up' }, 'socket hang up'],
     [{ answer: '', reason: 'socket\nhang up' }, 'socket\\u000ahang up'],
     [{ answer: 'ECONNRESET', reason: '' }, 'ECONNRESET'],
-  ])('%j is printed with its reason', (error, shown) => {
+  ])('without an answer, %j, is printed with its reason', (error, shown) => {
     const { log, printed } = started();
     log.info({ ...fields, ...error });
     expect(printed()).toContain(`→ http://127.0.0.1:1/  ${shown}  1 ms  attempt 1\n`);
+  });
+
+  test.each<[object, string]>([
+    [{ answer: 200, reason: null, outcome: 'duplicate' }, '[200] duplicate'],
+    [{ answer: 500, reason: null }, '[500]'],
+  ])('%j is printed with its status in brackets', (answer, shown) => {
+    const { log, printed } = started();
+    log.info({ ...fields, ...answer });
+    expect(printed()).toContain(`  a.b  e  dddddddd  → http://127.0.0.1:1/  ${shown}  1 ms  attempt 1\n`);
   });
 
   test('has the code and the message in JSON', () => {

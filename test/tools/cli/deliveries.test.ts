@@ -22,13 +22,16 @@ describe('deliveries', () => {
   }
 
   test('list shows the newest first, and only what is asked for', async () => {
-    const { app, ask, payment } = await withTwo();
+    const { app, ask, payment, refund } = await withTwo();
     const events = async (...args: string[]) =>
       (await ask('deliveries', 'list', ...args)).stdout
         .split('\n')
         .slice(1, -1)
         .map((line) => line.split(/ {2,}/)[2]);
     expect(await events()).toEqual(['refund.succeeded', 'transaction.paid']);
+    const [headings, first] = (await ask('deliveries', 'list')).stdout.split('\n');
+    expect(headings).toMatch(/^ID +STATUS +EVENT +EVENT ID +TO /);
+    expect(first).toContain(` refund.succeeded  ${refund.event_id}  `);
     expect(await events('--limit', '1')).toEqual(['refund.succeeded']);
     expect(await events('--status', 'failed,retrying')).toEqual(['transaction.paid']);
     expect(await events('--event', 'refund.*')).toEqual(['refund.succeeded']);
@@ -84,7 +87,13 @@ describe('deliveries', () => {
     const none = await ask('deliveries', 'resend', '--failed');
     expect(none).toMatchObject({ code: 0, stdout: 'No delivery has failed.\n' });
     await app.close();
-    expect((await ask('deliveries', 'resend', payment.id)).code).toBe(1);
+    const refused =
+      'Nothing listens at this address. Start your endpoint, or correct the URL of the webhook.';
+    const failed = await ask('deliveries', 'resend', payment.id);
+    expect(failed).toMatchObject({ code: 1, stderr: `${refused}\n` });
+    const asJson = await ask('deliveries', 'resend', payment.id, '--json');
+    expect(asJson).toMatchObject({ code: 1, stderr: '' });
+    expect(JSON.parse(asJson.stdout).attempts.at(-1)).toMatchObject({ diagnosis: refused });
   });
 
   test('resend --failed goes on after a delivery whose webhook was deleted', async () => {
@@ -106,8 +115,10 @@ describe('deliveries', () => {
     const { code, stdout, stderr } = await ask('deliveries', 'resend', '--failed', '--json');
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^\w{8}: The webhook of this delivery was deleted, so it cannot be sent again\.\n$/,
+      /^\w{8}: The webhook of this delivery was deleted, so it cannot be sent again\. Register one with `payment-webhooks webhooks create`, and trigger the event again\.\n$/,
     );
+    const one = await ask('deliveries', 'resend', stderr.slice(0, 8));
+    expect(one).toEqual({ code: 1, stdout: '', stderr: stderr.slice('12345678: '.length) });
     expect(
       stdout
         .trim()

@@ -157,19 +157,21 @@ describe('simulate', () => {
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^\w{8} {2}delivered {2}transaction\.paid {2}http:\/\/localhost:\d+\/hooks {2}200 +\d+ +2$/m,
+        /^\w{8} {2}delivered {2}transaction\.paid {2}[\w-]{36} {2}http:\/\/localhost:\d+\/hooks {2}200 +\d+ +2$/m,
       ),
     });
     const [first] = app.received;
     expect(first?.headers['x-service-signature']).toBe(opensslHmac(first?.body as Buffer, 'pri_sim_dev'));
     await until(() => program.stdout().endsWith('attempt 2\n'));
     const lines = program.stdout().split('\n').slice(13);
+    const { id } = JSON.parse(String(first?.body));
+    expect(lines[0]).toContain(`  transaction.paid  ${id}  `);
     expect(lines).toEqual([
       expect.stringMatching(
-        /^\d\d:\d\d:\d\d {2}retrying {3}transaction\.paid {2}\w{8} {2}→ http:\/\/localhost:\d+\/hooks {2}500 {2}\d+ ms {2}attempt 1, next retry at \d\d:\d\d:\d\d$/,
+        /^\d\d:\d\d:\d\d {2}retrying {3}transaction\.paid {2}[\w-]{36} {2}\w{8} {2}→ http:\/\/localhost:\d+\/hooks {2}\[500\] {2}\d+ ms {2}attempt 1, next retry at \d\d:\d\d:\d\d$/,
       ),
       '          Your handler failed. Look for this event id in the log of your endpoint.',
-      expect.stringMatching(/ {2}delivered {2}.* {2}200 {2}\d+ ms {2}attempt 2$/),
+      expect.stringMatching(/ {2}delivered {2}.* {2}\[200\] {2}\d+ ms {2}attempt 2$/),
       '',
     ]);
   });
@@ -236,13 +238,17 @@ describe('simulate', () => {
     const tampered = await ask(program, 'trigger', 'transaction.paid', '--fault', 'tamper_body');
     expect(tampered.code).toBe(0);
     await until(() => program.stdout().includes('Refused, as it should be'));
-    expect(program.stdout()).toMatch(/retrying .* 401 .* fault tamper_body.*\n +Refused, as it should be/);
+    expect(program.stdout()).toMatch(
+      /retrying .* \[401\] .* fault tamper_body.*\n +Refused, as it should be/,
+    );
     await ask(program, 'trigger', 'refund.succeeded', '--force', '--wait');
     await until(() => /refund\.succeeded .*\n/.test(program.stdout()));
     expect(program.stdout()).toMatch(
-      /delivered {2}transaction\.paid .* 200 processed {2}\d+ ms {2}attempt 1$/m,
+      /delivered {2}transaction\.paid .* \[200\] processed {2}\d+ ms {2}attempt 1$/m,
     );
-    expect(program.stdout()).toMatch(/delivered {2}refund\.succeeded .* 200 kept {2}\d+ ms {2}attempt 1$/m);
+    expect(program.stdout()).toMatch(
+      /delivered {2}refund\.succeeded .* \[200\] kept {2}\d+ ms {2}attempt 1$/m,
+    );
   });
 
   test('keeps undeclared events at the demo endpoint, and shows them on a page of this machine alone', async () => {
