@@ -53,16 +53,16 @@ function warnOfGiven(given: Given, warn: Warn): void {
     // A number, or text without a unit. With 0 there is no timeout.
     const ms = Number(given[option]);
     if (!(ms > 0 && ms < SHORT_MS)) continue;
-    const cure = `Write '${ms}s' for seconds, or '${ms}ms' if it is meant`;
-    warn(option, `${option} is ${ms} milliseconds. ${cure}`);
+    const advice = `Write '${ms}s' for seconds, or '${ms}ms' if it is meant`;
+    warn(option, `${option} is ${ms} milliseconds. ${advice}`);
   }
 }
 
 function warnOfPublishedKey({ privateKey = process.env[KEY_VARIABLE] }: Given, warn: Warn): void {
   const isPublished = [privateKey].flat().some((key) => typeof key === 'string' && PUBLISHED_KEY.test(key));
   if (!isPublished || process.env.NODE_ENV !== 'production') return;
-  const cure = `Set ${KEY_VARIABLE} to the key of your account`;
-  warn('privateKey', `privateKey is a key that is published, so anyone could forge a payment. ${cure}`);
+  const advice = `Set ${KEY_VARIABLE} to the key of your account`;
+  warn('privateKey', `privateKey is a key that is published, so anyone could forge a payment. ${advice}`);
 }
 
 function warnOfTimes(
@@ -96,8 +96,8 @@ function warnOfScope({ store, deadLetters }: Resolved, warn: Warn): void {
   const isDeployed = process.env.NODE_ENV === 'production';
   if (store?.scope === 'process' && isClusterWorker()) {
     const outcome = 'so a retry that another worker gets runs the event again';
-    const cure = 'use redisStore(), postgresStore() or sqlStore()';
-    warn('store', `each worker of node:cluster has its own memory store, ${outcome}: ${cure}`);
+    const advice = 'use redisStore(), postgresStore() or sqlStore()';
+    warn('store', `each worker of node:cluster has its own memory store, ${outcome}: ${advice}`);
   } else if (store?.scope === 'process' && isDeployed) {
     const reach = 'another process, or this one restarted, would run an event again';
     warn('store', `the memory store is seen by this process only: ${reach}`);
