@@ -4,7 +4,8 @@ import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 
 const LOOPBACK_HEADER = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-const HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
+/** A host, with or without a port. */
+export const HOST_HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
 /**
  * Whether a `Host` header names this machine or an allowed host: protects against DNS rebinding.
@@ -14,7 +15,7 @@ const HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 export function isAllowedHost(header: string, allowed: ReadonlySet<string>): boolean {
   // Strict: an IPv6 address that wraps 127.0.0.1 is not how anybody names this machine.
   if (LOOPBACK_HEADER.test(header)) return true;
-  const [, host = ''] = HEADER.exec(header) ?? [];
+  const [, host = ''] = HOST_HEADER.exec(header) ?? [];
   return host !== '' && allowed.has(canonical(host));
 }
 
@@ -30,7 +31,7 @@ export function hostName(text: string): string | undefined {
   const bracketed = isIP(text) === 6 ? `[${text}]` : text;
   // Browsers send the ASCII form of other letters.
   const host = /^[\x21-\x7e]*$/.test(bracketed) ? bracketed : domainToASCII(bracketed);
-  const [whole, name] = HEADER.exec(host) ?? [];
+  const [whole, name] = HOST_HEADER.exec(host) ?? [];
   return name === undefined || whole !== name || canonical(name) === '' ? undefined : canonical(name);
 }
 

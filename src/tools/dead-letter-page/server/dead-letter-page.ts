@@ -1,12 +1,11 @@
 // The page of dead letters as a handler of node:http: the built page, and the JSON that it and the command line use.
-
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { HttpError } from '../../pages/http-error.js';
 import { builtPage } from '../../pages/package-folder.js';
 import { originalUrl, READ_METHODS } from '../../pages/request.js';
-import { LetterRoutes } from './letter-routes.js';
+import { serveLetters } from './letter-routes.js';
 import { answerError, sendText } from './page-answers.js';
 import { authorized, setPageHeaders } from './page-guard.js';
 import {
@@ -50,22 +49,21 @@ export function deadLetterPage<Req extends IncomingMessage = IncomingMessage>(
   options: DeadLetterPageOptions<Req>,
 ): (req: Req, res: ServerResponse, next?: (error?: unknown) => void) => void {
   const settings = pageSettings(hooks, options);
-  const routes = new LetterRoutes(settings);
-  return (req, res) => void serve(req, res, { settings, routes });
+  return (req, res) => void serve(req, res, settings);
 }
 
 /** Never rejects. */
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
-  { settings, routes }: { readonly settings: PageSettings; readonly routes: LetterRoutes },
+  settings: PageSettings,
 ): Promise<void> {
   try {
     if (response.headersSent) return;
     setPageHeaders(response);
     const user = await authorized(request, settings);
     if (redirectToFolder(request, response)) return;
-    if (!(await routes.serve({ request, response, user }))) await sendFile(request, response);
+    if (!(await serveLetters({ request, response, user, settings }))) await sendFile(request, response);
   } catch (error) {
     answerError(request, response, { error, logFor: settings.logFor });
   }

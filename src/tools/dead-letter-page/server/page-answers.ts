@@ -19,7 +19,8 @@ const CODES: ReadonlyMap<number, string> = new Map([
   [503, 'STORE_UNAVAILABLE'],
 ]);
 
-export interface PageError {
+interface ErrorAnswer {
+  readonly status: number;
   readonly message: string;
   readonly code: string;
 }
@@ -71,7 +72,7 @@ function wantsHtml({ headers }: IncomingMessage): boolean {
 }
 
 /** Never what a store or a handler said. */
-export function answerTo(error: unknown): PageError & { readonly status: number } {
+export function answerTo(error: unknown): ErrorAnswer {
   if (error instanceof HttpError) return withCode(error.status, error.message);
   if (ConfigurationError.is(error)) return withCode(422, error.message);
   if (StoreError.is(error))
@@ -79,6 +80,6 @@ export function answerTo(error: unknown): PageError & { readonly status: number 
   return withCode(500, 'The page failed. The log says why.');
 }
 
-function withCode(status: number, message: string): PageError & { readonly status: number } {
+function withCode(status: number, message: string): ErrorAnswer {
   return { status, message, code: CODES.get(status) ?? 'FAILED' };
 }

@@ -1,10 +1,9 @@
 // Runs before every answer: security headers, same origin, and a user whom `authorize` lets in.
-
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { describeError, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
-import { hostHeaders, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../../pages/request.js';
+import { HOST_HEADER, hostHeaders, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../../pages/request.js';
 import type { PageSettings } from './page-options.js';
 import { pathOf } from './page-request.js';
 
@@ -62,8 +61,6 @@ interface ExpressRequest {
   readonly secure?: boolean;
 }
 
-const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
-
 /** @throws {HttpError} 403 that says what does not fit, and what to set */
 function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> | undefined): void {
   const host = askedHost(request);
@@ -88,7 +85,7 @@ function askedHost(request: IncomingMessage): string | undefined {
   const forwarded = trusted ? headers['x-forwarded-host'] : undefined;
   const [host = '', ...others] = hostHeaders(request);
   const asked = typeof forwarded === 'string' ? (forwarded.split(',')[0] ?? '').trim() : host;
-  return others.length === 0 && HOST.test(asked) ? asked : undefined;
+  return others.length === 0 && HOST_HEADER.test(asked) ? asked : undefined;
 }
 
 const OTHER_ORIGIN =

@@ -1,9 +1,11 @@
 // The options of the dead-letter page, checked before any request.
 import type { IncomingMessage } from 'node:http';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import { ConfigurationError, refuseUnknownOptions, show } from '../../../errors.js';
-import { isLogger, LETTERS_LOGGER, type Logger, loggerOf, silentLogger } from '../../../logger.js';
+import { ConfigurationError, show } from '../../../errors.js';
+import { LETTERS_LOGGER, type Logger, loggerOf } from '../../../logger.js';
 import { defaultLogger } from '../../../options/default-logger.js';
+import { defineOptions, option, optional } from '../../../options/define-options.js';
+import * as check from '../../../options/option-checks.js';
 import { hostName } from '../../pages/request.js';
 
 /** Who asks: a name, or an object with one. Anything falsy is refused. */
@@ -54,25 +56,21 @@ export interface PageSettings {
 
 const SIGN = 'deadLetterPage(hooks, { authorize: (req) => req.session.user })';
 
+const OPTIONS = defineOptions({
+  authorize: option(undefined, authorizer),
+  hosts: optional(hostNames),
+  logger: option(undefined, check.logger),
+});
+
 /** @throws {ConfigurationError} naming what is missing or wrong, and what to give */
 export function pageSettings(hooks: unknown, options: unknown): PageSettings {
-  const { deadLetters, eventNames } = receiverOf(hooks);
+  const { deadLetters: letters, eventNames } = receiverOf(hooks);
   if (typeof options !== 'object' || options === null)
     throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Give ${SIGN}.`);
-  refuseUnknownOptions(options, ['authorize', 'hosts', 'logger']);
-  const { authorize, hosts, logger } = options as Record<string, unknown>;
-  if (typeof authorize !== 'function') {
-    throw new ConfigurationError(
-      `authorize is ${show(authorize)}. Give a function that returns the user who may see dead letters: ${SIGN}.`,
-    );
-  }
-  return {
-    letters: deadLetters,
-    eventNames,
-    authorize: authorize as PageSettings['authorize'],
-    hosts: hosts === undefined ? undefined : hostNames(hosts),
-    logFor: logs(logger, deadLetters),
-  };
+  const { authorize, hosts, logger } = OPTIONS.read(options);
+  const known = logger ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
+  const logFor = (req: IncomingMessage) => known ?? loggerOf(req) ?? defaultLogger();
+  return { letters, eventNames, authorize, hosts, logFor };
 }
 
 /** Not by its class: the receiver may be of another copy of this package. */
@@ -91,6 +89,13 @@ function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: Dead
   return { deadLetters, eventNames };
 }
 
+function authorizer(authorize: unknown): PageSettings['authorize'] {
+  if (typeof authorize === 'function') return authorize as PageSettings['authorize'];
+  throw new ConfigurationError(
+    `authorize is ${show(authorize)}. Give a function that returns the user who may see dead letters: ${SIGN}.`,
+  );
+}
+
 function hostNames(hosts: unknown): ReadonlySet<string> {
   if (!Array.isArray(hosts) || hosts.length === 0)
     throw new ConfigurationError(`hosts is ${show(hosts)}. Give a list such as ['ops.example'].`);
@@ -103,15 +108,4 @@ function hostNames(hosts: unknown): ReadonlySet<string> {
       );
     }),
   );
-}
-
-function logs(logger: unknown, letters: DeadLetters): PageSettings['logFor'] {
-  if (logger !== undefined && logger !== false && !isLogger(logger)) {
-    throw new ConfigurationError(
-      `logger is ${show(logger)}. Give a logger with info(), warn() and error(), or false for silence.`,
-    );
-  }
-  const own = logger === false ? silentLogger : logger;
-  const known = own ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
-  return known ? () => known : (req) => loggerOf(req) ?? defaultLogger();
 }
