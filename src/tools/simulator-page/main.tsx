@@ -12,7 +12,6 @@ import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
 import './simulator.css';
-import '../pages/styles/forced-colors.css';
 
 const COLLECT_MS = 1_500;
 

@@ -11,7 +11,6 @@ import '../../pages/styles/base.css';
 import '../../pages/styles/components.css';
 import '../../pages/styles/layout.css';
 import './letters.css';
-import '../../pages/styles/forced-colors.css';
 
 function App() {
   const [route, navigate] = useRoute(routing);
