@@ -5,13 +5,9 @@ import { CopyButton } from './copy-button.js';
 import { byteLength, formatBytes, showInvisible } from './format.js';
 import { JsonTree } from './json-tree.js';
 
-interface HeaderTableProps {
-  readonly label: string;
-  /** In the order in which they are shown. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-}
+type Headers = readonly (readonly [name: string, value: string])[];
 
-export function HeaderTable({ label, headers }: HeaderTableProps) {
+export function HeaderTable({ label, headers }: { label: string; headers: Headers }) {
   return (
     <table class="headers mono" aria-label={label}>
       <tbody>

@@ -25,12 +25,12 @@ export function CopyButton({ text, label, name = label, look = '' }: CopyButtonP
   }, [copied]);
   const copy = async () => {
     const content = typeof text === 'string' ? text : await text();
-    const written = await navigator.clipboard.writeText(content).then(
-      () => true,
-      () => false,
-    );
-    if (written) setCopied(true);
-    else setManual(content);
+    try {
+      await navigator.clipboard.writeText(content);
+      setCopied(true);
+    } catch {
+      setManual(content);
+    }
   };
   return (
     <>

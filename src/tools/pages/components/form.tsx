@@ -1,10 +1,5 @@
 // A form: the browser holds its values and checks them; the errors of the server stand beside their fields.
-import {
-  type ComponentChildren,
-  createContext,
-  type TargetedEvent,
-  type TargetedKeyboardEvent,
-} from 'preact';
+import { type ComponentChildren, createContext, type TargetedEvent } from 'preact';
 import { useContext, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api-client.js';
 import { Button } from './button.js';
@@ -28,15 +23,7 @@ interface FormProps {
 /** Submits itself once at a time, and closes the dialog that it is in. An error that no field shows stands above the button. */
 export function Form(props: FormProps) {
   const close = useContext(CloseContext);
-  const {
-    verb,
-    submit,
-    stay = false,
-    cancelVerb = 'Cancel',
-    disabled = false,
-    danger = false,
-    children,
-  } = props;
+  const { verb, submit, cancelVerb = 'Cancel', disabled, stay, danger, children } = props;
   const running = useRef(false);
   const [errors, setErrors] = useState<ApiError['fields']>({});
   const [problem, setProblem] = useState<string>();
@@ -76,7 +63,7 @@ export function Form(props: FormProps) {
 }
 
 /** Control or Command and Enter, also from a text of several lines. */
-function submitOnEnter(event: TargetedKeyboardEvent<HTMLFormElement>): void {
+function submitOnEnter(event: TargetedEvent<HTMLFormElement, KeyboardEvent>): void {
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
 }
 

@@ -29,9 +29,7 @@ export function formatPause(ms: number, most = 2): string {
 export function formatTime(iso: string, now = new Date()): string {
   const time = new Date(iso);
   // Intl is too slow for hundreds of rows at once.
-  const clock = [time.getHours(), time.getMinutes(), time.getSeconds()]
-    .map((part) => String(part).padStart(2, '0'))
-    .join(':');
+  const [clock = ''] = time.toTimeString().split(' ');
   if (time.toDateString() === now.toDateString()) return clock;
   return `${time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${clock}`;
 }

@@ -16,7 +16,6 @@ export function JsonTree({ label, value }: JsonTreeProps) {
       <p class="cluster">
         <input
           type="search"
-          class="small"
           aria-label={`Find in ${label.toLowerCase()}`}
           placeholder="Find"
           value={text}
@@ -26,25 +25,40 @@ export function JsonTree({ label, value }: JsonTreeProps) {
           {text !== '' && `${found} found`}
         </span>
       </p>
-      <Branch value={value} path="" text={text.toLowerCase()} last />
+      <Branch name={undefined} value={value} path="" text={text.toLowerCase()} last />
     </section>
   );
 }
 
-interface BranchProps {
-  readonly name?: string;
-  readonly value: object;
+interface EntryProps<Value> {
+  /** Undefined in a list. */
+  readonly name: string | undefined;
+  readonly value: Value;
   readonly path: string;
   /** What is looked for, in lower case: what holds it unfolds. */
   readonly text: string;
   readonly last: boolean;
 }
 
+function Entry({ value, ...entry }: EntryProps<unknown>) {
+  if (isBranch(value)) return <Branch value={value} {...entry} />;
+  const { name, path, text, last } = entry;
+  return (
+    <>
+      {name !== undefined && <Key name={name} path={path} text={text} />}
+      <span class={`json-${typeof value}`}>
+        <Marked all={JSON.stringify(value)} text={text} />
+      </span>
+      {!last && ','}
+    </>
+  );
+}
+
 const OPEN_DEPTH = 4;
 /** A longer list takes a browser long to lay out. */
 const SHOWN_ENTRIES = 200;
 
-function Branch({ name, value, path, text, last }: BranchProps) {
+function Branch({ name, value, path, text, last }: EntryProps<object>) {
   const [open, setOpen] = useState(path.split(/[.[]/).length < OPEN_DEPTH);
   const [all, showAll] = useState(false);
   const entries = Object.entries(value);
@@ -77,23 +91,7 @@ function Branch({ name, value, path, text, last }: BranchProps) {
               const heading = Array.isArray(value) ? undefined : key;
               return (
                 <li key={key}>
-                  {isBranch(entry) ? (
-                    <Branch
-                      {...(heading !== undefined && { name: heading })}
-                      value={entry}
-                      path={where}
-                      text={text}
-                      last={isLast}
-                    />
-                  ) : (
-                    <>
-                      {heading !== undefined && <Key name={heading} path={where} text={text} />}
-                      <span class={`json-${typeof entry}`}>
-                        <Marked all={JSON.stringify(entry)} text={text} />
-                      </span>
-                      {!isLast && ','}
-                    </>
-                  )}
+                  <Entry name={heading} value={entry} path={where} text={text} last={isLast} />
                 </li>
               );
             })}
