@@ -9,7 +9,6 @@ export type { Webhook } from '../simulator/api/registrations.js';
 export type { Attempt, Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
 export type { DeliveryStatus } from '../simulator/delivery/delivery-status.js';
 export type { Fault, FaultKind, FaultRule } from '../simulator/delivery/faults.js';
-export type { HeaderPair } from '../simulator/delivery/simulated-delivery.js';
 
 /** How the simulator was started. */
 export interface Settings {
@@ -93,7 +92,7 @@ export const api = {
   removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
   /** @returns the new private key, which is told only here */
   async rotateKey(): Promise<string> {
-    return (await (await request('POST', 'keys/rotate', {})).json()).data.private_key;
+    return (await data<{ private_key: string }>('POST', 'keys/rotate', {})).private_key;
   },
   removeFaults: () => request('DELETE', 'faults'),
 };
@@ -106,6 +105,6 @@ async function found(query: string): Promise<Found> {
   return (await request('GET', `deliveries?view=rows&${query}`)).json();
 }
 
-async function data<Data>(method: string, path: string): Promise<Data> {
-  return (await (await request(method, path)).json()).data;
+async function data<Data>(method: string, path: string, body?: object): Promise<Data> {
+  return (await (await request(method, path, body)).json()).data;
 }

@@ -1,90 +1,67 @@
 // One attempt in three tabs: the request, the response, and how the signature was computed.
-import type { ComponentChild, ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import { BodyView, HeaderTable } from '../pages/components/code-view.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { byteLength, showInvisible } from '../pages/components/format.js';
-import { type Attempt, api, type Delivery, type Settings } from './api.js';
+import { type Attempt, api, type Delivery } from './api.js';
 import { diffText, type Part } from './diff.js';
 import { signatureEffect } from './fault-text.js';
-import type { Navigate, Route } from './route.js';
+import { useSimulator } from './simulator-context.js';
 import { ResponseStatus } from './status.js';
 
-interface AttemptTabsProps {
+interface AttemptProps {
   readonly attempt: Attempt;
   readonly delivery: Delivery;
   readonly sandbox: boolean;
-  readonly settings: Settings | undefined;
-  readonly route: Route;
-  readonly navigate: Navigate;
 }
 
-export function AttemptTabs(props: AttemptTabsProps) {
-  const { attempt, delivery, sandbox, settings, route, navigate } = props;
-  return (
-    <Tabs
-      label={`Attempt ${attempt.number}`}
-      chosen={route.tab}
-      choose={(tab) => navigate({ tab })}
-      tabs={[
-        ['Request', <RequestView delivery={delivery} attempt={attempt} />],
-        ['Response', <ResponseView attempt={attempt} />],
-        ['Signature', <SignatureView {...{ attempt, delivery, sandbox, settings }} />],
-      ]}
-    />
-  );
-}
+const TABS = { Request: RequestView, Response: ResponseView, Signature: SignatureView };
 
-interface TabsProps {
-  readonly label: string;
-  readonly tabs: readonly (readonly [name: string, content: ComponentChild])[];
-  /** The name of a tab, in lower case; the first one when left out. */
-  readonly chosen: string | undefined;
-  readonly choose: (name: string | undefined) => void;
-}
+type Tab = keyof typeof TABS;
+
+const NAMES = Object.keys(TABS) as Tab[];
 
 /** One tab stop; the arrow keys move between the tabs. */
-function Tabs({ label, tabs, chosen: name, choose: chooseName }: TabsProps) {
-  const id = useId();
-  const chosen = Math.max(
-    0,
-    tabs.findIndex(([tab]) => tab.toLowerCase() === name),
-  );
-  const choose = (index: number) => chooseName(index === 0 ? undefined : tabs[index]?.[0].toLowerCase());
+export function AttemptTabs(props: AttemptProps) {
+  const { route, navigate } = useSimulator();
+  const chosen = NAMES.find((name) => name.toLowerCase() === route.tab) ?? 'Request';
+  const View = TABS[chosen];
+  // The first one is the one that a URL without a tab shows.
+  const choose = (name: Tab) => navigate({ tab: name === 'Request' ? undefined : name.toLowerCase() });
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined) return;
+    const next = step && NAMES.at((NAMES.indexOf(chosen) + step) % NAMES.length);
+    if (!next) return;
     event.preventDefault();
-    const next = (chosen + step + tabs.length) % tabs.length;
     choose(next);
-    document.getElementById(`${id}-tab-${next}`)?.focus();
+    document.getElementById(`tab-${next}`)?.focus();
   };
   return (
     <div class="tabs">
-      <div class="tab-list" role="tablist" aria-label={label} onKeyDown={move}>
-        {tabs.map(([name], index) => (
+      <div class="tab-list" role="tablist" aria-label={`Attempt ${props.attempt.number}`} onKeyDown={move}>
+        {NAMES.map((name) => (
           <button
             key={name}
             type="button"
             role="tab"
-            id={`${id}-tab-${index}`}
-            aria-selected={index === chosen}
-            aria-controls={`${id}-panel`}
-            tabIndex={index === chosen ? 0 : -1}
-            onClick={() => choose(index)}
+            id={`tab-${name}`}
+            aria-selected={name === chosen}
+            aria-controls="tab-panel"
+            tabIndex={name === chosen ? 0 : -1}
+            onClick={() => choose(name)}
           >
             {name}
           </button>
         ))}
       </div>
-      <div class="tab-panel stack" role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`}>
-        {tabs[chosen]?.[1]}
+      <div class="tab-panel stack" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${chosen}`}>
+        <View {...props} />
       </div>
     </div>
   );
 }
 
-function RequestView({ attempt, delivery }: { attempt: Attempt; delivery: Delivery }) {
+function RequestView({ attempt, delivery }: AttemptProps) {
   const { method, url, headers, body } = attempt.request;
   return (
     <>
@@ -101,7 +78,7 @@ function RequestView({ attempt, delivery }: { attempt: Attempt; delivery: Delive
   );
 }
 
-function ResponseView({ attempt: { response, error, outcome } }: { attempt: Attempt }) {
+function ResponseView({ attempt: { response, error, outcome } }: AttemptProps) {
   if (!response) {
     return (
       <p class="wrap">
@@ -126,16 +103,10 @@ function ResponseView({ attempt: { response, error, outcome } }: { attempt: Atte
   );
 }
 
-interface SignatureViewProps {
-  readonly attempt: Attempt;
-  readonly delivery: Delivery;
-  readonly sandbox: boolean;
-  readonly settings: Settings | undefined;
-}
-
 const CHECK = 'openssl dgst -sha256 -hmac "$SERVICE_PRIVATE_KEY" < body.json';
 
-function SignatureView({ attempt, delivery, sandbox, settings }: SignatureViewProps) {
+function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
+  const { settings } = useSimulator();
   const { headers, body, body_sha256: digest } = attempt.request;
   const load = () => api.signature(delivery.id, attempt.number);
   const { signed, expected } = useLoaded(load, [delivery.id, attempt.number]).data ?? {};

@@ -1,18 +1,13 @@
 // Two small charts: the attempts of a delivery on a time axis, and how long an endpoint took to answer.
 import { formatDuration, formatPause } from '../pages/components/format.js';
-import type { Attempt, Row } from './api.js';
-
-interface AttemptAxisProps {
-  readonly attempts: readonly Attempt[];
-  /** When the next one is due. */
-  readonly next: string | null;
-}
+import type { Attempt, Delivery } from './api.js';
+import { useSimulator } from './simulator-context.js';
 
 /** Fewer than this part of the width has no room for a text, in percent. */
 const LEAST_LABELLED = 9;
 
 /** The pauses grow from seconds to hours, so the axis is logarithmic. */
-export function AttemptAxis({ attempts, next }: AttemptAxisProps) {
+export function AttemptAxis({ delivery: { attempts, next_attempt_at: next } }: { delivery: Delivery }) {
   const times = attempts.map(({ started_at: at }) => Date.parse(at));
   if (next) times.push(Date.parse(next));
   if (times.length < 2) return null;
@@ -49,18 +44,13 @@ function toneOf(attempt: Attempt | undefined): string {
 
 const SHOWN = 40;
 
-interface DurationsProps {
-  readonly rows: readonly Row[];
-  readonly webhook: string;
-}
-
 /** Of the latest deliveries to the webhook, the newest one on the right. */
-export function Durations({ rows, webhook }: DurationsProps) {
-  const latest: number[] = [];
-  for (const { webhook_id, last } of rows) {
-    if (webhook_id === webhook && last) latest.unshift(last.duration_ms);
-    if (latest.length === SHOWN) break;
-  }
+export function Durations({ webhook }: { webhook: string }) {
+  const { rows } = useSimulator();
+  const latest = rows
+    .flatMap(({ webhook_id, last }) => (webhook_id === webhook && last ? [last.duration_ms] : []))
+    .slice(0, SHOWN)
+    .reverse();
   if (latest.length < 2) return null;
   const most = Math.max(...latest);
   const point = (ms: number, index: number) =>

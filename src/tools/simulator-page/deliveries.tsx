@@ -11,20 +11,17 @@ import { FilterBar, SearchBar } from '../pages/components/search-bar.js';
 import { Table } from '../pages/components/table.js';
 import { api, type Row } from './api.js';
 import { COLUMNS } from './delivery-columns.js';
-import { formatRoute, type Navigate, type Route, withDelivery } from './route.js';
-import { anyStatus, matches, parseSearch, type Search, withStatus } from './search.js';
-import { useShortcuts } from './shortcuts.js';
+import { formatRoute } from './route.js';
+import { anyStatus, matches, parseSearch, withStatus } from './search.js';
 import { type ShownStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
+import { useShortcuts, useSimulator } from './simulator-context.js';
 
-interface Found {
-  readonly search: Search;
-  /** What the search finds, of any status. */
-  readonly ofAnyStatus: readonly Row[];
-  readonly shown: readonly Row[];
-  readonly hold: Omit<ReturnType<typeof useHold>, 'listed'>;
-}
+type Found = ReturnType<typeof useFound>;
 
-export function useFound(rows: readonly Row[], query: string): Found {
+/** What the search finds: of any status, and of the one that is chosen. */
+export function useFound() {
+  const { rows, route } = useSimulator();
+  const { query } = route;
   const { listed, ...hold } = useHold(rows);
   const search = useMemo(() => parseSearch(query), [query]);
   const payload = search.tokens.get('payload')?.at(-1);
@@ -39,29 +36,25 @@ export function useFound(rows: readonly Row[], query: string): Found {
 }
 
 interface DeliveriesProps {
-  readonly rows: readonly Row[];
   readonly found: Found;
-  /** How many older ones are not loaded, and what loads some. */
-  readonly older: number;
   readonly loadOlder: () => Promise<void>;
-  readonly route: Route;
-  readonly navigate: Navigate;
   /** Opens the delivery and moves the focus to it. */
   readonly open: (id: string) => void;
 }
 
-export function Deliveries({ rows, found, older, loadOlder, route, navigate, open }: DeliveriesProps) {
+export function Deliveries({ found, loadOlder, open }: DeliveriesProps) {
+  const { rows, older, route, navigate } = useSimulator();
   const { query, delivery: selected } = route;
-  const { search, ofAnyStatus, shown, hold } = found;
+  const { search, shown, hold } = found;
   useShortcuts({ p: hold.toggle });
   const find = (text: string) => navigate({ query: text });
   const cleared = () => {
     // A list that is held would still show them.
     if (hold.held) hold.toggle();
     if (rows.some(({ id, next_attempt_at: next }) => id === selected && next === null))
-      navigate(withDelivery(route, undefined));
+      navigate({ delivery: undefined, attempt: undefined });
   };
-  const links = { selected, open, href: (id: string) => formatRoute(withDelivery(route, id)) };
+  const href = (id: string) => formatRoute({ ...route, delivery: id, attempt: undefined });
   return (
     <section class="list-part" aria-labelledby="list-title">
       <header class="spread">
@@ -73,19 +66,19 @@ export function Deliveries({ rows, found, older, loadOlder, route, navigate, ope
             {hold.held ? `Show ${hold.waiting} new` : 'Hold new'}
           </Button>
           <DialogButton title="Clear history" text="Clear history" look="quiet">
-            <ClearHistory rows={rows} cleared={cleared} />
+            <ClearHistory cleared={cleared} />
           </DialogButton>
         </div>
       </header>
       <SearchBar
         live
-        label="Search deliveries"
+        aria-label="Search deliveries"
         placeholder="Search, or event: payload: webhook: code: id: status:"
         text={query}
         problems={search.problems}
         find={find}
       />
-      <StatusFilter rows={ofAnyStatus} search={search} query={query} find={find} />
+      <StatusFilter found={found} query={query} find={find} />
       <div class="table-frame">
         {shown.length > 0 ? (
           <Table
@@ -94,7 +87,7 @@ export function Deliveries({ rows, found, older, loadOlder, route, navigate, ope
             columns={COLUMNS}
             rows={shown}
             query={query}
-            links={links}
+            links={{ selected, open, href }}
           />
         ) : (
           <p class="no-match muted">
@@ -137,13 +130,9 @@ function refresh(held: readonly Row[], rows: readonly Row[]): readonly Row[] {
   return held.map((row) => now.get(row.id) ?? row);
 }
 
-interface ClearHistoryProps {
-  readonly rows: readonly Row[];
-  readonly cleared: () => void;
-}
-
 /** Asks the simulator how many there are: the page may list only some. */
-function ClearHistory({ rows, cleared }: ClearHistoryProps) {
+function ClearHistory({ cleared }: { cleared: () => void }) {
+  const { rows } = useSimulator();
   const counting = () => Promise.all([api.count({ status: 'delivered,failed,cancelled' }), api.count()]);
   const [finished = 0, total = 0] = useLoaded(counting, [rows]).data ?? [];
   const pending = total - finished;
@@ -166,60 +155,49 @@ function ClearHistory({ rows, cleared }: ClearHistoryProps) {
   );
 }
 
-interface Group {
-  readonly label: string;
-  /** The first one gives the icon. */
-  readonly statuses: readonly [ShownStatus, ...ShownStatus[]];
-  /** Shown even when there are none. */
-  readonly always: boolean;
-}
-
-const GROUPS: readonly Group[] = [
-  { label: 'Delivered', statuses: ['delivered'], always: true },
-  { label: 'Retrying', statuses: ['retrying'], always: true },
-  { label: 'Failed', statuses: ['failed'], always: true },
-  { label: STATUS_LABELS.wrongly_accepted, statuses: ['wrongly_accepted'], always: false },
-  { label: 'In progress', statuses: ['in_flight', 'pending'], always: false },
-  { label: 'Cancelled', statuses: ['cancelled'], always: false },
+/** Of each choice the statuses, of which the first one gives the icon; and whether it is shown when there are none. */
+const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus[], always: boolean])[] = [
+  ['Delivered', ['delivered'], true],
+  ['Retrying', ['retrying'], true],
+  ['Failed', ['failed'], true],
+  [STATUS_LABELS.wrongly_accepted, ['wrongly_accepted'], false],
+  ['In progress', ['in_flight', 'pending'], false],
+  ['Cancelled', ['cancelled'], false],
 ];
 
 interface StatusFilterProps {
-  /** What the search finds, of any status. */
-  readonly rows: readonly Row[];
-  readonly search: Search;
+  readonly found: Found;
   readonly query: string;
   readonly find: (query: string) => void;
 }
 
-function StatusFilter({ rows, search, query, find }: StatusFilterProps) {
+function StatusFilter({ found: { search, ofAnyStatus }, query, find }: StatusFilterProps) {
   const chosen = search.tokens.get('status') ?? [];
   const counts = new Map<ShownStatus, number>();
-  for (const row of rows) counts.set(shownStatus(row), (counts.get(shownStatus(row)) ?? 0) + 1);
+  for (const row of ofAnyStatus) counts.set(shownStatus(row), (counts.get(shownStatus(row)) ?? 0) + 1);
   const all = {
     label: 'All',
-    count: rows.length,
+    count: ofAnyStatus.length,
     pressed: chosen.length === 0,
+    always: true,
     choose: () => find(withStatus(query, [])),
   };
-  const groups = GROUPS.map(({ label, statuses, always }) => {
+  const choices = CHOICES.map(([label, statuses, always]) => {
+    const [icon] = statuses;
     const pressed = chosen.length === statuses.length && statuses.every((one) => chosen.includes(one));
     return {
       label,
-      always,
-      pressed,
+      icon: icon && <Icon name={icon} tone={icon} />,
       count: statuses.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0),
+      pressed,
+      always,
       choose: () => find(withStatus(query, pressed ? [] : statuses)),
-      icon: (
-        <span class={`tone-${statuses[0]}`}>
-          <Icon name={statuses[0]} />
-        </span>
-      ),
     };
-  }).filter(({ always, count, pressed }) => always || count > 0 || pressed);
+  });
   return (
     <FilterBar
       legend="Filter by status"
-      choices={[all, ...groups]}
+      choices={[all, ...choices]}
       text={query}
       except="status"
       find={find}

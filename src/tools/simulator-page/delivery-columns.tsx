@@ -21,7 +21,13 @@ export const COLUMNS: readonly Column<Row>[] = [
     text: ({ event_name }) => event_name,
     cell: ({ event_name, sandbox }) => <EventName name={event_name} sandbox={sandbox} />,
   },
-  { name: 'id', label: 'Delivery', text: ({ id }) => id, cell: ({ id }) => shortId(id) },
+  {
+    name: 'id',
+    label: 'Delivery',
+    look: 'mono muted',
+    text: ({ id }) => id,
+    cell: ({ id }) => shortId(id),
+  },
   { name: 'target', label: 'Webhook', text: ({ url }) => url, cell: ({ url }) => <Target url={url} /> },
   {
     name: 'code',
@@ -35,6 +41,7 @@ export const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'ms',
     label: 'Time',
+    look: 'muted',
     text: (row) => (row.last && !isUnderway(row) ? formatDuration(row.last.duration_ms) : '–'),
   },
   {
@@ -51,6 +58,7 @@ export const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'when',
     label: 'Created / next retry',
+    look: 'muted',
     text: (row) => formatTime(row.created_at),
     cell: (row) => row.next_attempt_at && <NextRetry row={row} at={row.next_attempt_at} />,
   },
@@ -65,7 +73,7 @@ function isUnderway({ status }: Row): boolean {
 function Target({ url }: { url: string }) {
   const { host, pathname, search } = new URL(url);
   return (
-    <span class="target mono">
+    <span class="target mono muted">
       <span class="host">{host}</span>
       <span class="path">{pathname + search}</span>
     </span>

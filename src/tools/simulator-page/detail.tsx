@@ -8,24 +8,20 @@ import { DialogButton } from '../pages/components/dialog.js';
 import { focus, isPlainClick } from '../pages/components/focus.js';
 import { formatDuration, formatTimeExactly } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
-import { type Attempt, api, type Delivery, type Row, type Settings } from './api.js';
+import { type Attempt, api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { AttemptAxis } from './charts.js';
 import { EditAndResend } from './edit-and-resend.js';
 import { jestTest } from './jest-test.js';
-import { formatRoute, type Navigate, type Route } from './route.js';
+import { formatRoute } from './route.js';
 import { STATUS_LABELS, shownStatus } from './shown-status.js';
+import { useSimulator } from './simulator-context.js';
 import { ResponseStatus, Status } from './status.js';
 
 interface DetailProps {
   readonly id: string;
-  readonly route: Route;
-  readonly navigate: Navigate;
   /** The row of the list, as long as it is listed. */
   readonly row: Row | undefined;
-  readonly settings: Settings | undefined;
-  /** After a reconnection the delivery is loaded again. */
-  readonly connection: string;
   readonly close: () => void;
 }
 
@@ -35,8 +31,9 @@ const CANCELLED = {
   request: 'Cancelled manually.',
 } as const;
 
-export function Detail({ id, route, navigate, row, settings, connection, close }: DetailProps) {
-  // Loaded again whenever its row changes.
+export function Detail({ id, row, close }: DetailProps) {
+  const { route, connection } = useSimulator();
+  // Loaded again whenever its row changes, and after a reconnection.
   const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
   const attempts = delivery?.attempts ?? [];
   const attempt = attempts.find(({ number }) => number === route.attempt) ?? attempts.at(-1);
@@ -63,13 +60,7 @@ export function Detail({ id, route, navigate, row, settings, connection, close }
               <span class="mono muted wrap">{known.url}</span>
             </p>
             <CopyLine label="Event" name="event ID" text={known.event_id} />
-            <DeliveryActions
-              id={id}
-              waiting={known.next_attempt_at !== null}
-              delivery={delivery}
-              attempt={attempt}
-              open={(sent) => navigate({ delivery: sent, attempt: undefined })}
-            />
+            <DeliveryActions {...{ id, delivery, attempt }} waiting={known.next_attempt_at !== null} />
           </>
         )
       }
@@ -84,10 +75,8 @@ export function Detail({ id, route, navigate, row, settings, connection, close }
           text={attempt.diagnosis}
         />
       )}
-      {delivery && (
-        <Attempts delivery={delivery} chosen={attempt?.number} route={route} navigate={navigate} />
-      )}
-      {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox, settings, route, navigate }} />}
+      {delivery && <Attempts delivery={delivery} chosen={attempt?.number} />}
+      {delivery && attempt && <AttemptTabs {...{ attempt, delivery, sandbox }} />}
     </DetailFrame>
   );
 }
@@ -105,10 +94,9 @@ interface DeliveryActionsProps {
   readonly waiting: boolean;
   readonly delivery: Delivery | undefined;
   readonly attempt: Attempt | undefined;
-  readonly open: (id: string) => void;
 }
 
-function DeliveryActions({ id, waiting, delivery, attempt, open }: DeliveryActionsProps) {
+function DeliveryActions({ id, waiting, delivery, attempt }: DeliveryActionsProps) {
   // Both buttons disappear with the scheduled attempt. The heading tells the new status.
   const end = (action: (id: string) => Promise<unknown>) => {
     focus('#detail-title');
@@ -125,7 +113,7 @@ function DeliveryActions({ id, waiting, delivery, attempt, open }: DeliveryActio
         <Button act={() => api.resend(id)}>Resend</Button>
         {delivery && attempt && (
           <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
-            <EditAndResend {...{ delivery, open }} body={attempt.request.body} />
+            <EditAndResend delivery={delivery} body={attempt.request.body} />
           </DialogButton>
         )}
         {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}
@@ -141,34 +129,26 @@ function DeliveryActions({ id, waiting, delivery, attempt, open }: DeliveryActio
   );
 }
 
-interface AttemptsProps {
-  readonly delivery: Delivery;
-  readonly chosen: number | undefined;
-  readonly route: Route;
-  readonly navigate: Navigate;
-}
-
-function Attempts({ delivery, chosen, route, navigate }: AttemptsProps) {
+function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | undefined }) {
+  const { route, navigate } = useSimulator();
   const { attempts, next_attempt_at: next, status } = delivery;
-  const link = (attempt: number) => ({
-    href: formatRoute({ ...route, attempt }),
-    onClick: (event: MouseEvent) => {
-      if (!isPlainClick(event)) return;
-      event.preventDefault();
-      navigate({ attempt });
-    },
-  });
+  const choose = (event: MouseEvent, attempt: number) => {
+    if (!isPlainClick(event)) return;
+    event.preventDefault();
+    navigate({ attempt });
+  };
   return (
     <section class="attempts" aria-labelledby="attempts-title">
       <h3 id="attempts-title">Attempts</h3>
-      <AttemptAxis attempts={attempts} next={next} />
+      <AttemptAxis delivery={delivery} />
       <ol>
         {attempts.map((attempt) => (
           <li key={attempt.number}>
             <a
               class="attempt cluster"
               aria-current={attempt.number === chosen ? 'step' : undefined}
-              {...link(attempt.number)}
+              href={formatRoute({ ...route, attempt: attempt.number })}
+              onClick={(event) => choose(event, attempt.number)}
             >
               <AttemptLine attempt={attempt} />
             </a>
@@ -196,9 +176,7 @@ function AttemptLine({ attempt }: { attempt: Attempt }) {
   const tone = succeeded ? accepted : 'failed';
   return (
     <>
-      <span class={`tone-${tone}`}>
-        <Icon name={tone} />
-      </span>
+      <Icon name={tone} tone={tone} />
       <b>
         <span class="visually-hidden">{succeeded ? 'Succeeded: attempt ' : 'Failed: attempt '}</span>
         {number}

@@ -1,17 +1,14 @@
 // Sends the payload of a delivery once more, after someone changed it, as a new event.
 import { useState } from 'preact/hooks';
-import { Field, Form } from '../pages/components/form.js';
+import { Form } from '../pages/components/form.js';
 import { api, type Delivery } from './api.js';
 import { checkPayload } from './check-payload.js';
+import { useSimulator } from './simulator-context.js';
+import { PayloadField } from './trigger.js';
 
-interface EditAndResendProps {
-  readonly delivery: Delivery;
-  /** The body as it was sent. */
-  readonly body: string;
-  readonly open: (id: string) => void;
-}
-
-export function EditAndResend({ delivery, body, open }: EditAndResendProps) {
+/** @param body as it was sent */
+export function EditAndResend({ delivery, body }: { delivery: Delivery; body: string }) {
+  const { navigate } = useSimulator();
   const { sandbox, payload } = parse(body);
   const [text, setText] = useState(JSON.stringify(payload, null, 2));
   const check = checkPayload(text, Object(payload));
@@ -22,24 +19,14 @@ export function EditAndResend({ delivery, body, open }: EditAndResendProps) {
     const sent =
       data.deliveries.find(({ webhook_id: id }) => id === delivery.webhook_id) ?? data.deliveries[0];
     if (!sent) throw new Error(message);
-    open(sent.id);
+    navigate({ delivery: sent.id, attempt: undefined });
   };
   const hint = check.valid
     ? (check.difference ?? 'Sent as a new event, with an ID of its own.')
     : check.problem;
   return (
     <Form verb="Send" submit={send} disabled={!check.valid}>
-      <Field
-        label="Payload"
-        name="payload"
-        class="mono"
-        rows={20}
-        autofocus
-        invalid={!check.valid}
-        hint={hint}
-        value={text}
-        change={setText}
-      />
+      <PayloadField text={text} check={check} edit={(draft = '') => setText(draft)} hint={hint} />
     </Form>
   );
 }

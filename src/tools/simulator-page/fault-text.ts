@@ -1,5 +1,4 @@
 // Faults in words: one that is active, what each kind does, and what it does to the signature.
-
 import { shortUrl } from '../pages/components/format.js';
 import type { Fault, FaultKind, Webhook } from './api.js';
 
@@ -29,10 +28,8 @@ const EFFECTS: Readonly<Record<FaultKind, string>> = {
   drop: 'Never reaches the endpoint.',
 };
 
-const effects: ReadonlyMap<string, string> = new Map(Object.entries(EFFECTS));
-
 export function faultEffect(kind: string): string | undefined {
-  return effects.get(kind);
+  return Object.hasOwn(EFFECTS, kind) ? EFFECTS[kind as FaultKind] : undefined;
 }
 
 const REFUSED: ReadonlySet<FaultKind> = new Set([

@@ -7,15 +7,12 @@ import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
-import { api, type Fault, type FaultKind, type FaultRule, type Webhook } from './api.js';
+import { api, type FaultKind, type FaultRule } from './api.js';
 import { faultEffect, faultText } from './fault-text.js';
+import { useSimulator } from './simulator-context.js';
 
-interface FaultsProps {
-  readonly faults: readonly Fault[];
-  readonly webhooks: readonly Webhook[];
-}
-
-export function FaultBanner({ faults, webhooks }: FaultsProps) {
+export function FaultBanner() {
+  const { faults, webhooks } = useSimulator();
   const [first] = faults;
   if (!first) return null;
   const removeAll = async () => {
@@ -36,11 +33,8 @@ export function FaultBanner({ faults, webhooks }: FaultsProps) {
   );
 }
 
-interface FaultsPanelProps extends FaultsProps {
-  readonly faultKinds: readonly FaultKind[];
-}
-
-export function FaultsPanel({ faults, webhooks, faultKinds }: FaultsPanelProps) {
+export function FaultsPanel() {
+  const { faults, webhooks } = useSimulator();
   const remove = async (id: string) => {
     await api.removeFault(id);
     focus('#faults > summary');
@@ -59,7 +53,7 @@ export function FaultsPanel({ faults, webhooks, faultKinds }: FaultsPanelProps) 
         ))}
       </ul>
       <DialogButton title="Add fault" text="Add fault">
-        <FaultForm faultKinds={faultKinds} webhooks={webhooks} />
+        <FaultForm />
       </DialogButton>
     </Panel>
   );
@@ -73,15 +67,13 @@ const TIMES = [
   ['always', 'Always'],
 ] as const;
 
-function FaultForm({ faultKinds, webhooks }: Omit<FaultsPanelProps, 'faults'>) {
-  const [kind, setKind] = useState(faultKinds[0] ?? '');
+function FaultForm() {
+  const { webhooks, settings: { fault_kinds: faultKinds = [] } = {} } = useSimulator();
+  const [kind, setKind] = useState<string>(faultKinds[0] ?? '');
   const kinds = faultKinds.map((name) => [name, name] as const);
   const targets = webhooks.map(({ id, url }) => [id, shortUrl(url)] as const);
-  const add = async (values: FormData) => {
-    await api.addFault(ruleOf(values));
-  };
   return (
-    <Form verb="Add" submit={add}>
+    <Form verb="Add" submit={(values) => api.addFault(ruleOf(values))}>
       <Field label="Fault" name="kind" options={kinds} hint={faultEffect(kind)} change={setKind} />
       <Field label="Events" name="event" class="mono" placeholder="all, or transaction.*" />
       <Field label="Webhook" name="webhook" options={[['', 'All'], ...targets]} />

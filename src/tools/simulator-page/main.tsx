@@ -1,12 +1,14 @@
 // Starts the page: subscribes to the simulator, and renders its header and its state.
 import { render } from 'preact';
-import { useContext, useEffect, useReducer, useRef } from 'preact/hooks';
+import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { ClockProvider } from '../pages/components/clock.js';
 import { Icon } from '../pages/components/icon.js';
-import { AnnounceContext, Page } from '../pages/components/page-frame.js';
+import { Page, useAnnounce } from '../pages/components/page-frame.js';
+import { useRoute } from '../pages/components/use-route.js';
 import { announcement } from './announcement.js';
 import { Layout } from './layout.js';
-import { SHORTCUTS } from './shortcuts.js';
+import { routing } from './route.js';
+import { SHORTCUTS, SimulatorContext } from './simulator-context.js';
 import { follow, initialState, loadOlder, reduce, type State } from './state.js';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
@@ -17,25 +19,28 @@ const COLLECT_MS = 1_500;
 
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);
+  const [route, navigate] = useRoute(routing);
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
   return (
     <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
-      <Page
-        title="Webhook simulator"
-        lists="deliveries"
-        status={<Connection connection={connection} stateError={settings?.state_error ?? null} />}
-        buttons={
-          <a class="button quiet" href="/_sim/what-is-documented" target="_blank" rel="noreferrer">
-            Docs
-          </a>
-        }
-        shortcuts={SHORTCUTS}
-        epoch={connection}
-      >
-        {loaded && <Layout state={state} loadOlder={async () => dispatch(await loadOlder(rows.length))} />}
-        {loaded && <Announcements rows={rows} />}
-      </Page>
+      <SimulatorContext.Provider value={{ ...state, route, navigate }}>
+        <Page
+          title="Webhook simulator"
+          lists="deliveries"
+          status={<Connection connection={connection} stateError={settings?.state_error} />}
+          buttons={
+            <a class="button quiet" href="/_sim/what-is-documented" target="_blank" rel="noreferrer">
+              Docs
+            </a>
+          }
+          shortcuts={SHORTCUTS}
+          epoch={connection}
+        >
+          {loaded && <Layout loadOlder={async () => dispatch(await loadOlder(rows.length))} />}
+          {loaded && <Announcements rows={rows} />}
+        </Page>
+      </SimulatorContext.Provider>
     </ClockProvider>
   );
 }
@@ -47,7 +52,7 @@ const CONNECTION_LABELS = {
 } as const;
 
 interface ConnectionProps extends Pick<State, 'connection'> {
-  readonly stateError: string | null;
+  readonly stateError: string | null | undefined;
 }
 
 function Connection({ connection, stateError }: ConnectionProps) {
@@ -68,7 +73,7 @@ function Connection({ connection, stateError }: ConnectionProps) {
 
 /** Tells screen readers which deliveries settled; collected, so that a burst is one announcement. */
 function Announcements({ rows }: Pick<State, 'rows'>) {
-  const announce = useContext(AnnounceContext);
+  const announce = useAnnounce();
   const latest = useRef(rows);
   latest.current = rows;
   useEffect(() => {

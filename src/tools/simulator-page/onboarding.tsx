@@ -1,16 +1,11 @@
 // The empty state: three steps to the first delivery, each done on this page.
-
 import { useState } from 'preact/hooks';
 import { CopyButton } from '../pages/components/copy-button.js';
 import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
-import { api, type Sample, type Webhook } from './api.js';
-
-interface OnboardingProps {
-  readonly webhooks: readonly Webhook[];
-  readonly samples: readonly Sample[];
-}
+import { api } from './api.js';
+import { useSimulator } from './simulator-context.js';
 
 const RECEIVER = `import express from 'express';
 import { receiver } from 'payment-webhooks';
@@ -23,7 +18,8 @@ hooks.on('transaction.paid', async (event) => {
 app.post('/hooks', hooks);
 app.listen(3000);`;
 
-export function Onboarding({ webhooks: [webhook], samples: [sample] }: OnboardingProps) {
+export function Onboarding() {
+  const [webhook] = useSimulator().webhooks;
   // One that the command line registered, with --demo or --forward.
   const [first] = useState(webhook);
   return (
@@ -60,7 +56,7 @@ export function Onboarding({ webhooks: [webhook], samples: [sample] }: Onboardin
         </li>
         <li>
           <h3>Trigger an event</h3>
-          <FirstEvent sample={sample} ready={webhook !== undefined} />
+          <FirstEvent />
         </li>
       </ol>
     </section>
@@ -88,7 +84,10 @@ function FirstWebhook() {
 }
 
 /** Triggers the sample of the first declared event. */
-function FirstEvent({ sample, ready }: { sample: Sample | undefined; ready: boolean }) {
+function FirstEvent() {
+  const { samples, webhooks } = useSimulator();
+  const [sample] = samples;
+  const ready = webhooks.length > 0;
   const trigger = async () => {
     if (!sample) return;
     await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });

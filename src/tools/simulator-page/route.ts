@@ -11,8 +11,6 @@ export interface Route {
   readonly tab: string | undefined;
 }
 
-export type Navigate = (change: Partial<Route>) => void;
-
 export function parseRoute(search: string): Route {
   const parameters = new URLSearchParams(search);
   return {
@@ -34,14 +32,4 @@ export function formatRoute({ query, delivery, attempt, tab }: Route): string {
   return text === '' ? '/' : `/?${text}`;
 }
 
-/** Another delivery shows its latest attempt, in the same tab. */
-export function withDelivery(route: Route, delivery: string | undefined): Route {
-  return { ...route, delivery, attempt: undefined };
-}
-
-/** Only to open a delivery adds an entry to the history. */
-export const routing: Routing<Route> = {
-  parse: parseRoute,
-  format: formatRoute,
-  adds: (from, to) => from.delivery === undefined && to.delivery !== undefined,
-};
+export const routing: Routing<Route> = { parse: parseRoute, format: formatRoute, opened: 'delivery' };

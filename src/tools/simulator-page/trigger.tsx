@@ -1,4 +1,5 @@
 // Triggers an event: its name, its payload, how many, and with which fault.
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { DialogButton } from '../pages/components/dialog.js';
@@ -7,19 +8,15 @@ import { byteLength, formatBytes, plural } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { loadSetting, saveSetting } from '../pages/components/settings.js';
-import { api, type FaultKind, type Sample, type TriggerResult, type Webhook } from './api.js';
+import { api, type FaultKind, type Sample, type TriggerResult } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
 import { faultEffect } from './fault-text.js';
-
-interface TriggerPanelProps {
-  readonly samples: readonly Sample[];
-  readonly faultKinds: readonly FaultKind[];
-  readonly webhooks: readonly Webhook[];
-}
+import { useSimulator } from './simulator-context.js';
 
 const COUNT = { type: 'number', min: 1, max: 1000, required: true } as const;
 
-export function TriggerPanel({ samples, faultKinds, webhooks }: TriggerPanelProps) {
+export function TriggerPanel() {
+  const { samples, webhooks, settings: { fault_kinds: faultKinds = [] } = {} } = useSimulator();
   const [name, setName] = useState(samples[0]?.event_name ?? '');
   const [count, setCount] = useState('1');
   const [fault, setFault] = useState('');
@@ -42,7 +39,20 @@ export function TriggerPanel({ samples, faultKinds, webhooks }: TriggerPanelProp
         submit={submit}
         disabled={!payload.check.valid}
       >
-        <EventNameField samples={samples} value={name} change={setName} />
+        <Field
+          label="Event"
+          name="event_name"
+          class="mono"
+          list="event-names"
+          required
+          value={name}
+          change={setName}
+        />
+        <datalist id="event-names">
+          {samples.map(({ event_name }) => (
+            <option key={event_name} value={event_name} />
+          ))}
+        </datalist>
         <PayloadEditor {...payload} />
         <div class="field-row">
           <Field label="Count" name="count" {...COUNT} value={count} change={setCount} />
@@ -57,26 +67,6 @@ export function TriggerPanel({ samples, faultKinds, webhooks }: TriggerPanelProp
         {result}
       </p>
     </Panel>
-  );
-}
-
-interface EventNameFieldProps {
-  readonly samples: readonly Sample[];
-  readonly value: string;
-  readonly change: (name: string) => void;
-}
-
-/** Any event name; the declared ones are suggested. */
-function EventNameField({ samples, ...field }: EventNameFieldProps) {
-  return (
-    <>
-      <Field label="Event" name="event_name" class="mono" list="event-names" required {...field} />
-      <datalist id="event-names">
-        {samples.map(({ event_name }) => (
-          <option key={event_name} value={event_name} />
-        ))}
-      </datalist>
-    </>
   );
 }
 
@@ -110,17 +100,7 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
       <DialogButton title="Edit payload" text="Edit payload">
         {(close) => (
           <>
-            <Field
-              label="Payload"
-              name="payload"
-              class="mono"
-              rows={24}
-              autofocus
-              invalid={!check.valid}
-              hint={<CheckResult check={check} />}
-              value={text}
-              change={edit}
-            />
+            <PayloadField {...{ text, check, edit }} hint={<CheckResult check={check} />} />
             <p class="cluster">
               <Button look="primary" act={close}>
                 Done
@@ -136,10 +116,30 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
   );
 }
 
+interface PayloadFieldProps extends PayloadEditorProps {
+  readonly hint: ComponentChildren;
+}
+
+export function PayloadField({ text, check, edit, hint }: PayloadFieldProps) {
+  return (
+    <Field
+      label="Payload"
+      name="payload"
+      class="mono"
+      rows={20}
+      autofocus
+      invalid={!check.valid}
+      hint={hint}
+      value={text}
+      change={edit}
+    />
+  );
+}
+
 function CheckResult({ check }: Pick<PayloadEditorProps, 'check'>) {
   const tone = check.valid ? 'delivered' : 'failed';
   return (
-    <span class={`payload-check note tone-${tone}`} role="status">
+    <span class={`line note tone-${tone}`} role="status">
       <Icon name={tone} />
       <span class="wrap">
         {check.valid

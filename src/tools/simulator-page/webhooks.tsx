@@ -6,21 +6,18 @@ import { focusSoon } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { plural, shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
-import { api, type Row, type Webhook, type WebhookFields } from './api.js';
+import { api, type Webhook, type WebhookFields } from './api.js';
 import { Durations } from './charts.js';
+import { useSimulator } from './simulator-context.js';
 
-interface WebhooksPanelProps {
-  readonly webhooks: readonly Webhook[];
-  readonly rows: readonly Row[];
-}
-
-export function WebhooksPanel({ webhooks, rows }: WebhooksPanelProps) {
+export function WebhooksPanel() {
+  const { webhooks } = useSimulator();
   return (
     <Panel title="Webhooks" id="webhooks" count={webhooks.length}>
       {webhooks.length === 0 && <p class="note">No webhooks yet. Register one to receive events.</p>}
       <ul class="stack">
         {webhooks.map((webhook) => (
-          <WebhookItem key={webhook.id} webhook={webhook} rows={rows} />
+          <WebhookItem key={webhook.id} webhook={webhook} />
         ))}
       </ul>
       <DialogButton title="Register webhook" text="Register webhook">
@@ -30,11 +27,7 @@ export function WebhooksPanel({ webhooks, rows }: WebhooksPanelProps) {
   );
 }
 
-interface WebhookItemProps extends Pick<WebhooksPanelProps, 'rows'> {
-  readonly webhook: Webhook;
-}
-
-function WebhookItem({ webhook, rows }: WebhookItemProps) {
+function WebhookItem({ webhook }: { webhook: Webhook }) {
   const { id, url, events, paused } = webhook;
   const save = api.updateWebhook.bind(api, id);
   const pause = paused ? 'Resume' : 'Pause';
@@ -45,7 +38,7 @@ function WebhookItem({ webhook, rows }: WebhookItemProps) {
         {paused && <span class="tag">paused</span>}
       </p>
       <p class="note wrap">{events.includes('*') ? 'All events' : events.join(', ')}</p>
-      <Durations rows={rows} webhook={id} />
+      <Durations webhook={id} />
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
           <WebhookForm webhook={webhook} save={save} verb="Save" />
@@ -54,7 +47,7 @@ function WebhookItem({ webhook, rows }: WebhookItemProps) {
           {pause}
         </Button>
         <DialogButton title="Delete webhook" text="Delete" look="small quiet danger" label={`Delete ${url}`}>
-          <DeleteQuestion webhook={webhook} rows={rows} />
+          <DeleteQuestion webhook={webhook} />
         </DialogButton>
       </div>
     </li>
@@ -100,8 +93,8 @@ function WebhookForm({ webhook, save, verb }: WebhookFormProps) {
   );
 }
 
-function DeleteQuestion({ webhook, rows }: WebhookItemProps) {
-  const { id, url } = webhook;
+function DeleteQuestion({ webhook: { id, url } }: { webhook: Webhook }) {
+  const { rows } = useSimulator();
   // Asks the simulator: the page may list only some.
   const counting = () => api.count({ webhook: id, status: 'retrying' });
   const { data: retries } = useLoaded(counting, [rows]);

@@ -4,11 +4,16 @@ import type {
   DeadLetter as KeptLetter,
   Discarded as KeptTombstone,
 } from '../../../claims/dead-letter-store.js';
-import type { ReplayReport } from '../../../dead-letters/replay.js';
+import type { ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { ApiError, apiClient } from '../../pages/components/api-client.js';
 import { type Filter, filterOf, formatFilter } from './route.js';
 
-export type { ReplayEnd, ReplayedEvents, ReplayReport } from '../../../dead-letters/replay.js';
+export type {
+  ReplayEnd,
+  ReplayedEvents,
+  ReplayProgress,
+  ReplayReport,
+} from '../../../dead-letters/replay.js';
 
 export interface Letter extends Omit<KeptLetter, 'keptAt' | 'discarded'> {
   readonly keptAt: string;
@@ -63,17 +68,10 @@ export interface Revealed {
   readonly base64?: boolean;
 }
 
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-  readonly processed: number;
-  readonly failed: number;
-}
-
-export interface ReplayCall {
+interface ReplayCall {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
-  readonly onProgress: (progress: Progress) => void;
+  readonly onProgress: (progress: ReplayProgress) => void;
 }
 
 /** One letter, or all that fit. */
@@ -90,24 +88,23 @@ const request = apiClient({ name: 'The server', ifSilent: signedOut, ifUnclear: 
 
 export const api = {
   letters(filter: Filter, { discarded, after }: ListOptions): Promise<LetterPage> {
-    const others = { ...(discarded && { discarded: 'true' }), ...(after !== undefined && { after }) };
-    return get(`letters?${formatFilter(filter, others)}`);
+    return ask(
+      'GET',
+      `letters?${formatFilter(filter, { discarded: discarded ? 'true' : undefined, after })}`,
+    );
   },
   summary(filter: Filter, discarded: boolean): Promise<Summary> {
-    return get(`summary?${formatFilter(filter, discarded ? { discarded: 'true' } : {})}`);
+    return ask('GET', `summary?${formatFilter(filter, { discarded: discarded ? 'true' : undefined })}`);
   },
   async isThere(id: string): Promise<boolean> {
-    const { letters }: LetterPage = await get(`letters?${new URLSearchParams({ id })}`);
+    const { letters }: LetterPage = await ask('GET', `letters?${new URLSearchParams({ id })}`);
     return letters.length > 0;
   },
-  letter: (id: string): Promise<LetterContent> => get(pathOf(id)),
-  reveal: async (id: string): Promise<Revealed> => json(await request('POST', `${pathOf(id)}/reveal`, {})),
+  letter: (id: string): Promise<LetterContent> => ask('GET', pathOf(id)),
+  reveal: (id: string): Promise<Revealed> => ask('POST', `${pathOf(id)}/reveal`, {}),
   /** @returns how many were discarded: 0 when the letter is gone */
   async discard(id: string, because: string): Promise<number> {
-    const { discarded } = await json<{ discarded: number }>(
-      await request('POST', 'discard', { id, because }),
-    );
-    return discarded;
+    return (await ask<{ discarded: number }>('POST', 'discard', { id, because })).discarded;
   },
   async replay(target: Target, { dryRun, signal, onProgress }: ReplayCall): Promise<ReplayReport> {
     const which = 'id' in target ? { id: target.id } : filterOf(target);
@@ -126,12 +123,9 @@ function pathOf(id: string): string {
   return `letters/${encodeURIComponent(id)}`;
 }
 
-async function get<Data>(path: string): Promise<Data> {
-  return json(await request('GET', path));
-}
-
-/** A page that asks to sign in may come in place of an answer. */
-async function json<Data>(response: Response): Promise<Data> {
+async function ask<Data>(method: string, path: string, body?: object): Promise<Data> {
+  const response = await request(method, path, body);
+  // A page that asks to sign in may come in place of an answer.
   return response.json().catch(() => {
     throw new ApiError(`The answer of the server is not JSON. ${signedOut}`);
   });

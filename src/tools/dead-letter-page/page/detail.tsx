@@ -1,6 +1,6 @@
 // One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
 import { Fragment } from 'preact';
-import { useContext, useEffect, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Age } from '../../pages/components/clock.js';
@@ -9,23 +9,21 @@ import { DetailFrame, Diagnosis, useLoaded } from '../../pages/components/column
 import { CopyLine } from '../../pages/components/copy-button.js';
 import { formatBytes, formatPause, showInvisible } from '../../pages/components/format.js';
 import { JsonTree } from '../../pages/components/json-tree.js';
-import { AnnounceContext } from '../../pages/components/page-frame.js';
+import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type LetterContent, type Revealed } from './api.js';
 import { nameOf } from './count-text.js';
+import { usePage } from './letters-context.js';
 import { Reason } from './reason.js';
-import { WorkContext } from './work.js';
 
 interface DetailProps {
   readonly id: string;
   /** Another one after something was done with letters. */
   readonly version: number;
-  /** Who uses the page. */
-  readonly user: string | undefined;
   readonly close: () => void;
 }
 
 /** The letter as it is now. One that is gone after something was done with it is closed. */
-export function Detail({ id, version, user, close }: DetailProps) {
+export function Detail({ id, version, close }: DetailProps) {
   const load = async () => {
     // Asked first, because a browser complains of an answer of 404.
     const isThere = version === 0 || (await api.isThere(id));
@@ -62,7 +60,7 @@ export function Detail({ id, version, user, close }: DetailProps) {
           <Diagnosis tone="fault" icon="fault" label="Diagnosis" text={content.diagnosis.join(' ')} />
           <Facts content={content} />
           <Issues issues={content.letter.issues} />
-          {content.content === 'found' && <Content content={content} user={user} />}
+          {content.content === 'found' && <Content content={content} />}
         </>
       )}
     </DetailFrame>
@@ -86,7 +84,7 @@ function Facts({ content: { letter, size, content } }: { content: LetterContent 
         ([name, fact]) =>
           fact !== undefined && (
             <Fragment key={name}>
-              <dt>{name}</dt>
+              <dt class="muted">{name}</dt>
               <dd class="wrap">{fact}</dd>
             </Fragment>
           ),
@@ -99,7 +97,7 @@ function Facts({ content: { letter, size, content } }: { content: LetterContent 
 function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
   if (issues.length === 0) return null;
   return (
-    <section class="stack" aria-labelledby="issues-title">
+    <section class="stack tight" aria-labelledby="issues-title">
       <h3 id="issues-title">Where it does not fit</h3>
       <dl class="issues">
         {issues.map(({ path, message }, index) => (
@@ -114,27 +112,23 @@ function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
 }
 
 function LetterActions({ id, what }: { id: string; what: string }) {
-  const begin = useContext(WorkContext);
+  const { setWork } = usePage();
   return (
     <p class="cluster">
-      <Button look="primary" act={() => begin({ kind: 'replay', target: { id }, what })}>
+      <Button look="primary" act={() => setWork({ kind: 'replay', target: { id }, what })}>
         Replay
       </Button>
-      <Button look="danger" act={() => begin({ kind: 'discard', target: { id }, what })}>
+      <Button look="danger" act={() => setWork({ kind: 'discard', target: { id }, what })}>
         Discard
       </Button>
     </p>
   );
 }
 
-interface ContentProps {
-  readonly content: LetterContent;
-  readonly user: string | undefined;
-}
-
-function Content({ content, user }: ContentProps) {
+function Content({ content }: { content: LetterContent }) {
   const [revealed, setRevealed] = useState<Revealed>();
-  const announce = useContext(AnnounceContext);
+  const announce = useAnnounce();
+  const user = usePage().loaded?.summary.user;
   const { letter, payload, headers } = content;
   const reveal = async () => {
     setRevealed(await api.reveal(letter.id));
@@ -142,18 +136,12 @@ function Content({ content, user }: ContentProps) {
   };
   return (
     <>
-      <div class="stack payload">
+      <div class="stack tight">
         <div class="spread">
           <h3>Payload</h3>
-          {revealed ? (
-            <Button look="small" act={() => setRevealed(undefined)}>
-              Hide values
-            </Button>
-          ) : (
-            <Button look="small" act={reveal}>
-              Reveal values
-            </Button>
-          )}
+          <Button look="small" act={revealed ? () => setRevealed(undefined) : reveal}>
+            {revealed ? 'Hide values' : 'Reveal values'}
+          </Button>
         </div>
         <p class="note">
           {revealed
@@ -162,7 +150,7 @@ function Content({ content, user }: ContentProps) {
         </p>
         {revealed ? <RevealedBody revealed={revealed} /> : <MaskedBody payload={payload} />}
       </div>
-      <div class="stack">
+      <div class="stack tight">
         <h3>Headers</h3>
         <HeaderTable label="Headers" headers={Object.entries(revealed?.headers ?? headers)} />
       </div>

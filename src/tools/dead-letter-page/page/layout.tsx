@@ -1,101 +1,75 @@
 // The columns under the header: the groups, the list of letters, and the letter that is open.
-import { useContext, useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Columns, focusRowOrList, useSelection, useTitle } from '../../pages/components/columns.js';
 import { focusedRow } from '../../pages/components/focus.js';
-import { AnnounceContext } from '../../pages/components/page-frame.js';
+import { useAnnounce } from '../../pages/components/page-frame.js';
 import { focusSearch } from '../../pages/components/search-bar.js';
 import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
 import { LetterList } from './letter-list.js';
+import { usePage, useShortcuts, type Work } from './letters-context.js';
 import { ReplayDialog } from './replay-dialog.js';
-import { formatFilter, type Navigate, type Route } from './route.js';
-import { useShortcuts } from './shortcuts.js';
+import { formatFilter } from './route.js';
 import { Groups } from './sidebar.js';
-import type { Letters } from './use-letters.js';
-import { type Work, WorkContext } from './work.js';
 
-interface LayoutProps {
-  readonly letters: Letters;
-  readonly route: Route;
-  readonly navigate: Navigate;
-}
-
-const NONE: readonly string[] = [];
-
-export function Layout({ letters, route, navigate }: LayoutProps) {
-  const { loaded } = letters;
-  const { work, version, begin, end } = useWork(letters);
-  const selected = route.discarded ? undefined : route.letter;
-  const ids = loaded && !loaded.discarded ? loaded.letters.map(({ id }) => id) : NONE;
-  const { open, close } = useSelection({ ids, selected, select: (letter) => navigate({ letter }) });
-  const listed = loaded?.letters.find(({ id }) => id === selected);
-  useTitle(listed && nameOf(listed), 'Dead letters');
-  useAnnouncement(letters);
-  useLetterKeys({ letters, selected, begin });
-  const Dialog = work?.kind === 'discard' ? DiscardDialog : ReplayDialog;
-  return (
-    <WorkContext.Provider value={begin}>
-      <Columns
-        sidebarLabel="Dead letters by reason and event"
-        sidebar={<Groups route={route} navigate={navigate} groups={loaded?.summary.groups ?? []} />}
-        detail={
-          selected && (
-            <Detail
-              key={selected}
-              id={selected}
-              version={version}
-              user={loaded?.summary.user}
-              close={close}
-            />
-          )
-        }
-      >
-        <LetterList letters={letters} route={route} navigate={navigate} open={open} />
-      </Columns>
-      {work && <Dialog work={work} closed={end} />}
-    </WorkContext.Provider>
-  );
-}
-
-/** The dialog that is open, and what follows when it is closed. */
-function useWork({ reload }: Letters) {
-  const [work, begin] = useState<Work>();
+export function Layout() {
+  const { loaded, reload, route, navigate, work, setWork } = usePage();
+  const changed = useRef(false);
   // Counts what was done, after which the open letter is another one, or gone.
   const [version, setVersion] = useState(0);
-  const end = async (changed: boolean) => {
-    begin(undefined);
-    if (!changed) return;
+  const begun = () => {
+    changed.current = true;
+  };
+  const closed = async () => {
+    setWork(undefined);
+    if (!changed.current) return;
+    changed.current = false;
     setVersion((before) => before + 1);
     await reload();
     requestAnimationFrame(() => focusRowOrList(undefined));
   };
-  return { work, version, begin, end };
+  const selected = route.discarded ? undefined : route.letter;
+  const ids = loaded && !loaded.discarded ? loaded.letters.map(({ id }) => id) : [];
+  const { open, close } = useSelection({ ids, selected, select: (letter) => navigate({ letter }) });
+  const listed = loaded?.letters.find(({ id }) => id === selected);
+  useTitle(listed && nameOf(listed), 'Dead letters');
+  useAnnouncement();
+  useLetterKeys(selected);
+  const Dialog = work?.kind === 'discard' ? DiscardDialog : ReplayDialog;
+  return (
+    <>
+      <Columns
+        sidebarLabel="Dead letters by reason and event"
+        sidebar={<Groups />}
+        detail={selected && <Detail key={selected} id={selected} version={version} close={close} />}
+      >
+        <LetterList open={open} />
+      </Columns>
+      {work && <Dialog {...{ work, begun, closed }} />}
+    </>
+  );
 }
 
 /** Says how many letters match, each time when others are listed. */
-function useAnnouncement({ loaded }: Letters): void {
-  const announce = useContext(AnnounceContext);
+function useAnnouncement(): void {
+  const { loaded } = usePage();
+  const announce = useAnnounce();
   const query = loaded && `${loaded.discarded} ${formatFilter(loaded.filter)}`;
   useEffect(() => {
     if (loaded) announce(countText(loaded));
   }, [query]);
 }
 
-interface LetterKeysProps {
-  readonly letters: Letters;
-  readonly selected: string | undefined;
-  readonly begin: (work: Work) => void;
-}
-
 /** The keys that search, replay, discard, and update the list. */
-function useLetterKeys({ letters, selected, begin }: LetterKeysProps): void {
-  const { loaded, reload } = letters;
-  const announce = useContext(AnnounceContext);
+function useLetterKeys(selected: string | undefined): void {
+  const { loaded, reload, setWork } = usePage();
+  const announce = useAnnounce();
   const one = (kind: Work['kind']) => () => {
     const id = selected ?? focusedRow();
     const letter = loaded?.letters.find((each) => each.id === id);
-    if (id !== undefined) begin({ kind, target: { id }, what: letter ? nameOf(letter) : 'this dead letter' });
+    if (id !== undefined)
+      setWork({ kind, target: { id }, what: letter ? nameOf(letter) : 'this dead letter' });
   };
   useShortcuts({
     '/': focusSearch,
@@ -107,7 +81,7 @@ function useLetterKeys({ letters, selected, begin }: LetterKeysProps): void {
       !loaded.discarded && {
         r: one('replay'),
         d: one('discard'),
-        a: () => begin({ kind: 'replay', target: loaded.filter, what: countText(loaded) }),
+        a: () => setWork({ kind: 'replay', target: loaded.filter, what: countText(loaded) }),
       }),
   });
 }

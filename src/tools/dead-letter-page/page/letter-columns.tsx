@@ -18,33 +18,48 @@ const SHARED: readonly Column<Letter>[] = [
     text: ({ eventName }) => eventName,
     cell: ({ eventName, sandbox }) => <EventName name={eventName} sandbox={sandbox} />,
   },
-  { name: 'id', label: 'Event ID', text: ({ eventId }) => eventId },
+  { name: 'id', label: 'Event ID', look: 'mono muted', text: ({ eventId }) => eventId },
 ];
 
-export const LETTER_COLUMNS: readonly Column<Letter>[] = [
-  ...SHARED,
-  { name: 'code', label: 'Code', text: ({ code }) => code },
-  { name: 'attempts', label: 'Attempts', text: ({ attempts }) => attempts.toLocaleString('en') },
-  {
-    name: 'when',
-    label: 'First kept',
-    text: ({ keptAt }) => formatTime(keptAt),
-    cell: ({ keptAt }) => <Age at={keptAt} />,
-  },
-];
+export const LETTERS = {
+  name: 'letters',
+  caption: 'Dead letters, oldest first',
+  columns: [
+    ...SHARED,
+    { name: 'code', label: 'Code', look: 'mono muted', text: ({ code }) => code },
+    {
+      name: 'attempts',
+      label: 'Attempts',
+      look: 'muted',
+      text: ({ attempts }) => attempts.toLocaleString('en'),
+    },
+    {
+      name: 'when',
+      label: 'First kept',
+      look: 'muted',
+      text: ({ keptAt }) => formatTime(keptAt),
+      cell: ({ keptAt }) => <Age at={keptAt} />,
+    },
+  ] satisfies readonly Column<Letter>[],
+};
 
-export const TOMBSTONE_COLUMNS: readonly Column<Letter>[] = [
-  ...SHARED,
-  {
-    name: 'because',
-    label: 'Why it was discarded',
-    text: ({ discarded }) => discarded && `“${discarded.because}”`,
-  },
-  { name: 'by', label: 'By', text: ({ discarded }) => discarded?.by },
-  {
-    name: 'when',
-    label: 'Discarded',
-    text: ({ discarded }) => discarded && formatTime(discarded.at),
-    cell: ({ discarded }) => discarded && <Age at={discarded.at} />,
-  },
-];
+export const TOMBSTONES = {
+  name: 'tombstones',
+  caption: 'Discarded dead letters, in the order of their arrival',
+  columns: [
+    ...SHARED,
+    {
+      name: 'because',
+      label: 'Why it was discarded',
+      text: ({ discarded }) => discarded && `“${discarded.because}”`,
+    },
+    { name: 'by', label: 'By', look: 'muted', text: ({ discarded }) => discarded?.by },
+    {
+      name: 'when',
+      label: 'Discarded',
+      look: 'muted',
+      text: ({ discarded }) => discarded && formatTime(discarded.at),
+      cell: ({ discarded }) => discarded && <Age at={discarded.at} />,
+    },
+  ] satisfies readonly Column<Letter>[],
+};

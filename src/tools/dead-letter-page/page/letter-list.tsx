@@ -1,39 +1,29 @@
 // The letters that match: their number, the search, the filter by reason, actions on all, and the table.
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../pages/components/button.js';
 import { focusSoon } from '../../pages/components/focus.js';
 import { plural } from '../../pages/components/format.js';
 import { FilterBar, SearchBar } from '../../pages/components/search-bar.js';
 import { Table } from '../../pages/components/table.js';
 import { countOf, countText } from './count-text.js';
-import { LETTER_COLUMNS, TOMBSTONE_COLUMNS } from './letter-columns.js';
-import { ReasonIcon, reasonLabel } from './reason.js';
+import { LETTERS, TOMBSTONES } from './letter-columns.js';
+import { usePage } from './letters-context.js';
+import { REASONS, ReasonIcon, reasonLabel } from './reason.js';
 import {
   type Filter,
   filterOf,
   formatFilter,
   formatRoute,
   isFiltered,
-  type Navigate,
   NO_FILTER,
   parseSearch,
-  REASONS,
-  type Route,
   searchText,
 } from './route.js';
-import type { Letters, Loaded } from './use-letters.js';
-import { WorkContext } from './work.js';
+import type { Loaded } from './use-letters.js';
 
-interface LetterListProps {
-  readonly letters: Letters;
-  readonly route: Route;
-  readonly navigate: Navigate;
-  /** Opens the letter and moves the focus to it. */
-  readonly open: (id: string) => void;
-}
-
-export function LetterList(props: LetterListProps) {
-  const { loaded, problem } = props.letters;
+/** @param open opens the letter and moves the focus to it */
+export function LetterList({ open }: { open: (id: string) => void }) {
+  const { loaded, problem } = usePage();
   return (
     <>
       {problem !== undefined && (
@@ -41,66 +31,51 @@ export function LetterList(props: LetterListProps) {
           {problem}
         </p>
       )}
-      {loaded && <ListedLetters loaded={loaded} {...props} />}
+      {loaded && <ListedLetters loaded={loaded} open={open} />}
     </>
   );
 }
 
-interface ListedLettersProps extends LetterListProps {
-  readonly loaded: Loaded;
-}
-
-function ListedLetters({ loaded, letters, route, navigate, open }: ListedLettersProps) {
+function ListedLetters({ loaded, open }: { loaded: Loaded; open: (id: string) => void }) {
+  const { route, more } = usePage();
   const { discarded, letters: listed, next, filter } = loaded;
-  const { problems, find, add } = useFind({ letters, route, navigate });
-  const links = {
-    selected: route.letter,
-    open,
-    href: (letter: string) => formatRoute({ ...route, letter }),
-  };
+  const { problems, find } = useFind();
+  const { event, keyId, since } = route;
   const query = formatFilter(filter, { discarded: String(discarded) });
+  const href = (letter: string) => formatRoute({ ...route, letter });
   return (
     <section class="list-part" aria-labelledby="list-title">
       <header class="spread">
         <h2 id="list-title" tabIndex={-1}>
-          {capitalize(countText(loaded))}
+          {countText(loaded)}
         </h2>
-        <ListActions loaded={loaded} letters={letters} />
+        <ListActions loaded={loaded} />
       </header>
       <SearchBar
-        label="Find dead letters"
+        aria-label="Find dead letters"
         placeholder="Event ID, or event:refund.* since:24h key:"
         text={route.eventId ?? ''}
         problems={problems}
-        find={add}
+        // The other filters are chips, and stay.
+        find={(text) => find(text, { event, keyId, since })}
       >
-        <Since route={route} navigate={navigate} />
+        <Since />
       </SearchBar>
-      <ReasonFilter loaded={loaded} route={route} navigate={navigate} find={find} />
+      <ReasonFilter loaded={loaded} find={find} />
       <div class="table-frame">
-        {listed.length === 0 && <NothingListed loaded={loaded} navigate={navigate} />}
-        {listed.length > 0 && discarded && (
+        {listed.length === 0 ? (
+          <NothingListed loaded={loaded} />
+        ) : (
           <Table
-            name="tombstones"
-            caption="Discarded dead letters, in the order of their arrival"
-            columns={TOMBSTONE_COLUMNS}
+            {...(discarded ? TOMBSTONES : LETTERS)}
             rows={listed}
             query={query}
-          />
-        )}
-        {listed.length > 0 && !discarded && (
-          <Table
-            name="letters"
-            caption="Dead letters, oldest first"
-            columns={LETTER_COLUMNS}
-            rows={listed}
-            query={query}
-            links={links}
+            links={discarded ? undefined : { selected: route.letter, open, href }}
           />
         )}
         {next !== null && (
           <p class="more">
-            <Button act={letters.more}>Show more</Button>
+            <Button act={more}>Show more</Button>
           </p>
         )}
       </div>
@@ -109,10 +84,10 @@ function ListedLetters({ loaded, letters, route, navigate, open }: ListedLetters
 }
 
 /** Applies a search to the list, and moves the focus to the first letter. */
-function useFind({ letters, route, navigate }: Pick<ListedLettersProps, 'letters' | 'route' | 'navigate'>) {
+function useFind() {
+  const { loaded, reload, route, navigate } = usePage();
   const [problems, setProblems] = useState<readonly string[]>([]);
   const waiting = useRef(false);
-  const { loaded, reload } = letters;
   useEffect(() => {
     if (!waiting.current) return;
     waiting.current = false;
@@ -128,8 +103,7 @@ function useFind({ letters, route, navigate }: Pick<ListedLettersProps, 'letters
     if (formatFilter({ ...filterOf(route), ...wanted }) === formatFilter(route)) await reload();
     else navigate({ ...wanted, letter: undefined });
   };
-  const { event, keyId, since } = route;
-  return { problems, find, add: (text: string) => find(text, { event, keyId, since }) };
+  return { problems, find };
 }
 
 const TIMES = [
@@ -141,7 +115,9 @@ const TIMES = [
 ] as const;
 
 /** A link may hold a time that is not in the list. */
-function Since({ route: { since = '' }, navigate }: Pick<ListedLettersProps, 'route' | 'navigate'>) {
+function Since() {
+  const { route, navigate } = usePage();
+  const { since = '' } = route;
   const times = TIMES.some(([time]) => time === since) ? TIMES : [...TIMES, [since, since] as const];
   return (
     <select
@@ -159,26 +135,22 @@ function Since({ route: { since = '' }, navigate }: Pick<ListedLettersProps, 'ro
   );
 }
 
-function capitalize(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function ListActions({ loaded, letters }: Pick<ListedLettersProps, 'loaded' | 'letters'>) {
-  const begin = useContext(WorkContext);
+function ListActions({ loaded }: { loaded: Loaded }) {
+  const { reload, setWork } = usePage();
   const { filter: target, discarded, total } = loaded;
   const what = countText(loaded);
   const all = total === 1 ? '1' : `all ${total.toLocaleString('en')}`;
   return (
     <p class="cluster">
-      <Button look="quiet small" act={letters.reload}>
+      <Button look="quiet small" act={reload}>
         Update
       </Button>
       {total > 0 && !discarded && (
         <>
-          <Button look="small" act={() => begin({ kind: 'replay', target, what })}>
+          <Button look="small" act={() => setWork({ kind: 'replay', target, what })}>
             Replay {all}
           </Button>
-          <Button look="small danger" act={() => begin({ kind: 'discard', target, what })}>
+          <Button look="small danger" act={() => setWork({ kind: 'discard', target, what })}>
             Discard {all}
           </Button>
         </>
@@ -188,7 +160,8 @@ function ListActions({ loaded, letters }: Pick<ListedLettersProps, 'loaded' | 'l
 }
 
 /** The empty state. */
-function NothingListed({ loaded, navigate }: Pick<ListedLettersProps, 'loaded' | 'navigate'>) {
+function NothingListed({ loaded }: { loaded: Loaded }) {
+  const { navigate } = usePage();
   const { filter, discarded, summary } = loaded;
   if (isFiltered(filter)) {
     return (
@@ -219,28 +192,23 @@ function NothingListed({ loaded, navigate }: Pick<ListedLettersProps, 'loaded' |
 /** Shown even when there are none. */
 const ALWAYS: ReadonlySet<string> = new Set(['failed', 'unknown', 'invalid']);
 
-interface ReasonFilterProps {
-  readonly loaded: Loaded;
-  readonly route: Route;
-  readonly navigate: Navigate;
-  readonly find: (text: string) => void;
-}
-
-function ReasonFilter({ loaded, route, navigate, find }: ReasonFilterProps) {
-  const choiceOf = (label: string, reason: string | undefined) => {
+function ReasonFilter({ loaded, find }: { loaded: Loaded; find: (text: string) => void }) {
+  const { route, navigate } = usePage();
+  const choices = [undefined, ...REASONS].map((reason) => {
     const pressed = route.reason === reason;
-    const choose = () => navigate({ reason: pressed ? undefined : reason, letter: undefined });
-    return { label, count: countOf(loaded, reason), pressed, choose };
-  };
-  const reasons = REASONS.map((reason) => ({
-    ...choiceOf(reasonLabel(reason), reason),
-    icon: <ReasonIcon reason={reason} />,
-    always: ALWAYS.has(reason),
-  })).filter(({ always, pressed, count }) => always || pressed || count > 0);
+    return {
+      label: reason === undefined ? 'All' : reasonLabel(reason),
+      icon: reason !== undefined && <ReasonIcon reason={reason} />,
+      count: countOf(loaded, reason),
+      pressed,
+      always: reason === undefined || ALWAYS.has(reason),
+      choose: () => navigate({ reason: pressed ? undefined : reason, letter: undefined }),
+    };
+  });
   return (
     <FilterBar
       legend="Filter by reason"
-      choices={[choiceOf('All', undefined), ...reasons]}
+      choices={choices}
       text={searchText(route)}
       except="reason"
       find={find}

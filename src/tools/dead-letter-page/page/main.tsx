@@ -1,11 +1,12 @@
 // Starts the page of dead letters: loads what its URL asks for, and renders it.
 import { render } from 'preact';
+import { useState } from 'preact/hooks';
 import { ClockProvider } from '../../pages/components/clock.js';
 import { Page } from '../../pages/components/page-frame.js';
 import { useRoute } from '../../pages/components/use-route.js';
 import { Layout } from './layout.js';
+import { LettersContext, SHORTCUTS, type Work } from './letters-context.js';
 import { routing } from './route.js';
-import { SHORTCUTS } from './shortcuts.js';
 import { useLetters } from './use-letters.js';
 import '../../pages/styles/base.css';
 import '../../pages/styles/components.css';
@@ -15,6 +16,7 @@ import './letters.css';
 function App() {
   const [route, navigate] = useRoute(routing);
   const letters = useLetters(route);
+  const [work, setWork] = useState<Work>();
   const user = letters.loaded?.summary.user;
   const status = user !== undefined && (
     <p class="muted wrap">
@@ -23,9 +25,11 @@ function App() {
   );
   return (
     <ClockProvider>
-      <Page title="Dead letters" lists="dead letters" status={status} shortcuts={SHORTCUTS}>
-        <Layout letters={letters} route={route} navigate={navigate} />
-      </Page>
+      <LettersContext.Provider value={{ ...letters, route, navigate, work, setWork }}>
+        <Page title="Dead letters" lists="dead letters" status={status} shortcuts={SHORTCUTS}>
+          <Layout />
+        </Page>
+      </LettersContext.Provider>
     </ClockProvider>
   );
 }

@@ -1,35 +1,25 @@
 // Replays one letter, or all that match: a dry run, then the replay, and what came of it.
-
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
 import { focus } from '../../pages/components/focus.js';
 import { plural, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
-import { AnnounceContext } from '../../pages/components/page-frame.js';
+import { useAnnounce } from '../../pages/components/page-frame.js';
 import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
 import {
   api,
-  type Progress,
   type ReplayEnd,
   type ReplayedEvents,
+  type ReplayProgress,
   type ReplayReport,
   type Target,
 } from './api.js';
-import type { Work } from './work.js';
+import type { WorkDialogProps } from './letters-context.js';
 
-interface ReplayDialogProps {
-  readonly work: Work;
-  /** @param changed whether a replay was started */
-  readonly closed: (changed: boolean) => void;
-}
-
-export function ReplayDialog({ work, closed }: ReplayDialogProps) {
-  const changed = useRef(false);
-  const run = useReplay(work.target, () => {
-    changed.current = true;
-  });
+export function ReplayDialog({ work: { target, what }, begun, closed }: WorkDialogProps) {
+  const run = useReplay(target, begun);
   const [held, setHeld] = useState(false);
   const runs = run.state.step === 'running' && !run.state.dryRun;
   const hold = () => {
@@ -37,12 +27,7 @@ export function ReplayDialog({ work, closed }: ReplayDialogProps) {
     focus('dialog .stop');
   };
   return (
-    <Dialog
-      title={`Replay ${work.what}`}
-      keep
-      hold={runs ? hold : undefined}
-      closed={() => closed(changed.current)}
-    >
+    <Dialog title={`Replay ${what}`} keep hold={runs ? hold : undefined} closed={closed}>
       {(close) => <ReplaySteps run={run} held={held && runs} close={close} />}
     </Dialog>
   );
@@ -51,7 +36,7 @@ export function ReplayDialog({ work, closed }: ReplayDialogProps) {
 /** One button leads through the steps, so that the keyboard stays on it. */
 function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; close: () => void }) {
   const { state, check, replay, stop } = run;
-  const announce = useContext(AnnounceContext);
+  const announce = useAnnounce();
   const text = stateText(state);
   useEffect(() => {
     if (state.step !== 'running') announce(text);
@@ -108,7 +93,7 @@ function stateText(state: ReplayState): string {
 function ProgressBar({ state }: { state: Extract<ReplayState, { step: 'running' }> }) {
   const { done = 0, total, processed = 0, failed = 0 } = state.progress ?? {};
   return (
-    <div class="stack progress">
+    <div class="stack tight">
       <progress aria-label="Progress" max={total ?? 1} value={total === undefined ? undefined : done} />
       <p class="note">
         {total === undefined
@@ -120,29 +105,23 @@ function ProgressBar({ state }: { state: Extract<ReplayState, { step: 'running' 
 }
 
 type ReplayState =
-  | { readonly step: 'running'; readonly dryRun: boolean; readonly progress?: Progress }
+  | { readonly step: 'running'; readonly dryRun: boolean; readonly progress?: ReplayProgress }
   | { readonly step: 'checked' | 'done'; readonly report: ReplayReport }
   /** It failed or was stopped. */
   | { readonly step: 'ended'; readonly message: string };
 
-interface ReplayRun {
-  readonly state: ReplayState;
-  readonly check: () => void;
-  readonly replay: () => void;
-  readonly stop: () => void;
-}
+type ReplayRun = ReturnType<typeof useReplay>;
 
-/** @param started called when the replay begins, after which the letters are no longer what they were */
-function useReplay(target: Target, started: () => void): ReplayRun {
+function useReplay(target: Target, begun: () => void) {
   const [state, setState] = useState<ReplayState>({ step: 'running', dryRun: true });
   const running = useRef(new AbortController());
   const run = async (dryRun: boolean) => {
     running.current = new AbortController();
     const { signal } = running.current;
     const show = (next: ReplayState) => running.current.signal === signal && setState(next);
-    let last: Progress | undefined;
+    let last: ReplayProgress | undefined;
     show({ step: 'running', dryRun });
-    const onProgress = (progress: Progress) => {
+    const onProgress = (progress: ReplayProgress) => {
       last = progress;
       show({ step: 'running', dryRun, progress });
     };
@@ -150,9 +129,8 @@ function useReplay(target: Target, started: () => void): ReplayRun {
       const report = await api.replay(target, { dryRun, signal, onProgress });
       show({ step: dryRun ? 'checked' : 'done', report });
     } catch (error) {
-      const stopped = signal.aborted ? 'Stopped.' : undefined;
-      const message = stopped ?? messageOf(error);
-      show({ step: 'ended', message: `${message}${dryRun ? '' : ` ${whatWasDone(last)}`}` });
+      const message = signal.aborted ? 'Stopped.' : messageOf(error);
+      show({ step: 'ended', message: dryRun ? message : `${message} ${whatWasDone(last)}` });
     }
   };
   // Once, when the dialog opens.
@@ -165,14 +143,14 @@ function useReplay(target: Target, started: () => void): ReplayRun {
     state,
     check: () => void run(true),
     replay: () => {
-      started();
+      begun();
       run(false);
     },
     stop: () => running.current.abort(),
   };
 }
 
-function whatWasDone(last: Progress | undefined): string {
+function whatWasDone(last: ReplayProgress | undefined): string {
   const { done = 0, total, processed = 0, failed = 0 } = last ?? {};
   const counts = total === undefined ? '' : `${done} of ${total}: ${processed} processed, ${failed} failed. `;
   return `${counts}What was processed stays processed. Replay again to go on.`;
@@ -182,13 +160,13 @@ function ReplayOutcome({ report }: { report: ReplayReport }) {
   if (report.events.length === 0) return null;
   return (
     <ScrollArea label="For each event name">
-      <ul class="stack outcome">
+      <ul class="stack tight">
         {report.events.map((event) => (
           <li class="card" key={event.eventName}>
             <h3 class="mono wrap">{showInvisible(event.eventName)}</h3>
             <ul>
               {ORDER.filter((end) => event[end] > 0).map((end) => (
-                <End key={end} event={event} end={end} dryRun={report.dryRun} />
+                <End key={end} count={event[end]} end={end} dryRun={report.dryRun} />
               ))}
             </ul>
             <IssueCounts issues={event.issues} />
@@ -199,22 +177,14 @@ function ReplayOutcome({ report }: { report: ReplayReport }) {
   );
 }
 
-interface EndProps {
-  readonly event: ReplayedEvents;
-  readonly end: ReplayEnd;
-  readonly dryRun: boolean;
-}
-
-function End({ event, end, dryRun }: EndProps) {
+function End({ count, end, dryRun }: { count: number; end: ReplayEnd; dryRun: boolean }) {
   const well = end === 'processed' || end === 'duplicates';
   const tone = well ? 'delivered' : end === 'failed' ? 'failed' : 'fault';
   return (
-    <li class="end">
-      <span class={`tone-${tone}`}>
-        <Icon name={tone} />
-      </span>
+    <li class="line">
+      <Icon name={tone} tone={tone} />
       <span>
-        <b>{event[end].toLocaleString('en')}</b> {textOf({ dryRun }, end)}
+        <b>{count.toLocaleString('en')}</b> {textOf({ dryRun }, end)}
         {ENDS[end].hint && <span class="note"> {ENDS[end].hint}</span>}
       </span>
     </li>

@@ -1,6 +1,4 @@
 // The route of the page, as the URL holds it: which letters are listed, and the one that is open.
-
-import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
 import type { ReplayFilter } from '../../../dead-letters/dead-letter-filter.js';
 import { readSearch } from '../../pages/components/search.js';
 import type { Routing } from '../../pages/components/use-route.js';
@@ -16,18 +14,6 @@ export interface Route extends Filter {
   /** The id of the letter that is open. */
   readonly letter: string | undefined;
 }
-
-export type Navigate = (change: Partial<Route>) => void;
-
-/** In the order in which the page shows them. */
-export const REASONS: readonly DeadLetterReason[] = [
-  'failed',
-  'unknown',
-  'invalid',
-  'conflict',
-  'rejected',
-  'unfinished',
-];
 
 export const NO_FILTER: Filter = {
   reason: undefined,
@@ -61,11 +47,11 @@ export function parseRoute(search: string): Route {
 
 /** Relative, because the page may stand behind any path. */
 export function formatRoute({ discarded, letter, ...filter }: Route): string {
-  const text = formatFilter(filter, { ...(discarded && { discarded: 'true' }), ...(letter && { letter }) });
+  const text = formatFilter(filter, { discarded: discarded ? 'true' : undefined, letter });
   return text === '' ? '.' : `?${text}`;
 }
 
-export function formatFilter(filter: Filter, others: Readonly<Record<string, string>> = {}): string {
+export function formatFilter(filter: Filter, others: Readonly<Record<string, string | undefined>> = {}) {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...filterOf(filter), ...others })) {
     if (value !== undefined) parameters.set(name, value);
@@ -85,12 +71,8 @@ export function searchText({ event, eventId, keyId, since }: Filter): string {
   return [id, ...parts].filter(Boolean).join(' ');
 }
 
-interface AskedFor {
-  readonly filter: Omit<Filter, 'reason'>;
-  readonly problems: readonly string[];
-}
-
-export function parseSearch(text: string): AskedFor {
+/** Any filter but that of the reason, and what is wrong with the search. */
+export function parseSearch(text: string) {
   const { tokens, words, problems } = readSearch(text, (key) =>
     searchKeys.has(key) ? undefined : `Unknown filter "${key}:". Use event:, id:, key: or since:.`,
   );
@@ -109,9 +91,4 @@ export function fitsEvent(name: string, pattern: string | undefined): boolean {
   return pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1));
 }
 
-/** Only to open a letter adds an entry to the history. */
-export const routing: Routing<Route> = {
-  parse: parseRoute,
-  format: formatRoute,
-  adds: (from, to) => from.letter === undefined && to.letter !== undefined,
-};
+export const routing: Routing<Route> = { parse: parseRoute, format: formatRoute, opened: 'letter' };

@@ -3,17 +3,13 @@ import { Age } from '../../pages/components/clock.js';
 import { showInvisible } from '../../pages/components/format.js';
 import { Panel } from '../../pages/components/page-frame.js';
 import { type Group, OTHER_NAMES } from './api.js';
+import { usePage } from './letters-context.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
-import type { Navigate, Route } from './route.js';
 
-interface GroupsProps {
-  readonly route: Route;
-  readonly navigate: Navigate;
-  readonly groups: readonly Group[];
-}
-
-export function Groups({ route, navigate, groups }: GroupsProps) {
-  const sorted = [...groups].sort(
+export function Groups() {
+  const { route, navigate, loaded } = usePage();
+  const groups = loaded?.summary.groups ?? [];
+  const sorted = groups.toSorted(
     (one, other) => other.count - one.count || one.eventName.localeCompare(other.eventName),
   );
   return (

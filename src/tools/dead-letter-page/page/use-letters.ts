@@ -1,9 +1,8 @@
 // Loads the letters that fit, page by page, and how many there are of each reason and name.
-
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { messageOf } from '../../pages/components/api-client.js';
 import { api, type Letter, type LetterPage, type Summary } from './api.js';
-import { type Filter, filterOf, NO_FILTER, type Route } from './route.js';
+import { type Filter, filterOf, formatFilter, NO_FILTER, type Route } from './route.js';
 
 export interface Loaded extends LetterPage {
   /** Of every reason and event name. */
@@ -27,20 +26,20 @@ export interface Letters {
 
 const POLL_MS = 10_000;
 
-type Wanted = Pick<Route, keyof Filter | 'discarded'>;
-
-export function useLetters({ reason, event, eventId, keyId, since, discarded }: Wanted): Letters {
+export function useLetters(route: Route): Letters {
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
   // An answer to an older request must not replace that to a newer one.
   const latest = useRef(0);
-  const shown = useRef<Loaded | undefined>(undefined);
+  const shown = useRef(loaded);
   shown.current = loaded;
-  const load = useCallback(async (wanted: Wanted, least: number) => {
+  const wanted = useRef(route);
+  wanted.current = route;
+  const load = async (least: number) => {
     latest.current += 1;
     const turn = latest.current;
     try {
-      const found = await loadAll(wanted, least);
+      const found = await loadAll(wanted.current, least);
       if (turn !== latest.current) return undefined;
       setLoaded(found);
       setProblem(undefined);
@@ -49,14 +48,9 @@ export function useLetters({ reason, event, eventId, keyId, since, discarded }: 
       if (turn === latest.current) setProblem(messageOf(error));
       return undefined;
     }
-  }, []);
-  const wanted = { reason, event, eventId, keyId, since, discarded };
-  const asked = useRef(wanted);
-  asked.current = wanted;
-  useEffect(() => {
-    load({ reason, event, eventId, keyId, since, discarded }, 1);
-  }, [load, reason, event, eventId, keyId, since, discarded]);
-  const reload = useCallback(() => load(asked.current, shown.current?.letters.length ?? 1), [load]);
+  };
+  useEffect(() => void load(1), [formatFilter(route), route.discarded]);
+  const reload = () => load(shown.current?.letters.length ?? 1);
   useEffect(() => {
     const poll = async () => {
       const before = shown.current;
@@ -67,15 +61,15 @@ export function useLetters({ reason, event, eventId, keyId, since, discarded }: 
     };
     const timer = setInterval(poll, POLL_MS);
     return () => clearInterval(timer);
-  }, [reload]);
-  const more = useCallback(async () => {
+  }, []);
+  const more = async () => {
     const before = shown.current;
     if (before?.next == null) return;
     const turn = latest.current;
     const page = await api.letters(before.filter, { discarded: before.discarded, after: before.next });
     if (turn === latest.current)
       setLoaded({ ...before, ...page, letters: join(before.letters, page.letters) });
-  }, []);
+  };
   return { loaded, problem, reload, more };
 }
 
@@ -86,9 +80,9 @@ function summaryOf({ filter, discarded }: Pick<Loaded, 'filter' | 'discarded'>):
 }
 
 /** @param least how many letters, if there are as many */
-async function loadAll(wanted: Wanted, least: number): Promise<Loaded> {
-  const filter = filterOf(wanted);
-  const { discarded } = wanted;
+async function loadAll(route: Route, least: number): Promise<Loaded> {
+  const filter = filterOf(route);
+  const { discarded } = route;
   const counting = summaryOf({ filter, discarded });
   const narrower = filter.reason !== undefined || filter.event !== undefined;
   const [summary, { total }, first] = await Promise.all([

@@ -18,21 +18,23 @@ const SHAPES = {
     'M4.3 3.2a.75.75 0 0 0-1.1 1.1L6.9 8l-3.7 3.7a.75.75 0 1 0 1.1 1.1L8 9.1l3.7 3.7a.75.75 0 1 0 1.1-1.1L9.1 8l3.7-3.7a.75.75 0 0 0-1.1-1.1L8 6.9Z',
   fault:
     'M8 1.6c.5 0 .9.2 1.1.6l5.6 10c.5.9-.1 1.9-1.1 1.9H2.4c-1 0-1.6-1-1.1-1.9l5.6-10c.2-.4.6-.6 1.1-.6Zm0 3.7a.75.75 0 0 0-.75.75v3a.75.75 0 0 0 1.5 0v-3A.75.75 0 0 0 8 5.3Zm0 5.4a.9.9 0 1 0 0 1.8.9.9 0 0 0 0-1.8Z',
+  unknown:
+    'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13ZM3 8a5 5 0 1 1 10 0A5 5 0 0 1 3 8Zm5-3.6c-1.3 0-2.2.8-2.2 1.9a.7.7 0 0 0 1.4 0c0-.3.3-.6.8-.6s.8.3.8.7c0 .4-.2.6-.7 1-.5.3-.8.8-.8 1.4a.7.7 0 0 0 1.4 0c0-.1.1-.2.3-.4.7-.4 1.2-1.1 1.2-2 0-1.2-.9-2-2.2-2ZM8 10.3a.85.85 0 1 0 0 1.7.85.85 0 0 0 0-1.7Z',
+  conflict:
+    'M10.5 2.2a.75.75 0 0 1 1.06 0l2.5 2.5a.75.75 0 0 1 0 1.06l-2.5 2.5a.75.75 0 1 1-1.06-1.06L11.7 6H3a.75.75 0 0 1 0-1.5h8.7l-1.2-1.24a.75.75 0 0 1 0-1.06ZM5.5 7.7a.75.75 0 0 1 0 1.06L4.3 10H13a.75.75 0 0 1 0 1.5H4.3l1.2 1.24a.75.75 0 1 1-1.06 1.06l-2.5-2.5a.75.75 0 0 1 0-1.06l2.5-2.5a.75.75 0 0 1 1.06 0Z',
 } as const;
 
 export type IconName = keyof typeof SHAPES;
 
-interface IconProps {
-  readonly name: IconName | 'own';
-  /** The shape of one that only one page has. */
-  readonly path?: string | undefined;
-}
-
-/** Hidden from assistive technology: use it beside a text, or in a button that has a name. */
-export function Icon({ name, path = name === 'own' ? '' : SHAPES[name] }: IconProps) {
+/**
+ * Hidden from assistive technology: use it beside a text, or in a button that has a name.
+ *
+ * @param tone its colour; that of what it is in when left out
+ */
+export function Icon({ name, tone }: { name: IconName; tone?: string }) {
   return (
-    <svg class={`icon icon-${name}`} viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
-      <path d={path} fill="currentColor" fill-rule="evenodd" />
+    <svg class={tone === undefined ? 'icon' : `icon tone-${tone}`} viewBox="0 0 16 16" aria-hidden="true">
+      <path d={SHAPES[name]} fill="currentColor" fill-rule="evenodd" />
     </svg>
   );
 }

@@ -1,9 +1,14 @@
 // The frame of a page: header, theme, shortcuts, notice, announcements; and panels for its sidebar.
 import { type ComponentChildren, createContext } from 'preact';
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton, NoticeContext } from './button.js';
 import { Dialog } from './dialog.js';
 import { loadSetting, saveSetting } from './settings.js';
+
+/** Says a text to a screen reader. */
+const AnnounceContext = createContext<(text: string) => void>(() => {});
+
+export const useAnnounce = () => useContext(AnnounceContext);
 
 interface PageProps {
   readonly title: string;
@@ -25,8 +30,10 @@ export function Page({ title, lists, status, buttons, shortcuts, epoch, children
   useEffect(() => setNotice(undefined), [epoch]);
   const [explained, explain] = useState(false);
   useKeys({ '?': () => explain(true) });
+  const [said, say] = useState({ text: '', times: 0 });
+  const announce = useCallback((text: string) => say(({ times }) => ({ text, times: times + 1 })), []);
   return (
-    <Announcer>
+    <AnnounceContext.Provider value={announce}>
       <NoticeContext.Provider value={setNotice}>
         <a class="skip-link button" href="#main">
           Skip to {lists}
@@ -42,11 +49,22 @@ export function Page({ title, lists, status, buttons, shortcuts, epoch, children
             {buttons}
           </div>
         </header>
-        <Notice text={notice} dismiss={() => setNotice(undefined)} />
+        <div role="alert">
+          {notice && (
+            <div class="notice callout tone-failed">
+              <p>{notice}</p>
+              <CloseButton label="Dismiss" close={() => setNotice(undefined)} />
+            </div>
+          )}
+        </div>
         {children}
         {explained && <ShortcutsDialog shortcuts={shortcuts} closed={() => explain(false)} />}
+        <p class="visually-hidden announcer" aria-live="polite">
+          {/* A new element, so that the same text is read once more. */}
+          <span key={said.times}>{said.text}</span>
+        </p>
       </NoticeContext.Provider>
-    </Announcer>
+    </AnnounceContext.Provider>
   );
 }
 
@@ -98,13 +116,7 @@ export function useKeys<Key extends string>(shortcuts: Partial<Record<Key, () =>
   }, []);
 }
 
-interface ShortcutsDialogProps {
-  /** What each key does. */
-  readonly shortcuts: Readonly<Record<string, string>>;
-  readonly closed: () => void;
-}
-
-function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
+function ShortcutsDialog({ shortcuts, closed }: Pick<PageProps, 'shortcuts'> & { closed: () => void }) {
   const [on, setOn] = useState(enabled);
   const toggle = () => {
     saveSetting(SETTING, on ? 'off' : 'on');
@@ -132,19 +144,6 @@ function ShortcutsDialog({ shortcuts, closed }: ShortcutsDialogProps) {
   );
 }
 
-function Notice({ text, dismiss }: { text: string | undefined; dismiss: () => void }) {
-  return (
-    <div role="alert">
-      {text && (
-        <div class="notice callout tone-failed">
-          <p>{text}</p>
-          <CloseButton label="Dismiss" close={dismiss} />
-        </div>
-      )}
-    </div>
-  );
-}
-
 interface PanelProps {
   readonly title: string;
   readonly id: string;
@@ -163,21 +162,5 @@ export function Panel({ title, id, count = 0, children }: PanelProps) {
       </summary>
       <div class="panel-body stack">{children}</div>
     </details>
-  );
-}
-
-export const AnnounceContext = createContext<(text: string) => void>(() => {});
-
-function Announcer({ children }: { children: ComponentChildren }) {
-  const [said, say] = useState({ text: '', times: 0 });
-  const announce = useCallback((text: string) => say(({ times }) => ({ text, times: times + 1 })), []);
-  return (
-    <AnnounceContext.Provider value={announce}>
-      {children}
-      <p class="visually-hidden announcer" aria-live="polite">
-        {/* A new element, so that the same text is read once more. */}
-        <span key={said.times}>{said.text}</span>
-      </p>
-    </AnnounceContext.Provider>
   );
 }

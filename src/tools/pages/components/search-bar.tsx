@@ -6,7 +6,7 @@ import { focus } from './focus.js';
 import { Icon } from './icon.js';
 
 interface SearchBarProps {
-  readonly label: string;
+  readonly 'aria-label': string;
   readonly placeholder: string;
   readonly text: string;
   readonly problems: readonly string[];
@@ -16,15 +16,7 @@ interface SearchBarProps {
   readonly children?: ComponentChildren;
 }
 
-export function SearchBar({
-  label,
-  placeholder,
-  text,
-  problems,
-  find,
-  live = false,
-  children,
-}: SearchBarProps) {
+export function SearchBar({ text, problems, find, live, children, ...input }: SearchBarProps) {
   const [typed, type] = useState(text);
   // Before the next key: later, it would undo what was typed meanwhile.
   useLayoutEffect(() => type(text), [text]);
@@ -45,13 +37,12 @@ export function SearchBar({
         <input
           type="search"
           value={typed}
-          aria-label={label}
           aria-describedby="search-problem"
-          placeholder={placeholder}
           autocomplete="off"
           spellcheck={false}
           onInput={(event) => change(event.currentTarget.value)}
           onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
+          {...input}
         />
         {children}
       </form>
@@ -72,6 +63,8 @@ interface Choice {
   readonly icon?: ComponentChildren;
   readonly count: number;
   readonly pressed: boolean;
+  /** Shown even when there are none. */
+  readonly always: boolean;
   readonly choose: () => void;
 }
 
@@ -88,12 +81,13 @@ interface FilterBarProps {
 
 /** How many rows each choice has, each also a filter; and the filters of the search. */
 export function FilterBar({ legend, choices, text, except, find, children }: FilterBarProps) {
+  const shown = choices.filter(({ always, count, pressed }) => always || count > 0 || pressed);
   const parts = text.split(/\s+/).filter(Boolean);
   const isChip = (part: string) => /^[a-z]+:(?!\/\/)./i.test(part) && !part.startsWith(`${except}:`);
   return (
     <fieldset class="filter">
       <legend class="visually-hidden">{legend}</legend>
-      {choices.map(({ label, icon, count, pressed, choose }) => (
+      {shown.map(({ label, icon, count, pressed, choose }) => (
         <Button key={label} look="small quiet" aria-pressed={pressed} act={choose}>
           {icon}
           {label} <b>{count.toLocaleString('en')}</b>

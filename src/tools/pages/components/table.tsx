@@ -12,14 +12,11 @@ export interface Column<Row> {
   readonly text: (row: Row) => string | undefined;
   /** How it looks, if it is more than its text. */
   readonly cell?: (row: Row) => ComponentChildren;
+  /** `muted`, `mono`. */
+  readonly look?: string;
 }
 
-interface EventNameProps {
-  readonly name: string;
-  readonly sandbox: boolean;
-}
-
-export function EventName({ name, sandbox }: EventNameProps) {
+export function EventName({ name, sandbox }: { name: string; sandbox: boolean }) {
   return (
     <>
       <span>{showInvisible(name)}</span>
@@ -43,7 +40,7 @@ interface TableProps<Row> {
   /** What the rows were found by. With another query they begin at the top, and none is new. */
   readonly query: string;
   /** Left out where rows cannot be opened. */
-  readonly links?: RowLinks;
+  readonly links?: RowLinks | undefined;
 }
 
 /** Some browsers forget that it is a table, because it is laid out as grids. */
@@ -70,12 +67,10 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
   const [first, end] = useWindow(body, ids, query);
   const current = useCurrentRow(body, ids, links?.selected);
   const fresh = useFresh(ids, query);
-  const at = ids.indexOf(current.id ?? '');
-  const inView = rows
-    .slice(Math.max(0, first), end)
-    .map((row, index) => [row, index + Math.max(0, first)] as const);
-  const outOfView = at !== -1 && (at < first || at >= end) ? rows.slice(at, at + 1) : [];
-  const shown = [...inView, ...outOfView.map((row) => [row, at] as const)];
+  // The row that the Tab key reaches is there even when it is out of view.
+  const shown = [...rows.entries()].filter(
+    ([index, { id }]) => (index >= first && index < end) || id === current.id,
+  );
   return (
     <table class={`rows ${name}`} {...ROLES.table} aria-rowcount={rows.length + 1}>
       <caption class="visually-hidden">{caption}</caption>
@@ -94,7 +89,7 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
         style={{ height: `calc(${rows.length} * var(--row))` }}
         onKeyDown={current.move}
       >
-        {shown.map(([row, index]) => (
+        {shown.map(([index, row]) => (
           <tr
             key={row.id}
             class={`row${row.id === links?.selected ? ' selected' : ''}${fresh.has(row.id) ? ' fresh' : ''}`}
@@ -123,7 +118,7 @@ interface CellProps<Row> {
 function Cell<Row extends { readonly id: string }>({ row, column, links, current }: CellProps<Row>) {
   const { id } = row;
   const text = showInvisible(column.text(row) ?? '');
-  const attributes = { class: `cell-${column.name}`, title: text };
+  const attributes = { class: `cell-${column.name} ${column.look ?? ''}`, title: text };
   const content = column.cell?.(row) ?? text;
   if (column.name !== 'event')
     return (
@@ -162,14 +157,13 @@ const BLOCK = 10;
 /** The range of rows in view, in whichever box scrolls: that of the table, or the page. */
 function useWindow(body: { readonly current: HTMLElement | null }, ids: readonly string[], query: string) {
   const [range, setRange] = useState<readonly [number, number]>([0, 4 * BLOCK]);
-  const before = useRef(ids);
-  const found = useRef(query);
+  const before = useRef({ ids, query });
   const measure = () => {
     const frame = body.current?.closest('.table-frame')?.getBoundingClientRect();
     const { top = 0, height = 0 } = body.current?.getBoundingClientRect() ?? {};
     // Hidden beside a detail, or empty.
     if (!frame || height === 0) return;
-    const row = height / before.current.length;
+    const row = height / before.current.ids.length;
     const block = (y: number) => Math.floor((y - top) / row / BLOCK) * BLOCK;
     const [first, end] = [
       block(Math.max(frame.top, 0)) - BLOCK,
@@ -186,10 +180,9 @@ function useWindow(body: { readonly current: HTMLElement | null }, ids: readonly
     };
   }, []);
   useLayoutEffect(() => {
-    if (found.current === query) keepPlace(body.current, before.current, ids);
+    if (before.current.query === query) keepPlace(body.current, before.current.ids, ids);
     else body.current?.closest('.table-frame')?.scrollTo(0, 0);
-    found.current = query;
-    before.current = ids;
+    before.current = { ids, query };
     measure();
   });
   return range;
@@ -212,23 +205,20 @@ function useCurrentRow(
   selected: string | undefined,
 ) {
   const [active, set] = useState(selected);
-  const wanted = useRef<string | undefined>(undefined);
-  const [, render] = useState(0);
+  const [wanted, want] = useState<{ readonly row: string }>();
   const known = (id: string | undefined) => (id !== undefined && ids.includes(id) ? id : undefined);
   const id = known(active) ?? known(selected) ?? ids[0];
   focusShown = (row) => {
-    wanted.current = row;
     set(row);
-    render((times) => times + 1);
+    // Another object, also for the same row.
+    want({ row });
   };
-  const find = (row: string | undefined) =>
-    body.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(row ?? '')}"]`);
+  const find = (row: string) => body.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"]`);
   useLayoutEffect(() => {
-    const link = find(wanted.current);
-    wanted.current = undefined;
+    const link = wanted && find(wanted.row);
     link?.closest('tr')?.scrollIntoView({ block: 'nearest' });
     link?.focus({ preventScroll: true });
-  });
+  }, [wanted]);
   useLayoutEffect(() => {
     if (selected === undefined) return;
     set(selected);

@@ -1,0 +1,59 @@
+// What the components of the page share: the letters, the route, the dialog to open, and the keyboard shortcuts.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { useKeys } from '../../pages/components/page-frame.js';
+import type { Navigate } from '../../pages/components/use-route.js';
+import type { Target } from './api.js';
+import { parseRoute, type Route } from './route.js';
+import type { Letters } from './use-letters.js';
+
+/** What a dialog is opened for: to replay or to discard one letter, or all that match. */
+export interface Work {
+  readonly kind: 'replay' | 'discard';
+  readonly target: Target;
+  /** What is meant, in words. */
+  readonly what: string;
+}
+
+export interface WorkDialogProps {
+  readonly work: Work;
+  /** Says that letters may no longer be what they were. */
+  readonly begun: () => void;
+  readonly closed: () => void;
+}
+
+interface Shared extends Letters {
+  readonly route: Route;
+  readonly navigate: Navigate<Route>;
+  /** What the dialog that is open is for. */
+  readonly work: Work | undefined;
+  readonly setWork: (work: Work | undefined) => void;
+}
+
+export const LettersContext = createContext<Shared>({
+  loaded: undefined,
+  problem: undefined,
+  reload: async () => undefined,
+  more: async () => {},
+  route: parseRoute(''),
+  navigate: () => {},
+  work: undefined,
+  setWork: () => {},
+});
+
+export const usePage = () => useContext(LettersContext);
+
+export const SHORTCUTS = {
+  '/': 'Find by event ID, or filter',
+  j: 'Next dead letter',
+  k: 'Previous dead letter',
+  Enter: 'Open the dead letter',
+  Escape: 'Close the dead letter',
+  r: 'Replay the dead letter',
+  d: 'Discard the dead letter',
+  a: 'Replay all that match',
+  u: 'Update the list',
+  '?': 'Show these shortcuts',
+} as const;
+
+export const useShortcuts = useKeys<keyof typeof SHORTCUTS>;
