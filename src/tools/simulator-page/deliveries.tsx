@@ -155,8 +155,9 @@ function ClearHistory({ cleared }: { cleared: () => void }) {
   );
 }
 
-/** Of each choice the statuses, of which the first one gives the icon; and whether it is shown when there are none. */
+/** Of each choice the statuses, of which the first one gives the icon; and whether it is shown when it finds none. */
 const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus[], always: boolean])[] = [
+  ['All', [], true],
   ['Delivered', ['delivered'], true],
   ['Retrying', ['retrying'], true],
   ['Failed', ['failed'], true],
@@ -175,32 +176,19 @@ function StatusFilter({ found: { search, ofAnyStatus }, query, find }: StatusFil
   const chosen = search.tokens.get('status') ?? [];
   const counts = new Map<ShownStatus, number>();
   for (const row of ofAnyStatus) counts.set(shownStatus(row), (counts.get(shownStatus(row)) ?? 0) + 1);
-  const all = {
-    label: 'All',
-    count: ofAnyStatus.length,
-    pressed: chosen.length === 0,
-    always: true,
-    choose: () => find(withStatus(query, [])),
-  };
+  const countOf = (statuses: readonly ShownStatus[]) =>
+    statuses.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0);
   const choices = CHOICES.map(([label, statuses, always]) => {
     const [icon] = statuses;
     const pressed = chosen.length === statuses.length && statuses.every((one) => chosen.includes(one));
     return {
       label,
       icon: icon && <Icon name={icon} tone={icon} />,
-      count: statuses.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0),
+      count: icon ? countOf(statuses) : ofAnyStatus.length,
       pressed,
       always,
       choose: () => find(withStatus(query, pressed ? [] : statuses)),
     };
   });
-  return (
-    <FilterBar
-      legend="Filter by status"
-      choices={[all, ...choices]}
-      text={query}
-      except="status"
-      find={find}
-    />
-  );
+  return <FilterBar legend="Filter by status" choices={choices} text={query} except="status" find={find} />;
 }
