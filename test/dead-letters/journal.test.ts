@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, memoryStore, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { faultyStore, hangs, rejects, repliesAfter } from '../setup/faulty-store.js';
@@ -110,8 +110,7 @@ describe('with journal: true', () => {
       journal: true,
       handlers: { '*': () => work.opened },
     });
-    const { body: rawBody, headers } = delivery();
-    void first.receive({ rawBody, headers });
+    void first.receive(receivable());
     await until(() => dying.calls.includes('claim'));
     while ((await lettersOf(first)).length === 0);
     const seen: number[] = [];

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { CREDENTIALS, delivery, KEY, type SentDelivery } from '../setup/delivery.js';
+import { CREDENTIALS, delivery, KEY, receivable, type SentDelivery } from '../setup/delivery.js';
 import { frameworks, startEndpoint } from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { answers, faultyStore, hangs, rejects, throws } from '../setup/faulty-store.js';
@@ -324,8 +324,7 @@ test('a store of letters is called in the async context of the delivery', async 
   await Promise.all(
     ['first', 'second'].map((id) =>
       requestId.run(id, () => {
-        const { body, headers } = delivery({ ...undeclared(), id });
-        return hooks.receive({ rawBody: body, headers });
+        return hooks.receive(receivable({ ...undeclared(), id }));
       }),
     ),
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ConfigurationError, memoryDeadLetters, receiver, StoreError } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 
 const DAY = 86_400_000;
@@ -10,8 +10,9 @@ function start(options: Parameters<typeof memoryDeadLetters>[0]) {
   const deadLetters = memoryDeadLetters(options);
   const hooks = receiver({ privateKey: KEY, logger: false, deadLetters });
   const keep = async (id: string) => {
-    const { body: rawBody, headers } = delivery({ ...fixtures.event('refund.made', {}), id });
-    const { outcome, code } = JSON.parse((await hooks.receive({ rawBody, headers })).body);
+    const { outcome, code } = JSON.parse(
+      (await hooks.receive(receivable({ ...fixtures.event('refund.made', {}), id }))).body,
+    );
     return outcome ?? code;
   };
   return { deadLetters, hooks, keep };

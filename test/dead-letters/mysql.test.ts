@@ -8,7 +8,7 @@ import { createPool, type Pool } from 'mysql2/promise';
 import { type NewDeadLetter, type ReplayReport, receiver, StoreError } from 'payment-webhooks';
 import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { aLetter, queryOf } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { overMysql2 } from '../setup/sql-clients.js';
@@ -102,8 +102,7 @@ withMariadb('dead letters in MariaDB', () => {
     const hooks = receiver({ privateKey: KEY, logger: false, namespace: 'replay', store, deadLetters });
     const ids = Array.from({ length: 40 }, (_, index) => `r-${index}`);
     for (const id of ids) {
-      const { body: rawBody, headers } = delivery({ ...fixtures.event('refund.made', {}), id });
-      await hooks.receive({ rawBody, headers });
+      await hooks.receive(receivable({ ...fixtures.event('refund.made', {}), id }));
     }
     expect(await hooks.deadLetters.count()).toMatchObject({ total: 40 });
     const workers = await Promise.all([0, 1, 2].map(startWorker));

@@ -5,7 +5,7 @@ import { memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery } from '../setup/delivery.js';
+import { receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { hangs, rejects } from '../setup/faulty-store.js';
 import { openSocket } from '../setup/raw-socket.js';
@@ -301,8 +301,7 @@ describe('the diagnosis', () => {
   test('of a conflict says that it is never replayed', async () => {
     const { ask, keep, hooks } = await pageWorld({ receiver: { handlers: { '*': () => {} } } });
     const paid = fixtures.transactionPaid();
-    const { body: rawBody, headers } = delivery(paid);
-    expect((await hooks.receive({ rawBody, headers })).status).toBe(200);
+    expect((await hooks.receive(receivable(paid))).status).toBe(200);
     const other = { ...paid, payload: { ...paid.payload, more: 1 } };
     expect((await ask(`/ops/letters/${await keep(other)}`)).json.diagnosis).toEqual([
       'An event with the same id and other bytes was processed before it.',
@@ -325,9 +324,9 @@ describe('the diagnosis', () => {
         },
       },
     });
-    const { body: rawBody, headers } = delivery();
-    await hooks.receive({ rawBody, headers });
-    const retried = hooks.receive({ rawBody, headers });
+    const sent = receivable();
+    await hooks.receive(sent);
+    const retried = hooks.receive(sent);
     await until(() => runs === 2);
     const [letter] = await lettersOf(hooks);
     expect((await ask(`/ops/letters/${letter?.id}`)).json.diagnosis).toEqual([

@@ -7,7 +7,7 @@ import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from
 import { type DeadLetterPageOptions, deadLetterPage } from 'payment-webhooks/ops';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { type CapturedLog, captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 
 export interface PageAnswer {
@@ -90,8 +90,7 @@ export async function pageWorld({
   const port = await listen(app?.(router) ?? mounted());
   const keep = async (event: object = fixtures.event('refund.made', { refund: { id: 'r-1' } })) => {
     const known = new Set((await lettersOf(hooks)).map(({ id }) => id));
-    const { body: rawBody, headers } = delivery(event);
-    await hooks.receive({ rawBody, headers });
+    await hooks.receive(receivable(event));
     const fresh = (await lettersOf(hooks)).find(({ id }) => !known.has(id));
     if (!fresh) throw new Error('nothing was kept');
     return fresh.id;

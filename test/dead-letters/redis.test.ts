@@ -7,21 +7,20 @@ import { redisDeadLetters, redisStore, type SendCommand } from 'payment-webhooks
 import { deadLetterContract } from 'payment-webhooks/testing';
 import { createClient, createCluster } from 'redis';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
 import { startRedis, startRedisCluster } from '../setup/services.js';
 import { until } from '../setup/waiting.js';
+import { keepsSharedLetters, NEW_KEY, OLD_KEY } from './shared-letters.js';
 
 const url = process.env.TEST_REDIS_URL ?? '';
 const withRedis = needing('redis-server').describe;
 /** Every run has keys of its own, also on a server that others use. */
 const prefix = `letters:${randomBytes(6).toString('hex')}:`;
 const LETTERS = `${prefix}{dead-letters}`;
-const OLD_KEY = randomBytes(32);
-const NEW_KEY = randomBytes(32).toString('base64');
 
 withRedis('dead letters in Redis', () => {
   const node = createClient({ url });
@@ -60,6 +59,33 @@ withRedis('dead letters in Redis', () => {
     'through ioredis, with Buffers for replies, encrypted,': contract('ioredis, with Buffers for replies', [
       OLD_KEY,
     ]),
+  });
+
+  const dumpOf = async (id: string) => {
+    const fields = Object.entries(await io.hgetall(LETTERS)).filter(([field]) => field.endsWith(`:${id}`));
+    const {
+      b: body,
+      h: head,
+      i: issues,
+      ...rest
+    } = Object.fromEntries(fields.map(([field, value]) => [field.charAt(0), value]));
+    return { body, head, issues, ...rest };
+  };
+  keepsSharedLetters({
+    open,
+    another: (options) => open({ sendCommand: clients.redis as SendCommand, ...options }),
+    dumpOf,
+    // More than a batch.
+    pages: { letters: 450, limit: 40 },
+  });
+
+  test('hold neither bytes nor headers when they are discarded', async () => {
+    const own = `${prefix}discarded:`;
+    const store = open({ prefix: own, encryptionKeys: [OLD_KEY] });
+    const id = await store.keep(aLetter());
+    await store.discard(id, { by: 'ada', because: 'test data' });
+    const fields = await io.hkeys(`${own}{dead-letters}`);
+    expect(fields.filter((field) => /^[bhke]:/.test(field))).toEqual([]);
   });
 
   describe('with a changed part', () => {
@@ -107,97 +133,6 @@ withRedis('dead letters in Redis', () => {
       expect(await sealed().read(one.id)).toEqual({ status: 'unreadable' });
       expect((await sealed().read(other.id)).status).toBe('found');
     });
-  });
-
-  test('are sealed with the first key, opened with any, and unreadable when the old one is gone', async () => {
-    const [before, after, plain] = [aLetter(), aLetter(), aLetter()];
-    await sealed().keep(before);
-    const rotated = open({ encryptionKeys: [NEW_KEY, OLD_KEY] });
-    await rotated.keep(after);
-    await open().keep(plain);
-    expect(await rotated.read(before.id)).toMatchObject({ status: 'found', rawBody: before.rawBody });
-    const onlyNew = open({ encryptionKeys: [NEW_KEY] });
-    expect((await onlyNew.read(after.id)).status).toBe('found');
-    for (const [store, letter] of [
-      [onlyNew, before],
-      [onlyNew, plain],
-      [sealed(), after],
-      [open(), before],
-    ] as const)
-      expect(await store.read(letter.id)).toEqual({ status: 'unreadable' });
-  });
-
-  test('stay unknown in a dump where they are encrypted, but for the name and id of the event', async () => {
-    const CANARY = 'CHIRP-personal';
-    const SINGS = /chirp|43485249502d|Q0hJUlAt|NISVJQL|DSElSUC/i;
-    const dumpOf = async (own: string) => JSON.stringify(await io.hgetall(`${own}{dead-letters}`));
-    for (const encryptionKeys of [[OLD_KEY], undefined]) {
-      const own = `${prefix}dump:${encryptionKeys?.length}:`;
-      const store = open({ prefix: own, encryptionKeys });
-      const letter = aLetter({
-        rawBody: Buffer.from(JSON.stringify({ customer: { name: CANARY } })),
-        headers: { 'x-forwarded-for': CANARY },
-        issues: [{ path: `payload.metadata.${CANARY}`, message: 'expected string' }],
-      });
-      await store.keep(letter);
-      await store.update(letter.id, { reason: 'invalid', code: 'EVENT_INVALID', issues: letter.issues });
-      const dump = await dumpOf(own);
-      expect([SINGS.test(dump), dump.includes(letter.eventName)]).toEqual([!encryptionKeys, true]);
-      await store.discard(letter.id, { by: 'ada', because: 'test data' });
-      const fields = await io.hkeys(`${own}{dead-letters}`);
-      expect(fields.filter((field) => /^[bhke]:/.test(field))).toEqual([]);
-    }
-  });
-
-  describe('kept by many at once', () => {
-    test('of one event are one letter, from two clients of two stores', async () => {
-      const letter = aLetter({ namespace: 'many-one' });
-      const stores = ['redis', 'ioredis'].map((name) =>
-        open({ sendCommand: clients[name] as SendCommand, encryptionKeys: [OLD_KEY] }),
-      );
-      const ids = await Promise.all(
-        Array.from({ length: 50 }, (_, index) =>
-          stores[index % 2]?.keep({ ...letter, id: randomBytes(16).toString('hex') }),
-        ),
-      );
-      expect(new Set(ids).size).toBe(1);
-      const { letters } = await sealed().list(queryOf(letter), { limit: 5 });
-      expect(letters.map(({ id, attempts }) => [id, attempts])).toEqual([[ids[0], 50]]);
-      expect((await sealed().read(ids[0] ?? '')).status).toBe('found');
-    });
-
-    test('of 50 events are 50 letters, each of them found and removed', async () => {
-      const letters = Array.from({ length: 50 }, () => aLetter({ namespace: 'many-many' }));
-      await Promise.all(letters.map((letter) => sealed().keep(letter)));
-      expect(await sealed().count(queryOf({ namespace: 'many-many' }))).toBe(50);
-      const removed = await Promise.all(letters.map((letter) => sealed().remove(letter, {})));
-      expect(removed).toEqual(Array(50).fill(1));
-      expect(await sealed().count(queryOf({ namespace: 'many-many' }))).toBe(0);
-    });
-  });
-
-  test('are paged once each while letters are added and removed, over more than a batch', async () => {
-    const own = `${prefix}paged:`;
-    const store = open({ prefix: own });
-    const first = Array.from({ length: 450 }, () => aLetter());
-    for (const letter of first) await store.keep(letter);
-    const seen: string[] = [];
-    const removed: string[] = [];
-    for (let after: string | undefined, page = 0; ; page += 1) {
-      const { letters, next } = await store.list(queryOf({ namespace: 'default' }), { limit: 40, after });
-      seen.push(...letters.map(({ id }) => id));
-      // One that was seen, and one that is yet to come.
-      for (const letter of [first[page * 40], first[449 - page]])
-        if (letter && (await store.remove(letter, {})) === 1) removed.push(letter.id);
-      if (page < 5) first.push(aLetter());
-      if (page < 5) await store.keep(first.at(-1) ?? aLetter());
-      if (next === undefined) break;
-      after = next;
-    }
-    expect(new Set(seen).size).toBe(seen.length);
-    const stayed = first.map(({ id }) => id).filter((id) => !removed.includes(id));
-    expect(seen).toEqual(expect.arrayContaining(stayed));
-    expect(seen.filter((id) => stayed.includes(id))).toEqual(stayed);
   });
 
   test('are pruned in batches when their retention is over, tombstones by the time they were discarded', async () => {
@@ -292,8 +227,7 @@ withRedis('dead letters in Redis', () => {
       handled.push(id);
     });
     const send = async (sent: object) => {
-      const { body: rawBody, headers } = delivery(sent);
-      return (await hooks.receive({ rawBody, headers })).status;
+      return (await hooks.receive(receivable(sent))).status;
     };
     failing.add(event.id);
     expect([await send(event), (await lettersOf(hooks)).length]).toEqual([500, 1]);
@@ -346,8 +280,7 @@ withRedis('dead letters in Redis', () => {
       const taken: number[] = [];
       for (let index = 0; index < EVENTS; index += 1) {
         seen = 0;
-        const { body: rawBody, headers } = delivery(fixtures.transactionPaid());
-        expect((await hooks.receive({ rawBody, headers })).body).toContain('processed');
+        expect((await hooks.receive(receivable(fixtures.transactionPaid()))).body).toContain('processed');
         // The monitor is told of commands in the order of the server.
         await counted.call('ECHO', `${own}mark`);
         await until(() => marks === index + 1);

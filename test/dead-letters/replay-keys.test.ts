@@ -12,7 +12,7 @@ import {
 } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery, hmac, KEY } from '../setup/delivery.js';
+import { delivery, hmac, KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 
 const LEAKED = 'pri_leaked_5f2c9a7e4b1d';
@@ -94,8 +94,7 @@ describe.each([
     let keys = [KEY, LEAKED];
     const privateKey = cachedKeys(() => keys, { refreshOnMismatch: 1, ttl: '1h' });
     const { hooks, letters } = deploy(privateKey);
-    const { body, headers } = delivery(fixtures.transactionPaid());
-    await hooks.receive({ rawBody: body, headers });
+    await hooks.receive(receivable(fixtures.transactionPaid()));
     keys = [KEY];
     // Its window for loading again is one millisecond.
     for (const end = performance.now() + 2; performance.now() < end; ) await null;

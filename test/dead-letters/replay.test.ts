@@ -14,7 +14,7 @@ import {
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { answers, type Fault, faultyStore, hangs, rejects, throws, times } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
@@ -44,8 +44,7 @@ function app(deadLetters: DeadLetterStore = memoryDeadLetters()) {
     options: ReceiverOptions<Events, {}, undefined> = {},
   ) => receiver({ privateKey: KEY, logger: false, store, ...options, deadLetters });
   const post = async (hooks: Pick<ReturnType<typeof deploy>, 'receive'>, event: object, key = KEY) => {
-    const { body: rawBody, headers } = delivery(event, key);
-    const { outcome, code } = JSON.parse((await hooks.receive({ rawBody, headers })).body);
+    const { outcome, code } = JSON.parse((await hooks.receive(receivable(event, key))).body);
     return outcome ?? code;
   };
   /** Undeclared refunds of these ids, kept in this order. */

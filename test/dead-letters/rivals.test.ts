@@ -16,7 +16,7 @@ import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import type { Pool, PoolClient } from 'pg';
 import { digestOf } from '../../src/claims/fingerprint.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { times } from '../setup/faulty-store.js';
 import { aLetter } from '../setup/letters.js';
@@ -69,8 +69,7 @@ function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
   });
   const event = fixtures.transactionPaid();
   const send = async (hooks: Pick<typeof first, 'receive'>, more = {}) => {
-    const { body: rawBody, headers } = delivery({ ...event, ...more });
-    const { status, body } = await hooks.receive({ rawBody, headers });
+    const { status, body } = await hooks.receive(receivable({ ...event, ...more }));
     const { outcome, code } = JSON.parse(body);
     return [status, outcome ?? code];
   };
@@ -164,8 +163,9 @@ async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' |
     started.open();
     await working.opened;
   });
-  const { body: rawBody, headers } = delivery(fixtures.transactionPaid());
-  const deliver = async () => JSON.parse((await hooks.receive({ rawBody, headers })).body);
+  const sent = receivable(fixtures.transactionPaid());
+  const { rawBody } = sent;
+  const deliver = async () => JSON.parse((await hooks.receive(sent)).body);
   if (keep === 'failed') await deliver();
   else {
     // As a version kept it that took the bytes for no event.

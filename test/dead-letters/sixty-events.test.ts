@@ -1,37 +1,51 @@
 // The 60 events that the first version lost: undeclared, drifted, and failed for longer than the service retries.
-import { describe, expect, test } from '@jest/globals';
-import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type DeadLetterStore,
+  type IdempotencyStore,
+  memoryDeadLetters,
+  memoryStore,
+  receiver,
+} from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
+import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 
+const openLetters = sqlServers();
 const NEW_KEY = 'pri_9d1c7b5a3f2e4d6c8b0a1f3e';
 const TWENTY = Array.from({ length: 20 }, (_, index) => index);
 
-const undeclared = TWENTY.map((index) =>
-  fixtures.event('refund.succeeded', { refund: { id: `r-${index}` } }),
-);
-const drifted = TWENTY.map((index) => ({
-  ...fixtures.event('payout.sent', { metadata: [], id: `p-${index}` }),
-}));
-const unlucky = TWENTY.map(() => fixtures.transactionPaid());
 const refund = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 const strict = z.looseObject({ metadata: z.record(z.string(), z.unknown()) });
 const loose = z.looseObject({ metadata: z.union([z.record(z.string(), z.unknown()), z.array(z.never())]) });
 
+interface Context {
+  readonly transaction?: object;
+}
+
+/** What the deployments of one app share, and the ledger that their handlers write. */
+interface App {
+  readonly store: IdempotencyStore<Context>;
+  readonly deadLetters: DeadLetterStore;
+  pay(id: string, context: Context): unknown;
+  /** The events whose payment is committed. */
+  paid(): Promise<string[]>;
+}
+
 /** Two deployments of one app: the second has the schemas and the database fixed. */
-function deployments(newKey: string) {
-  const store = memoryStore();
-  const deadLetters = memoryDeadLetters();
-  const ledger: string[] = [];
-  const common = { store, deadLetters, logger: false } as const;
+function deployments({ store, deadLetters, pay }: App, newKey: string) {
+  const common = { store, deadLetters, namespace: `sixty-${newKey.slice(-4)}`, logger: false } as const;
   const before = receiver({
     ...common,
     privateKey: KEY,
     events: { 'payout.sent': strict },
     handlers: {
-      '*': () => {
-        throw new Error('the database is down');
+      '*': async ({ id }, context) => {
+        // What is written in a transaction goes with it.
+        if (context.transaction) await pay(id, context);
+        throw new Error('the database of the orders is down');
       },
     },
   });
@@ -39,49 +53,84 @@ function deployments(newKey: string) {
     ...common,
     privateKey: newKey,
     events: { 'payout.sent': loose, 'refund.succeeded': refund },
-    handlers: { '*': (event) => void ledger.push(event.id) },
+    handlers: { '*': async ({ id }, context) => void (await pay(id, context)) },
   });
-  return { before, after, ledger };
+  return { before, after };
 }
 
-describe.each([
-  ['with the same key', KEY],
-  ['with the key rotated in between', NEW_KEY],
-])('60 events that could not be processed, %s', (_, newKey) => {
-  test('are all processed after the fix, each once', async () => {
-    const { before, after, ledger } = deployments(newKey);
-    const sent = [...undeclared, ...drifted, ...unlucky];
+function areProcessedAfterTheFix(open: () => App): void {
+  test.each([
+    ['with the same key', KEY],
+    ['with the key rotated in between', NEW_KEY],
+  ])('are all processed after the fix, each once, %s', async (_, newKey) => {
+    const app = open();
+    const { before, after } = deployments(app, newKey);
+    const sent = [
+      ...TWENTY.map((index) => fixtures.event('refund.succeeded', { refund: { id: `r-${index}` } })),
+      ...TWENTY.map((index) => fixtures.event('payout.sent', { metadata: [], id: `p-${index}` })),
+      ...TWENTY.map(() => fixtures.transactionPaid()),
+    ];
+    const ids = sent.map(({ id }) => id).sort();
+    const paid = async () => (await app.paid()).filter((id) => ids.includes(id)).sort();
     const statuses: number[] = [];
     for (const event of sent) {
       // The service retries what is not answered 2xx, and gives up after three attempts.
       for (let tries = 0, status = 0; tries < 3 && status !== 200; tries += 1) {
-        const { body: rawBody, headers } = delivery(event);
-        ({ status } = await before.receive({ rawBody, headers }));
+        ({ status } = await before.receive(receivable(event)));
         statuses.push(status);
       }
     }
     expect(statuses.filter((status) => status === 200)).toHaveLength(40);
     expect(statuses.filter((status) => status === 500)).toHaveLength(60);
-    expect(ledger).toEqual([]);
+    expect(await paid()).toEqual([]);
+    expect((await lettersOf(after)).map(({ reason }) => reason)).toEqual([
+      ...TWENTY.map(() => 'unknown'),
+      ...TWENTY.map(() => 'invalid'),
+      ...TWENTY.map(() => 'failed'),
+    ]);
 
-    const report = await after.deadLetters.replay({ keys: newKey === KEY ? 'configured' : 'any' });
-    expect(report).toMatchObject({
-      processed: 60,
-      failed: 0,
-      stillUnknown: 0,
-      stillInvalid: 0,
-      inProgress: 0,
+    const keys = newKey === KEY ? 'configured' : 'any';
+    expect(await after.deadLetters.replay({ concurrency: 4, keys })).toMatchObject({
+      ...{ processed: 60, failed: 0, stillUnknown: 0, stillInvalid: 0, inProgress: 0 },
     });
-    expect(ledger.sort()).toEqual(sent.map(({ id }) => id).sort());
+    expect(await paid()).toEqual(ids);
+    expect(await lettersOf(after)).toEqual([]);
     expect(await after.deadLetters.replay()).toMatchObject({ processed: 0 });
     for (const event of sent) {
-      const { body: rawBody, headers } = delivery(event, newKey);
-      expect(JSON.parse((await after.receive({ rawBody, headers })).body)).toMatchObject({
-        outcome: 'duplicate',
-      });
+      const { body } = await after.receive(receivable(event, newKey));
+      expect(JSON.parse(body)).toMatchObject({ outcome: 'duplicate' });
     }
-    expect(ledger).toHaveLength(60);
-    for await (const letter of after.deadLetters.list())
-      throw new Error(`a letter is left: ${letter.reason}`);
+    expect(await paid()).toEqual(ids);
   });
+}
+
+describe('60 events that could not be processed', () => {
+  const ledger: string[] = [];
+  areProcessedAfterTheFix(() => ({
+    ...{ store: memoryStore(), deadLetters: memoryDeadLetters() },
+    pay: (id) => ledger.push(id),
+    paid: async () => ledger,
+  }));
+});
+
+describeEachClient('60 events that could not be processed, through %s', (client) => {
+  let letters: SqlLetters;
+  const ledger = () => `${letters.schema}.ledger`;
+
+  beforeAll(async () => {
+    letters = await openLetters(client);
+    const { store, deadLetters } = letters.stores();
+    await Promise.all([store.migrate(), deadLetters.migrate()]);
+    await letters.run(`CREATE TABLE ${ledger()} (event varchar(100) NOT NULL)`);
+  });
+  afterAll(() => letters?.close());
+
+  areProcessedAfterTheFix(() => ({
+    ...letters.stores({ encryptionKeys: [Buffer.alloc(32, 5)] }),
+    pay: (id, { transaction }) => {
+      const insert = `INSERT INTO ${ledger()} VALUES (${isPostgres(client) ? '$1' : '?'})`;
+      return (transaction as { query(sql: string, values: string[]): unknown }).query(insert, [id]);
+    },
+    paid: async () => (await letters.run(`SELECT event FROM ${ledger()}`)).map(({ event }) => String(event)),
+  }));
 });

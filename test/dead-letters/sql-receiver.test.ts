@@ -7,7 +7,7 @@ import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { until } from '../setup/waiting.js';
@@ -54,8 +54,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     pageWorld({ receiver: { ...stores(), namespace, ...given } as unknown as ReceiverOptions });
 
   async function deliver(hooks: Receiver, event: object): Promise<[number, string]> {
-    const { body: rawBody, headers } = delivery(event);
-    const { status, body } = await hooks.receive({ rawBody, headers });
+    const { status, body } = await hooks.receive(receivable(event));
     const { outcome, code } = JSON.parse(body);
     return [status, outcome ?? code];
   }
@@ -148,23 +147,27 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     expect(await eventsOf(hooks)).toEqual([]);
   });
 
-  test('keeps the letter of an event whose handler ended the transaction itself, also in a replay', async () => {
-    let ends = false;
-    const { hooks } = await world('ended', {
-      events: { 'refund.made': REFUND },
-      handlers: {
-        'refund.made': async (_, { transaction }) => {
-          if (!ends) throw new Error('the bank is down');
-          await (transaction as Ledger).query('COMMIT', []);
+  test.each(['COMMIT', 'ROLLBACK'])(
+    'keeps the letter of an event whose handler sent %s, also in a replay',
+    async (end) => {
+      let ends = false;
+      const { hooks } = await world(`ended-${end}`, {
+        events: { 'refund.made': REFUND },
+        handlers: {
+          'refund.made': async (_, { transaction }) => {
+            if (!ends) throw new Error('the bank is down');
+            await (transaction as Ledger).query(end, []);
+          },
         },
-      },
-    });
-    const id = `ended-${letters.schema}`;
-    await deliver(hooks, refund(id));
-    ends = true;
-    expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 0, failed: 1 });
-    expect((await eventsOf(hooks)).map(([eventId, reason]) => [eventId, reason])).toEqual([[id, 'failed']]);
-  });
+      });
+      const id = `ended-${letters.schema}`;
+      await deliver(hooks, refund(id));
+      const [before] = await lettersOf(hooks);
+      ends = true;
+      expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 0, failed: 1 });
+      expect(await lettersOf(hooks)).toMatchObject([{ id: before?.id, eventId: id, reason: 'failed' }]);
+    },
+  );
 
   // Those of a pool are counted on the wire.
   if (client !== 'pg pool')

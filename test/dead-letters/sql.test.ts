@@ -11,10 +11,9 @@ import type { Pool } from 'pg';
 import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
 import { needing } from '../setup/platform.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { keepsSharedLetters, NEW_KEY, OLD_KEY } from './shared-letters.js';
 
 const openLetters = sqlServers();
-const OLD_KEY = randomBytes(32);
-const NEW_KEY = randomBytes(32).toString('base64');
 const encryptionKeys = [OLD_KEY];
 const readsIn = (transaction: { query(sql: string): unknown }, sql: string) => transaction.query(sql);
 const newId = () => randomBytes(16).toString('hex');
@@ -46,6 +45,24 @@ describeEachClient('dead letters through %s', (client) => {
   const contract = (keys?: (Buffer | string)[]) =>
     deadLetterContract({ create: ({ retention }) => open({ retention, encryptionKeys: keys }) });
   keepTheLetterContract({ 'kept as they are': contract(), 'kept encrypted': contract([NEW_KEY, OLD_KEY]) });
+
+  const rowOf = async (id: string) => {
+    const place = isPostgres(client) ? '$1' : '?';
+    const [row] = await letters.run(`SELECT * FROM ${table()} WHERE id = ${place}`, [id]);
+    const text = (value: unknown) => (Buffer.isBuffer(value) ? value.toString('latin1') : value);
+    return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, text(value)]));
+  };
+  let others: SqlLetters | undefined;
+  afterAll(() => others?.close());
+  keepsSharedLetters({
+    open,
+    another: (options) => {
+      others = letters.again();
+      return others.open(options);
+    },
+    dumpOf: rowOf,
+    pages: { letters: 30, limit: 4 },
+  });
 
   test.each([
     ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
@@ -113,29 +130,6 @@ describeEachClient('dead letters through %s', (client) => {
   });
 
   describe('kept by many at once', () => {
-    test('of one event are one letter, from two pools of two stores', async () => {
-      const other = letters.again();
-      const stores = [open({ encryptionKeys }), other.open({ encryptionKeys })];
-      const letter = aLetter({ namespace: 'many-one' });
-      const ids = await Promise.all(
-        Array.from({ length: 50 }, (_, index) => stores[index % 2]?.keep({ ...letter, id: newId() })),
-      );
-      await other.close();
-      expect(new Set(ids).size).toBe(1);
-      const { letters: listed } = await open({ encryptionKeys }).list(queryOf(letter), { limit: 5 });
-      expect(listed.map(({ id, attempts }) => [id, attempts])).toEqual([[ids[0], 50]]);
-    });
-
-    test('of 50 events are 50 letters, each of them found and removed', async () => {
-      const namespace = 'many-many';
-      const kept = Array.from({ length: 50 }, () => aLetter({ namespace }));
-      await Promise.all(kept.map((letter) => open().keep(letter)));
-      expect(await open().count(queryOf({ namespace }))).toBe(50);
-      const removed = await Promise.all(kept.map((letter) => open().remove(letter, {})));
-      expect(removed).toEqual(Array(50).fill(1));
-      expect(await open().count(queryOf({ namespace }))).toBe(0);
-    });
-
     test('while others remove and update them leave a letter or none, and never an error', async () => {
       const letter = aLetter({ namespace: 'many-mixed' });
       const store = open({ encryptionKeys });
@@ -160,100 +154,11 @@ describeEachClient('dead letters through %s', (client) => {
     });
   });
 
-  test('are paged once each while letters are added and removed', async () => {
-    const namespace = 'paged';
-    const store = open();
-    const first = Array.from({ length: 30 }, () => aLetter({ namespace }));
-    for (const letter of first) await store.keep(letter);
-    const [seen, added, removed]: string[][] = [[], [], []];
-    for (let after: string | undefined, page = 0; ; page += 1) {
-      const { letters: listed, next } = await store.list(queryOf({ namespace }), { limit: 4, after });
-      seen?.push(...listed.map(({ id }) => id));
-      // One that was seen, and one that is yet to come.
-      for (const letter of [first[page * 4], first[29 - page]])
-        if (letter && (await store.remove(letter, {})) === 1) removed?.push(letter.id);
-      if (page < 5) added?.push(await store.keep(aLetter({ namespace })));
-      if (next === undefined) break;
-      after = next;
-    }
-    expect(new Set(seen).size).toBe(seen?.length);
-    const stayed = first.map(({ id }) => id).filter((id) => !removed?.includes(id));
-    expect(seen).toEqual(expect.arrayContaining([...stayed, ...(added ?? [])]));
-  });
-
-  describe('with keys that rotate', () => {
-    const sealed = () => open({ encryptionKeys: [OLD_KEY] });
-    const rotated = () => open({ encryptionKeys: [NEW_KEY, OLD_KEY] });
-    const onlyNew = () => open({ encryptionKeys: [NEW_KEY] });
-
-    test('are sealed with the first key, and opened with any', async () => {
-      const [letter, later] = [aLetter(), aLetter()];
-      await sealed().keep(letter);
-      expect(await rotated().read(letter.id)).toMatchObject({ status: 'found', rawBody: letter.rawBody });
-      await rotated().keep(later);
-      expect((await onlyNew().read(later.id)).status).toBe('found');
-      expect((await sealed().read(later.id)).status).toBe('unreadable');
-    });
-
-    test('are unreadable when the old key is gone, also after another attempt', async () => {
-      const letter = aLetter();
-      await sealed().keep(letter);
-      expect(await onlyNew().read(letter.id)).toEqual({ status: 'unreadable' });
-      await onlyNew().keep({ ...letter, id: newId() });
-      expect(await onlyNew().read(letter.id)).toEqual({ status: 'unreadable' });
-      expect(await rotated().read(letter.id)).toMatchObject({ status: 'found', headers: letter.headers });
-    });
-
-    test('are unreadable without any key, and unencrypted ones with a key', async () => {
-      const [secret, plain] = [aLetter(), aLetter()];
-      await sealed().keep(secret);
-      await open().keep(plain);
-      expect(await open().read(secret.id)).toEqual({ status: 'unreadable' });
-      expect(await sealed().read(plain.id)).toEqual({ status: 'unreadable' });
-      expect((await open().read(plain.id)).status).toBe('found');
-    });
-  });
-
-  describe('in a dump of the table', () => {
-    const CANARY = 'CHIRP-personal';
-    const SINGS = /chirp|43485249502d|Q0hJUlAt|NISVJQL|DSElSUC/i;
-    const place = isPostgres(client) ? '$1' : '?';
-    const rowOf = async (id: string) => {
-      const [row] = await letters.run(`SELECT * FROM ${table()} WHERE id = ${place}`, [id]);
-      const text = (value: unknown) => (Buffer.isBuffer(value) ? value.toString('latin1') : value);
-      return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [name, text(value)]));
-    };
-    const personal = () =>
-      aLetter({
-        rawBody: Buffer.from(JSON.stringify({ customer: { name: CANARY } })),
-        headers: { 'x-forwarded-for': CANARY },
-        issues: [{ path: `payload.metadata.${CANARY}`, message: `expected string at ${CANARY}` }],
-      });
-
-    test('stay unknown where they are encrypted, but for the name and id of the event', async () => {
-      const sealed = open({ encryptionKeys });
-      const letter = personal();
-      const id = await sealed.keep(letter);
-      await sealed.update(id, { reason: 'invalid', code: 'EVENT_INVALID', issues: letter.issues });
-      await sealed.keep({ ...letter, id: newId() });
-      const dump = JSON.stringify(await rowOf(id));
-      expect(dump).not.toMatch(SINGS);
-      for (const known of [letter.eventName, letter.eventId]) expect(dump).toContain(known);
-      await sealed.discard(id, { by: 'ada', because: 'test data' });
-      expect(JSON.stringify(await rowOf(id))).not.toMatch(SINGS);
-      // The same letter without encryption sings in each column, so the search is one that finds.
-      const plain = personal();
-      await open().keep(plain);
-      const { body, head, issues } = await rowOf(plain.id);
-      for (const column of [body, head, issues]) expect(column).toMatch(SINGS);
-    });
-
-    test('of a discarded letter hold neither bytes nor headers', async () => {
-      const letter = aLetter();
-      await open().keep(letter);
-      await open().discard(letter.id, { by: 'ada', because: 'test data' });
-      expect(await rowOf(letter.id)).toMatchObject({ body: null, head: null });
-    });
+  test('hold neither bytes nor headers when they are discarded', async () => {
+    const letter = aLetter();
+    await open().keep(letter);
+    await open().discard(letter.id, { by: 'ada', because: 'test data' });
+    expect(await rowOf(letter.id)).toMatchObject({ body: null, head: null });
   });
 
   if (isPostgres(client))

@@ -19,6 +19,12 @@ export function delivery(content: unknown = fixtures.transactionPaid(), key = KE
   };
 }
 
+/** The same, as `receive()` takes it. */
+export function receivable(content?: unknown, key?: string) {
+  const { body: rawBody, headers } = delivery(content, key);
+  return { rawBody, headers };
+}
+
 export function hmac(body: Uint8Array | string, key = KEY): string {
   return createHmac('sha256', key).update(body).digest('hex');
 }
