@@ -6,7 +6,7 @@ import { type IdempotencyStore, StoreError } from 'payment-webhooks';
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { redisStore } from 'payment-webhooks/stores/redis';
 import { sqlStore } from 'payment-webhooks/stores/sql';
-import { Pool, type PoolConfig } from 'pg';
+import { Pool } from 'pg';
 import { describeThrown } from '../../src/claims/describe-thrown.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
@@ -27,49 +27,33 @@ async function linesOf(store: IdempotencyStore<object>) {
   return endpoint.log.lines.filter(({ level }) => level === 50);
 }
 
-function poolOf(config: PoolConfig, url = postgresUrl): Pool {
-  const pool = new Pool({ connectionString: url, ...config });
+/** @param change what is wrong in the address */
+function poolOf(change: Partial<Pick<URL, 'pathname' | 'username' | 'port'>> = {}): Pool {
+  const { href } = Object.assign(new URL(postgresUrl), change);
+  const pool = new Pool({ connectionString: href });
   closing.push(() => pool.end());
   return pool;
-}
-
-function urlWith(change: (url: URL) => void): string {
-  const url = new URL(postgresUrl);
-  change(url);
-  return url.href;
 }
 
 const NO_TABLE = 'The table does not exist: call store.migrate().';
 
 needing('postgres').describe('a Postgres', () => {
-  test.each<[string, () => Pool, string, string]>([
-    ['has no table', () => poolOf({}), '42P01', NO_TABLE],
+  test.each<[string, Parameters<typeof poolOf>[0], string, string]>([
+    ['has no table', {}, '42P01', NO_TABLE],
     [
       'has no such database',
-      () =>
-        poolOf(
-          {},
-          urlWith((url) => {
-            url.pathname = `/${name}`;
-          }),
-        ),
+      { pathname: `/${name}` },
       '3D000',
       'The database does not exist: create it, or correct its name.',
     ],
     [
       'has no such role',
-      () =>
-        poolOf(
-          {},
-          urlWith((url) => {
-            url.username = name;
-          }),
-        ),
+      { username: name },
       '28000',
       'The role does not exist, or its password is wrong: correct the user and password of the connection.',
     ],
-  ])('that %s', async (_, pool, code, cure) => {
-    const lines = await linesOf(postgresStore({ pool: pool(), table: `public.${name}` }));
+  ])('that %s', async (_, change, code, cure) => {
+    const lines = await linesOf(postgresStore({ pool: poolOf(change), table: `public.${name}` }));
     expect(lines).toMatchObject([
       { msg: `the store did not answer: It threw ${code}. ${cure}`, error: { code } },
       { msg: 'delivery', hint: expect.stringContaining(cure) },
@@ -77,24 +61,15 @@ needing('postgres').describe('a Postgres', () => {
   });
 
   test('that is not there', async () => {
-    const port = await refusingPort();
-    const lines = await linesOf(
-      postgresStore({
-        pool: poolOf(
-          {},
-          urlWith((url) => {
-            url.port = String(port);
-          }),
-        ),
-      }),
-    );
+    const port = String(await refusingPort());
+    const lines = await linesOf(postgresStore({ pool: poolOf({ port }) }));
     expect(lines[0]).toMatchObject({
       msg: 'the store did not answer: It threw ECONNREFUSED. Nothing listens there: start the server, or correct host and port.',
     });
   });
 
   test('that has no table of dead letters names their own migrate()', async () => {
-    const deadLetters = postgresDeadLetters({ pool: poolOf({}), table: `public.${name}` });
+    const deadLetters = postgresDeadLetters({ pool: poolOf(), table: `public.${name}` });
     const endpoint = await startEndpoint({
       deadLetters,
       handlers: { '*': () => Promise.reject(new Error('failed')) },

@@ -17,16 +17,6 @@ export function keepsLeases(world: World): void {
     walksAsPromised({ create: ({ retention }) => open({ retention }) });
   });
 
-  test('answers each of 200 concurrent claims, on a new key as on a lapsed one, and one wins', async () => {
-    const store = open();
-    for (const key of ['default:live:new', 'default:live:lapsed']) {
-      if (key.endsWith('lapsed')) granted(await store.claim(key, { ...bytes, leaseMs: 0 }));
-      const results = await Promise.all(Array.from({ length: 200 }, () => store.claim(key, bytes)));
-      const statuses = results.map(({ status }) => status).sort();
-      expect(statuses).toEqual(['claimed', ...Array(199).fill('in_progress')]);
-    }
-  });
-
   test('migrates at once in several processes, again later, and keeps what the table remembers', async () => {
     const table = `${world.schema}.at_once`;
     const pools = [world.open(), world.open()];
@@ -51,14 +41,10 @@ export function keepsLeases(world: World): void {
     await expect(missing.claim('a', bytes)).rejects.toThrow(/does(?: not|n't) exist/);
   });
 
-  test('forgets a lock when it is released, and nothing that somebody else has', async () => {
-    const store = open();
-    const first = await store.lock?.('lock', 60_000);
-    expect(await store.lock?.('lock', 60_000)).toBeUndefined();
-    expect(await first?.release()).toBe(true);
+  test('forgets a lock when it is released', async () => {
+    const lock = await open().lock?.('lock', 60_000);
+    expect(await lock?.release()).toBe(true);
     const column = world.placeholder === '?' ? '`key`' : 'key';
     expect(await world.observe(`SELECT 1 FROM ${world.table} WHERE ${column} = 'lock'`)).toEqual([]);
-    const second = await store.lock?.('lock', 60_000);
-    expect([await first?.release(), await second?.renew(60_000)]).toEqual([false, true]);
   });
 }

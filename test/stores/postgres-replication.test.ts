@@ -8,6 +8,7 @@ import { sqlStore } from '../../src/stores/sql.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
+import { granted } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;
@@ -78,9 +79,8 @@ withPostgres('with a synchronous replica that is down', () => {
   });
 
   test('a commit whose wait was cancelled is not confirmed', async () => {
-    const result = await store.claim('live:cancelled', request);
-    if (result.status !== 'claimed') throw new Error(result.status);
-    const completed = result.claim.complete();
+    const claim = granted(await store.claim('live:cancelled', request));
+    const completed = claim.complete();
     await Promise.all([expect(completed).rejects.toThrow(StoreError), cancelWaiting()]);
     expect(pool.totalCount).toBe(0);
   });
@@ -91,9 +91,8 @@ withPostgres('with a synchronous replica that is down', () => {
     ['sqlStore', sqlStore({ ...overPg(pool), table })],
   ])('a duplicate is not answered before the replica has the row, by %s', async (by, each) => {
     await setReplicas('');
-    const result = await each.claim(`live:${by}`, request);
-    if (result.status !== 'claimed') throw new Error(result.status);
-    expect(await result.claim.complete()).toBe(true);
+    const claim = granted(await each.claim(`live:${by}`, request));
+    expect(await claim.complete()).toBe(true);
     await setReplicas('away');
     let answer: ClaimResult<object> | undefined;
     const answering = Promise.resolve(each.claim(`live:${by}`, request)).then((given) => {

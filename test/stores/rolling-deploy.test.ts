@@ -65,6 +65,22 @@ const inMariadb = (open: Place['open']): Place => ({
   end: () => mysqlPool().query(`DROP SCHEMA ${name}`),
 });
 
+const byPostgresStore = (transactional: boolean): Place =>
+  inPostgres((version) => {
+    const [pool, { postgresStore, postgresDeadLetters }] = [pgPool(), VERSIONS[version]];
+    return {
+      store: postgresStore({ pool, transactional: transactional as true, ...options }),
+      letters: postgresDeadLetters({ pool, ...letterOptions }),
+    };
+  });
+function bySqlStore(version: Version, database: object): Stores {
+  const { sqlStore, sqlDeadLetters } = VERSIONS[version];
+  return {
+    store: sqlStore({ ...(database as ReturnType<typeof overPg>), ...options }),
+    letters: sqlDeadLetters({ ...(database as ReturnType<typeof overPg>), ...letterOptions }),
+  };
+}
+
 const PLACES: Readonly<Record<string, Place>> = {
   Redis: {
     program: 'redis-server',
@@ -87,41 +103,11 @@ const PLACES: Readonly<Record<string, Place>> = {
       client.disconnect();
     },
   },
-  'Postgres, by postgresStore()': inPostgres((version) => {
-    const [pool, { postgresStore, postgresDeadLetters }] = [pgPool(), VERSIONS[version]];
-    return {
-      store: postgresStore({ pool, ...options }),
-      letters: postgresDeadLetters({ pool, ...letterOptions }),
-    };
-  }),
-  'Postgres, by postgresStore() in transactions': inPostgres((version) => {
-    const [pool, { postgresStore, postgresDeadLetters }] = [pgPool(), VERSIONS[version]];
-    return {
-      store: postgresStore({ pool, transactional: true, ...options }),
-      letters: postgresDeadLetters({ pool, ...letterOptions }),
-    };
-  }),
-  'Postgres, by sqlStore() in transactions': inPostgres((version) => {
-    const [database, { sqlStore, sqlDeadLetters }] = [overPg(pgPool()), VERSIONS[version]];
-    return {
-      store: sqlStore({ ...database, ...options }),
-      letters: sqlDeadLetters({ ...database, ...letterOptions }),
-    };
-  }),
-  MariaDB: inMariadb((version) => {
-    const [database, { sqlStore, sqlDeadLetters }] = [overMysql2(mysqlPool()), VERSIONS[version]];
-    return {
-      store: sqlStore({ ...leased(database), ...options }),
-      letters: sqlDeadLetters({ ...database, ...letterOptions }),
-    };
-  }),
-  'MariaDB, in transactions': inMariadb((version) => {
-    const [database, { sqlStore, sqlDeadLetters }] = [overMysql2(mysqlPool()), VERSIONS[version]];
-    return {
-      store: sqlStore({ ...database, ...options }),
-      letters: sqlDeadLetters({ ...database, ...letterOptions }),
-    };
-  }),
+  'Postgres, by postgresStore()': byPostgresStore(false),
+  'Postgres, by postgresStore() in transactions': byPostgresStore(true),
+  'Postgres, by sqlStore() in transactions': inPostgres((version) => bySqlStore(version, overPg(pgPool()))),
+  MariaDB: inMariadb((version) => bySqlStore(version, leased(overMysql2(mysqlPool())))),
+  'MariaDB, in transactions': inMariadb((version) => bySqlStore(version, overMysql2(mysqlPool()))),
 };
 
 afterAll(() => Promise.all(closing.map((close) => close())));

@@ -9,6 +9,7 @@ import { delivery, KEY } from '../setup/delivery.js';
 import { needing } from '../setup/platform.js';
 import { leased, overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
+import { granted } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;
@@ -81,7 +82,7 @@ withPostgres('a transaction function that does not keep its word', () => {
   /** Without a receiver, which logs where a store failed and not what it said. */
   const claimed = async (transaction: RunTransaction<PoolClient>) => {
     events += 1;
-    return sqlStore({ ...right, transaction, table }).claim(`direct ${events}`, request);
+    return granted(await sqlStore({ ...right, transaction, table }).claim(`direct ${events}`, request));
   };
 
   test('resolves without calling its work', async () => {
@@ -233,17 +234,15 @@ withPostgres('a transaction function that does not keep its word', () => {
         throw new Error('expired');
       }),
     );
-    if (early.status !== 'claimed') throw new Error(early.status);
     ended.open();
     await until(() => pool.totalCount === pool.idleCount);
-    expect([await early.claim.renew(1_000), await early.claim.release([])]).toEqual([false, false]);
-    await expect((async () => early.claim.complete())()).rejects.toThrow(
+    expect([await early.renew(1_000), await early.release([])]).toEqual([false, false]);
+    await expect((async () => early.complete())()).rejects.toThrow(
       'The transaction ended before its handlers did.',
     );
 
     const hidden = await claimed((work) => right.transaction(work).catch(() => {}));
-    if (hidden.status !== 'claimed') throw new Error(hidden.status);
-    await expect((async () => hidden.claim.release([]))()).rejects.toThrow(
+    await expect((async () => hidden.release([]))()).rejects.toThrow(
       'transaction resolved although its work was rejected',
     );
 
@@ -253,8 +252,7 @@ withPostgres('a transaction function that does not keep its word', () => {
         await client.query('ROLLBACK');
       }),
     );
-    if (unheard.status !== 'claimed') throw new Error(unheard.status);
-    await expect((async () => unheard.claim.complete())()).rejects.toThrow('its writes are not committed');
+    await expect((async () => unheard.complete())()).rejects.toThrow('its writes are not committed');
 
     const hasty = claimed((work) => right.transaction(async (client) => void work(client)));
     await expect(hasty).rejects.toThrow();
@@ -265,8 +263,7 @@ withPostgres('a transaction function that does not keep its word', () => {
         () => {},
       ),
     );
-    if (twice.status !== 'claimed') throw new Error(twice.status);
-    await expect((async () => twice.claim.complete())()).rejects.toThrow('transaction called its work twice');
+    await expect((async () => twice.complete())()).rejects.toThrow('transaction called its work twice');
   });
 
   test('wraps what its work is rejected with', async () => {
