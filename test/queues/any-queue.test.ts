@@ -1,4 +1,4 @@
-// The door for any broker: what a job is, what a worker is told, and the same verdict from pg-boss.
+// The door for any broker: what a job is, and what a worker is told.
 import { describe, expect, test } from '@jest/globals';
 import {
   ConfigurationError,
@@ -7,15 +7,13 @@ import {
   NonRetriableError,
   RetryAfterError,
   receiver,
+  StoreError,
 } from 'payment-webhooks';
 import { enqueue, type Job, processor } from 'payment-webhooks/queues';
-import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { fixtures } from 'payment-webhooks/testing';
-import { ownBossSchema, withPostgres } from '../setup/boss-trial.js';
-import { captureLog } from '../setup/captured-log.js';
+import { z } from 'zod';
 import { CREDENTIALS, delivery, KEY } from '../setup/delivery.js';
 import { faultyStore, rejects } from '../setup/faulty-store.js';
-import { contextOf } from '../setup/queue-trial.js';
 import { until } from '../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
@@ -157,36 +155,54 @@ describe('processor()', () => {
   });
 
   test('a wait that a handler asks for is later, by its time', async () => {
-    expect(
-      await verdictOf(() => {
-        throw new RetryAfterError('2h');
-      }),
-    ).toEqual({ verdict: 'later', delayMs: 7_200_000 });
-  });
-
-  test('a refusal is never, with a store too, and runs again if asked', async () => {
-    const refuse = () => {
-      throw new NonRetriableError('Grace Hopper has no account');
-    };
-    const store = memoryStore();
-    for (let run = 0; run < 2; run += 1) {
-      const end = await verdictOf(refuse, { store });
-      expect(end).toMatchObject({ verdict: 'never', error: { code: 'HANDLER_FAILED' } });
-      expect(String((end as { error: Error }).error.stack)).not.toContain('Grace');
-    }
-  });
-
-  test('anything else is failed, with codes and names and never a message', async () => {
     const end = await verdictOf(() => {
-      throw Object.assign(new TypeError('Grace Hopper'), { code: 'ECONNRESET' });
+      throw new RetryAfterError('2h');
     });
-    expect(end).toMatchObject({
-      verdict: 'failed',
-      error: { code: 'HANDLER_FAILED', message: expect.stringMatching(/failed with TypeError ECONNRESET$/) },
-    });
+    expect(end).toEqual({ verdict: 'later', delayMs: 7_200_000 });
   });
 
-  test.each([30_000, 200, Number.NaN, -1, undefined])(
+  const unreadable = Object.defineProperty(new Error(), 'message', {
+    get: () => {
+      throw new Error('no');
+    },
+  });
+  test.each<[string, unknown, 'never' | 'failed', RegExp]>([
+    ['a refusal', new NonRetriableError('Grace Hopper has no account'), 'never', /NonRetriableError$/],
+    [
+      'an error',
+      Object.assign(new TypeError('Grace Hopper'), { code: 'ECONNRESET' }),
+      'failed',
+      /TypeError ECONNRESET$/,
+    ],
+    ['null', null, 'failed', /null$/],
+    ['text', 'the card of Grace Hopper', 'failed', /string$/],
+    ['an error whose getters throw', unreadable, 'failed', /(unreadable|Error)$/],
+  ])(
+    '%s is told by codes and names and never by a message, also when it runs again',
+    async (_, thrown, verdict, named) => {
+      const store = memoryStore();
+      for (let run = 0; run < 2; run += 1) {
+        const end = await verdictOf(
+          () => {
+            throw thrown;
+          },
+          { store },
+        );
+        expect(end).toMatchObject({
+          verdict,
+          error: {
+            code: 'HANDLER_FAILED',
+            message: expect.stringMatching(/^HANDLER_FAILED: .* failed with /),
+          },
+        });
+        const { message, stack } = (end as { error: Error }).error;
+        expect(message).toMatch(named);
+        expect(stack).not.toContain('Grace');
+      }
+    },
+  );
+
+  test.each([30_000, 200, Number.NaN, -1, Number.POSITIVE_INFINITY, 'soon', undefined])(
     'an event in progress elsewhere (%p) is later, within a second',
     async (retryAfterMs) => {
       const store = { claim: async () => ({ status: 'in_progress', retryAfterMs }) as never };
@@ -199,19 +215,35 @@ describe('processor()', () => {
   );
 
   test('a store that is down before any handler ran is later, after that failed', async () => {
-    expect(await verdictOf(() => {}, { store: faultyStore({ claim: rejects }) })).toMatchObject({
-      verdict: 'later',
-    });
+    let runs = 0;
+    const count = () => {
+      runs += 1;
+    };
+    const down = faultyStore({ claim: rejects });
+    expect(await verdictOf(count, { store: down })).toMatchObject({ verdict: 'later' });
+    expect(runs).toBe(0);
     const store = faultyStore({ complete: rejects }, { more: { transactional: true } });
-    expect(await verdictOf(() => {}, { store })).toMatchObject({
-      verdict: 'failed',
-      error: { code: 'STORE_UNAVAILABLE' },
-    });
+    const end = await verdictOf(count, { store });
+    expect(end).toMatchObject({ verdict: 'failed', error: { code: 'STORE_UNAVAILABLE' } });
+    expect(StoreError.is((end as { error: unknown }).error)).toBe(true);
+    expect(runs).toBe(1);
   });
 
-  test('an event that this worker does not declare is failed: a newer one may', async () => {
-    const { data } = await jobOf(fixtures.event('refund.made', {}));
-    expect(await processor({ '*': () => {} }, silent)(data, here)).toMatchObject({ verdict: 'failed' });
+  test('an event that this worker does not declare is failed, a newer one may; and so is one whose schema throws', async () => {
+    const { name, data } = await jobOf(fixtures.event('refund.made', {}));
+    expect(name).toBe('refund.made');
+    expect(await processor({ '*': () => {} }, silent)(data, here)).toMatchObject({
+      verdict: 'failed',
+      error: { code: 'CONFIGURATION_INVALID', message: expect.stringContaining('option events') },
+    });
+    const schema = z.any().transform(() => {
+      throw new Error('the rates are down');
+    });
+    const work = processor({ '*': () => {} }, { events: { 'refund.made': schema }, ...silent });
+    expect(await work(data, here)).toMatchObject({
+      verdict: 'failed',
+      error: { message: 'HANDLER_FAILED: The schema declared for this event threw.' },
+    });
   });
 
   test('the signal of the worker reaches the handlers', async () => {
@@ -234,57 +266,5 @@ describe('processor()', () => {
   ])('details %j are refused', async (details, message) => {
     const work = processor({ '*': () => {} }, silent);
     await expect(work({}, details as never)).rejects.toThrow(message);
-  });
-});
-
-const REFUSING = {
-  '*': () => {
-    throw new NonRetriableError();
-  },
-};
-
-withPostgres('in pg-boss', () => {
-  const schema = ownBossSchema();
-  const queued = async (retryLimit: number) => {
-    const trial = await schema.start();
-    const event = paid();
-    const jobOptions = { retryLimit, retryDelay: 0, retryBackoff: false };
-    await pgBoss.enqueue(trial.boss, { queue: trial.queue, jobOptions })(event, contextOf(event));
-    return { trial, event };
-  };
-
-  test('a wait that a handler asks for spends no attempt', async () => {
-    const { trial } = await queued(0);
-    let runs = 0;
-    const handlers = {
-      '*': () => {
-        runs += 1;
-        if (runs < 3) throw new RetryAfterError(1);
-      },
-    };
-    await trial.work(pgBoss.processor(handlers, silent));
-    expect(await trial.job('completed')).toMatchObject({ retry_count: 0 });
-    expect(runs).toBe(3);
-  });
-
-  test('a refusal cancels the job with the option boss, and a new delivery says so', async () => {
-    const { trial, event } = await queued(5);
-    await trial.work(pgBoss.processor(REFUSING, { boss: trial.boss, ...silent }));
-    expect(await trial.job('cancelled')).toMatchObject({ retry_count: 0 });
-    const log = captureLog();
-    await pgBoss.enqueue(trial.boss, { queue: trial.queue })(event, contextOf(event, { log: log.logger }));
-    expect(log.lines).toMatchObject([{ msg: expect.stringContaining('boss.resume()') }]);
-  });
-
-  test('without it a refusal is retried like any other failure', async () => {
-    const { trial } = await queued(2);
-    await trial.work(pgBoss.processor(REFUSING, silent));
-    expect(await trial.job('failed')).toMatchObject({ retry_count: 2 });
-  });
-
-  test.each([null, {}, 'postgres://localhost'])('the boss %p is refused', (boss) => {
-    expect(() => pgBoss.processor(REFUSING, { boss: boss as never })).toThrow(
-      'Give the PgBoss of this worker.',
-    );
   });
 });

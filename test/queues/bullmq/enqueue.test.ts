@@ -3,108 +3,11 @@ import type { JobsOptions } from 'bullmq';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { captureLog } from '../../setup/captured-log.js';
-import { CREDENTIALS, delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
-import { startEndpoint } from '../../setup/endpoint.js';
 import { withRedis } from '../../setup/own-redis.js';
 import { contextOf, type QueueTrial, startTrial } from '../../setup/queue-trial.js';
 import { until } from '../../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
-
-withRedis('enqueue() in a receiver', () => {
-  test('has its job in Redis before the delivery is answered 200', async () => {
-    const { queue } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {} });
-    hooks.on('*', enqueue(queue));
-    const event = paid();
-    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
-    const job = await queue.getJob(`live-${event.id}`);
-    expect(job).toMatchObject({ name: 'transaction.paid', opts: { attempts: 10 } });
-    expect(await job?.getState()).toBe('waiting');
-  });
-
-  test('keeps every byte of the body, and which key signed it', async () => {
-    const { queue, job } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: ['pri_other', KEY] });
-    hooks.on('*', enqueue(queue));
-    const event = paid({ payload: { customer: { name: 'Zoë \u{1F600} \u2028' } } });
-    const body = Buffer.from(`\uFEFF ${JSON.stringify(event, null, 1)}\r\n`);
-    await post(delivery(body));
-    const { data } = await job(`live-${event.id}`);
-    expect(Buffer.from(data.rawBody)).toEqual(body);
-    expect(data.keyIndex).toBe(1);
-  });
-
-  test('leaves signature and credentials out of Redis', async () => {
-    const { queue, job } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {} });
-    hooks.on('*', enqueue(queue));
-    const event = paid();
-    const { body, headers } = delivery(event);
-    await post({
-      body,
-      headers: { ...headers, ...CREDENTIALS, 'x-account': 'acme', 'idempotency-key': 'i-1' },
-    });
-    const { data } = await job(`live-${event.id}`);
-    expect(data.headers).toMatchObject({
-      'content-type': 'application/json',
-      'x-account': 'acme',
-      'idempotency-key': 'i-1',
-    });
-    expect(JSON.stringify(data)).not.toMatch(/s3cret|[0-9a-f]{64}/);
-  });
-
-  test('takes undeclared events from onUnknown()', async () => {
-    const { queue, job } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {} });
-    hooks.onUnknown(enqueue(queue));
-    const event = fixtures.event('refund.succeeded', { refund: { id: 'r-1' } });
-    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
-    expect(await job(`live-${event.id}`)).toMatchObject({ name: 'refund.succeeded' });
-  });
-
-  test('keeps the two modes apart', async () => {
-    const { queue, job } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: [KEY, SANDBOX_KEY] });
-    hooks.on('*', enqueue(queue));
-    await post(delivery(paid({ id: 'evt-1' })));
-    await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
-    expect([(await job('live-evt-1')).id, (await job('sandbox-evt-1')).id]).toHaveLength(2);
-    expect(await queue.count()).toBe(2);
-  });
-
-  test('adds one job for a delivery that is repeated, also at the same time', async () => {
-    const { queue } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
-    hooks.on('*', enqueue(queue));
-    const event = delivery(paid());
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(await queue.count()).toBe(1);
-  });
-
-  test('makes a job for each event, whatever other handlers write on the one they share', async () => {
-    const { queue, job } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {} });
-    hooks
-      .on('*', (event) => void Object.assign(event, { id: 'tx-1', event_name: 'renamed' }))
-      .on('*', (event, context) => enqueue(queue)(event, { ...context }));
-    for (const id of ['evt-1', 'evt-2'])
-      expect(await post(delivery(paid({ id })))).toMatchObject({ status: 200 });
-    expect(await job('live-evt-1')).toMatchObject({ name: 'transaction.paid' });
-    expect(await job('live-evt-2')).toMatchObject({ name: 'transaction.paid' });
-  });
-
-  test('is answered 500 as onInvalid(), which has no event to add', async () => {
-    const { queue } = startTrial();
-    const { hooks, post } = await startEndpoint({ handlers: {} });
-    // @ts-expect-error an EventError is no event
-    hooks.onInvalid(enqueue(queue));
-    const broken = { ...paid(), payload: {} };
-    expect(await post(delivery(broken))).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
-    expect(await queue.count()).toBe(0);
-  });
-});
 
 withRedis('the id of a job', () => {
   test.each([

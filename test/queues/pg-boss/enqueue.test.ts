@@ -3,7 +3,7 @@ import { type EnqueueOptions, enqueue, jobIdOf } from 'payment-webhooks/queues/p
 import { fixtures } from 'payment-webhooks/testing';
 import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } from '../../setup/boss-trial.js';
 import { captureLog } from '../../setup/captured-log.js';
-import { CREDENTIALS, delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
+import { delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
 import { startEndpoint } from '../../setup/endpoint.js';
 import { BOSS_VERSION, REVIVED } from '../../setup/pg-boss.js';
 import { contextOf } from '../../setup/queue-trial.js';
@@ -20,14 +20,6 @@ withPostgres('enqueue() in a receiver', () => {
     return endpoint;
   }
 
-  test('has its job in Postgres before the delivery is answered 200', async () => {
-    const trial = await schema.start();
-    const { post } = await receiving(trial);
-    const event = paid();
-    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
-    expect(await trial.jobs()).toMatchObject([{ id: liveJob(event.id), state: 'created' }]);
-  });
-
   test('gives jobs ten attempts with growing pauses and a long life, unless it is told otherwise', async () => {
     const trial = await schema.start();
     await (await receiving(trial)).post(delivery(paid()));
@@ -35,66 +27,6 @@ withPostgres('enqueue() in a receiver', () => {
     const other = await schema.start();
     await (await receiving(other, { jobOptions: { retryLimit: 3 } })).post(delivery(paid()));
     expect(await other.jobs()).toMatchObject([{ retry_limit: 3, retry_backoff: true }]);
-  });
-
-  test('makes a job for each event, whatever other handlers write on the one they share', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await startEndpoint({ handlers: {} });
-    hooks
-      .on('*', (event) => void Object.assign(event, { id: 'tx-1' }))
-      .on('*', enqueue(trial.boss, { queue: trial.queue }));
-    for (const id of ['evt-1', 'evt-2'])
-      expect(await post(delivery(paid({ id })))).toMatchObject({ status: 200 });
-    expect((await trial.jobs()).map(({ id }) => id).sort()).toEqual(
-      [liveJob('evt-1'), liveJob('evt-2')].sort(),
-    );
-  });
-
-  test('keeps every byte of the body, and which key signed it', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await startEndpoint({ handlers: {}, privateKey: ['pri_other', KEY] });
-    hooks.on('*', enqueue(trial.boss, { queue: trial.queue }));
-    const event = paid({ payload: { customer: { name: 'Zoë \u{1F600} \u2028 \u0000' } } });
-    const body = Buffer.from(`\uFEFF ${JSON.stringify(event, null, 1)}\r\n`);
-    expect(await post(delivery(body))).toMatchObject({ status: 200 });
-    const [job] = await trial.jobs();
-    expect(Buffer.from(job?.data.rawBody ?? '')).toEqual(body);
-    expect(job?.data.keyIndex).toBe(1);
-  });
-
-  test('leaves signature and credentials out of Postgres', async () => {
-    const trial = await schema.start();
-    const { post } = await receiving(trial);
-    const { body, headers } = delivery(paid());
-    await post({ body, headers: { ...headers, ...CREDENTIALS, 'x-account': 'acme' } });
-    const [job] = await trial.jobs();
-    expect(job?.data.headers).toMatchObject({ 'x-account': 'acme' });
-    expect(JSON.stringify(job)).not.toMatch(/s3cret|[0-9a-f]{64}/);
-  });
-
-  test('adds one job for a delivery that is repeated, also at the same time, and one for each mode', async () => {
-    const trial = await schema.start();
-    const { post } = await receiving(trial);
-    const event = delivery(paid({ id: 'evt-1' }));
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
-    expect((await trial.jobs()).map(({ id }) => id)).toEqual([
-      liveJob('evt-1'),
-      jobIdOf({ id: 'evt-1', sandbox: true }),
-    ]);
-  });
-
-  test('takes undeclared events from onUnknown(), and is answered 500 as onInvalid()', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await receiving(trial);
-    const pass = enqueue(trial.boss, { queue: trial.queue });
-    hooks.onUnknown(pass);
-    // @ts-expect-error an EventError is no event
-    hooks.onInvalid(pass);
-    expect(await post(delivery(fixtures.event('refund.succeeded', {})))).toMatchObject({ status: 200 });
-    expect(await post(delivery({ ...paid(), payload: {} }))).toMatchObject({ status: 500 });
-    expect(await trial.jobs()).toHaveLength(1);
   });
 
   test('is answered 500 while the queue does not exist, and the log says how to create it', async () => {
@@ -257,7 +189,9 @@ withPostgres('a job that exists already', () => {
     const log = captureLog();
     await pass(event, contextOf(event, { log: log.logger }));
     expect(await trial.jobs()).toMatchObject([{ state: 'cancelled' }]);
-    expect(log.lines).toMatchObject([{ level: 40, msg: expect.stringContaining('was cancelled') }]);
+    expect(log.lines).toMatchObject([
+      { level: 40, msg: expect.stringMatching(/was cancelled.*boss\.resume\(\)/) },
+    ]);
     await trial.boss.resume(trial.queue, liveJob('evt-1'));
     await trial.work(async () => {});
     await trial.job('completed');

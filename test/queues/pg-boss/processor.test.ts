@@ -5,7 +5,7 @@ import { fixtures } from 'payment-webhooks/testing';
 import { asDeployed } from '../../setup/as-deployed.js';
 import { type BossTrial, ownBossSchema, withPostgres } from '../../setup/boss-trial.js';
 import { captureLog } from '../../setup/captured-log.js';
-import { faultyStore, rejects, times } from '../../setup/faulty-store.js';
+import { faultyStore, rejects } from '../../setup/faulty-store.js';
 import { contextOf } from '../../setup/queue-trial.js';
 import { gate, until } from '../../setup/waiting.js';
 
@@ -155,22 +155,6 @@ withPostgres('a job that fails', () => {
 withPostgres('with a store', () => {
   const schema = ownBossSchema();
 
-  test('an event that was completed is not run again, though its job is gone', async () => {
-    const trial = await schema.start();
-    const event = paid();
-    let runs = 0;
-    const count = () => {
-      runs += 1;
-    };
-    await trial.work(processor({ '*': count }, { store: memoryStore(), ...silent }));
-    await queueUp(trial, event);
-    const { id } = await trial.job('completed');
-    await trial.boss.deleteJob(trial.queue, id);
-    await queueUp(trial, event);
-    expect(await trial.job('completed')).toMatchObject({ output: { value: 'duplicate' } });
-    expect(runs).toBe(1);
-  });
-
   test('an event in progress elsewhere waits for as long as the store says, and spends no attempt', async () => {
     const trial = await schema.start();
     const inner = memoryStore();
@@ -203,14 +187,6 @@ withPostgres('with a store', () => {
     await trial.job('failed');
     expect(runs).toBe(0);
   });
-
-  test('a commit that fails spends an attempt: handlers have run', async () => {
-    const trial = await schema.start();
-    const store = faultyStore({ complete: times(1, rejects) }, { more: { transactional: true } });
-    await queueUp(trial, paid());
-    await trial.work(processor({ '*': () => {} }, { store, lease: 200, ...silent }));
-    expect(await trial.job('completed')).toMatchObject({ retry_count: 1 });
-  });
 });
 
 describe('processor() refuses', () => {
@@ -218,6 +194,9 @@ describe('processor() refuses', () => {
     ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
     ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
     ['an unknown option', { '*': () => {} }, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
+    ['no boss', { '*': () => {} }, { boss: null }, 'Give the PgBoss of this worker.'],
+    ['an object for a boss', { '*': () => {} }, { boss: {} }, 'Give the PgBoss of this worker.'],
+    ['an address for a boss', { '*': () => {} }, { boss: 'postgres://' }, 'Give the PgBoss of this worker.'],
   ])('%s', (_what, given, options, message) => {
     expect(() => processor(given as never, options as never)).toThrow(message);
   });

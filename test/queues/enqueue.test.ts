@@ -1,0 +1,137 @@
+// A receiver whose events go to a queue: what the broker has of them, and when. The same for every broker.
+import { describe, expect } from '@jest/globals';
+import * as bullmq from 'payment-webhooks/queues/bullmq';
+import * as pgBoss from 'payment-webhooks/queues/pg-boss';
+import { fixtures } from 'payment-webhooks/testing';
+import { ownBossSchema } from '../setup/boss-trial.js';
+import { CREDENTIALS, delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
+import { startEndpoint } from '../setup/endpoint.js';
+import { needing } from '../setup/platform.js';
+import { startTrial } from '../setup/queue-trial.js';
+
+const paid = fixtures.transactionPaid;
+
+/** A queue of its own. */
+interface Trial {
+  /** Adds jobs to it. */
+  readonly pass: ReturnType<typeof bullmq.enqueue>;
+  /** What the broker has of them. */
+  jobs(): Promise<readonly Job[]>;
+}
+
+interface Job {
+  readonly id?: string | undefined;
+  readonly name?: string;
+  readonly data: bullmq.QueuedDelivery;
+}
+
+interface Door {
+  readonly program: string;
+  readonly start: () => Promise<Trial>;
+  /** What is known of the job of an event. */
+  readonly job: (id: string, sandbox?: boolean) => Omit<Job, 'data'>;
+}
+
+const schema = needing('postgres').missing.length === 0 ? ownBossSchema() : undefined;
+
+const DOORS: Readonly<Record<string, Door>> = {
+  BullMQ: {
+    program: 'redis-server',
+    start: async () => {
+      const { queue } = startTrial();
+      return { pass: bullmq.enqueue(queue), jobs: () => queue.getJobs() };
+    },
+    job: (id, sandbox = false) => ({ id: `${sandbox ? 'sandbox' : 'live'}-${id}`, name: 'transaction.paid' }),
+  },
+  'pg-boss': {
+    program: 'postgres',
+    start: async () => {
+      if (!schema) throw new Error('There is no Postgres.');
+      const { boss, queue, jobs } = await schema.start();
+      return { pass: pgBoss.enqueue(boss, { queue }), jobs };
+    },
+    job: (id, sandbox = false) => ({ id: pgBoss.jobIdOf({ id, sandbox }) }),
+  },
+};
+
+describe.each(Object.keys(DOORS))('enqueue() of %s in a receiver', (where) => {
+  const { program, start, job } = DOORS[where] as Door;
+  const when = needing(program).test;
+
+  /** A receiver without a store whose events go to the queue. */
+  async function receiving() {
+    const trial = await start();
+    const privateKey = ['pri_other', KEY, SANDBOX_KEY];
+    const endpoint = await startEndpoint({ handlers: {}, store: false, privateKey });
+    return { ...endpoint, ...trial };
+  }
+
+  when('has its job in the queue before the delivery is answered 200', async () => {
+    const { hooks, post, pass, jobs } = await receiving();
+    hooks.on('*', pass);
+    const event = paid();
+    expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await jobs()).toMatchObject([job(event.id)]);
+  });
+
+  when('keeps every byte of the body, and which key signed it', async () => {
+    const { hooks, post, pass, jobs } = await receiving();
+    hooks.on('*', pass);
+    const event = paid({ payload: { customer: { name: 'Zoë \u{1F600} \u2028 \u0000' } } });
+    const body = Buffer.from(`\uFEFF ${JSON.stringify(event, null, 1)}\r\n`);
+    expect(await post(delivery(body))).toMatchObject({ status: 200 });
+    const [kept] = await jobs();
+    expect(Buffer.from(kept?.data.rawBody ?? '')).toEqual(body);
+    expect(kept?.data.keyIndex).toBe(1);
+  });
+
+  when('leaves signature and credentials out', async () => {
+    const { hooks, post, pass, jobs } = await receiving();
+    hooks.on('*', pass);
+    const { body, headers } = delivery(paid());
+    const own = { 'content-type': 'application/json', 'x-account': 'acme', 'idempotency-key': 'i-1' };
+    await post({ body, headers: { ...headers, ...CREDENTIALS, ...own } });
+    const [{ data } = { data: undefined }] = await jobs();
+    expect(data?.headers).toMatchObject(own);
+    expect(JSON.stringify(data)).not.toMatch(/s3cret|[0-9a-f]{64}/);
+  });
+
+  when('takes undeclared events from onUnknown(), and is answered 500 as onInvalid()', async () => {
+    const { hooks, post, pass, jobs } = await receiving();
+    hooks.onUnknown(pass);
+    // @ts-expect-error an EventError is no event
+    hooks.onInvalid(pass);
+    const unknown = fixtures.event('refund.succeeded', { refund: { id: 'r-1' } });
+    expect(await post(delivery(unknown))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    const invalid = { ...paid(), payload: {} };
+    expect(await post(delivery(invalid))).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await jobs()).toHaveLength(1);
+  });
+
+  when(
+    'adds one job for a delivery that is repeated, also at the same time, and one for each mode',
+    async () => {
+      const { hooks, post, pass, jobs } = await receiving();
+      hooks.on('*', pass);
+      const event = delivery(paid({ id: 'evt-1' }));
+      const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      expect(await jobs()).toMatchObject([job('evt-1')]);
+      await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
+      const ids = (await jobs()).map(({ id }) => id);
+      expect(ids.sort()).toEqual([job('evt-1').id, job('evt-1', true).id].sort());
+    },
+  );
+
+  when('makes a job for each event, whatever other handlers write on the one they share', async () => {
+    const { hooks, post, pass, jobs } = await receiving();
+    hooks
+      .on('*', (event) => void Object.assign(event, { id: 'tx-1', event_name: 'renamed' }))
+      .on('*', (event, context) => pass(event, { ...context }));
+    const ids = ['evt-1', 'evt-2'];
+    for (const id of ids) expect(await post(delivery(paid({ id })))).toMatchObject({ status: 200 });
+    const expected = ids.map((id) => expect.objectContaining(job(id)));
+    expect(await jobs()).toEqual(expect.arrayContaining(expected));
+    expect(await jobs()).toHaveLength(2);
+  });
+});
