@@ -1,6 +1,6 @@
-// The call of a handler: what its context has, when its turn comes, and what the log says when it does not come.
+// The call of a handler: when its turn comes, and what the log says when it does not come.
 import { describe, expect, test } from '@jest/globals';
-import { type HandlerContext, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import { memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { faultyStore } from '../setup/faulty-store.js';
@@ -16,17 +16,6 @@ const start = (options: ReceiverOptions = {}) =>
 function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end; );
 }
-
-test('the context of an event that fits has what the store adds to it, and no issues', async () => {
-  const seen: HandlerContext[] = [];
-  const endpoint = await start({
-    store: faultyStore({}, { more: { context: { transaction: 'tx' } } as object }),
-    handlers: { '*': (_event, context) => void seen.push(context) },
-  });
-  expect(await endpoint.post()).toMatchObject(processed);
-  expect(seen).toMatchObject([{ transaction: 'tx', attempt: 1 }]);
-  expect(seen[0]).not.toHaveProperty('issues');
-});
 
 test('a handler without a name runs, whatever a store says of those that have finished', async () => {
   const finished = [undefined, null, '', '*'] as unknown as string[];

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ConfigurationError, type EventSchemas, type Receiver, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 
 const any = z.looseObject({});
 const events = {
@@ -23,8 +23,7 @@ function register(
 
 /** Answers of a receiver to one delivery of the event. */
 async function post(hooks: Pick<Receiver, 'receive'>, event: unknown) {
-  const { body, headers } = delivery(event);
-  const answer = await hooks.receive({ rawBody: body, headers });
+  const answer = await hooks.receive(receivable(event));
   return { status: answer.status, ...JSON.parse(answer.body) };
 }
 

@@ -17,9 +17,9 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { redisStore } from '../../src/stores/redis.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
-import { answers, faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
+import { answers, type Fault, faultyStore, rejects, repliesAfter, times } from '../setup/faulty-store.js';
 import { needing } from '../setup/platform.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -33,8 +33,7 @@ function start(options: ReceiverOptions<{}, object>, work: (order: string, conte
   const hooks = receiver({ privateKey: KEY, logger: log.logger, ...options });
   hooks.on('transaction.paid', (event, context) => work(serial(event), context), { serial });
   const deliver = async (event: Paid) => {
-    const { body, headers } = delivery(event);
-    const answer = await hooks.receive({ rawBody: body, headers });
+    const answer = await hooks.receive(receivable(event));
     return { status: answer.status, headers: answer.headers, ...JSON.parse(answer.body) };
   };
   return { hooks, deliver, log };
@@ -209,8 +208,7 @@ describe('with one value, handlers never run at the same time', () => {
     const orders = Array.from({ length: 40 }, (_, n) => `o${n}`);
     const answers = await Promise.all(
       orders.map((order) => {
-        const { body, headers } = delivery(paid(order));
-        return hooks.receive({ rawBody: body, headers });
+        return hooks.receive(receivable(paid(order)));
       }),
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -336,8 +334,7 @@ describe('with one value, handlers never run at the same time', () => {
     }
     const other = gate();
     hooks.on('transaction.paid', () => other.open(), { serial: () => 'other' });
-    const { body, headers } = delivery(paid('o'));
-    const answer = await hooks.receive({ rawBody: body, headers });
+    const answer = await hooks.receive(receivable(paid('o')));
     await other.opened;
     expect([answer.status, steps]).toEqual([
       200,
@@ -351,13 +348,26 @@ test('values that are no well-formed text are different values', async () => {
   const hooks = receiver({ privateKey: KEY, logger: log.logger, timeout: 1_000 });
   hooks.on('transaction.paid', () => {}, { serial: () => '\ud800' });
   hooks.on('transaction.paid', () => {}, { serial: () => '\ud801' });
-  const { body, headers } = delivery(paid('o'));
-  expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 200 });
+  expect(await hooks.receive(receivable(paid('o')))).toMatchObject({ status: 200 });
 });
+
+/** Two handlers with one value: the first waits for the test, and all that begin are noted. */
+function firstAndSecond(options: ReceiverOptions) {
+  const holding = gate();
+  const begun: string[] = [];
+  const hooks = receiver({ privateKey: KEY, logger: false, ...options });
+  const first = async () => {
+    begun.push('first');
+    await holding.opened;
+  };
+  hooks.on('transaction.paid', first, { serial });
+  hooks.on('transaction.paid', () => begun.push('second'), { serial });
+  return { hooks, holding, begun };
+}
 
 describe('when a claim is lost', () => {
   test.each(['live', 'serial'])('that of the %s key, no handler begins after another', async (kind) => {
-    const [holding, lost] = [gate(), gate()];
+    const lost = gate();
     const inner = memoryStore();
     const store: IdempotencyStore = {
       claim: async (key, request) => {
@@ -371,17 +381,7 @@ describe('when a claim is lost', () => {
         return { renew: () => false, release: () => lock.release() };
       },
     };
-    const hooks = receiver({ privateKey: KEY, logger: false, store, lease: 2_000 });
-    const begun: string[] = [];
-    hooks.on(
-      'transaction.paid',
-      async () => {
-        begun.push('first');
-        await holding.opened;
-      },
-      { serial },
-    );
-    hooks.on('transaction.paid', () => begun.push('second'), { serial });
+    const { hooks, holding, begun } = firstAndSecond({ store, lease: 2_000 });
     hooks.on(
       'transaction.paid',
       (_, { signal }) =>
@@ -392,8 +392,7 @@ describe('when a claim is lost', () => {
           }),
         ),
     );
-    const { body, headers } = delivery(paid('o'));
-    const answer = hooks.receive({ rawBody: body, headers });
+    const answer = hooks.receive(receivable(paid('o')));
     await lost.opened;
     holding.open();
     expect((await answer).status).toBeGreaterThan(499);
@@ -401,20 +400,8 @@ describe('when a claim is lost', () => {
   });
 
   test('while the event loop was blocked, no handler begins after another', async () => {
-    const holding = gate();
-    const begun: string[] = [];
-    const hooks = receiver({ privateKey: KEY, logger: false, store: memoryStore(), lease: 200 });
-    hooks.on(
-      'transaction.paid',
-      async () => {
-        begun.push('first');
-        await holding.opened;
-      },
-      { serial },
-    );
-    hooks.on('transaction.paid', () => begun.push('second'), { serial });
-    const { body, headers } = delivery(paid('o'));
-    const answer = hooks.receive({ rawBody: body, headers });
+    const { hooks, holding, begun } = firstAndSecond({ lease: 200 });
+    const answer = hooks.receive(receivable(paid('o')));
     await until(() => begun.length === 1);
     for (const end = performance.now() + 300; performance.now() < end; );
     // Before any timer can tell: another process may have the event by now.
@@ -424,28 +411,10 @@ describe('when a claim is lost', () => {
   });
 
   test('because maxHandlerTime is over, no handler begins after another', async () => {
-    const holding = gate();
-    const begun: string[] = [];
-    const store = memoryStore();
-    const options = {
-      privateKey: KEY,
-      logger: false,
-      store,
-      lease: 200,
-      timeout: 50,
-      maxHandlerTime: 300,
-    } as const;
-    const hooks = receiver(options);
-    hooks.on(
-      'transaction.paid',
-      async () => {
-        begun.push('first');
-        await holding.opened;
-      },
-      { serial },
-    );
-    hooks.on('transaction.paid', () => begun.push('second'), { serial });
-    const other = receiver({ ...options, handlers: { 'transaction.paid': () => begun.push('elsewhere') } });
+    const options = { store: memoryStore(), lease: 200, timeout: 50, maxHandlerTime: 300 };
+    const { hooks, holding, begun } = firstAndSecond(options);
+    const elsewhere = { 'transaction.paid': () => begun.push('elsewhere') };
+    const other = receiver({ privateKey: KEY, logger: false, ...options, handlers: elsewhere });
     const { body, headers } = delivery(paid('o'));
     const deliverTo = async (to: { receive: typeof hooks.receive }) =>
       (await to.receive({ rawBody: body, headers })).status;
@@ -477,8 +446,7 @@ describe('a delivery that waits', () => {
     hooks.on('transaction.paid', () => pause(2), { serial: valueAt(1) });
     const answers = await Promise.all(
       [first, second, first, second].map((order) => {
-        const { body, headers } = delivery(paid(order));
-        return hooks.receive({ rawBody: body, headers });
+        return hooks.receive(receivable(paid(order)));
       }),
     );
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -507,13 +475,13 @@ describe('a delivery that waits', () => {
     const log = captureLog();
     const hooks = receiver({ privateKey: KEY, logger: log.logger, store, timeout: 50 });
     hooks.on('transaction.paid', () => holding.opened, { serial });
-    const { body, headers } = delivery(paid('o'));
-    expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 503 });
+    const event = paid('o');
+    expect(await hooks.receive(receivable(event))).toMatchObject({ status: 503 });
     const closing = hooks.close();
     holding.open();
     await closing;
     const key = `default:serial:${createHash('sha256')
-      .update(Buffer.from(serial(JSON.parse(body.toString())), 'utf16le'))
+      .update(Buffer.from(serial(event), 'utf16le'))
       .digest('hex')}`;
     expect(await store.lock?.(key, 1)).toBeDefined();
   });
@@ -629,44 +597,32 @@ describe('a delivery that waits', () => {
   });
 });
 
-test('the same event again is a duplicate', async () => {
-  const { deliver } = start({}, () => {});
-  const event = paid('o');
-  expect(await deliver(event)).toMatchObject({ outcome: 'processed' });
-  expect(await deliver(event)).toMatchObject({ outcome: 'duplicate' });
-});
-
-test('a store that is down: 503, and no handler runs', async () => {
-  let handled = 0;
-  const store = faultyStore({ lock: rejects });
-  const { deliver } = start({ store }, () => {
-    handled += 1;
-  });
-  expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
-  expect(handled).toBe(0);
-});
-
-test.each<[string, unknown]>([
-  ['null', null],
-  ['a claim of the answer to claim()', { status: 'claimed' }],
-  ['a lock that cannot be released', { renew: () => true }],
+test.each<[string, Fault]>([
+  ['rejects', rejects],
+  ['answers null', answers({ value: null })],
+  ['answers a claim of the answer to claim()', answers({ value: { status: 'claimed' } })],
+  ['answers a lock that cannot be released', answers({ value: { renew: () => true } })],
   [
-    'what throws when it is read',
-    {
-      get renew(): never {
-        throw new Error('no');
+    'answers what throws when it is read',
+    answers({
+      value: {
+        get renew(): never {
+          throw new Error('no');
+        },
       },
-    },
+    }),
   ],
-])('a store that answers %s for a lock: 503, and no handler runs', async (_, value) => {
+])('a store that %s for a lock: 503, and no handler runs', async (what, lock) => {
   let handled = 0;
-  const { deliver, log } = start({ store: faultyStore({ lock: answers({ value }) }) }, () => {
+  const { deliver, log } = start({ store: faultyStore({ lock }) }, () => {
     handled += 1;
   });
   expect(await deliver(paid('o'))).toMatchObject({ status: 503, code: 'STORE_UNAVAILABLE' });
   expect(handled).toBe(0);
   expect(JSON.stringify(log.lines)).toMatch(
-    /Its answer to lock\(\) (?:is not undefined, and lacks renew\(\)|threw)/,
+    what === 'rejects'
+      ? 'It threw'
+      : /Its answer to lock\(\) (?:is not undefined, and lacks renew\(\)|threw)/,
   );
 });
 
@@ -719,8 +675,7 @@ test.each<[string, () => unknown]>([
     },
     { serial: broken as never },
   );
-  const { body, headers } = delivery(paid('o'));
-  expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 500 });
+  expect(await hooks.receive(receivable(paid('o')))).toMatchObject({ status: 500 });
   expect(handled).toBe(0);
   expect(await lettersOf(hooks)).toMatchObject([{ reason: 'failed', code: 'HANDLER_FAILED' }]);
   expect(log.lines).toEqual(

@@ -571,8 +571,11 @@ describe.each(frameworks)('a sender that leaves while the handler runs, on %s', 
     gate.emit('go on');
     await until(() => endpoint.records.length === 1);
     expect(settled).toBe(true);
-    expect(endpoint.records).toMatchObject([{ status: 0, outcome: 'processed' }]);
+    expect(endpoint.records).toMatchObject([
+      { status: 0, outcome: 'processed', handlers: [{ status: 'fulfilled' }] },
+    ]);
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
+    expect(endpoint.log.lines.filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 });
 

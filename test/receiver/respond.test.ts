@@ -140,21 +140,6 @@ describe('without a request', () => {
   });
 });
 
-describe('Retry-After', () => {
-  test.each([
-    [-1, '1'],
-    [0, '1'],
-    [1, '1'],
-    [1_001, '2'],
-    [29_999, '30'],
-    [3_600_000, '30'],
-  ])('is whole seconds from 1 to 30: %i ms', async (retryAfterMs, seconds) => {
-    const store = { claim: async () => ({ status: 'in_progress', retryAfterMs }) as const };
-    const endpoint = await startEndpoint({ store });
-    expect((await endpoint.post()).headers['retry-after']).toBe(seconds);
-  });
-});
-
 describe.each(expresses)('a response that a middleware has patched, on %s', (framework) => {
   const patched = (patch: (res: ServerResponse) => void): RequestHandler => {
     return (_req, res, next) => {
