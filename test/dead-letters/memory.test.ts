@@ -3,6 +3,7 @@ import { ConfigurationError, memoryDeadLetters, receiver, StoreError } from 'pay
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { aLetter } from '../setup/letters.js';
 
 const DAY = 86_400_000;
 
@@ -79,22 +80,8 @@ describe('the memory store of dead letters', () => {
 
   test('rejects with a StoreError that names its limit', () => {
     const store = memoryDeadLetters({ max: 1 });
-    const letter = {
-      ...{
-        id: 'a',
-        key: 'a',
-        fingerprint: 'a',
-        reason: 'failed' as const,
-        namespace: 'default',
-        eventName: 'a.b',
-      },
-      ...{ eventId: 'a', sandbox: false, attempts: 1, code: undefined, issues: [], headers: {}, keyIndex: 0 },
-      rawBody: Buffer.from('a'),
-    } as const;
-    store.keep(letter);
-    expect(() => store.keep({ ...letter, id: 'b', key: 'b' })).toThrow(StoreError);
-    expect(() => store.keep({ ...letter, id: 'b', key: 'b' })).toThrow(
-      'The dead-letter store is full (max: 1).',
-    );
+    store.keep(aLetter());
+    expect(() => store.keep(aLetter())).toThrow(StoreError);
+    expect(() => store.keep(aLetter())).toThrow('The dead-letter store is full (max: 1).');
   });
 });

@@ -1,12 +1,10 @@
-// Dead letters in MariaDB: what only this database can do wrong, and several processes that replay them.
-import { type ChildProcess, fork } from 'node:child_process';
+// Dead letters in MariaDB: what only this database can do wrong, and several receivers that replay them.
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createPool, type Pool } from 'mysql2/promise';
-import { type NewDeadLetter, type ReplayReport, receiver, StoreError } from 'payment-webhooks';
+import { type EventSchemas, type NewDeadLetter, receiver, StoreError } from 'payment-webhooks';
 import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
+import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { aLetter, queryOf } from '../setup/letters.js';
@@ -93,42 +91,41 @@ withMariadb('dead letters in MariaDB', () => {
     ]);
   });
 
-  test('are each replayed once by three processes, with one row of the ledger', async () => {
-    const database = overMysql2(pool);
-    const store = sqlStore({ ...database, table: `${schema}.webhook_event` });
-    await store.migrate();
+  test('are each replayed once by three that replay at once, with one row of the ledger', async () => {
     await pool.query(`CREATE TABLE ${schema}.ledger (event varchar(100) NOT NULL)`);
-    const deadLetters = sqlDeadLetters({ ...database, table });
-    const hooks = receiver({ privateKey: KEY, logger: false, namespace: 'replay', store, deadLetters });
+    const start = (events: EventSchemas = {}) => {
+      const database = overMysql2(mariadb.pool({ connectionLimit: 12 }));
+      const store = sqlStore({ ...database, table: `${schema}.webhook_event` });
+      const deadLetters = sqlDeadLetters({ ...database, table });
+      const hooks = receiver({
+        privateKey: KEY,
+        logger: false,
+        namespace: 'replay',
+        events,
+        store,
+        deadLetters,
+      });
+      return { store, hooks };
+    };
+    const undeclared = start();
+    await undeclared.store.migrate();
     const ids = Array.from({ length: 40 }, (_, index) => `r-${index}`);
-    for (const id of ids) {
-      await hooks.receive(receivable({ ...fixtures.event('refund.made', {}), id }));
-    }
-    expect(await hooks.deadLetters.count()).toMatchObject({ total: 40 });
-    const workers = await Promise.all([0, 1, 2].map(startWorker));
-    const reports = await Promise.all(workers.map(replayIn));
-    for (const worker of workers) worker.disconnect();
+    for (const id of ids)
+      await undeclared.hooks.receive(receivable({ ...fixtures.event('refund.made', {}), id }));
+    expect(await undeclared.hooks.deadLetters.count()).toMatchObject({ total: 40 });
+    const replaying = [0, 1, 2].map(() => {
+      const { hooks } = start({ 'refund.made': z.looseObject({}) });
+      hooks.on('*', async ({ id }, { transaction }) => {
+        await transaction.query(`INSERT INTO ${schema}.ledger VALUES (?)`, [id]);
+      });
+      return hooks.deadLetters.replay({ concurrency: 3 });
+    });
+    const reports = await Promise.all(replaying);
     expect(reports.reduce((sum, { processed }) => sum + processed, 0)).toBe(40);
     expect(reports.map(({ failed }) => failed)).toEqual([0, 0, 0]);
-    expect(await hooks.deadLetters.count()).toMatchObject({ total: 0 });
+    expect(await undeclared.hooks.deadLetters.count()).toMatchObject({ total: 0 });
     const [rows] = await pool.query(`SELECT event FROM ${schema}.ledger`);
     const paid = (rows as { event: string }[]).map(({ event }) => event);
     expect(paid.sort()).toEqual([...ids].sort());
-  }, 90_000);
-
-  async function startWorker(): Promise<ChildProcess> {
-    const script = join(__dirname, 'sql-replaying-worker.ts');
-    const child = fork(script, [mariadb.server.url, schema], { execArgv: ['--import', 'tsx'] });
-    await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => Promise.reject(new Error('a worker ended'))),
-    ]);
-    return child;
-  }
-
-  async function replayIn(worker: ChildProcess): Promise<ReplayReport> {
-    worker.send('replay');
-    const [report] = await once(worker, 'message');
-    return report;
-  }
+  });
 });

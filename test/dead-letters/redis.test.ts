@@ -8,7 +8,6 @@ import { deadLetterContract } from 'payment-webhooks/testing';
 import { createClient, createCluster } from 'redis';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
-import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
@@ -213,34 +212,6 @@ withRedis('dead letters in Redis', () => {
       for (const call of calls) if (call) await expect(call()).rejects.toThrow(StoreError);
     },
   );
-
-  test('of a receiver are removed by a retry that succeeds, and replayed', async () => {
-    const own = `${prefix}receiver:`;
-    const sendCommand: SendCommand = (...args) => io.call(...args);
-    const [failing, event] = [new Set<string>(), fixtures.transactionPaid()];
-    const handled: string[] = [];
-    const deadLetters = open({ prefix: own, encryptionKeys: [OLD_KEY] });
-    const store = redisStore({ sendCommand, prefix: own });
-    const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters });
-    hooks.on('transaction.paid', async ({ id }) => {
-      if (failing.has(id)) throw new Error('the bank is down');
-      handled.push(id);
-    });
-    const send = async (sent: object) => {
-      return (await hooks.receive(receivable(sent))).status;
-    };
-    failing.add(event.id);
-    expect([await send(event), (await lettersOf(hooks)).length]).toEqual([500, 1]);
-    failing.clear();
-    expect([await send(event), (await lettersOf(hooks)).length]).toEqual([200, 0]);
-    const others = Array.from({ length: 20 }, () => fixtures.transactionPaid());
-    for (const { id } of others) failing.add(id);
-    for (const other of others) expect(await send(other)).toBe(500);
-    failing.clear();
-    expect(await hooks.deadLetters.replay({ concurrency: 4 })).toMatchObject({ processed: 20, failed: 0 });
-    expect(handled.slice(1).sort()).toEqual(others.map(({ id }) => id).sort());
-    expect(await lettersOf(hooks)).toEqual([]);
-  });
 
   // With a server of its own: ioredis breaks when another client's command arrives while it begins to listen.
   describe('counted on the wire', () => {

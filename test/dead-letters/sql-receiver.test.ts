@@ -1,7 +1,4 @@
-// A receiver with its dead letters in Postgres or MariaDB, through clients that users have: one commit, and every surface.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// A receiver with its dead letters in Postgres or MariaDB, through clients that users have: one commit, and every call.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { sqlStore } from 'payment-webhooks/stores/sql';
@@ -11,8 +8,6 @@ import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { until } from '../setup/waiting.js';
-import { runCli } from '../tools/cli/run-cli.js';
-import { linesOf, pageWorld } from './page-world.js';
 
 const openLetters = sqlServers();
 const encryptionKeys = [Buffer.alloc(32, 3)];
@@ -49,9 +44,11 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
   const paid = async (id: string) =>
     (await letters.run(`SELECT event FROM ${inSchema('ledger')} WHERE event = ${place}`, [id])).length;
 
-  /** A receiver with a page, its letters in a namespace of their own. */
-  const world = (namespace: string, given: Given = {}) =>
-    pageWorld({ receiver: { ...stores(), namespace, ...given } as unknown as ReceiverOptions });
+  /** A receiver with its letters in a namespace of their own. */
+  const world = (namespace: string, given: Given = {}) => {
+    const options = { privateKey: KEY, logger: false, ...stores(), namespace, ...given };
+    return receiver(options as unknown as ReceiverOptions) as Receiver;
+  };
 
   async function deliver(hooks: Receiver, event: object): Promise<[number, string]> {
     const { status, body } = await hooks.receive(receivable(event));
@@ -64,7 +61,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
 
   test('removes the letter of an event in the commit that processes it', async () => {
     let fails = true;
-    const { hooks } = await world('commit', {
+    const hooks = world('commit', {
       events: { 'refund.made': REFUND },
       handlers: {
         'refund.made': async ({ id }, { transaction }) => {
@@ -85,7 +82,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
   test('removes what the journal kept in that commit, and keeps it where there is no commit', async () => {
     const seen: unknown[] = [];
     let fails = true;
-    const { hooks } = await world('journal', {
+    const hooks = world('journal', {
       journal: true,
       events: { 'refund.made': REFUND },
       handlers: {
@@ -118,7 +115,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
             await work(begun);
           });
         const store = sqlStore({ ...database, transaction, table: inSchema('webhook_event') });
-        const { hooks } = await world(level.replace(' ', '-'), {
+        const hooks = world(level.replace(' ', '-'), {
           ...{ store, journal: true, events: { 'refund.made': REFUND } },
           handlers: { 'refund.made': ({ id }, context) => pay(context.transaction, id) },
         });
@@ -130,7 +127,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
 
   test('removes a letter that is kept elsewhere, whatever is known of the letters of its client', async () => {
     let fails = true;
-    const { hooks } = await world('elsewhere', {
+    const hooks = world('elsewhere', {
       deadLetters: memoryDeadLetters(),
       events: { 'refund.made': REFUND },
       handlers: {
@@ -151,7 +148,7 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     'keeps the letter of an event whose handler sent %s, also in a replay',
     async (end) => {
       let ends = false;
-      const { hooks } = await world(`ended-${end}`, {
+      const hooks = world(`ended-${end}`, {
         events: { 'refund.made': REFUND },
         handlers: {
           'refund.made': async (_, { transaction }) => {
@@ -226,11 +223,10 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
   });
 
   test('lists, counts, reads, replays and discards them', async () => {
-    const before = await world('hooks');
-    for (const id of ['h-1', 'h-2', 'h-3'])
-      expect(await deliver(before.hooks, refund(id))).toEqual([200, 'kept']);
+    const before = world('hooks');
+    for (const id of ['h-1', 'h-2', 'h-3']) expect(await deliver(before, refund(id))).toEqual([200, 'kept']);
     const ran: string[] = [];
-    const { hooks } = await world('hooks', {
+    const hooks = world('hooks', {
       events: { 'refund.made': REFUND },
       handlers: { '*': async ({ id }) => void ran.push(id) },
     });
@@ -249,48 +245,5 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     expect(await own.replay({ since: '1h' })).toMatchObject({ processed: 2, failed: 0 });
     expect([ran, await lettersOf(hooks)]).toEqual([['h-2', 'h-3'], []]);
     expect(await lettersOf(hooks, { discarded: true })).toMatchObject([{ discarded: { by: 'ada' } }]);
-  });
-
-  test('shows them on its page, where they are revealed, replayed and discarded', async () => {
-    const before = await world('page');
-    for (const id of ['p-1', 'p-2']) await deliver(before.hooks, refund(id));
-    const { ask, hooks } = await world('page', {
-      events: { 'refund.made': REFUND },
-      handlers: { '*': () => {} },
-    });
-    const { json } = await ask('/ops/letters');
-    const ids = json.letters.map(({ id }: { id: string }) => id);
-    expect(json.letters.map(({ eventId }: { eventId: string }) => eventId)).toEqual(['p-1', 'p-2']);
-    const revealed = await ask(`/ops/letters/${ids[0]}/reveal`, { body: {} });
-    expect([revealed.status, JSON.stringify(revealed.json)]).toEqual([200, expect.stringContaining('p-1')]);
-    const discarded = await ask('/ops/discard', { body: { id: ids[0], because: 'test data' } });
-    expect(discarded.json).toEqual({ discarded: 1 });
-    const replayed = await ask('/ops/replay', { body: {} });
-    expect(linesOf(replayed).at(-1)).toMatchObject({ report: { processed: 1 } });
-    expect(await lettersOf(hooks)).toEqual([]);
-  });
-
-  test('gives them to the command line', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sql-letters-'));
-    const token = join(folder, 'token');
-    writeFileSync(token, 'good\n');
-    const before = await world('cli');
-    for (const id of ['c-1', 'c-2']) await deliver(before.hooks, refund(id));
-    const { port, hooks } = await world('cli', {
-      events: { 'refund.made': REFUND },
-      handlers: { '*': () => {} },
-    });
-    const run = (...words: string[]) =>
-      runCli(['dead-letters', ...words, '--url', `http://127.0.0.1:${port}/ops`, '--token-file', token]);
-    const listed = (await run('list', '--json')).stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(listed.map(({ eventId }) => eventId)).toEqual(['c-1', 'c-2']);
-    expect((await run('show', listed[0].id)).stdout).toContain('Nobody had declared refund.made');
-    expect((await run('discard', '--id', listed[0].id, '--because', 'test data')).code).toBe(0);
-    expect((await run('replay', '--event', 'refund.*')).code).toBe(0);
-    expect(await lettersOf(hooks)).toEqual([]);
-    rmSync(folder, { recursive: true });
   });
 });

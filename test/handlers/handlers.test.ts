@@ -21,6 +21,13 @@ function register(
   return () => call(make() as never);
 }
 
+/** The three ways to register a handler. */
+const eachWay = (handler: unknown, options?: object) => [
+  register((hooks) => hooks.on('*', handler, options)),
+  register((hooks) => hooks.onUnknown(handler, options)),
+  register((hooks) => hooks.onInvalid(handler, options)),
+];
+
 /** Answers of a receiver to one delivery of the event. */
 async function post(hooks: Pick<Receiver, 'receive'>, event: unknown) {
   const answer = await hooks.receive(receivable(event));
@@ -133,34 +140,21 @@ describe('a pattern', () => {
 
 describe('a handler', () => {
   test.each([undefined, null, 'save', 5, {}, Promise.resolve()])('%p is no handler', (handler) => {
-    for (const call of [
-      register((hooks) => hooks.on('*', handler)),
-      register((hooks) => hooks.onUnknown(handler)),
-      register((hooks) => hooks.onInvalid(handler)),
-    ]) {
+    for (const call of eachWay(handler)) {
       expect(call).toThrow(ConfigurationError);
       expect(call).toThrow('Give a function (event, context) => …');
     }
   });
 
   test.each(['', ' ', 'two words', 'ä', 'x'.repeat(65), 5, null, {}])('the name %p is refused', (name) => {
-    for (const call of [
-      register((hooks) => hooks.on('*', () => {}, { name })),
-      register((hooks) => hooks.onUnknown(() => {}, { name })),
-      register((hooks) => hooks.onInvalid(() => {}, { name })),
-    ]) {
+    for (const call of eachWay(() => {}, { name }))
       expect(call).toThrow('Give 1 to 64 printable ASCII characters');
-    }
   });
 
   test.each(['nmae', 'Name', 'timeout'])(
     'an option %s is refused: a slip would run it again on every retry',
     (option) => {
-      for (const call of [
-        register((hooks) => hooks.on('*', () => {}, { [option]: 'receipt' })),
-        register((hooks) => hooks.onUnknown(() => {}, { [option]: 'receipt' })),
-        register((hooks) => hooks.onInvalid(() => {}, { [option]: 'receipt' })),
-      ]) {
+      for (const call of eachWay(() => {}, { [option]: 'receipt' })) {
         expect(call).toThrow(ConfigurationError);
         expect(call).toThrow(`Unknown option "${option}".`);
         expect(call).toThrow('The options are name, serial.');
