@@ -1,40 +1,27 @@
 // Dead letters in a real Redis, through both clients and on a cluster.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Cluster, Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { ConfigurationError, type NewDeadLetter, receiver, StoreError } from 'payment-webhooks';
 import { redisDeadLetters, redisStore, type SendCommand } from 'payment-webhooks/stores/redis';
 import { deadLetterContract } from 'payment-webhooks/testing';
-import { createClient, createCluster } from 'redis';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
-import { startRedis, startRedisCluster } from '../setup/services.js';
+import { clusterClients, redisClients } from '../setup/redis-clients.js';
+import { startRedis } from '../setup/services.js';
 import { until } from '../setup/waiting.js';
 import { keepsSharedLetters, NEW_KEY, OLD_KEY } from './shared-letters.js';
 
-const url = process.env.TEST_REDIS_URL ?? '';
 const withRedis = needing('redis-server').describe;
 /** Every run has keys of its own, also on a server that others use. */
 const prefix = `letters:${randomBytes(6).toString('hex')}:`;
 const LETTERS = `${prefix}{dead-letters}`;
 
 withRedis('dead letters in Redis', () => {
-  const node = createClient({ url });
-  const io = new Redis(url, { lazyConnect: true });
-  const clients: Record<string, SendCommand> = {
-    redis: (...args) => node.sendCommand(args),
-    ioredis: (...args) => io.call(...args),
-    'ioredis, with Buffers for replies': (...args) => io.callBuffer(...args),
-  };
-  beforeAll(() => Promise.all([node.connect(), io.connect()]));
-  afterAll(async () => {
-    const left = await io.keys(`${prefix}*`);
-    if (left.length > 0) await io.del(left);
-    await Promise.all([node.close(), io.quit()]);
-  });
+  const { io, clients } = redisClients(prefix);
 
   const open = (options: Partial<Parameters<typeof redisDeadLetters>[0]> = {}) =>
     redisDeadLetters({ sendCommand: (...args) => io.call(...args), prefix, ...options });
@@ -273,30 +260,13 @@ withRedis('dead letters in Redis', () => {
 });
 
 withRedis('dead letters in Redis on a cluster of three nodes', () => {
-  let nodes: Awaited<ReturnType<typeof startRedisCluster>>;
-  let io: Cluster;
-  let node: ReturnType<typeof createCluster>;
-  const send: Record<string, SendCommand> = {
-    redis: (...args) => node.sendCommand(args[3], false, args),
-    ioredis: (...args) => io.call(...args),
-  };
-  beforeAll(async () => {
-    nodes = await startRedisCluster();
-    io = new Cluster(nodes.ports.map((port) => ({ host: '127.0.0.1', port })));
-    node = createCluster({ rootNodes: nodes.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) });
-    await node.connect();
-  }, 20_000);
-  afterAll(async () => {
-    io?.disconnect();
-    node?.destroy();
-    await nodes?.stop();
-  });
+  const cluster = clusterClients();
 
   const contract = (name: string, prefix: string) =>
     deadLetterContract({
       create: ({ retention }) =>
         redisDeadLetters({
-          sendCommand: (...args) => (send[name] as SendCommand)(...args),
+          sendCommand: (...args) => (cluster.clients[name] as SendCommand)(...args),
           prefix: `${prefix}${name}:${retention}:`,
           retention,
         }),
@@ -312,17 +282,19 @@ withRedis('dead letters in Redis on a cluster of three nodes', () => {
     async (name) => {
       // A slot of its own: one that is handed over must be empty.
       const letters = redisDeadLetters({
-        sendCommand: (...args) => (send[name] as SendCommand)(...args),
+        sendCommand: (...args) => (cluster.clients[name] as SendCommand)(...args),
         prefix: `{moving ${name}}:`,
       });
       const key = `{moving ${name}}:{dead-letters}`;
       const ids = [await letters.keep(aLetter()), await letters.keep(aLetter())];
-      await Promise.all(io.nodes('master').map((master) => master.config('RESETSTAT')));
-      const slot = await startMovingSlot(io, key);
+      await Promise.all(cluster.io.nodes('master').map((master) => master.config('RESETSTAT')));
+      const slot = await startMovingSlot(cluster.io, key);
       await slot.move(key);
       const keeping = Promise.resolve(letters.keep(aLetter())).catch((error: Error) => error.message);
       await until(async () => {
-        const errors = await Promise.all(io.nodes('master').map((master) => master.info('errorstats')));
+        const errors = await Promise.all(
+          cluster.io.nodes('master').map((master) => master.info('errorstats')),
+        );
         return errors.join().includes('errorstat_TRYAGAIN');
       });
       await slot.move(`${key}:order`, `${key}:ages`);

@@ -1,10 +1,7 @@
 // Redrive in three processes that are killed meanwhile: each event once, nothing before its time, and an end.
-import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { receiver } from 'payment-webhooks';
 import { Pool } from 'pg';
 import { z } from 'zod';
@@ -14,6 +11,7 @@ import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { needing } from '../setup/platform.js';
 import { type SharedMode, sharedStores } from '../setup/shared-stores.js';
 import { until } from '../setup/waiting.js';
+import { startWorker } from './worker-processes.js';
 
 const { TEST_POSTGRES_URL: connectionString = '', TEST_REDIS_URL: redisUrl = '' } = process.env;
 const withServers = needing('postgres', 'redis-server').describe;
@@ -23,24 +21,6 @@ const CONCURRENCY = 2;
 const TIMEOUT_MS = 120_000;
 /** How far the clocks of a database and a process may be apart. */
 const CLOCKS_MS = 1_000;
-
-const living = new Set<ChildProcess>();
-afterEach(() => {
-  for (const child of living) child.kill('SIGKILL');
-  living.clear();
-});
-
-async function startWorker(mode: SharedMode, name: string, redrive: object): Promise<ChildProcess> {
-  const script = join(__dirname, 'replaying-worker.ts');
-  const args = [mode, name, '15', JSON.stringify(redrive)];
-  const child = fork(script, args, { execArgv: ['--import', 'tsx'] });
-  living.add(child);
-  await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(() => Promise.reject(new Error('a worker ended'))),
-  ]);
-  return child;
-}
 
 withServers('redrive in three processes', () => {
   const pool = new Pool({ connectionString, max: 10 });
@@ -84,13 +64,13 @@ withServers('redrive in three processes', () => {
       const redrive = { delays, every: '500ms', concurrency: CONCURRENCY };
       const { name, hooks, keptAt, end } = await kept(mode, 200, 2);
       const workers = await Promise.all(
-        Array.from({ length: PROCESSES }, () => startWorker(mode, name, redrive)),
+        Array.from({ length: PROCESSES }, () => startWorker(mode, name, { redrive })),
       );
       const kills = (async () => {
         for (let killed = 0; killed < KILLS; killed += 1) {
           await pause(600);
           workers[killed % PROCESSES]?.kill('SIGKILL');
-          workers[killed % PROCESSES] = await startWorker(mode, name, redrive);
+          workers[killed % PROCESSES] = await startWorker(mode, name, { redrive });
         }
       })();
       await until(async () => (await lettersOf(hooks)).length === 0, 60_000);
@@ -123,7 +103,7 @@ withServers('redrive in three processes', () => {
     async () => {
       const redrive = { delays: ['3s', '300ms', '400ms'], every: '100ms', concurrency: CONCURRENCY };
       const { name, hooks, end } = await kept('postgres', 20, 1_000);
-      await Promise.all(Array.from({ length: PROCESSES }, () => startWorker('postgres', name, redrive)));
+      await Promise.all(Array.from({ length: PROCESSES }, () => startWorker('postgres', name, { redrive })));
       const exhausted = () => rows(`SELECT letter_id FROM ${name}.exhausted`);
       await until(async () => (await exhausted()).length >= 20);
       await pause(1_000);

@@ -1,9 +1,7 @@
 // Replay in four processes beside live traffic: no event runs twice at once, and none is skipped.
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { type ReplayReport, receiver } from 'payment-webhooks';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -12,18 +10,13 @@ import { lettersOf } from '../setup/faulty-dead-letters.js';
 import { needing } from '../setup/platform.js';
 import { type SharedMode, sharedStores } from '../setup/shared-stores.js';
 import { until } from '../setup/waiting.js';
+import { startWorker } from './worker-processes.js';
 
 const { TEST_POSTGRES_URL: connectionString = '', TEST_REDIS_URL: redisUrl = '' } = process.env;
 const withServers = needing('postgres', 'redis-server').describe;
 const PROCESSES = 4;
 /** Four programs are compiled and started for each test. */
 const TIMEOUT_MS = 90_000;
-
-const living = new Set<ChildProcess>();
-afterEach(async () => {
-  for (const child of living) child.kill('SIGKILL');
-  living.clear();
-});
 
 class Worker {
   readonly #child: ChildProcess;
@@ -38,16 +31,8 @@ class Worker {
     });
   }
 
-  /** @param longest milliseconds that a handler takes at most */
   static async start(mode: SharedMode, name: string, longest: number): Promise<Worker> {
-    const script = join(__dirname, 'replaying-worker.ts');
-    const child = fork(script, [mode, name, String(longest)], { execArgv: ['--import', 'tsx'] });
-    living.add(child);
-    await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(() => Promise.reject(new Error('a worker ended'))),
-    ]);
-    return new Worker(child);
+    return new Worker(await startWorker(mode, name, { longest }));
   }
 
   replay(): Promise<ReplayReport> {

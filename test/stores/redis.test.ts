@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Cluster, Redis } from 'ioredis';
-import { createClient, createCluster, createSentinel } from 'redis';
+import { Redis } from 'ioredis';
+import { createSentinel } from 'redis';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { redisStore, type SendCommand } from '../../src/stores/redis.js';
 import { startMovingSlot } from '../setup/move-slot.js';
 import { needing } from '../setup/platform.js';
-import { type Service, startRedis, startRedisCluster, startSentinel } from '../setup/services.js';
+import { clusterClients, redisClients } from '../setup/redis-clients.js';
+import { type Service, startRedis, startSentinel } from '../setup/services.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 import { granted } from './worlds.js';
 
-const url = process.env.TEST_REDIS_URL ?? '';
 const withRedis = needing('redis-server').describe;
 /** Every run has keys of its own, also on a server that others use. */
 const prefix = `test:${randomBytes(6).toString('hex')}:`;
@@ -18,19 +18,7 @@ const bytes = { leaseMs: 60_000, fingerprint: 'a'.repeat(64) };
 const DAY_MS = 86_400_000;
 
 withRedis('the Redis store', () => {
-  const node = createClient({ url });
-  const io = new Redis(url, { lazyConnect: true });
-  const clients: Record<string, SendCommand> = {
-    redis: (...args) => node.sendCommand(args),
-    ioredis: (...args) => io.call(...args),
-    'ioredis, with Buffers for replies': (...args) => io.callBuffer(...args),
-  };
-  beforeAll(() => Promise.all([node.connect(), io.connect()]));
-  afterAll(async () => {
-    const left = await io.keys(`${prefix}*`);
-    if (left.length > 0) await io.del(left);
-    await Promise.all([node.close(), io.quit()]);
-  });
+  const { io, clients } = redisClients(prefix);
 
   const create =
     (sendCommand: SendCommand) =>
@@ -60,16 +48,16 @@ withRedis('the Redis store', () => {
   });
 
   test('survives a server that has forgotten the scripts, at every step', async () => {
-    const store = create((...args) => node.sendCommand(args))({ retention: undefined });
-    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    const store = create(clients.redis as SendCommand)({ retention: undefined });
+    await io.call('SCRIPT', 'FLUSH');
     const first = granted(await store.claim('flushed', bytes));
-    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    await io.call('SCRIPT', 'FLUSH');
     expect(await first.renew(1_000)).toBe(true);
-    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    await io.call('SCRIPT', 'FLUSH');
     expect(await first.release([])).toBe(true);
     const second = granted(await store.claim('flushed', bytes));
     expect(second.attempt).toBe(2);
-    await node.sendCommand(['SCRIPT', 'FLUSH']);
+    await io.call('SCRIPT', 'FLUSH');
     expect(await second.complete()).toBe(true);
   });
 
@@ -188,33 +176,15 @@ withRedis('the Redis store', () => {
 });
 
 withRedis('the Redis store on a cluster of three nodes', () => {
-  let nodes: Awaited<ReturnType<typeof startRedisCluster>>;
-  let io: Cluster;
-  let node: ReturnType<typeof createCluster>;
-  const send: Record<string, SendCommand> = {
-    redis: (...args) => node.sendCommand(args[3], false, args),
-    ioredis: (...args) => io.call(...args),
-  };
-  beforeAll(async () => {
-    nodes = await startRedisCluster();
-    const hosts = nodes.ports.map((port) => ({ host: '127.0.0.1', port }));
-    io = new Cluster(hosts);
-    node = createCluster({ rootNodes: nodes.ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) });
-    await node.connect();
-  }, 60_000);
-  afterAll(async () => {
-    io?.disconnect();
-    node?.destroy();
-    await nodes?.stop();
-  });
+  const cluster = clusterClients();
 
   test.each(['redis', 'ioredis'])('through %s finds each key on its node, at every step', async (name) => {
     const store = redisStore({
-      sendCommand: (...args) => (send[name] as SendCommand)(...args),
+      sendCommand: (...args) => (cluster.clients[name] as SendCommand)(...args),
       prefix: `{${name}}:`,
     });
     const spread = redisStore({
-      sendCommand: (...args) => (send[name] as SendCommand)(...args),
+      sendCommand: (...args) => (cluster.clients[name] as SendCommand)(...args),
       prefix: `${name}:`,
     });
     for (const each of [store, spread]) {
@@ -225,7 +195,7 @@ withRedis('the Redis store on a cluster of three nodes', () => {
         }),
       );
     }
-    const sizes = await Promise.all(io.nodes('master').map((master) => master.dbsize()));
+    const sizes = await Promise.all(cluster.io.nodes('master').map((master) => master.dbsize()));
     expect(sizes).toHaveLength(3);
     expect(Math.min(...sizes)).toBeGreaterThan(0);
   });
@@ -233,14 +203,14 @@ withRedis('the Redis store on a cluster of three nodes', () => {
   test.each(['redis', 'ioredis'])(
     'through %s follows a key whose slot moves, at every step',
     async (name) => {
-      const sendCommand: SendCommand = (...args) => (send[name] as SendCommand)(...args);
+      const sendCommand: SendCommand = (...args) => (cluster.clients[name] as SendCommand)(...args);
       const store = redisStore({ sendCommand, prefix: `{moving ${name}}:` });
       const claim = async (key: string) => granted(await store.claim(key, bytes));
       const [before, whole] = [await claim('before'), await claim('whole')];
       expect(await (await claim('done')).complete()).toBe(true);
-      const slot = await startMovingSlot(io, `{moving ${name}}:`);
+      const slot = await startMovingSlot(cluster.io, `{moving ${name}}:`);
       // The new node has none of the scripts, and a redirection holds for one command only.
-      await Promise.all(io.nodes('master').map((master) => master.call('SCRIPT', 'FLUSH')));
+      await Promise.all(cluster.io.nodes('master').map((master) => master.call('SCRIPT', 'FLUSH')));
       const during = await claim('during');
       expect((await store.claim('before', bytes)).status).toBe('in_progress');
       await slot.move(`{moving ${name}}:before`, `{moving ${name}}:done`);
