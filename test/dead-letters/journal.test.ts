@@ -5,7 +5,7 @@ import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
-import { faultyStore, hangs, rejects, repliesAfter } from '../setup/faulty-store.js';
+import { type Fault, faultyStore, hangs, rejects, repliesAfter } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
@@ -43,24 +43,15 @@ describe('with journal: true', () => {
     expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'failed', attempts: 1 }]);
   });
 
-  test('no handler runs when the journal cannot be written, and a retry can come at once', async () => {
+  test.each<[string, Fault, string]>([
+    ['cannot be written', rejects, 'STORE_UNAVAILABLE'],
+    ['took longer to write than the lease', repliesAfter(700), 'CLAIM_LOST'],
+  ])('no handler runs when the journal %s, and a retry can come at once', async (_, keep, code) => {
     const runs: number[] = [];
-    const deadLetters = faultyDeadLetters({ keep: rejects });
-    const endpoint = await start(() => void runs.push(1), { deadLetters });
-    const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'STORE_UNAVAILABLE' } });
-    expect(runs).toHaveLength(0);
-    deadLetters.faults.keep = undefined;
-    expect(await endpoint.post(sent)).toMatchObject(processed);
-    expect(runs).toHaveLength(1);
-  });
-
-  test('no handler runs when writing the journal took longer than the lease, and a retry can come at once', async () => {
-    const runs: number[] = [];
-    const deadLetters = faultyDeadLetters({ keep: repliesAfter(700) });
+    const deadLetters = faultyDeadLetters({ keep });
     const endpoint = await start(() => void runs.push(1), { deadLetters, lease: 500 });
     const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
+    expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code } });
     expect(runs).toHaveLength(0);
     deadLetters.faults.keep = undefined;
     expect(await endpoint.post(sent)).toMatchObject(processed);
