@@ -18,7 +18,7 @@ import type { Logger } from '../logger.js';
 import type { LetterQuery } from './dead-letter-filter.js';
 import { LetterGroups } from './letter-queries.js';
 
-type Answer<Value> = Promise<Value | StoreFailure>;
+type Answered<Value> = Promise<Value | StoreFailure>;
 
 /** How many letters are listed with one call, unless the caller wants fewer. */
 export const MAX_PAGE = 100;
@@ -37,7 +37,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   /** @param onLate given the id of a letter that was kept after all, once the answer is no longer waited for */
-  keep(letter: NewDeadLetter, onLate: (id: string) => void): Answer<string> {
+  keep(letter: NewDeadLetter, onLate: (id: string) => void): Answered<string> {
     return this.#checkedCall(
       'the event was not kept as a dead letter',
       () => this.store.keep(letter),
@@ -46,12 +46,12 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  update(id: string, change: DeadLetterChange): Answer<boolean> {
+  update(id: string, change: DeadLetterChange): Answered<boolean> {
     const call = () => this.store.update(id, change);
     return this.#checkedCall('the dead letter was not changed', call, (answer) => boolean('update', answer));
   }
 
-  remove(event: ProcessedEvent, transaction?: unknown): Answer<number> {
+  remove(event: ProcessedEvent, transaction?: unknown): Answered<number> {
     return this.#checkedCall(
       'the event is processed, and its dead letter was not removed: a replay will remove it',
       () => this.store.remove(event, transaction === undefined ? {} : { transaction }),
@@ -59,7 +59,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     );
   }
 
-  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answer<boolean> {
+  discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answered<boolean> {
     const call = () => this.store.discard(id, why);
     return this.#checkedCall('the dead letter was not discarded', call, (answer) =>
       boolean('discard', answer),
@@ -67,7 +67,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   }
 
   /** With `keyId` it may list fewer than `limit`, and at least one where there is one. */
-  async list(query: LetterQuery, after: string | undefined, limit = MAX_PAGE): Answer<DeadLetterPage> {
+  async list(query: LetterQuery, after: string | undefined, limit = MAX_PAGE): Answered<DeadLetterPage> {
     for await (const page of this.pages(query, after, limit))
       if (page instanceof StoreFailure || page.letters.length > 0) return page;
     return { letters: [] };
@@ -96,14 +96,14 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     }
   }
 
-  async count({ keyId, ...query }: LetterQuery): Answer<number> {
+  async count({ keyId, ...query }: LetterQuery): Answered<number> {
     if (keyId !== undefined) return this.#fold({ keyId, ...query }, 0, (sum, { length }) => sum + length);
     const call = () => this.store.count(query);
     return this.#checkedCall('the dead letters were not counted', call, (answer) => count('count', answer));
   }
 
   /** @param names for each reason at most so many; the letters of further ones are counted together */
-  async countGroups({ keyId, ...query }: LetterQuery, names: number): Answer<readonly DeadLetterGroup[]> {
+  async countGroups({ keyId, ...query }: LetterQuery, names: number): Answered<readonly DeadLetterGroup[]> {
     if (this.store.countGroups && keyId === undefined) {
       const call = () => this.store.countGroups?.(query, { names });
       return this.#checkedCall('the dead letters were not counted', call, readGroups);
@@ -118,7 +118,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     query: LetterQuery,
     none: Sum,
     add: (sum: Sum, letters: DeadLetterPage['letters']) => Sum,
-  ): Answer<Sum> {
+  ): Answered<Sum> {
     let sum = none;
     for await (const page of this.pages(query)) {
       if (page instanceof StoreFailure) return page;
@@ -127,7 +127,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return sum;
   }
 
-  read(id: string, transaction?: unknown): Answer<DeadLetterContent> {
+  read(id: string, transaction?: unknown): Answered<DeadLetterContent> {
     const call = () => this.store.read(id, transaction === undefined ? {} : { transaction });
     return this.#checkedCall('the dead letter was not read', call, readContent);
   }
@@ -138,7 +138,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     call: () => unknown,
     check: (answer: unknown) => Value | StoreFailure,
     onLate?: (value: Value) => void,
-  ): Answer<Value> {
+  ): Answered<Value> {
     const answer = await this.call(call, this.#timeout, (late) => {
       const checked = onLate && check(late);
       if (checked !== undefined && !(checked instanceof StoreFailure)) onLate?.(checked);

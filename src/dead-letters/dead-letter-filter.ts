@@ -57,15 +57,15 @@ export function queryOf(namespace: string, filter: DeadLetterFilter = {}): Lette
     namespace,
     discarded,
     reason,
-    id: text('id', filter.id),
-    eventId: text('eventId', filter.eventId),
+    id: checkText('id', filter.id),
+    eventId: checkText('eventId', filter.eventId),
     keyId: keyIdOf(filter.keyId),
     since: sinceOf(filter.since),
     ...namesOf(filter.event),
   };
 }
 
-function text(name: string, value: unknown): string | undefined {
+function checkText(name: string, value: unknown): string | undefined {
   if (value === undefined) return undefined;
   // Postgres rejects a NUL, and no id has one.
   if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value;

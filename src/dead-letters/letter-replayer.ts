@@ -20,7 +20,7 @@ import { answerOrThrow, type DeadLetterCalls } from './dead-letter-calls.js';
 import { Letter, type LetterRules } from './letter.js';
 import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
 
-type Found = Extract<DeadLetterContent, { status: 'found' }>;
+type FoundLetter = Extract<DeadLetterContent, { status: 'found' }>;
 
 interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
   /** Leaves a letter alone that has been tried since it was listed. */
@@ -69,7 +69,7 @@ export class LetterReplayer {
   }
 
   /** Earlier versions kept the whole signature among the headers. */
-  #signatureOf({ headers, signaturePrefix }: Found): string {
+  #signatureOf({ headers, signaturePrefix }: FoundLetter): string {
     return signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
   }
 
@@ -84,7 +84,7 @@ export class LetterReplayer {
     };
   }
 
-  async #run(delivery: Delivery, content: Found, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
+  async #run(delivery: Delivery, content: FoundLetter, keys: readonly SigningKey[]): Promise<ReplayedLetter> {
     const { letter, rawBody } = content;
     const kept = new Letter(delivery, this.#rules, letter);
     delivery.letter = kept;
@@ -203,7 +203,11 @@ const KEYS_FAILED =
   'The key function failed. A replay gives it the headers that were kept: name those it reads in the option keepHeaders.';
 
 /** Whether one of the keys signed the letter. One that was kept without the id of its key has its whole signature. */
-function isSignedBy(keys: readonly SigningKey[], { letter, rawBody }: Found, signature: string): boolean {
+function isSignedBy(
+  keys: readonly SigningKey[],
+  { letter, rawBody }: FoundLetter,
+  signature: string,
+): boolean {
   if (letter.keyId !== undefined) return keys.some(({ id }) => id === letter.keyId);
   return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
 }

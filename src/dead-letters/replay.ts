@@ -194,7 +194,7 @@ export async function replay(
 
 type Counts = Record<ReplayEnd, number>;
 
-const NONE: Readonly<Counts> = {
+const NO_COUNTS: Readonly<Counts> = {
   processed: 0,
   failed: 0,
   later: 0,
@@ -211,12 +211,12 @@ const NONE: Readonly<Counts> = {
 };
 
 export class ReplayTally {
-  readonly counts: Counts = { ...NONE };
+  readonly counts: Counts = { ...NO_COUNTS };
   done = 0;
   readonly #events = new Map<string, { readonly counts: Counts; readonly issues: Map<string, number> }>();
 
   add(eventName: string, end: ReplayEnd, issues: readonly Issue[] = []): void {
-    const event = this.#events.get(eventName) ?? { counts: { ...NONE }, issues: new Map() };
+    const event = this.#events.get(eventName) ?? { counts: { ...NO_COUNTS }, issues: new Map() };
     this.#events.set(eventName, event);
     this.done += 1;
     this.counts[end] += 1;

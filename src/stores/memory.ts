@@ -212,7 +212,7 @@ class MemoryClaim implements Claim {
     this.key = key;
     this.fingerprint = fingerprint;
     this.attempt = latest ? latest.attempt + 1 : 1;
-    this.finished = latest ? latest.finished : NONE;
+    this.finished = latest ? latest.finished : NONE_FINISHED;
   }
 
   renew(leaseMs: number): boolean {
@@ -228,4 +228,4 @@ class MemoryClaim implements Claim {
   }
 }
 
-const NONE: readonly string[] = [];
+const NONE_FINISHED: readonly string[] = [];

@@ -47,8 +47,8 @@ export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLet
   return new StoredLetters(rows, options.encryptionKeys);
 }
 
-/** How many arrivals a script looks through, while everybody else waits. */
-const BATCH = '200';
+/** Arrivals that one script looks through, while everybody else waits. */
+const MOST_LOOKED_THROUGH = '200';
 const MOST_PRUNED = 100;
 
 class RedisLetters implements LetterRows {
@@ -99,7 +99,7 @@ class RedisLetters implements LetterRows {
 
   async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
     const changed = await this.#run(UPDATE, id, reason, code ?? '', base64(issues), String(attempts ?? ''));
-    return count(changed) === 1;
+    return numberOf(changed) === 1;
   }
 
   /** A batch of arrivals, whatever they are. */
@@ -108,22 +108,22 @@ class RedisLetters implements LetterRows {
       const row = await this.#find(id);
       return { rows: row && row !== 'unreadable' ? [row] : [], next: undefined };
     }
-    const reply = await this.#run(PAGE, after, BATCH);
+    const reply = await this.#run(PAGE, after, MOST_LOOKED_THROUGH);
     const [next, rows] = Array.isArray(reply) ? reply : [];
     if (!Array.isArray(rows)) throw invalidReply();
     return { rows: rows.map(readReply).filter((row) => row !== undefined), next: text(next) };
   }
 
   async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {
-    return count(await this.#run(REMOVE, key, fingerprint));
+    return numberOf(await this.#run(REMOVE, key, fingerprint));
   }
 
   async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    return count(await this.#run(DISCARD, id, JSON.stringify(why))) === 1;
+    return numberOf(await this.#run(DISCARD, id, JSON.stringify(why))) === 1;
   }
 
   async prune() {
-    const pruned = count(await this.#run(PRUNE));
+    const pruned = numberOf(await this.#run(PRUNE));
     return { pruned, more: pruned === MOST_PRUNED };
   }
 
@@ -136,10 +136,10 @@ class RedisLetters implements LetterRows {
 function readReply(reply: unknown): FullRow | undefined {
   if (!Array.isArray(reply)) throw invalidReply();
   const [id, m, keptAt, reason, code, issues, attempts, why, age, head, place, body] = reply.map(text);
-  const { key, fingerprint, namespace, eventName, eventId, sandbox } = parse(m);
+  const { key, fingerprint, namespace, eventName, eventId, sandbox } = fieldsOf(m);
   const identity = { id, key, fingerprint, namespace, eventName, eventId };
   if (!areTexts(identity) || reason === undefined) return undefined;
-  const { by = '', because = '' } = parse(why);
+  const { by = '', because = '' } = fieldsOf(why);
   return {
     ...identity,
     sandbox: sandbox === true,
@@ -162,7 +162,7 @@ function areTexts<Name extends string>(given: Record<Name, unknown>): given is R
 }
 
 /** What is stored may have been changed to anything. */
-function parse(json: string | undefined): Partial<Record<string, unknown>> {
+function fieldsOf(json: string | undefined): Partial<Record<string, unknown>> {
   try {
     return JSON.parse(json ?? '{}') ?? {};
   } catch {
@@ -179,7 +179,7 @@ function bytesOf(base64: string | undefined): Buffer | undefined {
   return base64 === undefined ? undefined : Buffer.from(base64, 'base64');
 }
 
-function count(reply: unknown): number {
+function numberOf(reply: unknown): number {
   const number = Number(text(reply) ?? Number.NaN);
   if (!Number.isSafeInteger(number) || number < 0) throw invalidReply();
   return number;
