@@ -5,7 +5,7 @@ import { RetryCountdown } from '../pages/components/clock.js';
 import { DetailFrame, Diagnosis, useLoaded } from '../pages/components/columns.js';
 import { CopyButton, CopyLine } from '../pages/components/copy-button.js';
 import { DialogButton } from '../pages/components/dialog.js';
-import { focus, isPlainClick } from '../pages/components/focus.js';
+import { focus, onPlainClick } from '../pages/components/focus.js';
 import { formatDuration, formatTimeExactly } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { type Attempt, api, type Delivery, type Row } from './api.js';
@@ -132,11 +132,6 @@ function DeliveryActions({ id, waiting, delivery, attempt }: DeliveryActionsProp
 function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | undefined }) {
   const { route, navigate } = useSimulator();
   const { attempts, next_attempt_at: next, status } = delivery;
-  const choose = (event: MouseEvent, attempt: number) => {
-    if (!isPlainClick(event)) return;
-    event.preventDefault();
-    navigate({ attempt });
-  };
   return (
     <section class="attempts" aria-labelledby="attempts-title">
       <h3 id="attempts-title">Attempts</h3>
@@ -145,22 +140,22 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
         {attempts.map((attempt) => (
           <li key={attempt.number}>
             <a
-              class="attempt cluster"
+              class="attempt choice cluster"
               aria-current={attempt.number === chosen ? 'step' : undefined}
               href={formatRoute({ ...route, attempt: attempt.number })}
-              onClick={(event) => choose(event, attempt.number)}
+              onClick={onPlainClick(() => navigate({ attempt: attempt.number }))}
             >
               <AttemptLine attempt={attempt} />
             </a>
           </li>
         ))}
         {status === 'in_flight' && (
-          <li class="attempt cluster tone-in_flight">
+          <li class="attempt choice cluster tone-in_flight">
             <Icon name="in_flight" /> Attempt in progress.
           </li>
         )}
         {next && (
-          <li class="attempt cluster tone-retrying">
+          <li class="attempt choice cluster tone-retrying">
             <Icon name="pending" />
             <RetryCountdown at={next} />
           </li>

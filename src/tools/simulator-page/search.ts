@@ -20,26 +20,18 @@ const KEYS: ReadonlyMap<string, Test> = new Map<string, Test>([
 const USE_KEYS = [...KEYS.keys()].map((key) => `${key}:`).join(', ');
 const STATUSES: readonly string[] = [...deliveryStatuses, 'wrongly_accepted'];
 
-export type Search = SearchParts;
-
 /** A row matches when it fits one value of each key, and contains all words. */
-export function parseSearch(text: string): Search {
+export function parseSearch(text: string): SearchParts {
   const { tokens, words, problems } = readSearch(text, (key, value) => {
     if (!KEYS.has(key)) return `Unknown filter "${key}:". Use one of ${USE_KEYS}.`;
-    // One that is still being typed is no problem.
-    if (key !== 'status' || STATUSES.some((status) => status.startsWith(value))) return undefined;
+    if (key !== 'status' || STATUSES.includes(value)) return undefined;
+    if (STATUSES.some((status) => status.startsWith(value))) return '';
     return `Unknown status "${value}". Use one of ${STATUSES.join(', ')}.`;
   });
-  const statuses = tokens.get('status')?.filter((status) => STATUSES.includes(status)) ?? [];
-  const others = [...tokens].filter(([key]) => key !== 'status');
-  return {
-    tokens: new Map([...others, ...(statuses.length > 0 ? [['status', statuses] as const] : [])]),
-    words: words.map((word) => word.toLowerCase()),
-    problems,
-  };
+  return { tokens, words: words.map((word) => word.toLowerCase()), problems };
 }
 
-export function matches({ tokens, words }: Search, row: Row): boolean {
+export function matches({ tokens, words }: SearchParts, row: Row): boolean {
   for (const [key, values] of tokens) {
     if (!values.some((value) => KEYS.get(key)?.(row, value))) return false;
   }
@@ -49,7 +41,7 @@ export function matches({ tokens, words }: Search, row: Row): boolean {
 }
 
 /** The search without its status filter. */
-export function anyStatus(search: Search): Search {
+export function anyStatus(search: SearchParts): SearchParts {
   return { ...search, tokens: new Map([...search.tokens].filter(([key]) => key !== 'status')) };
 }
 

@@ -2,7 +2,7 @@
 import { Age } from '../../pages/components/clock.js';
 import { showInvisible } from '../../pages/components/format.js';
 import { Panel } from '../../pages/components/page-frame.js';
-import { type Group, OTHER_NAMES } from './api.js';
+import { OTHER_NAMES } from './api.js';
 import { usePage } from './letters-context.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
 
@@ -16,8 +16,7 @@ export function Groups() {
     <Panel title="By reason and event" id="groups" count={groups.length}>
       {groups.length === 0 && <p class="note">Nothing to count.</p>}
       <ul>
-        {sorted.map((group) => {
-          const { reason, eventName } = group;
+        {sorted.map(({ reason, eventName, count, oldest }) => {
           const event = eventName === OTHER_NAMES ? undefined : eventName;
           const chosen = route.reason === reason && route.event === event;
           const change = chosen ? { reason: undefined, event: undefined } : { reason, event };
@@ -25,29 +24,21 @@ export function Groups() {
             <li key={`${reason} ${eventName}`}>
               <button
                 type="button"
-                class="group"
+                class="group choice"
                 aria-pressed={chosen}
                 onClick={() => navigate({ ...change, letter: undefined })}
               >
-                <GroupText group={group} />
+                <ReasonIcon reason={reason} />
+                <span class="wrap">{event === undefined ? 'Other names' : showInvisible(event)}</span>
+                <b>{count.toLocaleString('en')}</b>
+                <span class="note">
+                  {reasonLabel(reason)}, oldest <Age at={oldest} />
+                </span>
               </button>
             </li>
           );
         })}
       </ul>
     </Panel>
-  );
-}
-
-function GroupText({ group: { reason, eventName, count, oldest } }: { group: Group }) {
-  return (
-    <>
-      <ReasonIcon reason={reason} />
-      <span class="wrap">{eventName === OTHER_NAMES ? 'Other names' : showInvisible(eventName)}</span>
-      <b>{count.toLocaleString('en')}</b>
-      <span class="note">
-        {reasonLabel(reason)}, oldest <Age at={oldest} />
-      </span>
-    </>
   );
 }

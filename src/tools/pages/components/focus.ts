@@ -1,4 +1,4 @@
-// Moves the focus to a part of the page, and tells what a click or a key is meant for.
+// Moves the focus to a part of the page, tells which row has it, and follows links.
 
 export function focus(selector: string): void {
   document.querySelector<HTMLElement>(selector)?.focus();
@@ -15,7 +15,11 @@ export function focusedRow(): string | undefined {
   return focused instanceof HTMLElement ? focused.dataset.row : undefined;
 }
 
-/** Not one that opens a new tab or window. */
-export function isPlainClick(event: MouseEvent): boolean {
-  return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+/** For a link that the page follows itself, unless the click opens a new tab or window. */
+export function onPlainClick(action: () => void): (event: MouseEvent) => void {
+  return (event) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    action();
+  };
 }

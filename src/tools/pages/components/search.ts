@@ -11,7 +11,7 @@ export interface SearchParts {
 /** `event:refund.*,payout.* paid` is two values of `event`, and a word. A URL is a word. */
 export function readSearch(
   text: string,
-  /** Says what is wrong with a key or a value. */
+  /** Says what is wrong with a key or a value; the empty text is one that is still being typed, and ignored. */
   check: (key: string, value: string) => string | undefined,
 ): SearchParts {
   const tokens = new Map<string, string[]>();
@@ -23,8 +23,8 @@ export function readSearch(
     else
       for (const one of value.split(',')) {
         const problem = check(key, one);
-        if (problem !== undefined) problems.push(problem);
-        else if (one !== '') tokens.set(key, [...(tokens.get(key) ?? []), one]);
+        if (problem) problems.push(problem);
+        else if (problem === undefined && one !== '') tokens.set(key, [...(tokens.get(key) ?? []), one]);
       }
   }
   return { tokens, words, problems };

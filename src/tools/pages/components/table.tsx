@@ -1,7 +1,7 @@
 // A table whose rows have one height and are links: only rows in view are rendered, with one tab stop for all.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { isPlainClick } from './focus.js';
+import { onPlainClick } from './focus.js';
 import { showInvisible } from './format.js';
 
 export interface Column<Row> {
@@ -136,11 +136,7 @@ function Cell<Row extends { readonly id: string }>({ row, column, links, current
           data-row={id}
           tabIndex={id === current.id ? 0 : -1}
           onFocus={() => current.set(id)}
-          onClick={(event) => {
-            if (!isPlainClick(event)) return;
-            event.preventDefault();
-            links.open(id);
-          }}
+          onClick={onPlainClick(() => links.open(id))}
         >
           {content}
         </a>
