@@ -26,7 +26,7 @@ export interface Sample {
   readonly sample: { readonly payload: object };
 }
 
-export type WebhookFields = Partial<Pick<Webhook, 'url' | 'events' | 'paused'>>;
+type WebhookFields = Partial<Pick<Webhook, 'url' | 'events' | 'paused'>>;
 
 export interface Trigger {
   readonly event_name: string;

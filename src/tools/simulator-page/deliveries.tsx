@@ -20,7 +20,7 @@ type Found = ReturnType<typeof useFound>;
 
 /** What the search finds: of any status, and of the one that is chosen. */
 export function useFound() {
-  const { rows, route } = useSimulator();
+  const { rows, route, navigate } = useSimulator();
   const { query } = route;
   const { listed, ...hold } = useHold(rows);
   const search = useMemo(() => parseSearch(query), [query]);
@@ -32,7 +32,8 @@ export function useFound() {
     const found = listed.filter((row) => matches(wide, row) && (!ids || ids.has(row.id)));
     return [found, found.filter((row) => matches(search, row))];
   }, [listed, search, ids]);
-  return { search, ofAnyStatus, shown, hold };
+  const find = (text: string) => navigate({ query: text });
+  return { search, ofAnyStatus, shown, hold, find };
 }
 
 interface DeliveriesProps {
@@ -45,9 +46,8 @@ interface DeliveriesProps {
 export function Deliveries({ found, loadOlder, open }: DeliveriesProps) {
   const { rows, older, route, navigate } = useSimulator();
   const { query, delivery: selected } = route;
-  const { search, shown, hold } = found;
+  const { search, shown, hold, find } = found;
   useShortcuts({ p: hold.toggle });
-  const find = (text: string) => navigate({ query: text });
   const cleared = () => {
     // A list that is held would still show them.
     if (hold.held) hold.toggle();
@@ -78,7 +78,7 @@ export function Deliveries({ found, loadOlder, open }: DeliveriesProps) {
         problems={search.problems}
         find={find}
       />
-      <StatusFilter found={found} query={query} find={find} />
+      <StatusFilter found={found} />
       <div class="table-frame">
         {shown.length > 0 ? (
           <Table
@@ -166,13 +166,8 @@ const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus
   ['Cancelled', ['cancelled'], false],
 ];
 
-interface StatusFilterProps {
-  readonly found: Found;
-  readonly query: string;
-  readonly find: (query: string) => void;
-}
-
-function StatusFilter({ found: { search, ofAnyStatus }, query, find }: StatusFilterProps) {
+function StatusFilter({ found: { search, ofAnyStatus, find } }: { found: Found }) {
+  const { query } = useSimulator().route;
   const chosen = search.tokens.get('status') ?? [];
   const counts = new Map<ShownStatus, number>();
   for (const row of ofAnyStatus) counts.set(shownStatus(row), (counts.get(shownStatus(row)) ?? 0) + 1);

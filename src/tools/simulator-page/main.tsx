@@ -8,8 +8,8 @@ import { useRoute } from '../pages/components/use-route.js';
 import { announcement } from './announcement.js';
 import { Layout } from './layout.js';
 import { routing } from './route.js';
-import { SHORTCUTS, SimulatorContext } from './simulator-context.js';
-import { follow, initialState, loadOlder, reduce, type State } from './state.js';
+import { SHORTCUTS, SimulatorContext, useSimulator } from './simulator-context.js';
+import { follow, initialState, loadOlder, reduce } from './state.js';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
@@ -28,7 +28,7 @@ function App() {
         <Page
           title="Webhook simulator"
           lists="deliveries"
-          status={<Connection connection={connection} stateError={settings?.state_error} />}
+          status={<Connection />}
           buttons={
             <a class="button quiet" href="/_sim/what-is-documented" target="_blank" rel="noreferrer">
               Docs
@@ -38,7 +38,7 @@ function App() {
           epoch={connection}
         >
           {loaded && <Layout loadOlder={async () => dispatch(await loadOlder(rows.length))} />}
-          {loaded && <Announcements rows={rows} />}
+          {loaded && <Announcements />}
         </Page>
       </SimulatorContext.Provider>
     </ClockProvider>
@@ -51,11 +51,9 @@ const CONNECTION_LABELS = {
   lost: 'Connection lost. Reconnecting…',
 } as const;
 
-interface ConnectionProps extends Pick<State, 'connection'> {
-  readonly stateError: string | null | undefined;
-}
-
-function Connection({ connection, stateError }: ConnectionProps) {
+function Connection() {
+  const { connection, settings } = useSimulator();
+  const stateError = settings?.state_error;
   return (
     <>
       <p class={connection === 'lost' ? 'cluster problem' : 'cluster muted'} role="status">
@@ -72,7 +70,8 @@ function Connection({ connection, stateError }: ConnectionProps) {
 }
 
 /** Tells screen readers which deliveries settled; collected, so that a burst is one announcement. */
-function Announcements({ rows }: Pick<State, 'rows'>) {
+function Announcements() {
+  const { rows } = useSimulator();
   const announce = useAnnounce();
   const latest = useRef(rows);
   latest.current = rows;

@@ -6,7 +6,7 @@ import { focusSoon } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { plural, shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
-import { api, type Webhook, type WebhookFields } from './api.js';
+import { api, type Webhook } from './api.js';
 import { Durations } from './charts.js';
 import { useSimulator } from './simulator-context.js';
 
@@ -21,7 +21,7 @@ export function WebhooksPanel() {
         ))}
       </ul>
       <DialogButton title="Register webhook" text="Register webhook">
-        <WebhookForm save={api.createWebhook} verb="Register" />
+        <WebhookForm />
       </DialogButton>
     </Panel>
   );
@@ -29,8 +29,8 @@ export function WebhooksPanel() {
 
 function WebhookItem({ webhook }: { webhook: Webhook }) {
   const { id, url, events, paused } = webhook;
-  const save = api.updateWebhook.bind(api, id);
   const pause = paused ? 'Resume' : 'Pause';
+  const togglePause = () => api.updateWebhook(id, { paused: !paused });
   return (
     <li class="card">
       <p class="spread">
@@ -41,9 +41,9 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
       <Durations webhook={id} />
       <div class="toolbar">
         <DialogButton title="Edit webhook" text="Edit" look="small quiet" label={`Edit ${url}`}>
-          <WebhookForm webhook={webhook} save={save} verb="Save" />
+          <WebhookForm webhook={webhook} />
         </DialogButton>
-        <Button look="small quiet" label={`${pause} ${url}`} act={() => save({ paused: !paused })}>
+        <Button look="small quiet" label={`${pause} ${url}`} act={togglePause}>
           {pause}
         </Button>
         <DialogButton title="Delete webhook" text="Delete" look="small quiet danger" label={`Delete ${url}`}>
@@ -54,23 +54,18 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
   );
 }
 
-interface WebhookFormProps {
-  /** The webhook to change; a new one when left out. */
-  readonly webhook?: Webhook;
-  readonly save: (fields: WebhookFields) => Promise<unknown>;
-  readonly verb: string;
-}
-
-function WebhookForm({ webhook, save, verb }: WebhookFormProps) {
+/** @param webhook the one to change; a new one when left out */
+function WebhookForm({ webhook }: { webhook?: Webhook }) {
   const { url = '', events = [] } = webhook ?? {};
   const submit = async (values: FormData) => {
     const chosen = String(values.get('events'))
       .split(/[\s,]+/)
       .filter(Boolean);
-    await save({ url: String(values.get('url')).trim(), events: chosen.length > 0 ? chosen : ['*'] });
+    const fields = { url: String(values.get('url')).trim(), events: chosen.length > 0 ? chosen : ['*'] };
+    await (webhook ? api.updateWebhook(webhook.id, fields) : api.createWebhook(fields));
   };
   return (
-    <Form verb={verb} submit={submit}>
+    <Form verb={webhook ? 'Save' : 'Register'} submit={submit}>
       <Field
         label="URL"
         name="url"
