@@ -36,15 +36,9 @@ export function useFound() {
   return { search, ofAnyStatus, shown, hold, find };
 }
 
-interface DeliveriesProps {
-  readonly found: Found;
-  readonly loadOlder: () => Promise<void>;
-  /** Opens the delivery and moves the focus to it. */
-  readonly open: (id: string) => void;
-}
-
-export function Deliveries({ found, loadOlder, open }: DeliveriesProps) {
-  const { rows, older, route, navigate } = useSimulator();
+/** @param open opens the delivery and moves the focus to it */
+export function Deliveries({ found, open }: { found: Found; open: (id: string) => void }) {
+  const { rows, older, loadOlder, route, navigate } = useSimulator();
   const { query, delivery: selected } = route;
   const { search, shown, hold, find } = found;
   useShortcuts({ p: hold.toggle });

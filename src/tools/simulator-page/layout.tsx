@@ -14,7 +14,7 @@ import { useShortcuts, useSimulator } from './simulator-context.js';
 import { TriggerPanel } from './trigger.js';
 import { WebhooksPanel } from './webhooks.js';
 
-export function Layout({ loadOlder }: { loadOlder: () => Promise<void> }) {
+export function Layout() {
   const { rows, route, navigate } = useSimulator();
   const selected = route.delivery;
   const found = useFound();
@@ -43,7 +43,7 @@ export function Layout({ loadOlder }: { loadOlder: () => Promise<void> }) {
       detail={selected && <Detail key={selected} id={selected} row={row} close={close} />}
     >
       <FaultBanner />
-      {rows.length === 0 ? <Onboarding /> : <Deliveries {...{ found, loadOlder, open }} />}
+      {rows.length === 0 ? <Onboarding /> : <Deliveries found={found} open={open} />}
     </Columns>
   );
 }

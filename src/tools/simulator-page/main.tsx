@@ -9,7 +9,7 @@ import { announcement } from './announcement.js';
 import { Layout } from './layout.js';
 import { routing } from './route.js';
 import { SHORTCUTS, SimulatorContext, useSimulator } from './simulator-context.js';
-import { follow, initialState, loadOlder, reduce } from './state.js';
+import { follow, initialState, olderThan, reduce } from './state.js';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
@@ -22,9 +22,10 @@ function App() {
   const [route, navigate] = useRoute(routing);
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
+  const loadOlder = async () => dispatch(await olderThan(rows.length));
   return (
     <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
-      <SimulatorContext.Provider value={{ ...state, route, navigate }}>
+      <SimulatorContext.Provider value={{ ...state, route, navigate, loadOlder }}>
         <Page
           title="Webhook simulator"
           lists="deliveries"
@@ -37,7 +38,7 @@ function App() {
           shortcuts={SHORTCUTS}
           epoch={connection}
         >
-          {loaded && <Layout loadOlder={async () => dispatch(await loadOlder(rows.length))} />}
+          {loaded && <Layout />}
           {loaded && <Announcements />}
         </Page>
       </SimulatorContext.Provider>

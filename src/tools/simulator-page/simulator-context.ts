@@ -9,12 +9,14 @@ import { initialState, type State } from './state.js';
 interface Shared extends State {
   readonly route: Route;
   readonly navigate: Navigate<Route>;
+  readonly loadOlder: () => Promise<void>;
 }
 
 export const SimulatorContext = createContext<Shared>({
   ...initialState,
   route: parseRoute(''),
   navigate: () => {},
+  loadOlder: async () => {},
 });
 
 export const useSimulator = () => useContext(SimulatorContext);

@@ -138,7 +138,7 @@ async function load(): Promise<Message> {
 }
 
 /** The next older deliveries. @param known how many are listed */
-export async function loadOlder(known: number): Promise<Message> {
+export async function olderThan(known: number): Promise<Message> {
   const { data: rows, total } = await api.rows(known);
   return { type: 'older', data: { rows, older: Math.max(0, total - known - rows.length) } };
 }
