@@ -25,14 +25,14 @@ export class AnswerError extends CommandError {
 
 /** One kind of server is one subclass, which knows what to tell a person about its failures. */
 export abstract class JsonClient {
-  readonly #address: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #answerMs: number;
+  protected readonly address: string;
   protected readonly origin: string;
 
   /** @param address what the paths are appended to */
   protected constructor(address: string, answerMs: number, headers: Readonly<Record<string, string>> = {}) {
-    this.#address = address;
+    this.address = address;
     this.#answerMs = answerMs;
     this.#headers = { accept: 'application/json', ...headers };
     this.origin = new URL(address).origin;
@@ -99,7 +99,7 @@ export abstract class JsonClient {
     const signal = init.signal ?? AbortSignal.timeout(this.#answerMs + waitMs);
     const headers = { ...init.headers, ...this.#headers };
     const request = { ...init, headers, signal, redirect: 'manual' } as const;
-    const response = await fetch(this.#address + path + search, request).catch((error: unknown) => {
+    const response = await fetch(this.address + path + search, request).catch((error: unknown) => {
       throw this.#failure(error);
     });
     if (response.ok) return response;

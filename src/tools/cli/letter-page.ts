@@ -11,17 +11,10 @@ import { readNamed } from './read-input.js';
 const ANSWER_MS = 30_000;
 
 export class LetterPage extends JsonClient {
-  readonly #address: string;
-
-  private constructor(address: string, token: string) {
-    super(address, ANSWER_MS, { authorization: `Bearer ${token}` });
-    this.#address = address;
-  }
-
   /** @throws {CommandError} for an address that the token must not be sent to, and for a file without a token */
   static async open({ page, 'token-file': file }: PageChoice): Promise<LetterPage> {
     const address = pageAddress(page);
-    return new LetterPage(address, await readToken(file));
+    return new LetterPage(address, ANSWER_MS, { authorization: `Bearer ${await readToken(file)}` });
   }
 
   letter(id: string): Promise<ShownLetter> {
@@ -59,8 +52,8 @@ export class LetterPage extends JsonClient {
   }
 
   #redirected(status: number, location: string | null): CommandError {
-    const target = URL.canParse(location ?? '', this.#address)
-      ? new URL(location ?? '', this.#address)
+    const target = URL.canParse(location ?? '', this.address)
+      ? new URL(location ?? '', this.address)
       : undefined;
     const where = target ? ` to ${target.origin}${target.pathname}` : '';
     return new CommandError(
@@ -72,7 +65,7 @@ export class LetterPage extends JsonClient {
 
   protected otherServer(status: number): CommandError {
     return new CommandError(
-      `The server at ${this.#address} answers (${status}), but not as a dead-letter page. Give --page the address at which the app mounts deadLetterPage().`,
+      `The server at ${this.address} answers (${status}), but not as a dead-letter page. Give --page the address at which the app mounts deadLetterPage().`,
       EXIT.failed,
       'NO_DEAD_LETTER_PAGE',
     );

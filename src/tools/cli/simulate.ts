@@ -6,7 +6,6 @@ import { isSandboxKey } from '../../signature.js';
 import { hostName } from '../pages/request.js';
 import { isLocalHost } from '../simulator/address/host.js';
 import { type RetrySchedule, scheduleNames } from '../simulator/delivery/retry-schedule.js';
-import type { SimulatorOptions } from '../simulator/settings.js';
 import {
   CommandError,
   command,
@@ -20,8 +19,8 @@ import {
   type Values,
 } from './command.js';
 import { simulatorUrl } from './control-plane.js';
-import { type TypedNames, withTypedNames } from './failure.js';
-import { endpointUrl, headerName, wholeNumber } from './flag-values.js';
+import { withTypedNames } from './failure.js';
+import { defined, endpointUrl, headerName, wholeNumber } from './flag-values.js';
 import { keyboard } from './keyboard.js';
 import { Output, print } from './print.js';
 import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
@@ -66,13 +65,8 @@ const simulatorFlags = {
 
 type SimulatorFlags = Values<typeof simulatorFlags>;
 
-interface TypedOptions {
-  readonly options: SimulatorOptions & { readonly port: number };
-  /** What was typed for the options that only the simulator checks. */
-  readonly names: TypedNames;
-}
-
-async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal): Promise<TypedOptions> {
+/** With what was typed for the options that only the simulator checks. */
+async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal) {
   refuseEmpty(flags);
   refuseHosts(flags);
   if (terminal.env.NODE_ENV === 'production' && !flags['allow-production']) {
@@ -80,27 +74,24 @@ async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal): Prom
       'NODE_ENV is "production", and the simulator is for development and tests. Unset NODE_ENV, or give --allow-production.',
     );
   }
-  const { port = '4747', state, seed, host, 'allow-host': allowHosts, 'allow-target': allowTargets } = flags;
-  const { 'debug-headers': debugHeaders, 'allow-production': allowProduction } = flags;
+  const { port = '4747', 'signature-header': header, state, seed, host } = flags;
   const { keys, names } = await accountKeys(flags['key-file'], terminal);
+  const given = defined({
+    ...{ state, seed, host },
+    allowHosts: flags['allow-host'],
+    allowTargets: flags['allow-target'],
+    debugHeaders: flags['debug-headers'],
+    allowProduction: flags['allow-production'],
+    retry: retrySchedule(flags.retry),
+    signatureHeader: header === undefined ? undefined : headerName('--signature-header', header),
+  });
   const options = {
     ...keys,
-    ...defined({ state, seed, host, allowHosts, allowTargets, debugHeaders, allowProduction }),
-    ...defined({ retry: retrySchedule(flags.retry), signatureHeader: signatureHeader(flags) }),
+    ...given,
     port: wholeNumber('--port', port, [0, 65_535]),
     clock: 'real' as const,
   };
   return { options, names };
-}
-
-/** Without the fields that are undefined. */
-function defined<Fields extends object>(fields: Fields) {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
-}
-
-function signatureHeader({ 'signature-header': name }: SimulatorFlags): string | undefined {
-  return name === undefined ? undefined : headerName('--signature-header', name);
 }
 
 function refuseEmpty(flags: SimulatorFlags): void {
@@ -136,13 +127,8 @@ function retrySchedule(text: string | undefined): RetrySchedule | undefined {
   );
 }
 
-interface AccountKeys {
-  readonly keys: Pick<SimulatorOptions, 'privateKey' | 'sandboxKey'>;
-  readonly names: TypedNames;
-}
-
 /** A key in the environment that is not a simulator's belongs to the app, and is not used. */
-async function accountKeys(file: string | undefined, terminal: Terminal): Promise<AccountKeys> {
+async function accountKeys(file: string | undefined, terminal: Terminal) {
   const key = terminal.env[KEY_VARIABLE] ?? '';
   if (file === undefined && !isSimulatorKey(key)) {
     if (key) print(terminal.stderr, FOREIGN_KEY);

@@ -8,7 +8,7 @@ import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
-import { headerName, oneOf, wholeNumber } from './flag-values.js';
+import { defined, headerName, oneOf, wholeNumber } from './flag-values.js';
 import { AnswerError } from './json-client.js';
 import { readBody } from './read-input.js';
 
@@ -61,16 +61,16 @@ export const trigger = command({
     checkName(name, values.force);
     if (values.timeout !== undefined && !values.wait) throw new UsageError('--timeout needs --wait.');
     const limit = new WaitLimit(values.timeout);
-    const { 'signature-header': header } = values;
+    const { count, fault, 'signature-header': header } = values;
     const control = new ControlPlane(values.url, terminal);
     const data =
       values.data === undefined ? undefined : (await readBody('--data', values.data, terminal)).toString();
     const { data: triggered, message } = await control.post<Triggered>('/events', {
       event_name: name,
       ...eventChanges(name, data, values.set ?? []),
-      ...(values.count === undefined ? {} : { count: wholeNumber('--count', values.count, [1, 1_000]) }),
-      ...(values.fault === undefined ? {} : { fault: oneOf('--fault', values.fault, faultKinds) }),
-      ...(header === undefined ? {} : { signature_header: headerName('--signature-header', header) }),
+      count: count === undefined ? undefined : wholeNumber('--count', count, [1, 1_000]),
+      fault: fault === undefined ? undefined : oneOf('--fault', fault, faultKinds),
+      signature_header: header === undefined ? undefined : headerName('--signature-header', header),
     });
     if (message !== undefined) throw new CommandError(message, EXIT.failed, 'NO_WEBHOOK');
     const deliveries: Delivery[] = [];
@@ -153,7 +153,7 @@ export function eventChanges(name: string, data: string | undefined, sets: reado
   const sample = { id: '', sandbox: false, payload: payload ?? samplePayload(name) ?? {}, ...overrides };
   for (const text of sets) set(changed, text, sample);
   refuseInvalid(name, changed, sets);
-  return { overrides: changed, ...(payload === undefined ? {} : { payload }) };
+  return { overrides: changed, ...defined({ payload }) };
 }
 
 function readData(name: string, text: string): { payload?: object; overrides: object } {

@@ -1,6 +1,7 @@
 // `webhooks …`: the webhooks registered on the account.
 import type { Webhook } from '../../client/codec.js';
 import { command, flag, type Result, text, UsageError } from './command.js';
+import { defined } from './flag-values.js';
 import { table } from './print.js';
 import { confirm } from './read-input.js';
 import { serviceOptions, withService } from './service.js';
@@ -56,7 +57,7 @@ export const update = command({
   async run({ positionals: [id = ''], values, terminal }) {
     const { url, ...rest } = values;
     const choice = { ...rest, names: { url: '--url' } };
-    const changes = { ...(url === undefined ? {} : { url }), ...eventsOf(values.events) };
+    const changes = { ...defined({ url }), ...eventsOf(values.events) };
     if (Object.keys(changes).length === 0) throw new UsageError('Give --url, --events, or both.');
     return done(
       'updated',
