@@ -11,9 +11,11 @@ import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { lettersOf } from '../setup/faulty-dead-letters.js';
-import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
+import { needing } from '../setup/platform.js';
+import { type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 
-const openLetters = sqlServers();
+const ON_POSTGRES = ['pg pool', 'pg'] as const;
+const openLetters = sqlServers(ON_POSTGRES);
 const NEW_KEY = 'pri_9d1c7b5a3f2e4d6c8b0a1f3e';
 const TWENTY = Array.from({ length: 20 }, (_, index) => index);
 
@@ -113,7 +115,7 @@ describe('60 events that could not be processed', () => {
   }));
 });
 
-describeEachClient('60 events that could not be processed, through %s', (client) => {
+needing('postgres').describe.each(ON_POSTGRES)('60 events through %s', (client) => {
   let letters: SqlLetters;
   const ledger = () => `${letters.schema}.ledger`;
 
@@ -128,7 +130,7 @@ describeEachClient('60 events that could not be processed, through %s', (client)
   areProcessedAfterTheFix(() => ({
     ...letters.stores({ encryptionKeys: [Buffer.alloc(32, 5)] }),
     pay: (id, { transaction }) => {
-      const insert = `INSERT INTO ${ledger()} VALUES (${isPostgres(client) ? '$1' : '?'})`;
+      const insert = `INSERT INTO ${ledger()} VALUES ($1)`;
       return (transaction as { query(sql: string, values: string[]): unknown }).query(insert, [id]);
     },
     paid: async () => (await letters.run(`SELECT event FROM ${ledger()}`)).map(({ event }) => String(event)),

@@ -63,9 +63,9 @@ export function describeEachClient(name: string, tests: (client: SqlClient) => v
   for (const client of CLIENTS) serverOf(client).describe(name.replace('%s', client), () => tests(client));
 }
 
-/** A function that opens letters through any of them; the server is there for the tests of this file. */
-export function sqlServers(): (client: SqlClient) => Promise<SqlLetters> {
-  const mariadb = serverOf('mysql2 query').missing.length === 0 ? ownMariadb() : undefined;
+/** A function that opens letters through any of these; the server is there for the tests of this file. */
+export function sqlServers(used: readonly SqlClient[] = clients): (client: SqlClient) => Promise<SqlLetters> {
+  const mariadb = used.every(isPostgres) ? undefined : ownMariadb();
   return (client) =>
     sqlLetters(client, (isPostgres(client) ? process.env.TEST_POSTGRES_URL : mariadb?.server.url) ?? '');
 }
