@@ -13,7 +13,7 @@ import {
   text,
 } from './command.js';
 import { duration, endpointUrl, headerName } from './flag-values.js';
-import { Output, print, printable } from './print.js';
+import { Output, ProgressBar, print, printable } from './print.js';
 import { probe, type Reply } from './probe.js';
 import { confirm, readKey } from './read-input.js';
 
@@ -83,19 +83,16 @@ const NAME_WIDTH = 52;
 /** Each result on a line, with what to fix below it; between them, the progress. */
 class Checklist {
   readonly #output: Output;
-  readonly #progress: (text: string) => void;
+  readonly #progress: ProgressBar;
   readonly #total: number;
   readonly #printedFixes = new Set<string>();
   readonly #count = { passed: 0, failed: 0, skipped: 0 };
   #skippedBecause = '';
 
   constructor(terminal: Terminal, { json, total }: { readonly json: boolean; readonly total: number }) {
-    const { stderr } = terminal;
     this.#output = new Output(terminal, json);
     this.#total = total;
-    this.#progress = (text) => {
-      if (stderr.isTTY) stderr.write(`\r\u001b[K${text === '' ? '' : `… ${text}`}`);
-    };
+    this.#progress = new ProgressBar(terminal);
   }
 
   /** Whether the check passed. */
@@ -108,7 +105,7 @@ class Checklist {
     const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');
     const text = `${mark}  ${check.name.padEnd(NAME_WIDTH)}  ${printable(got)}`;
     this.#print(line, passed ? text : `${text}\n      ${this.#once(fix)}`);
-    this.#progress(`${this.#count.passed + this.#count.failed} of ${this.#total}`);
+    this.#progress.line(`… ${this.#count.passed + this.#count.failed} of ${this.#total}`);
     return passed;
   }
 
@@ -125,7 +122,7 @@ class Checklist {
   }
 
   waitFor({ name }: Check): void {
-    this.#progress(`waiting for the endpoint to stop reading: ${name}`);
+    this.#progress.line(`… waiting for the endpoint to stop reading: ${name}`);
   }
 
   /** How many checks failed. */
@@ -147,7 +144,7 @@ class Checklist {
   }
 
   #print(line: object, text: string): void {
-    this.#progress('');
+    this.#progress.end();
     this.#output.print(line, text);
   }
 }

@@ -70,10 +70,14 @@ export class ProgressBar {
 
   /** @param more what else there is to say, without characters that control a terminal */
   show(done: number, total: number, more = ''): void {
-    if (!this.#stderr.isTTY) return;
     const filled = total > 0 ? Math.floor((Math.min(done, total) / total) * WIDTH) : WIDTH;
     const bar = `${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}`;
-    const text = `[${bar}] ${done} of ${total}${more === '' ? '' : `, ${more}`}`;
+    this.line(`[${bar}] ${done} of ${total}${more === '' ? '' : `, ${more}`}`);
+  }
+
+  /** Replaces what it showed before. */
+  line(text: string): void {
+    if (!this.#stderr.isTTY) return;
     // What wraps into a second line could not be erased.
     const room = (this.#stderr.columns || Number.POSITIVE_INFINITY) - 1;
     this.#stderr.write(`\r\u001b[K${text.slice(0, room)}`);
@@ -81,6 +85,6 @@ export class ProgressBar {
 
   /** Leaves an empty line for what is printed next. */
   end(): void {
-    if (this.#stderr.isTTY) this.#stderr.write('\r\u001b[K');
+    this.line('');
   }
 }
