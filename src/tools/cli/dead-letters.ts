@@ -14,7 +14,7 @@ import {
   pageOptions,
   type ShownLetter,
 } from './letter-page.js';
-import { ProgressBar, printable, table } from './print.js';
+import { indented, ProgressBar, printable, table } from './print.js';
 import { confirm } from './read-input.js';
 
 const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
@@ -286,5 +286,5 @@ export function letterText(shown: ShownLetter): string {
 
 function section(title: string, lines: readonly string[]): string[] {
   if (lines.length === 0) return [];
-  return [`${title}\n${lines.map((line) => `  ${printable(line)}`.trimEnd()).join('\n')}`];
+  return [`${title}\n${indented(lines)}`];
 }

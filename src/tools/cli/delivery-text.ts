@@ -1,6 +1,6 @@
 // Deliveries as text: a table of many, or everything about one.
 import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
-import { printable, table } from './print.js';
+import { indented, printable, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
 
@@ -95,8 +95,4 @@ function headerLines(headers: readonly (readonly string[])[]): string[] {
 
 function lines(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
-}
-
-function indented(texts: readonly string[]): string {
-  return texts.map((text) => `  ${printable(text)}`.trimEnd()).join('\n');
 }

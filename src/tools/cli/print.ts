@@ -23,6 +23,11 @@ export function printable(text: string): string {
   );
 }
 
+/** Each line two spaces in, and printable. */
+export function indented(lines: readonly string[]): string {
+  return lines.map((line) => `  ${printable(line)}`.trimEnd()).join('\n');
+}
+
 /** Rows in columns as wide as their longest cell; the cells are made printable. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(printable));
