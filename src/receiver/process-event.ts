@@ -71,7 +71,6 @@ export async function processEvent(
   if (!store) return runUnclaimed(given, matched, c, answerEarly);
 
   const work: ClaimedWork = { delivery, letter, queued, store, matched, timeout, unhandled };
-  if (unhandled) return runClaimed(work, c, answerEarly);
   const values = serialValuesOf(matched, delivery);
   if (!values) return runClaimed(work, c, answerEarly);
 

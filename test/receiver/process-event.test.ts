@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { type Handler, memoryDeadLetters, memoryStore, type ReceiverOptions } from 'payment-webhooks';
+import {
+  type Handler,
+  memoryDeadLetters,
+  memoryStore,
+  NonRetriableError,
+  type ReceiverOptions,
+} from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
@@ -9,6 +15,7 @@ import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
 import {
   answers,
   type Fault,
+  type FaultyStore,
   faultyStore,
   hangs,
   rejects,
@@ -620,6 +627,37 @@ describe('a store whose reply is lost or late', () => {
     const store = faultyStore({ complete: answers({ value: false }) }, { more: { transactional: true } });
     const endpoint = await endpointOf(() => {}, { store });
     expect(await endpoint.post()).toMatchObject(refused('CLAIM_LOST'));
+  });
+
+  describe('an event that its handlers refuse, in a transaction', () => {
+    const never = () => Promise.reject(new NonRetriableError());
+    const transactional = (faults: FaultyStore['faults'] = {}) =>
+      faultyStore(faults, { more: { transactional: true } });
+
+    test('is completed under a claim of its own, once what the handlers wrote is rolled back', async () => {
+      const store = transactional();
+      const endpoint = await endpointOf(never, { store });
+      const sent = delivery();
+      expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+      expect(store.calls).toEqual(['claim', 'release', 'claim', 'complete']);
+      expect(await endpoint.post(sent)).toMatchObject(duplicate);
+      expect(endpoint.runs).toEqual([1]);
+    });
+
+    test('is delivered again if that completion is refused', async () => {
+      const endpoint = await endpointOf(never, {
+        store: transactional({ complete: answers({ value: false }) }),
+      });
+      expect(await endpoint.post()).toMatchObject(refused('CLAIM_LOST'));
+    });
+
+    test('is delivered again if the rollback takes what another handler wrote', async () => {
+      const store = transactional();
+      const endpoint = await endpointOf(never, { store });
+      endpoint.hooks.on('transaction.paid', () => {}, { name: 'writes' });
+      expect(await endpoint.post()).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+      expect(store.calls).toEqual(['claim', 'release']);
+    });
   });
 
   test('trying to complete ends with the lease, after which somebody else may have started', async () => {

@@ -44,6 +44,8 @@ export const MUTATED = {
     'dead-letters/keeping',
     'dead-letters/journal',
     'dead-letters/retries',
+    'dead-letters/rivals',
+    'receiver/verdicts',
     'hints',
   ],
   'src/handlers/serial-locks.ts': ['handlers/serial-locks'],
