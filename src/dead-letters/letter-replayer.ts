@@ -92,6 +92,7 @@ export class LetterReplayer {
     delivery.fingerprint = new KeptFingerprint(this.#signatureOf(content), rawBody, keys);
     // What was kept as an event of the sandbox never becomes a live one.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
+    if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
     const result =
       decoded instanceof Rejection
         ? decoded
@@ -117,7 +118,6 @@ export class LetterReplayer {
 
   /** No sender waits for an answer, so handlers may outlast `timeout`: their claim is renewed meanwhile. */
   async #process(given: DecodedDelivery): Promise<Result> {
-    given.delivery.decoded = given.decoded;
     let giveUp: NodeJS.Timeout | undefined;
     try {
       return await new Promise<Result>((resolve, reject) => {
@@ -185,7 +185,7 @@ export async function withLock<Value>(
 ): Promise<Value | undefined | StoreFailure> {
   const lock = await calls.lock(key);
   if (!lock || lock instanceof StoreFailure) return lock;
-  const lease = new Lease(calls, { claim: lock });
+  const lease = new Lease(calls, lock);
   lease.start();
   try {
     return await work();

@@ -257,6 +257,17 @@ function doesOneOfBoth(setting: () => Setting) {
     expect([await drifted.tombstones(), await lettersOf(drifted.hooks)]).toEqual([0, []]);
   });
 
+  test('a letter without an id whose handlers run is in progress for a second replay', async () => {
+    const drifted = await driftedEvent(setting());
+    const replaying = drifted.replay();
+    await drifted.started.opened;
+    const second = await drifted.replay();
+    drifted.working.open();
+    expect(second).toMatchObject({ inProgress: 1, unreadable: 0 });
+    expect(await replaying).toMatchObject({ processed: 1 });
+    expect(drifted.runs()).toBe(1);
+  });
+
   test('a letter without an id that is being discarded is not run as the event that it is now', async () => {
     const drifted = await driftedEvent(setting());
     const { gated, working, runs } = drifted;
