@@ -53,7 +53,9 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   remove(event: ProcessedEvent, transaction?: unknown): Answered<number> {
     return this.#checkedCall(
-      'the event is processed, and its dead letter was not removed: a replay will remove it',
+      transaction === undefined
+        ? 'the event is processed, and its dead letter was not removed: a replay will remove it'
+        : 'the dead letter was not removed, so nothing is committed',
       () => this.store.remove(event, transaction === undefined ? {} : { transaction }),
       (answer) => count('remove', answer),
     );

@@ -4,8 +4,9 @@ import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY, receivable } from '../setup/delivery.js';
-import { lettersOf } from '../setup/faulty-dead-letters.js';
+import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { until } from '../setup/waiting.js';
 
@@ -15,7 +16,7 @@ const REFUND = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 const refund = (id: string) => ({ ...fixtures.event('refund.made', { refund: { id } }), id });
 
 /** What the tests set of a receiver, whatever its handlers get. */
-type Given = Pick<ReceiverOptions, 'journal' | 'events' | 'store' | 'deadLetters'> & {
+type Given = Pick<ReceiverOptions, 'journal' | 'events' | 'store' | 'deadLetters' | 'logger'> & {
   handlers?: Record<string, (event: { id: string }, context: { transaction?: unknown }) => unknown>;
 };
 
@@ -77,6 +78,33 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
     expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
     expect(await deliver(hooks, refund(id))).toEqual([200, 'duplicate']);
+  });
+
+  test('commits nothing when its letter is not removed, and says so', async () => {
+    const log = captureLog();
+    const { store, deadLetters } = stores();
+    const faulty = faultyDeadLetters({}, { store: deadLetters, database: deadLetters.database as object });
+    let fails = true;
+    const hooks = world('unremoved', {
+      ...{ store, deadLetters: faulty, logger: log.logger, events: { 'refund.made': REFUND } },
+      handlers: {
+        'refund.made': async ({ id }, { transaction }) => {
+          await pay(transaction, id);
+          if (fails) throw new Error('the bank is down');
+        },
+      },
+    });
+    const id = `unremoved-${letters.schema}`;
+    expect(await deliver(hooks, refund(id))).toEqual([500, 'HANDLER_FAILED']);
+    fails = false;
+    faulty.faults.remove = () => Promise.reject(new Error('the table is locked'));
+    expect(await deliver(hooks, refund(id))).toEqual([503, 'STORE_UNAVAILABLE']);
+    expect(await paid(id)).toBe(0);
+    const messages = log.lines.map(({ msg }) => String(msg));
+    expect(messages).toContainEqual(
+      expect.stringMatching(/^the dead letter was not removed, so nothing is committed: /),
+    );
+    expect(messages).not.toContainEqual(expect.stringContaining('the event is processed'));
   });
 
   test('removes what the journal kept in that commit, and keeps it where there is no commit', async () => {
