@@ -91,15 +91,15 @@ export function receiver<
   const conductor = new Conductor(c);
   const { handlers } = c;
   const hooks = ((req, res) => conductor.serve(req, res)) as Receiver<Events, Extra, Letters>;
-  const add = <Given extends unknown[]>(register: (...given: Given) => void) => {
+  const chained = <Given extends unknown[]>(register: (...given: Given) => void) => {
     return (...given: Given) => {
       register.apply(handlers, given);
       return hooks;
     };
   };
-  hooks.on = add(handlers.on);
-  hooks.onUnknown = add(handlers.onUnknown);
-  hooks.onInvalid = add(handlers.onInvalid);
+  hooks.on = chained(handlers.on);
+  hooks.onUnknown = chained(handlers.onUnknown);
+  hooks.onInvalid = chained(handlers.onInvalid);
   hooks.fetch = (request, _env, context) => conductor.fetch(request, context);
   hooks.receive = (given) => conductor.receive(given);
   hooks.start = () => conductor.redrive?.start();
@@ -178,7 +178,7 @@ class Conductor {
     place.leave();
   }
 
-  /** The first four stations, in the order of their files. What they return is answered by the fifth, `respond`. */
+  /** Stations 1 to 4: capture, check, decode, process. Headers are checked before the body is read. `respond` answers. */
   async #process(delivery: Delivery, source: BodySource, answerEarly: AnswerEarly): Promise<Result> {
     const c = this.#c;
     const { headers } = delivery;
@@ -209,7 +209,7 @@ class Conductor {
     return processEvent({ delivery, decoded, letter }, c, answerEarly);
   }
 
-  /** Writes the answer, the line of the log, and the record. */
+  /** Sends the answer, logs it, and tells the observer. */
   #answer(delivery: Delivery, result: Result, write: (answer: Answer) => Sent): Answer {
     const answer = respond(result, this.limiter.closing);
     const sent = write(answer);

@@ -1,4 +1,4 @@
-// What a store answers to a claim, checked like what a sender says: a store is somebody else's code.
+// What a store answers to a claim, checked: a store may be the user's own code.
 import type { Claim, Lock } from './idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 

@@ -207,9 +207,9 @@ export interface DeliveryLetter {
   /** @returns a failure when the event is not in the store, so that only its sender has it */
   keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
   /** Before the claim is completed: in the same commit, if letters live in its database. */
-  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined;
+  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** When the event is processed. */
-  removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined;
+  removeAfter(claim: GrantedClaim): Promise<void>;
   /** When another delivery has processed the event. @param completed the fingerprint of what was processed */
   removeCompleted(completed: string): Promise<void>;
 }

@@ -69,7 +69,7 @@ export class KeptFingerprint implements Fingerprint {
     return this.#signed.signaturePrefix;
   }
 
-  /** Of a run of the same bytes under any key that is known here, be it a delivery or a replay. */
+  /** Whether the same bytes were processed, by a delivery or a replay, whichever known key signed them. */
   matches(stored: string): boolean {
     return this.#signed.matches(stored);
   }

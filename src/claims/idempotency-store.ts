@@ -8,7 +8,7 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
   readonly fingerprint: string;
-  /** Those that {@link IdempotencyStore.joins} said yes to: `kept` of the claim is about their letters of this event. */
+  /** The dead letters that {@link IdempotencyStore.joins} accepted: `kept` of the claim says whether they have one of this event. */
   readonly deadLetters?: JoinableLetters | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface IdempotencyStore<Extra extends object = {}> {
   /**
    * Asks for the sole right to work on `key`. Exactly one of any number of concurrent callers gets it. A key
    * whose retention is over is new. Only the store's clock counts. A store with bounded memory may forget a key earlier,
-   * but none that is worked on, and none before those that were written long before it.
+   * but never one that is worked on, and older ones first.
    *
    * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
    */
@@ -71,7 +71,7 @@ export interface IdempotencyStore<Extra extends object = {}> {
 }
 
 /**
- * The right to work on one event. Every operation compares a random 128-bit token and sets in one step: it
+ * The right to work on one event. Every operation compares a token that only this claim has, and sets in one step: it
  * returns false, and changes nothing, once another caller has claimed the key. An owner whose lease has
  * lapsed, without a claim in between, may still renew, complete or release.
  */

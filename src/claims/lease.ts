@@ -4,9 +4,7 @@ import type { Lock } from './idempotency-store.js';
 import type { StoreCalls } from './store-calls.js';
 
 /** A claim or a lock. */
-interface Held {
-  readonly claim: Pick<Lock, 'renew'>;
-}
+type Held = Pick<Lock, 'renew'>;
 
 export class Lease {
   /** Another delivery has the claim now. */
@@ -17,7 +15,7 @@ export class Lease {
   #endsAt: number;
   #renewal: NodeJS.Timeout | undefined;
   #lapse: NodeJS.Timeout | undefined;
-  /** Whether the end of the lease would be our own fault: nothing waits for the store. */
+  /** No renewal is on its way: if the lease ends now, the event loop was blocked. */
   #idle = true;
   #stopped = false;
 
@@ -59,8 +57,8 @@ export class Lease {
     const calledAt = performance.now();
     if (calledAt - this.#startedAt > this.#store.rules.maxHandlerTime) return this.#giveUp();
     this.#noteBlocking();
-    // Before the answer: a store may keep us waiting beyond the end. After a blocked event loop, only its answer
-    // tells whether anything is lost.
+    // Abort when the lease ends, even without an answer. If it has ended already, the event loop was blocked, and only
+    // the answer tells whether another delivery took over.
     if (!this.expired) this.#abortOnLapse();
     const answer = await this.#store.renew(this.#held);
     if (this.#stopped) return;
@@ -92,13 +90,13 @@ export class Lease {
     writeLog(caller.log, 'error', {}, message);
   }
 
-  /** Handlers go on until the moment at which another delivery could start. */
+  /** Aborts the handlers when the lease ends: from then on another delivery can start. */
   #abortOnLapse(): void {
     const left = Math.max(this.#endsAt - performance.now(), 0);
     this.#lapse ??= setTimeout(() => this.#store.caller.abort('CLAIM_LOST'), left);
   }
 
-  /** A lease that ended before its renewal was due was not ended by the store. */
+  /** The lease ended while no renewal was on its way. */
   #noteBlocking(): void {
     if (!this.expired || this.#lapse) return;
     const overdueMs = Math.round(performance.now() - this.#endsAt);

@@ -78,7 +78,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     if (answer instanceof StoreFailure) this.logFailure('lock not released, so its lease will lapse', answer);
   }
 
-  async renew({ claim }: { readonly claim: Pick<Lock, 'renew'> }): Promise<boolean | StoreFailure> {
+  async renew(claim: Pick<Lock, 'renew'>): Promise<boolean | StoreFailure> {
     const answer = checkBoolean(
       'renew',
       await this.call(() => claim.renew(this.rules.lease), this.rules.storeTimeout),
@@ -114,9 +114,8 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * Where the store cannot be told, the lease lapses by itself.
-   *
-   * @returns false when another caller has claimed the event since
+   * @returns false if the store says that another caller has the event by now; true also if it did not answer: the lease lapses
+   *   by itself
    */
   async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<boolean> {
     const answer = await this.call(() => claim.release(finished), this.rules.storeTimeout);

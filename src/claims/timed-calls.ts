@@ -17,7 +17,7 @@ export class StoreFailure {
 /** The calls of one caller, whose log says what went wrong. None of them rejects. */
 export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
-  /** What it is called in the docs. */
+  /** The name of its option, for messages. */
   protected readonly storeName: 'store' | 'deadLetters' = 'store';
   /** Milliseconds that the caller has waited for the store; undefined before the first call. */
   ms: number | undefined;
@@ -65,7 +65,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
         late = true;
         settle(new StoreFailure(`No answer within ${ms} ms.`));
       }, ms);
-      // A promise of Node's own settles once, and with no thenable, whatever the one of a store does.
+      // As a native promise: the thenable of a store may settle twice, or with another thenable.
       Promise.resolve(answering).then(
         (value) => (late ? onLate?.(value) : settle(value)),
         (cause) => late || settle(this.#threw(cause)),

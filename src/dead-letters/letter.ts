@@ -47,14 +47,14 @@ export class Letter implements DeliveryLetter {
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
-  /** It was asked for in the commit. */
+  /** The transaction was asked to remove it. */
   #joined = false;
-  /** As far as is known, that has removed something. */
+  /** That removed something, or may have. */
   #tookAlong = false;
-  /** By this delivery: a letter that is written late must not stay. */
+  /** This delivery processed the event, so a letter that is written late is removed again. */
   #isProcessed = false;
 
-  /** @param replayed the letter that this attempt is made at, if it is no delivery */
+  /** @param replayed the letter that is replayed, if this is no delivery */
   constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
     this.#delivered = delivered;
     this.#rules = rules;
@@ -124,50 +124,42 @@ export class Letter implements DeliveryLetter {
     };
     const kept = await this.#calls.keep(letter, (id) => {
       noted(id);
-      if (this.#isProcessed) void this.removeNow();
+      if (this.#isProcessed) void this.#removeNow();
     });
     if (kept instanceof StoreFailure) return kept;
     noted(kept);
     return undefined;
   }
 
-  /** @returns undefined at once where nothing is to be removed, or not in the commit */
-  removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
+  async removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> {
     const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
     if (transaction === undefined) return undefined;
     this.#joined = true;
-    return this.#takeAlong(transaction);
-  }
-
-  async #takeAlong(transaction: unknown): Promise<StoreFailure | undefined> {
     const removed = await this.#calls.remove(this.#processed(), transaction);
     this.#tookAlong = removed !== 0;
     if (removed instanceof StoreFailure) return removed;
-    const others = removed === 0 && this.#replayed;
-    return others ? new StoreFailure('Its letter is gone, so nothing was committed.') : undefined;
+    const isGone = removed === 0 && this.#replayed !== undefined;
+    return isGone ? new StoreFailure('Its letter is gone, so nothing was committed.') : undefined;
   }
 
-  /** @returns undefined at once where nothing is to be removed, or already is */
-  removeAfter(claim: GrantedClaim): Promise<StoreFailure | undefined> | undefined {
+  async removeAfter(claim: GrantedClaim): Promise<void> {
     this.#isProcessed = true;
     // After the commit the claim may know of a letter that was kept while the event was worked on.
     const left = this.#joined ? claimProperty(claim.claim, 'kept') !== false : this.#mayExist(claim);
     if (this.#joined) this.reason = undefined;
-    return left ? this.removeNow() : undefined;
+    if (left) await this.#removeNow();
   }
 
   /** Of an event that is processed. A letter that stays is removed by the replay that finds the event completed. */
-  async removeNow(): Promise<StoreFailure | undefined> {
+  async #removeNow(): Promise<void> {
     const removed = await this.#calls.remove(this.#processed());
-    if (removed instanceof StoreFailure) return removed;
-    this.reason = undefined;
-    return undefined;
+    if (!(removed instanceof StoreFailure)) this.reason = undefined;
   }
 
-  /** A letter that did not wait for a retry stays if the bytes differ. */
+  /** Removes a letter that waited for a retry, and any other only if its bytes are those that were processed. */
   async removeCompleted(completed: string): Promise<void> {
     const waited = this.reason === 'failed' || this.reason === 'unfinished';
-    if (waited || this.#delivered.fingerprint.matches(completed)) await this.removeNow();
+    if (waited || this.#delivered.fingerprint.matches(completed)) await this.#removeNow();
   }
 
   /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */

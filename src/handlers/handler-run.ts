@@ -90,7 +90,7 @@ export class HandlerRun {
   }
 }
 
-/** The call of one handler. Others read it as its report; its context reads `event`, `signal`, `log` and `rawBody`. */
+/** The call of one handler: also its report, and what its context reads `event`, `signal`, `log` and `rawBody` from. */
 export class HandlerCall implements HandlerReport {
   readonly name: string;
   status: HandlerReport['status'] = 'running';

@@ -114,7 +114,7 @@ export class SerialLocks {
   }
 
   #hold(calls: StoreCalls, lock: Lock): void {
-    const lease = new Lease(calls, { claim: lock });
+    const lease = new Lease(calls, lock);
     lease.start();
     this.#releases.push(async () => {
       lease.stop();

@@ -1,4 +1,4 @@
-// What a handler that throws says of its event: later, never, or failed. `queues/verdict.ts` maps it for jobs.
+// What a handler that throws says of its event: later, never, or failed. `queues/job-verdict.ts` maps it for jobs.
 import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 
@@ -57,7 +57,7 @@ export type Verdict =
   | { readonly verdict: 'never' | 'failed'; readonly error: HandlerError };
 
 /** What one handler said that threw. */
-export type Objection = 'later' | 'never' | 'failed';
+export type Objection = Verdict['verdict'];
 
 /** A getter of what was thrown may throw too. */
 export function objectionOf(failure: unknown): Objection {

@@ -26,7 +26,7 @@ export interface DecodedDelivery {
   readonly decoded: Decoded;
   /** Undefined without dead letters. */
   readonly letter: DeliveryLetter | undefined;
-  /** A job, which its queue keeps when it fails: what its handlers refuse is not lost. */
+  /** A job of a queue: if it fails, the queue still has it, so an event that handlers refuse is not lost. */
   readonly queued?: boolean | undefined;
 }
 
@@ -42,13 +42,13 @@ interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'que
   readonly timeout: number;
   /** Set if no handler can run: the event is kept under its claim. */
   readonly unhandled?: Ending | undefined;
-  /** Second pass for an event that its handlers refused: their writes are rolled back, and the claim is only completed. */
+  /** Second pass for an event that its handlers refused: the first was rolled back, and this one only completes the claim. */
   readonly refused?: boolean | undefined;
 }
 
 /** How an attempt that did not process the event ends. */
 interface Ending extends Unprocessed {
-  /** Once the event is kept. */
+  /** What is answered once the event is kept. */
   readonly result: Result;
 }
 
@@ -66,11 +66,14 @@ export async function processEvent(
   const { delivery, decoded, letter, queued } = given;
   const { store, timeout } = c;
   const matched = c.handlers.match(decoded);
-  const unhandled = matched.handlers.length === 0 ? withoutHandler(decoded) : undefined;
-  if (matched.handlers.length === 0 && !(letter && unhandled)) return decoded.rejection ?? 'ignored';
+  if (matched.handlers.length === 0) {
+    const unhandled = letter && withoutHandler(decoded);
+    if (!unhandled || !store) return decoded.rejection ?? 'ignored';
+    return runClaimed({ delivery, letter, store, matched, timeout, unhandled }, c, answerEarly);
+  }
   if (!store) return runUnclaimed(given, matched, c, answerEarly);
 
-  const work: ClaimedWork = { delivery, letter, queued, store, matched, timeout, unhandled };
+  const work: ClaimedWork = { delivery, letter, queued, store, matched, timeout };
   const values = serialValuesOf(matched, delivery);
   if (!values) return runClaimed(work, c, answerEarly);
 
@@ -79,19 +82,19 @@ export async function processEvent(
   try {
     const serialValues = values instanceof Rejection ? values : await locks.acquire(values, deadline);
     if (serialValues instanceof Rejection) {
-      // Only the sender has the event then, unless it is kept.
+      // No handler runs. Only the sender has the event then, unless it is kept.
       return letter
         ? await runClaimed({ ...work, unhandled: failed(serialValues) }, c, answerEarly)
         : serialValues;
     }
-    // Handlers get what waiting for the locks has left. It is read before the claim, which may wait for the store.
+    // Handlers get what the locks have left of `timeout`. It is read before the claim, since a slow claim is not their fault.
     const timeLeft = Math.max(Math.ceil(deadline - performance.now()), 1);
     return await runClaimed({ ...work, serialValues, timeout: timeLeft }, c, (early) => {
       locks.leaveQueuesAfter(c.maxHandlerTime);
       answerEarly(early);
     });
   } finally {
-    // After the claim has ended, so every return above needs its await.
+    // The locks go after the claim, so keep the `await` in every return above.
     await locks.release();
   }
 }
@@ -111,17 +114,17 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   if (claim.status === 'completed') {
     delivery.conflict = !fingerprint.matches(claim.fingerprint);
     if (delivery.conflict) return keep(letter, { reason: 'conflict', result: 'duplicate' });
-    // A crash or a late call may have left a letter of an event that was completed since.
+    // A crash, or a call that reached the store late, may have left a letter behind.
     await letter?.removeCompleted(claim.fingerprint);
     return 'duplicate';
   }
 
   delivery.attempt = claim.attempt;
-  const lease = new Lease(store, claim);
+  const lease = new Lease(store, claim.claim);
   if (work.refused) return completeRefused(claim, lease, store);
   if (unhandled) return keepAndRelease(claim, unhandled, store, letter);
-  const refused = letter && (await enter(letter, claim, lease, store));
-  if (refused) return refused;
+  const barred = letter && (await enter(letter, claim, lease, store));
+  if (barred) return barred;
 
   const run = new HandlerRun(matched, {
     delivery,
@@ -135,15 +138,15 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
       answerEarly(await keep(letter, failed(timedOut), claim.attempt)),
     );
   } finally {
-    // After an unexpected error the claim is not released: handlers may have succeeded.
+    // After an unexpected error the claim is left to lapse: handlers may have succeeded.
     lease.stop();
   }
   if (lease.lost || run.failures.length > 0) {
     const ending = lease.lost ? failed(new Rejection('CLAIM_LOST')) : endingOf(run, { ...work, claim });
-    if (ending.reason !== 'rejected' || letter || work.queued)
+    if (ending.result !== 'ignored')
       return keepAndRelease({ ...claim, finished: run.finished }, ending, store, letter);
     if (!claim.transactional) return completeRefused(claim, lease, store);
-    // The rollback that undoes what the handlers wrote also ends the claim, so it takes another to complete the event.
+    // The rollback undoes the claim too, so the event is claimed again, only to complete it.
     await store.release(claim, claim.finished);
     return runClaimed({ ...work, refused: true }, c, answerEarly);
   }
@@ -152,8 +155,8 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
   if (unremoved) return keepAndRelease(claim, failed(storeUnavailable(unremoved)), store, letter);
   const completed = await store.complete(claim, lease, () => letter?.removeCompleted(fingerprint.text));
   if (completed === false) return keepUnclaimed(claim, failed(new Rejection('CLAIM_LOST')), store, letter);
-  // In lease mode 503 would guarantee a second run, and 200 only risks one. A transaction that may not have been
-  // committed holds the handlers' own writes.
+  // Without a transaction 503 would surely run the event again, and 200 only may. With one, what the handlers wrote may
+  // not be committed.
   if (claim.transactional && completed instanceof StoreFailure)
     return keepUnclaimed(claim, failed(storeUnavailable(completed)), store, letter);
   await letter?.removeAfter(claim);
@@ -195,7 +198,7 @@ async function runHandlers(
   await run.settled;
 }
 
-/** Prepares the letter before any handler runs. @returns why none may run, once the claim is released */
+/** Prepares the letter before any handler runs. @returns the answer if none may run: the claim is released by then */
 async function enter(
   letter: DeliveryLetter,
   claim: GrantedClaim,
@@ -220,10 +223,10 @@ function endingOf(
     case 'later':
       return failed(new Rejection('RETRY_LATER', { retryAfterMs: verdict.delayMs }));
     case 'never':
-      // `jobVerdict` makes of it a job that is not retried.
+      // `jobVerdict()` fails such a job for good.
       if (queued) return { reason: 'rejected', result: handlersFailed(verdict.error) };
       if (letter) return { reason: 'rejected', result: 'kept' };
-      // The rollback takes what the other handlers wrote too, so the event cannot count as done.
+      // The rollback would also undo the handlers that succeeded, so this is a failure.
       if (!claim?.transactional || !run.calls.some(({ status }) => status === 'fulfilled'))
         return { reason: 'rejected', result: 'ignored' };
       run.input.delivery.verdict = { verdict: 'failed', error: verdict.error };
@@ -239,7 +242,7 @@ async function completeRefused(claim: GrantedClaim, lease: Lease, store: StoreCa
   return completed === false ? new Rejection('CLAIM_LOST') : 'ignored';
 }
 
-/** Ends an attempt that did not process the event, and still has its claim. */
+/** Ends an attempt that did not process the event. Its claim may just have been lost. */
 async function keepAndRelease(
   claim: GrantedClaim,
   ending: Ending,
@@ -247,7 +250,7 @@ async function keepAndRelease(
   letter: DeliveryLetter | undefined,
 ): Promise<Result> {
   if (claim.transactional) {
-    // It holds a connection, and the letter may need one of the same pool.
+    // First, because the transaction holds a connection, and keeping the letter may need another of the same pool.
     await store.release(claim, claim.finished);
     return keepUnclaimed(claim, ending, store, letter);
   }

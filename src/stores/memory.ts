@@ -52,7 +52,7 @@ class MemoryStore implements IdempotencyStore {
   readonly #locks = new Map<string, MemoryLock>();
   #young = new Map<string, MemoryClaim>();
   #old = new Map<string, MemoryClaim>();
-  /** When the young generation becomes the old one at the latest: by then retention is over for the ids in that. */
+  /** When the young generation becomes the old one at the latest: by then the retention of every id in the old one is over. */
   #youngUntil: number;
 
   constructor(options: MemoryStoreOptions) {
@@ -161,6 +161,7 @@ class MemoryStore implements IdempotencyStore {
 
   #remember(claim: MemoryClaim, now: number): void {
     if (this.#young.size >= this.#maxEntries) this.#nextGeneration(now);
+    // A claim that had lapsed and was set aside is in a generation.
     if (!this.#running.delete(claim.key)) this.#forget(claim.key);
     this.#young.set(claim.key, claim);
   }

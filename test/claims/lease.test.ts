@@ -8,7 +8,7 @@ import {
   receiver,
   WebhookError,
 } from 'payment-webhooks';
-import type { GrantedClaim } from '../../src/claims/claim-answer.js';
+import type { Lock } from '../../src/claims/idempotency-store.js';
 import { Lease } from '../../src/claims/lease.js';
 import type { StoreCalls } from '../../src/claims/store-calls.js';
 import { type CapturedLog, captureLog } from '../setup/captured-log.js';
@@ -375,7 +375,7 @@ describe('by the clock', () => {
 
   test('a lease has lapsed at its end, where the store may grant the next claim', () => {
     const store = { calledAt: 1_000, rules: { lease: 500 } } as StoreCalls;
-    const lease = new Lease(store, {} as GrantedClaim);
+    const lease = new Lease(store, {} as Lock);
     const clock = jest.spyOn(performance, 'now').mockReturnValue(1_499.9);
     expect(lease.expired).toBe(false);
     clock.mockReturnValue(1_500);

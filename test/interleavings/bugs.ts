@@ -48,9 +48,10 @@ export const BUGS: readonly Bug[] = [
     name: 'remove-before-commit',
     what: 'the letter is removed before the commit',
     file: 'src/dead-letters/letter.ts',
-    find: 'const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;',
-    replace:
-      'const transaction = undefined;\n    if (this.#mayExist(claim)) return this.#takeAlong(transaction);',
+    find: `const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
+    if (transaction === undefined) return undefined;`,
+    replace: `const transaction = undefined;
+    if (!this.#mayExist(claim)) return undefined;`,
     breaks: /^END/,
     seed: 2,
   },

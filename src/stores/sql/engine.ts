@@ -101,12 +101,13 @@ async function claimInTransaction(
   const session = await connections.open(heldMs);
   try {
     const begun = session.begin(dialect.opening(heldMs));
-    // A claim fails outside of the transaction that this begins, so it may be sent before anybody knows.
+    // If BEGIN fails, the claim fails too, so a client that pipelines may send both at once.
     if (!session.pipelines) await begun;
     const [answer] = await Promise.all([dialect.claimInTransaction(session.run, parameters), begun]);
     if (answer.status === 'claimed' && session.isOpen)
       return { status: 'claimed', claim: new TransactionClaim(options, session, parameters, answer) };
-    // The row may not be on a synchronous replica yet, and after a 2xx nobody would send the event again. A commit waits.
+    // A commit waits for a synchronous replica. Without one a failover could lose the row after the 2xx, when nobody sends
+    // the event again.
     const ended = await (answer.status === 'completed' ? session.commit() : session.rollBack());
     if (ended && answer.status !== 'claimed') return answer;
     throw new StoreError('The transaction ended before its claim was answered.');
@@ -120,7 +121,7 @@ async function claimInTransaction(
   }
 }
 
-/** A statement of a handler has failed, so Postgres refuses everything but a rollback. The connection is open. */
+/** A statement of a handler has failed: Postgres refuses all but a rollback, and the connection lives. */
 const FAILED: ReadonlySet<unknown> = new Set(['25P02']);
 
 class TransactionClaim implements Claim<InTransaction<unknown>> {
@@ -236,7 +237,7 @@ class TransactionClaim implements Claim<InTransaction<unknown>> {
   }
 }
 
-/** A rival that has kept the event waits for our commit for a second. It has given up only where the commit took longer. */
+/** Another delivery that kept the event waits up to a second for our commit. Only after a longer one can its letter be left. */
 const LONG_COMMIT_MS = 500;
 
 /**
