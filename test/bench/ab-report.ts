@@ -1,18 +1,13 @@
 // Two builds side by side: what the new one costs, the old one being 1.
 import { table } from '../setup/figures.js';
 import { type Estimate, estimate } from './bootstrap.js';
-import { describe, isOurs } from './contestants.js';
+import { describe, isOurs, oldName } from './contestants.js';
 import { type Comparison, paired, ratioOf } from './pairing.js';
 import { droppedFrom } from './report.js';
 import type { Measured } from './session.js';
 import { intervalOf } from './verdict-table.js';
 
 const DIGITS = 3;
-
-/** The name that a contestant of the old build takes part under. */
-export function oldName(contestant: string): string {
-  return `${contestant}@old`;
-}
 
 export function abReport(all: readonly Measured[], newLabel: string, oldLabel: string): string {
   const head = ['', 'CPU', '95 % interval', '', 'requests a second', '95 % interval'];

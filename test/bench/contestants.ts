@@ -10,8 +10,6 @@ export interface Contestant {
   readonly event: EventKind;
   /** It waits for this server, so its CPU is never fully used. */
   readonly store?: 'redis' | 'postgres';
-  /** Its deliveries are authentic, whatever the profile says. */
-  readonly neverForged?: true;
 }
 
 const spoken = (service: keyof typeof schemes & EventKind) => ({ scheme: schemes[service], event: service });
@@ -27,7 +25,6 @@ const all: readonly Contestant[] = [
   { name: REFERENCE, what: 'Express 5 by hand, zod', ...spoken('ours') },
   { name: 'floor-record', what: 'Express 5 by hand, z.record for metadata', ...spoken('ours') },
   { name: OURS, what: 'payment-webhooks, Express 5', ...spoken('ours') },
-  { name: 'ours-accepting', what: 'payment-webhooks, accepting', ...spoken('ours'), neverForged: true },
   { name: 'ours-express4', what: 'payment-webhooks, Express 4', ...spoken('ours') },
   { name: 'ours-http', what: 'payment-webhooks, node:http', ...spoken('ours') },
   { name: 'ours-no-store', what: 'payment-webhooks, `store: false`', ...spoken('ours') },
@@ -59,6 +56,11 @@ export function contestantOf(name: string): Contestant {
 /** Whether the contestant is built from this package. */
 export function isOurs(name: string): boolean {
   return name === OURS || name.startsWith(`${OURS}-`);
+}
+
+/** The name that a contestant of the old build takes part under. */
+export function oldName(contestant: string): string {
+  return `${contestant}@old`;
 }
 
 /** For the table: what a contestant of that name is. */

@@ -31,7 +31,7 @@ export class Entrant {
     this.name = entry.name;
     this.#contestant = contestantOf(entry.contestant);
     this.#server = server;
-    this.#forged = forged && !this.#contestant.neverForged;
+    this.#forged = forged;
     const kind = { forged: this.#forged, repeated };
     this.#load = loadFor(this.#contestant, { size, ...kind });
     this.#smallLoad = size > KB ? loadFor(this.#contestant, { size: KB, ...kind }) : this.#load;

@@ -15,6 +15,7 @@ const STORE_OPTIONS = {
   profile: { type: 'string', multiple: true, says: 'only this profile; may be given again' },
   epochs: { type: 'string', says: `epochs of each profile; default ${EPOCHS}` },
   rounds: { type: 'string', says: `windows of each contestant in an epoch; default ${ROUNDS}` },
+  ab: { type: 'string', says: 'compare the working tree with this commit' },
   gate: { type: 'boolean', says: 'exit with 1 when a whole interval is beyond its gate' },
   help: { type: 'boolean', says: 'print this' },
 } as const satisfies Record<string, Described>;
@@ -22,7 +23,6 @@ const STORE_OPTIONS = {
 const RECEIVER_OPTIONS = {
   ...STORE_OPTIONS,
   contestant: { type: 'string', multiple: true, says: 'only this contestant; may be given again' },
-  ab: { type: 'string', says: 'compare the working tree with this commit; default profile: accept' },
   node: { type: 'string', says: 'the Node that runs the contestants; default: this one' },
 } as const satisfies Record<string, Described>;
 
@@ -47,6 +47,7 @@ export interface Options {
   readonly profiles: readonly string[];
   readonly epochs: number;
   readonly rounds: number;
+  readonly ab: string | undefined;
   readonly gate: boolean;
   /** What to print instead of measuring. */
   readonly help: string | undefined;
@@ -55,7 +56,6 @@ export interface Options {
 export interface ReceiverOptions extends Options {
   /** Empty: all. */
   readonly contestants: readonly string[];
-  readonly ab: string | undefined;
   readonly node: string;
 }
 
@@ -85,15 +85,14 @@ Measures what a claim and its completion cost in each store, relative to a singl
 /** Of `npm run bench`. */
 export function receiverOptions(args: readonly string[], profiles: readonly string[]): ReceiverOptions {
   const values = parse(args, RECEIVER_OPTIONS);
-  if (values.gate && (values.ab !== undefined || values.contestant))
-    throw new UsageError('--gate needs every contestant of one build. Leave out --ab and --contestant.');
+  if (values.gate && values.contestant)
+    throw new UsageError('--gate needs every contestant. Leave out --contestant.');
   const help = `npm run bench [-- OPTIONS]
 
 Measures what a delivery costs, compared with receivers by hand and those of other packages.`;
   return {
     ...checked(values, { help, profiles, options: RECEIVER_OPTIONS }),
     contestants: values.contestant ?? [],
-    ab: values.ab,
     node: values.node ?? process.execPath,
   };
 }
@@ -166,6 +165,7 @@ function checked(
     throw new UsageError(`--profile: there is no "${unknown}". The profiles are ${known.join(', ')}.`);
   return {
     profiles,
+    ab: values.ab,
     gate,
     help: values.help ? `${help}\n\nProfiles: ${known.join(', ')}.\n\n${linesOf(options)}\n` : undefined,
     epochs: count('epochs', values.epochs, EPOCHS),

@@ -15,7 +15,7 @@ export interface Profile {
 
 export const KB = 1_024;
 const large = [REFERENCE, OURS, 'floor-record'];
-const refusing = [REFERENCE, OURS, 'ours-accepting'];
+const refusing = [REFERENCE, OURS];
 
 export const profiles: readonly Profile[] = [
   {
@@ -61,7 +61,6 @@ export const profiles: readonly Profile[] = [
     forged: true,
     contestants: [...refusing, 'line', 'octokit'],
   },
-  { name: 'reject-16k', title: 'Rejecting 16 KB', size: 16 * KB, forged: true, contestants: refusing },
   { name: 'reject-256k', title: 'Rejecting 256 KB', size: 256 * KB, forged: true, contestants: refusing },
 ];
 

@@ -1,8 +1,8 @@
 // `npm run bench`: measures receivers of one build, or of two builds in the same rounds, and prints one table.
 import { execFileSync } from 'node:child_process';
-import { abReport, oldName } from './ab-report.js';
+import { abReport } from './ab-report.js';
 import { type Build, buildOfCommit, buildOfWorkingTree } from './build.js';
-import { isOurs, REFERENCE } from './contestants.js';
+import { isOurs, oldName, REFERENCE } from './contestants.js';
 import type { Entry } from './entrant.js';
 import { measureLoadEpoch } from './load-epoch.js';
 import { FLOOR_WAITING, measureMemoryEpoch, OURS_WAITING } from './memory-epoch.js';
@@ -11,8 +11,12 @@ import { prepare } from './prepare.js';
 import { MEMORY, PROFILES, type Profile, profiles } from './profiles.js';
 import { report } from './report.js';
 import { conclude, type Experiment, main, measureAll, progress } from './session.js';
+import { AB_TARGETS, targetsOn } from './targets.js';
 import { judge } from './verdict.js';
-import { missedGates } from './verdict-table.js';
+import { missedGates, verdictTable } from './verdict-table.js';
+
+/** What `--ab` measures unless something else is asked for. */
+const AB_PROFILES = [...new Set(AB_TARGETS.map(({ profile }) => profile))];
 
 interface Setting {
   readonly options: ReceiverOptions;
@@ -32,8 +36,12 @@ await main(async () => {
   prepare(progress);
   const build = buildOfWorkingTree();
   const all = await measureAll(experimentsOf({ options, build, old }), options);
-  if (old) return conclude(abReport(all, build.label, old.label), [], options);
-  const judged = judge(all, Number.parseInt(node.slice(1), 10));
+  if (old) {
+    const judged = judge(all, AB_TARGETS);
+    const text = `${abReport(all, build.label, old.label)}\n\n${verdictTable(judged)}`.trimEnd();
+    return conclude(text, missedGates(judged), options);
+  }
+  const judged = judge(all, targetsOn(Number.parseInt(node.slice(1), 10)));
   const loads = all.filter(({ experiment }) => experiment.name !== MEMORY);
   return conclude(report(loads, judged, node), missedGates(judged), options);
 });
@@ -53,7 +61,7 @@ function experimentsOf(setting: Setting): Experiment[] {
   const unknown = options.contestants.find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new UsageError(`--contestant: there is no "${unknown}". The contestants are ${known.join(', ')}.`);
-  const asked = options.profiles.length > 0 ? options.profiles : old ? ['accept'] : PROFILES;
+  const asked = options.profiles.length > 0 ? options.profiles : old ? AB_PROFILES : PROFILES;
   const experiments = profiles
     .filter(({ name }) => asked.includes(name))
     .map((profile) => loadExperiment(profile, setting))
@@ -84,7 +92,7 @@ function loadExperiment(profile: Profile, setting: Setting): Experiment {
 }
 
 /** With `--ab` ours alone, each once for each build. */
-function entriesOf({ contestants }: Profile, { options, build, old }: Setting): Entry[] {
+function entriesOf({ name: profile, contestants }: Profile, { options, build, old }: Setting): Entry[] {
   const wanted = contestants.filter(
     (name) => options.contestants.length === 0 || options.contestants.includes(name) || name === REFERENCE,
   );
@@ -94,5 +102,9 @@ function entriesOf({ contestants }: Profile, { options, build, old }: Setting): 
     build: folder,
   });
   if (!old) return wanted.map((name) => entry(name, name, build));
-  return wanted.filter(isOurs).flatMap((name) => [entry(name, name, build), entry(oldName(name), name, old)]);
+  const gated = AB_TARGETS.filter((target) => target.profile === profile).map(
+    ({ contestants: [one] }) => one,
+  );
+  const ours = options.contestants.length > 0 ? wanted.filter(isOurs) : gated;
+  return ours.flatMap((name) => [entry(name, name, build), entry(oldName(name), name, old)]);
 }

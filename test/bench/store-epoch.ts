@@ -1,15 +1,18 @@
-// One epoch of a store in a process of its own, with a server of its own: store-epoch.ts STORE ROUNDS BUILD
+// One epoch of a store in a process of its own, with a server of its own: store-epoch.ts STORE ROUNDS BUILD [OLD BUILD]
+import { oldName } from './contestants.js';
 import type { Round, Sample } from './epoch.js';
 import { shuffled } from './numbers.js';
 import { stores } from './store-subjects.js';
 import { measureWindow } from './store-window.js';
 
-const [name = '', count, build = ''] = process.argv.slice(2);
+const [name = '', count, ...folders] = process.argv.slice(2);
 const open = stores[name];
 if (!open) throw new Error(`There is no store "${name}".`);
 process.once('disconnect', () => process.exit(1));
 
-const { subjects, serverPid, close } = await open(build);
+const { subjects, serverPid, close } = await open(
+  folders.map((folder, index) => ({ folder, named: index === 0 ? (one) => one : oldName })),
+);
 try {
   // To warm up.
   for (const subject of shuffled(subjects)) await measureWindow(subject, serverPid);

@@ -11,27 +11,36 @@ import { startPostgres, startRedis } from '../setup/services.js';
 import type { Subject } from './store-window.js';
 
 export interface OpenStore {
-  /** Those of one client follow its bare round trip. */
   readonly subjects: readonly Subject[];
   readonly serverPid: number | undefined;
   readonly close: () => Promise<unknown>;
 }
 
-/** @param build folder of the build under test */
-export const stores: Readonly<Record<string, (build: string) => Promise<OpenStore>>> = {
+/** A build under test. */
+export interface Tested {
+  readonly folder: string;
+  /** The name that something of this build takes part under. */
+  readonly named: (name: string) => string;
+}
+
+export const stores: Readonly<Record<string, (builds: readonly Tested[]) => Promise<OpenStore>>> = {
   memory: openMemory,
   redis: openRedis,
   postgres: openPostgres,
 };
 
-async function openMemory(build: string): Promise<OpenStore> {
-  const { memoryStore } = await door<typeof import('../../src/stores/memory.js')>(build, 'stores/memory.js');
-  const store = memoryStore();
+async function openMemory(builds: readonly Tested[]): Promise<OpenStore> {
+  const subjects: Subject[] = [{ name: 'memory: bare Map', work: bareMap() }];
+  for (const build of builds) {
+    const { memoryStore } = await door<typeof import('../../src/stores/memory.js')>(
+      build,
+      'stores/memory.js',
+    );
+    const store = memoryStore();
+    subjects.push({ name: build.named('memory: claim + complete'), work: () => rememberOne(store) });
+  }
   return {
-    subjects: [
-      { name: 'memory: bare Map', work: bareMap() },
-      { name: 'memory: claim + complete', work: () => rememberOne(store) },
-    ],
+    subjects,
     serverPid: undefined,
     close: async () => {},
   };
@@ -45,8 +54,7 @@ function bareMap(): () => Promise<void> {
   };
 }
 
-async function openRedis(build: string): Promise<OpenStore> {
-  const { redisStore } = await door<typeof import('../../src/stores/redis.js')>(build, 'stores/redis.js');
+async function openRedis(builds: readonly Tested[]): Promise<OpenStore> {
   const server = await startRedis();
   const node = await createClient({ url: server.url }).connect();
   const io = new Redis(server.url);
@@ -54,12 +62,17 @@ async function openRedis(build: string): Promise<OpenStore> {
     redis: (...args) => node.sendCommand(args),
     ioredis: (...args) => io.call(...args),
   };
+  const subjects: Subject[] = Object.entries(clients).map(([client, sendCommand]) => ({
+    name: `${client}: bare SET`,
+    work: () => sendCommand('SET', newKey(), 'x', 'NX', 'PX', '60000'),
+  }));
+  for (const build of builds) {
+    const { redisStore } = await door<typeof import('../../src/stores/redis.js')>(build, 'stores/redis.js');
+    for (const [client, sendCommand] of Object.entries(clients))
+      subjects.push(...subjectsOf(client, redisStore({ sendCommand, retention: '1h' }), build));
+  }
   return {
-    subjects: Object.entries(clients).flatMap(([client, sendCommand]) => {
-      const store = redisStore({ sendCommand, retention: '1h' });
-      const set = () => sendCommand('SET', newKey(), 'x', 'NX', 'PX', '60000');
-      return subjectsOf(client, 'bare SET', set, store);
-    }),
+    subjects,
     serverPid: server.pid,
     close: async () => {
       node.destroy();
@@ -69,25 +82,29 @@ async function openRedis(build: string): Promise<OpenStore> {
   };
 }
 
-async function openPostgres(build: string): Promise<OpenStore> {
-  const { postgresStore } = await door<typeof import('../../src/stores/postgres.js')>(
-    build,
-    'stores/postgres.js',
-  );
+async function openPostgres(builds: readonly Tested[]): Promise<OpenStore> {
   const server = await startPostgres();
   const pool = new Pool({ connectionString: server.url, max: 20 });
-  const store = postgresStore({ pool });
-  const transactional = postgresStore({ pool, table: 'in_transaction', transactional: true });
-  await store.migrate();
-  await transactional.migrate();
   await pool.query('CREATE TABLE bare (key text PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())');
   const insert = () =>
     pool.query({ name: 'bare', text: 'INSERT INTO bare (key) VALUES ($1)', values: [newKey()] });
+  const subjects: Subject[] = [{ name: 'pg: bare INSERT', work: insert }];
+  for (const build of builds) {
+    const { postgresStore } = await door<typeof import('../../src/stores/postgres.js')>(
+      build,
+      'stores/postgres.js',
+    );
+    const store = postgresStore({ pool });
+    const transactional = postgresStore({ pool, table: 'in_transaction', transactional: true });
+    await store.migrate();
+    await transactional.migrate();
+    subjects.push(...subjectsOf('pg', store, build), {
+      name: build.named('pg: claim + complete, transactional'),
+      work: () => rememberOne(transactional),
+    });
+  }
   return {
-    subjects: [
-      ...subjectsOf('pg', 'bare INSERT', insert, store),
-      { name: 'pg: claim + complete, transactional', work: () => rememberOne(transactional) },
-    ],
+    subjects,
     serverPid: server.pid,
     close: async () => {
       await pool.end();
@@ -96,16 +113,10 @@ async function openPostgres(build: string): Promise<OpenStore> {
   };
 }
 
-function subjectsOf(
-  client: string,
-  bare: string,
-  roundTrip: Subject['work'],
-  store: IdempotencyStore<object>,
-): Subject[] {
+function subjectsOf(client: string, store: IdempotencyStore<object>, { named }: Tested): Subject[] {
   return [
-    { name: `${client}: ${bare}`, work: roundTrip },
-    { name: `${client}: claim`, work: () => claim(store) },
-    { name: `${client}: claim + complete`, work: () => rememberOne(store) },
+    { name: named(`${client}: claim`), work: () => claim(store) },
+    { name: named(`${client}: claim + complete`), work: () => rememberOne(store) },
   ];
 }
 
@@ -114,8 +125,8 @@ async function claim(store: IdempotencyStore<object>): Promise<void> {
   if (status !== 'claimed') throw new Error(status);
 }
 
-function door<Door>(build: string, name: string): Promise<Door> {
-  return import(pathToFileURL(join(build, name)).href);
+function door<Door>({ folder }: Tested, name: string): Promise<Door> {
+  return import(pathToFileURL(join(folder, name)).href);
 }
 
 const CLAIM = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };

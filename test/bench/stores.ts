@@ -2,13 +2,14 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { buildOfWorkingTree } from './build.js';
+import { buildOfCommit, buildOfWorkingTree } from './build.js';
 import type { Epoch } from './epoch.js';
 import { storeOptions } from './options.js';
 import { prepareOurs } from './prepare.js';
 import { conclude, main, measureAll, progress } from './session.js';
-import { STORE_CONTESTANTS } from './store-names.js';
+import { STORE_CONTESTANTS, storeContestants } from './store-names.js';
 import { storeReport } from './store-report.js';
+import { STORE_AB_TARGETS, STORE_TARGETS } from './targets.js';
 import { judge } from './verdict.js';
 import { missedGates, verdictTable } from './verdict-table.js';
 
@@ -20,28 +21,29 @@ await main(async () => {
     process.stdout.write(options.help);
     return 0;
   }
+  const old = options.ab === undefined ? undefined : buildOfCommit(options.ab, progress);
   prepareOurs(progress);
-  const { folder } = buildOfWorkingTree();
-  const experiments = Object.entries(STORE_CONTESTANTS)
-    .filter(([name]) => options.profiles.length === 0 || options.profiles.includes(name))
-    .map(([name, contestants]) => ({
-      name,
-      title: name,
-      contestants,
-      measure: (say: (text: string) => void) => {
-        say('measuring');
-        return measureStoreEpoch(name, options.rounds, folder);
-      },
-    }));
+  const builds = [buildOfWorkingTree(), ...(old ? [old] : [])].map(({ folder }) => folder);
+  const experiments = NAMES.filter(
+    (name) => options.profiles.length === 0 || options.profiles.includes(name),
+  ).map((name) => ({
+    name,
+    title: name,
+    contestants: storeContestants(name, old !== undefined),
+    measure: (say: (text: string) => void) => {
+      say('measuring');
+      return measureStoreEpoch(name, options.rounds, builds);
+    },
+  }));
   const all = await measureAll(experiments, options);
-  const judged = judge(all, Number.parseInt(process.versions.node, 10));
+  const judged = judge(all, old ? STORE_AB_TARGETS : STORE_TARGETS);
   const text = `${storeReport(all)}\n\n${verdictTable(judged)}`.trimEnd();
   return conclude(text, missedGates(judged), options);
 });
 
-async function measureStoreEpoch(name: string, rounds: number, build: string): Promise<Epoch> {
+async function measureStoreEpoch(name: string, rounds: number, builds: readonly string[]): Promise<Epoch> {
   const program = fileURLToPath(new URL('store-epoch.ts', import.meta.url));
-  const child = fork(program, [name, String(rounds), build], { execArgv: ['--import', 'tsx'] });
+  const child = fork(program, [name, String(rounds), ...builds], { execArgv: ['--import', 'tsx'] });
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`The epoch of ${name} ended with code ${code}.`);
   });

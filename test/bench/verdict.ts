@@ -2,7 +2,7 @@
 import { type Estimate, estimate } from './bootstrap.js';
 import { paired } from './pairing.js';
 import type { Measured } from './session.js';
-import { type Target, targetsOn } from './targets.js';
+import type { Target } from './targets.js';
 
 /** `within the interval`: the bound lies between its ends, so that nobody can say. */
 export type Verdict = 'met' | 'missed' | 'within the interval';
@@ -16,8 +16,8 @@ export interface Judged {
 }
 
 /** Every target whose two contestants took part. */
-export function judge(all: readonly Measured[], major: number): Judged[] {
-  return targetsOn(major).flatMap((target) => {
+export function judge(all: readonly Measured[], targets: readonly Target[]): Judged[] {
+  return targets.flatMap((target) => {
     const series = all.find(({ experiment }) => experiment.name === target.profile);
     if (!series || !target.contestants.every((name) => series.experiment.contestants.includes(name)))
       return [];

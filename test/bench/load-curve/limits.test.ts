@@ -14,12 +14,12 @@ describe('the largest rate', () => {
     expect(rate).toBeGreaterThan(most * 0.97);
   });
 
-  test('survives one bad window at each rate', async () => {
-    const seen = new Set<number>();
+  test('survives two bad windows at each rate', async () => {
+    const seen = new Map<number, number>();
     const { rate } = await largestRate(async (rate) => {
-      const bad = rate > 2_000 || !seen.has(rate);
-      seen.add(rate);
-      return { rate, p99: bad ? 101 : 5 };
+      const before = seen.get(rate) ?? 0;
+      seen.set(rate, before + 1);
+      return { rate, p99: rate > 2_000 || before < 2 ? 101 : 5 };
     });
     expect(rate).toBeGreaterThan(1_940);
   });

@@ -18,17 +18,18 @@ export const NOT_ANSWERED = 60_000;
 const FIRST = 250;
 const LAST = 64_000;
 const FACTOR = Math.SQRT2;
+/** A hiccup of the machine must not end the search, nor two. */
+const ATTEMPTS = 3;
 /** Each halves what is left between two steps: after 4, 2 %. */
 const HALVINGS = 4;
 
 /** @param measure one window at a rate */
 export async function largestRate(measure: (rate: number) => Promise<Step>): Promise<Limit> {
   const steps: Step[] = [];
-  /** Once more if it fails: one hiccup of the machine must not end the search. */
   const holds = async (rate: number) => {
-    for (let attempt = 1; attempt <= 2; attempt += 1) {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
       const step = await measure(Math.round(rate));
-      if (step.p99 <= MAX_P99 || attempt === 2) steps.push(step);
+      if (step.p99 <= MAX_P99 || attempt === ATTEMPTS) steps.push(step);
       if (step.p99 <= MAX_P99) return true;
     }
     return false;
