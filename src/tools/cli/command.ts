@@ -22,8 +22,8 @@ export interface Option {
   readonly example?: string;
   readonly about: string;
   readonly offer?: Offer;
-  /** Its name of before, which keeps working and is not shown. */
-  readonly formerly?: string;
+  /** Another name that works and is not shown: a former one, or that of the same option of another command. */
+  readonly alias?: string;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -137,7 +137,7 @@ export class UsageError extends CommandError {
  *
  * @param value the placeholder in help, with a valid value for the error when it is missing: `{ FILE: 'key.txt' }`
  */
-export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer' | 'formerly'>> = {}>(
+export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer' | 'alias'>> = {}>(
   value: Readonly<Record<string, string>>,
   about: string,
   more?: More,

@@ -25,6 +25,7 @@ export const doctor = command({
     header: text(
       { NAME: 'X-Signature' },
       'Name of the header with the signature, instead of X-SERVICE-SIGNATURE.',
+      { alias: 'signature-header' },
     ),
     timeout: text(
       { TIME: '30s' },

@@ -170,7 +170,7 @@ export const pageOptions = {
   page: text(
     { URL: 'https://shop.example/ops/webhooks' },
     'Address of the dead-letter page: where the app mounts deadLetterPage().',
-    { formerly: 'url' },
+    { alias: 'url' },
   ),
   'token-file': text(
     { FILE: 'token.txt' },

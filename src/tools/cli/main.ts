@@ -103,7 +103,7 @@ function parse(name: string, { arguments: known, options }: Command, args: reado
 
 function parseOptions(name: string, options: Options, args: readonly string[]) {
   try {
-    return parseArgs({ args: withNamesOfNow(options, args), options, allowPositionals: true });
+    return parseArgs({ args: withoutAliases(options, args), options, allowPositionals: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const [typed = ''] = /--?[\w-]+/.exec(message) ?? [];
@@ -120,11 +120,11 @@ function parseOptions(name: string, options: Options, args: readonly string[]) {
 }
 
 /** Nothing after `--` is an option. */
-function withNamesOfNow(options: Options, args: readonly string[]): string[] {
+function withoutAliases(options: Options, args: readonly string[]): string[] {
   const end = args.includes('--') ? args.indexOf('--') : args.length;
-  const renamed = Object.entries(options).filter(([, { formerly }]) => formerly !== undefined);
+  const aliased = Object.entries(options).filter(([, { alias }]) => alias !== undefined);
   const rename = (arg: string) => {
-    const [name] = renamed.find(([, { formerly }]) => /^--([^=]*)/.exec(arg)?.[1] === formerly) ?? [];
+    const [name] = aliased.find(([, { alias }]) => /^--([^=]*)/.exec(arg)?.[1] === alias) ?? [];
     return name === undefined ? arg : arg.replace(/^--[^=]*/, `--${name}`);
   };
   return [...args.slice(0, end).map(rename), ...args.slice(end)];

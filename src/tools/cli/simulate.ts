@@ -52,6 +52,7 @@ const simulatorFlags = {
   'signature-header': text(
     { NAME: 'X-Signature' },
     'Name of the header with the signature, as in the option signatureHeader of the app. Default: X-SERVICE-SIGNATURE.',
+    { alias: 'header' },
   ),
   'debug-headers': flag(
     'Add X-SIM-DELIVERY, X-SIM-ATTEMPT and X-SIM-FAULT, which the service does not send.',

@@ -40,6 +40,7 @@ export const trigger = command({
     'signature-header': text(
       { NAME: 'X-Signature' },
       'Name of the header with the signature. Default: that of the simulator.',
+      { alias: 'header' },
     ),
     wait: flag(
       'Wait until every delivery is delivered, failed or cancelled, instead of for the first attempt.',

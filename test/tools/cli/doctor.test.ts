@@ -170,6 +170,7 @@ describe('an app with receiver()', () => {
   test('passes with another name of the header, if that is given', async () => {
     const app = mounted(hooks({ signatureHeader: 'X-Pay-Signature' }));
     expect((await examine(app, '--header', 'X-Pay-Signature')).code).toBe(0);
+    expect((await examine(app, '--signature-header', 'X-Pay-Signature')).code).toBe(0);
     const { code, cureOf } = await examine(app);
     expect(code).toBe(1);
     expect(cureOf('a valid delivery')).toContain('--header');

@@ -181,16 +181,19 @@ describe('trigger', () => {
     });
   });
 
-  test('sends the signature in another header, also at retries', async () => {
-    const app = await endpoint(500, 200);
-    const ask = await against({ app, retry: ['10ms'] });
-    await ask('trigger', 'transaction.paid', '--signature-header', 'X-Pay-Signature', '--wait');
-    expect(app.received).toHaveLength(2);
-    for (const { headers } of app.received) {
-      expect(headers['x-pay-signature']).toMatch(/^[0-9a-f]{64}$/);
-      expect(headers['x-service-signature']).toBeUndefined();
-    }
-  });
+  test.each(['--signature-header', '--header'])(
+    'sends the signature in the header that %s names, also at retries',
+    async (option) => {
+      const app = await endpoint(500, 200);
+      const ask = await against({ app, retry: ['10ms'] });
+      await ask('trigger', 'transaction.paid', option, 'X-Pay-Signature', '--wait');
+      expect(app.received).toHaveLength(2);
+      for (const { headers } of app.received) {
+        expect(headers['x-pay-signature']).toMatch(/^[0-9a-f]{64}$/);
+        expect(headers['x-service-signature']).toBeUndefined();
+      }
+    },
+  );
 
   test('stops waiting for a delivery that the simulator dropped', async () => {
     const app = await endpoint(200);

@@ -49,6 +49,8 @@ test.each<[readonly Word[], Record<string, string>, RegExp]>([
   [['simulate', '--allow-host', ''], {}, /^--allow-host "" is not a host/],
   [['simulate', '--seed', ''], {}, /^--seed is empty/],
   [['simulate', '--signature-header', 'a b'], {}, /^--signature-header "a b" is not a valid header name/],
+  // The name that doctor has for it.
+  [['simulate', '--header', 'a b'], {}, /^--signature-header "a b" is not a valid header name/],
   [['simulate', '--state', ' '], {}, /^--state is empty/],
   [['simulate', '--allow-target', ''], {}, /^--allow-target is empty/],
   [['simulate'], { NODE_ENV: 'production' }, /^NODE_ENV is "production".* --allow-production/],
