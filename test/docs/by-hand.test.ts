@@ -74,6 +74,7 @@ test('a tunnel is checked, registered and removed by its commands', async () => 
     PUBLIC_URL: urlOf(tunnel),
     SERVICE_API_URL: service.baseUrl,
     SERVICE_PRIVATE_KEY: service.privateKey,
+    SIGNATURE_HEADER: 'X-SERVICE-SIGNATURE',
   };
   const type = async (script: string) => {
     const { code, stdout, stderr } = await shell(script, { env });
