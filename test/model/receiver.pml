@@ -87,6 +87,16 @@ inline claim() {
   fi
 }
 
+/* A claim that commits by itself could take the event from an owner whose lease has lapsed, so it is only read. */
+inline read() {
+  if
+  :: event == completed -> answer = done; printf("%d reads: completed\n", me)
+  :: event != completed -> answer = no; printf("%d reads: not completed\n", me)
+  CALL_FAILS
+  CRASH
+  fi
+}
+
 #ifdef BUG_COMPLETE_WITHOUT_TOKEN
 #define OWNED(number) (event == running)
 #else
@@ -468,6 +478,7 @@ ending:
     fi
   }
   /* Another attempt may have completed the event before it was kept here, and found no letter. */
+#ifdef TRANSACTIONAL
   atomic {
     claim();
     if
@@ -477,6 +488,15 @@ ending:
     fi
   }
   atomic { release(); goto answering }
+#else
+  atomic {
+    read();
+    if
+    :: answer == done -> goto completedMeanwhile
+    :: else -> goto answering
+    fi
+  }
+#endif
 completedMeanwhile:
   atomic { remove() }
 answering:
