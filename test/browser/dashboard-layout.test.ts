@@ -154,6 +154,15 @@ describeInChromium('the page', () => {
     expect(await findings(page)).toEqual([]);
   });
 
+  test('gives a form the width of a form, whichever part opens its dialog', async () => {
+    const { page } = await openPage(await scene());
+    for (const opener of ['Register webhook', 'Add fault', 'Rotate private key']) {
+      await button(page, opener).click();
+      expect((await boxOf(page.getByRole('dialog'))).width).toBe(34 * 16);
+      await page.keyboard.press('Escape');
+    }
+  });
+
   test('of no deliveries is whole, light and dark', async () => {
     const { page } = await openPage(await simulator());
     for (const colorScheme of ['light', 'dark'] as const) {
