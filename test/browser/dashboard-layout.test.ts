@@ -163,6 +163,24 @@ describeInChromium('the page', () => {
     }
   });
 
+  test('cuts no response, with a delivery open or without', async () => {
+    const { page } = await openPage(await scene());
+    const cut = () =>
+      page
+        .locator('.cell-code')
+        .evaluateAll((all) =>
+          all.filter((one) => one.scrollWidth > one.clientWidth).map(({ textContent }) => textContent),
+        );
+    await row(page, 'ECONNREFUSED').first().waitFor();
+    for (const open of [false, true]) {
+      if (open) await row(page, 'payout.failed').first().locator('.row-link').click();
+      for (const width of [360, 1024, 1280, 1360, 1920]) {
+        await page.setViewportSize({ width, height: 800 });
+        expect({ width, cut: await cut() }).toEqual({ width, cut: [] });
+      }
+    }
+  });
+
   test('of no deliveries is whole, light and dark', async () => {
     const { page } = await openPage(await simulator());
     for (const colorScheme of ['light', 'dark'] as const) {
