@@ -163,11 +163,11 @@ describeInChromium('the page', () => {
     }
   });
 
-  test('cuts no response, with a delivery open or without', async () => {
+  test('cuts no response and no fault, with a delivery open or without', async () => {
     const { page } = await openPage(await scene());
     const cut = () =>
       page
-        .locator('.cell-code')
+        .locator('.cell-code, .fault-banner p')
         .evaluateAll((all) =>
           all.filter((one) => one.scrollWidth > one.clientWidth).map(({ textContent }) => textContent),
         );

@@ -22,7 +22,7 @@ export function FaultBanner() {
   return (
     <div class="fault-banner spread tone-fault" role="status">
       <Icon name="fault" />
-      <p title={faultText(first, webhooks)}>
+      <p class="wrap">
         <strong>Injecting faults:</strong> {faultText(first, webhooks)}
         {faults.length > 1 && `, and ${faults.length - 1} more`}.
       </p>
