@@ -181,6 +181,22 @@ describeInChromium('the page', () => {
     }
   });
 
+  test('on a phone ends the lines of a row at the same edge', async () => {
+    const { page } = await openPage(await scene(), '', { viewport: { width: 360, height: 740 } });
+    await row(page, 'ECONNREFUSED').first().waitFor();
+    const ends = await page
+      .locator('tr.row :is(.cell-code, .cell-when b, .cell-when:not(:has(b)))')
+      .evaluateAll((all) => {
+        const text = document.createRange();
+        const endOf = (one: Element) => {
+          text.selectNodeContents(one);
+          return Math.round(text.getBoundingClientRect().right);
+        };
+        return [...new Set(all.map(endOf))];
+      });
+    expect(ends).toHaveLength(1);
+  });
+
   test('of no deliveries is whole, light and dark', async () => {
     const { page } = await openPage(await simulator());
     for (const colorScheme of ['light', 'dark'] as const) {
