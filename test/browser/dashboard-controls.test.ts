@@ -450,7 +450,7 @@ describeInChromium('a delivery that an endpoint accepted although it was tampere
     await service.trigger('b.two', { payload: { amount: 1 } });
     const { page } = await openPage(service);
     await button(page, 'Delivered 1').waitFor();
-    await button(page, 'Accepted, should refuse 1').click();
+    await button(page, 'Wrongly accepted 1').click();
     expect(await page.locator('.row-link').allInnerTexts()).toEqual(['b.two']);
     await page.locator('.row-link').click();
     await page.locator('.callout.tone-failed').getByText('Your endpoint accepted a delivery').waitFor();

@@ -9,7 +9,7 @@ export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
   in_flight: 'In flight',
   retrying: 'Retrying',
   delivered: 'Delivered',
-  wrongly_accepted: 'Accepted, should refuse',
+  wrongly_accepted: 'Wrongly accepted',
   failed: 'Failed',
   cancelled: 'Cancelled',
 };
