@@ -324,6 +324,7 @@ describeInChromium('the detail', () => {
     const sent = hooks.received[0]?.body ?? Buffer.of();
     expect(await digests.nth(1).innerText()).toBe(opensslHmac(sent, service.privateKey));
     expect(await digests.nth(0).innerText()).toBe(delivery?.attempts[0]?.request.body_sha256);
+    await page.getByText('The HMAC of these bytes with the current key:').waitFor();
     expect(new URL(page.url()).search).toMatch(/&tab=signature$/);
     expect(await page.title()).toBe('a.one, Delivered – Webhook simulator');
     await page.keyboard.press('ArrowLeft');
@@ -405,6 +406,7 @@ describeInChromium('the detail', () => {
     const [delivery] = await service.trigger('a.one', { sandbox: true, payload: { amount: '1' } });
     const { page } = await openPage(service, `?delivery=${delivery?.id}`);
     await button(page, 'Edit and resend').click();
+    await page.getByRole('dialog').getByText('Sent as a new event, with a new ID.').waitFor();
     await page.getByRole('textbox', { name: 'Payload' }).fill('{ "amount": "2" }');
     await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.waitForURL((url) => url.search !== `?delivery=${delivery?.id}`);

@@ -135,7 +135,7 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
         </Step>
         <Step title={`Compute HMAC-SHA256 with the account’s ${key}`} result={expected}>
           The simulator and your app have the key in their environment. It is never sent, and never shown
-          here. Of these bytes, with the key of now:
+          here. The HMAC of these bytes with the current key:
         </Step>
         <Step
           title="Compare it with the signature that was sent"

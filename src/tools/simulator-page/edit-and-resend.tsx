@@ -21,9 +21,7 @@ export function EditAndResend({ delivery, body }: { delivery: Delivery; body: st
     if (!sent) throw new Error(message);
     navigate({ delivery: sent.id, attempt: undefined });
   };
-  const hint = check.valid
-    ? (check.difference ?? 'Sent as a new event, with an ID of its own.')
-    : check.problem;
+  const hint = check.valid ? (check.difference ?? 'Sent as a new event, with a new ID.') : check.problem;
   return (
     <Form verb="Send" submit={send} disabled={!check.valid}>
       <PayloadField text={text} check={check} edit={(draft = '') => setText(draft)} hint={hint} />
