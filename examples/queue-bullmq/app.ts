@@ -10,8 +10,11 @@ export const queue = new Queue(QUEUE, { connection: { url: REDIS_URL, enableOffl
 queue.on('error', ({ message }) => console.error(`Redis: ${message}`));
 
 // The queue knows an event by the id of its job, so nobody else has to remember it here.
-const hooks = receiver({ store: false });
-hooks.on('*', enqueue(queue));
+// The worker decides about payloads that do not fit, and about events that are not declared.
+const hooks = receiver({ store: false, drift: 'handle' });
+const add = enqueue(queue);
+hooks.on('*', add);
+hooks.onUnknown(add);
 
 export const app = express();
 app.post('/hooks', hooks);

@@ -7,12 +7,12 @@ import { connectToQueue, JOBS } from './queue.js';
 const { connection, stream } = await connectToQueue();
 
 // NATS knows a second delivery of an event for two minutes, and the store of the workers for longer.
-const hooks = receiver({ store: false });
+// They also decide about payloads that do not fit, and about events that are not declared.
+const hooks = receiver({ store: false, drift: 'handle' });
 // Resolves when the stream has it.
-hooks.on(
-  '*',
-  enqueue((job) => stream.publish(JOBS, JSON.stringify(job), { msgID: job.id })),
-);
+const add = enqueue((job) => stream.publish(JOBS, JSON.stringify(job), { msgID: job.id }));
+hooks.on('*', add);
+hooks.onUnknown(add);
 
 const app = express();
 app.post('/hooks', hooks);

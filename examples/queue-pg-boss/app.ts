@@ -16,8 +16,11 @@ export async function prepare(): Promise<void> {
   await startBoss();
 }
 
-const hooks = receiver({ store, maxInFlight: 15 });
-hooks.on('*', enqueue(boss, { queue: QUEUE }));
+// The worker decides about payloads that do not fit, and about events that are not declared.
+const hooks = receiver({ store, maxInFlight: 15, drift: 'handle' });
+const add = enqueue(boss, { queue: QUEUE });
+hooks.on('*', add);
+hooks.onUnknown(add);
 
 export const app = express();
 app.post('/hooks', hooks);

@@ -7,15 +7,15 @@ import { connectToQueue, QUEUE } from './queue.js';
 const { channel, close } = await connectToQueue();
 
 // RabbitMQ takes a second delivery of an event for another job: the store of the workers knows better.
-const hooks = receiver({ store: false });
-hooks.on(
-  '*',
-  enqueue(async (job) => {
-    channel.sendToQueue(QUEUE, Buffer.from(JSON.stringify(job)), { persistent: true, messageId: job.id });
-    // Resolves when RabbitMQ has it on disk.
-    await channel.waitForConfirms();
-  }),
-);
+// They also decide about payloads that do not fit, and about events that are not declared.
+const hooks = receiver({ store: false, drift: 'handle' });
+const add = enqueue(async (job) => {
+  channel.sendToQueue(QUEUE, Buffer.from(JSON.stringify(job)), { persistent: true, messageId: job.id });
+  // Resolves when RabbitMQ has it on disk.
+  await channel.waitForConfirms();
+});
+hooks.on('*', add);
+hooks.onUnknown(add);
 
 const app = express();
 app.post('/hooks', hooks);
