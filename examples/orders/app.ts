@@ -44,7 +44,7 @@ export const hooks = receiver({ store, deadLetters, redrive: true, events, maxIn
 
 hooks.on('transaction.paid', async (event, { transaction }) => {
   const { id, order_id, amount, currency } = event.payload.transaction;
-  // One statement decides and writes. A refund that came first is not undone, and a second payment changes nothing.
+  // One statement decides and writes. A refunded order stays refunded, and a second payment changes nothing.
   const { rows } = await transaction.query(
     `UPDATE shop_order SET payment = $2, status = CASE status WHEN 'pending' THEN 'paid' ELSE status END
      WHERE id = $1 AND amount = $3 AND currency = $4 AND (payment IS NULL OR payment = $2) RETURNING id`,
