@@ -66,7 +66,7 @@ describe('authorize', () => {
     expect(status).toBe(403);
     if (ask.method !== 'HEAD') {
       expect(json).toEqual({
-        message: 'You may not see this page. Sign in as somebody who may.',
+        message: 'You may not see this page. Sign in with another account.',
         code: 'FORBIDDEN',
       });
     }
@@ -135,7 +135,7 @@ describe('authorize', () => {
     const { ask } = await pageWorld({ page: { authorize: () => false } });
     const { status, headers, text } = await ask('/ops/', { headers: NAVIGATION });
     expect([status, headers['content-type']]).toEqual([403, 'text/plain; charset=utf-8']);
-    expect(text).toBe('You may not see this page. Sign in as somebody who may.\n');
+    expect(text).toBe('You may not see this page. Sign in with another account.\n');
   });
 });
 

@@ -549,7 +549,7 @@ describe('an address or a token that is not right', () => {
       code: 1,
       stdout: '',
       stderr:
-        'The page refuses the token in --token-file (403). You may not see this page. Sign in as somebody who may.\n',
+        'The page refuses the token in --token-file (403). You may not see this page. Sign in with another account.\n',
     });
     const replay = ['dead-letters', 'replay', '--page', url, '--token-file', tokenFile('c4nary'), '--json'];
     const refused = await runCli(replay);

@@ -198,7 +198,7 @@ function IssueCounts({ issues }: Pick<ReplayedEvents, 'issues'>) {
       <thead>
         <tr class="note">
           <th scope="col">Where it does not fit</th>
-          <th scope="col">In</th>
+          <th scope="col">Letters</th>
         </tr>
       </thead>
       <tbody>

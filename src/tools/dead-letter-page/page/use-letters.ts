@@ -1,6 +1,6 @@
 // Loads the letters that fit, page by page, and how many there are of each reason and name.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { messageOf } from '../../pages/components/api-client.js';
+import { ApiError, messageOf } from '../../pages/components/api-client.js';
 import { api, type Letter, type LetterPage, type Summary } from './api.js';
 import { type Filter, filterOf, formatFilter, NO_FILTER, type Route } from './route.js';
 
@@ -45,7 +45,10 @@ export function useLetters(route: Route): Letters {
       setProblem(undefined);
       return found;
     } catch (error) {
-      if (turn === latest.current) setProblem(messageOf(error));
+      if (turn !== latest.current) return undefined;
+      // Somebody who is signed out must not see letters of before.
+      if (error instanceof ApiError && error.status === 403) setLoaded(undefined);
+      setProblem(messageOf(error));
       return undefined;
     }
   };

@@ -36,7 +36,7 @@ export async function authorized(request: IncomingMessage, settings: PageSetting
       'authorize of deadLetterPage() failed, so nobody was let in',
     );
   }
-  if (!user) throw new HttpError(403, 'You may not see this page. Sign in as somebody who may.');
+  if (!user) throw new HttpError(403, 'You may not see this page. Sign in with another account.');
   if (name !== undefined) return name;
   throw logFailure(
     {},
