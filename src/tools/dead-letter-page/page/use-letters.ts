@@ -47,7 +47,7 @@ export function useLetters(route: Route): Letters {
     } catch (error) {
       if (turn !== latest.current) return undefined;
       // Somebody who is signed out must not see letters of before.
-      if (error instanceof ApiError && error.status === 403) setLoaded(undefined);
+      if (isRefusal(error)) setLoaded(undefined);
       setProblem(messageOf(error));
       return undefined;
     }
@@ -59,7 +59,7 @@ export function useLetters(route: Route): Letters {
       const before = shown.current;
       // Not behind a dialog, which counted what it is about, nor for nobody.
       if (!before || document.hidden || document.querySelector('dialog[open]')) return;
-      const now = await summaryOf(before).catch(() => before.summary);
+      const now = await summaryOf(before).catch((error) => (isRefusal(error) ? undefined : before.summary));
       if (JSON.stringify(now) !== JSON.stringify(before.summary)) await reload();
     };
     const timer = setInterval(poll, POLL_MS);
@@ -74,6 +74,10 @@ export function useLetters(route: Route): Letters {
       setLoaded({ ...before, ...page, letters: join(before.letters, page.letters) });
   };
   return { loaded, problem, reload, more };
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 403;
 }
 
 /** Of every reason and name, so that the page shows what else there is. */
