@@ -1,5 +1,6 @@
 // A receiver whose events go to a queue: what the broker has of them, and when. The same for every broker.
 import { describe, expect } from '@jest/globals';
+import type { ReceiverOptions } from 'payment-webhooks';
 import * as bullmq from 'payment-webhooks/queues/bullmq';
 import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { fixtures } from 'payment-webhooks/testing';
@@ -59,10 +60,10 @@ describe.each(Object.keys(DOORS))('enqueue() of %s in a receiver', (where) => {
   const when = needing(program).test;
 
   /** A receiver without a store whose events go to the queue. */
-  async function receiving() {
+  async function receiving(options: Pick<ReceiverOptions, 'drift'> = {}) {
     const trial = await start();
     const privateKey = ['pri_other', KEY, SANDBOX_KEY];
-    const endpoint = await startEndpoint({ handlers: {}, store: false, privateKey });
+    const endpoint = await startEndpoint({ handlers: {}, store: false, privateKey, ...options });
     return { ...endpoint, ...trial };
   }
 
@@ -94,6 +95,14 @@ describe.each(Object.keys(DOORS))('enqueue() of %s in a receiver', (where) => {
     const [{ data } = { data: undefined }] = await jobs();
     expect(data?.headers).toMatchObject(own);
     expect(JSON.stringify(data)).not.toMatch(/s3cret|[0-9a-f]{64}/);
+  });
+
+  when("takes a payload that does not fit with drift: 'handle'", async () => {
+    const { hooks, post, pass, jobs } = await receiving({ drift: 'handle' });
+    hooks.on('*', pass);
+    const drifted = { ...paid(), payload: {} };
+    expect(await post(delivery(drifted))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await jobs()).toMatchObject([job(drifted.id)]);
   });
 
   when('takes undeclared events from onUnknown(), and is answered 500 as onInvalid()', async () => {
