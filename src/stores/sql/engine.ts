@@ -106,8 +106,8 @@ async function claimInTransaction(
     const [answer] = await Promise.all([dialect.claimInTransaction(session.run, parameters), begun]);
     if (answer.status === 'claimed' && session.isOpen)
       return { status: 'claimed', claim: new TransactionClaim(options, session, parameters, answer) };
-    // A commit waits for a synchronous replica. Without one a failover could lose the row after the 2xx, when nobody sends
-    // the event again.
+    // A commit waits for a synchronous replica, and a rollback does not: a failover could then lose the row after the 2xx,
+    // when nobody sends the event again.
     const ended = await (answer.status === 'completed' ? session.commit() : session.rollBack());
     if (ended && answer.status !== 'claimed') return answer;
     throw new StoreError('The transaction ended before its claim was answered.');
