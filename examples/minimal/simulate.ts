@@ -55,7 +55,7 @@ export async function simulate({ url, privateKey, port }: Where): Promise<Simula
   console.log(
     asExpected
       ? styleText('green', 'Each was delivered in the end.')
-      : styleText('red', 'Not each was delivered as it should be.'),
+      : styleText('red', 'Not every delivery ended as expected.'),
   );
   return { page: service.dashboardUrl, asExpected, close: () => service.close() };
 }
