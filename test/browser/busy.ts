@@ -1,4 +1,4 @@
-// Two webhooks, event names of every length, and retries that are due long after a slow machine has finished the test.
+// Two webhooks, event names of every length, and retries that are due long after the test.
 import type { Simulator } from 'payment-webhooks/simulator';
 import { endpoint, simulator } from '../tools/simulator/world.js';
 

@@ -1,7 +1,7 @@
-// Opens the page of a running simulator in Chromium. In every test, no request may leave its origin.
+// Opens the page of a running simulator in Chromium, and fails tests with requests to other origins.
 import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import type { Simulator } from 'payment-webhooks/simulator';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { afterwards } from '../tools/simulator/world.js';
@@ -14,14 +14,37 @@ jest.setTimeout(120_000);
 export const describeInChromium = needing('chromium').describe;
 
 let browser: Browser | undefined;
+/** One for all tests of a file, because opening a window takes seconds on a busy machine. */
+let page: Page;
+let complaints: string[] = [];
+let requested: string[] = [];
 
-beforeAll(async () => {
-  if (!executablePath) return;
-  buildPages();
-  browser = await chromium.launch({ executablePath, args: FLAGS });
-}, 120_000);
+async function launch(): Promise<Browser> {
+  if (!executablePath) throw new Error(CHROMIUM_IS_MISSING);
+  const launched = await chromium.launch({ executablePath, args: FLAGS });
+  page = await launched.newPage();
+  page.setDefaultTimeout(25_000);
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('request', (request) => void requested.push(request.url()));
+  return launched;
+}
+
+// A simulator looks for its page when it starts.
+beforeAll(() => {
+  if (executablePath) buildPages();
+});
 
 afterAll(() => browser?.close());
+
+interface Look {
+  readonly viewport?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: 'light' | 'dark';
+  readonly forcedColors?: 'active';
+  readonly permissions?: readonly string[];
+}
 
 export interface Opened {
   readonly page: Page;
@@ -31,37 +54,64 @@ export interface Opened {
 
 /** Opens the page. After the test, its complaints and its requests to other origins are checked. */
 export async function openPage(
-  service: Pick<Simulator, 'dashboardUrl'>,
+  { dashboardUrl }: Pick<Simulator, 'dashboardUrl'>,
   path = '',
-  options: BrowserContextOptions = {},
+  {
+    viewport = { width: 1440, height: 900 },
+    colorScheme = 'light',
+    forcedColors,
+    permissions = [],
+  }: Look = {},
 ): Promise<Opened> {
-  if (!browser) throw new Error(CHROMIUM_IS_MISSING);
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(25_000);
-  const complaints: string[] = [];
-  const foreign: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(service.dashboardUrl) && !request.url().startsWith('data:')) {
-      foreign.push(request.url());
-    }
-  });
+  browser ??= await launch();
+  complaints = [];
+  requested = [];
   afterwards(async () => {
-    await context.close();
+    await page.evaluate(() => localStorage.clear());
+    await leave();
+    const foreign = requested.filter((url) => !url.startsWith(dashboardUrl) && !/^(?:data|about):/.test(url));
     expect({ complaints, foreign }).toEqual({ complaints: [], foreign: [] });
   });
-  await page.goto(service.dashboardUrl + path);
-  await page.getByRole('main').waitFor();
-  // What listens to keys begins to do so after the frame that shows it.
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50))));
+  await page.setViewportSize(viewport);
+  await page.emulateMedia({ colorScheme, forcedColors: forcedColors ?? null });
+  await page.context().clearPermissions();
+  await page.context().grantPermissions([...permissions]);
+  await load(dashboardUrl + path);
+  // Key listeners are added after the first frame.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
   return { page, complaints };
 }
 
-/** The focus follows what is shown, some frames later. */
+/** Retries once if Chromium dropped a request, as it does when a network interface of the machine changes. */
+async function load(url: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    await page.goto(url, { waitUntil: 'commit' });
+    try {
+      return await page.getByRole('main').waitFor();
+    } catch (cause) {
+      const said = complaints.splice(0);
+      const dropped = said.length > 0 && said.every((text) => text.includes('net::ERR_'));
+      if (tries === 1 && dropped) continue;
+      const shown = await page.locator('body').innerText();
+      throw new Error(`The page shows: ${shown}\nIts console: ${said.join('\n')}`, { cause });
+    }
+  }
+}
+
+/** Opens an empty document and moves the mouse away, so that the next test starts clean. */
+async function leave(): Promise<void> {
+  page.removeAllListeners('response');
+  await page.unrouteAll();
+  await page.mouse.move(0, 0);
+  await page.goto('about:blank', { waitUntil: 'commit' });
+}
+
+export const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+export const dialog = (page: Page, name?: string) =>
+  page.getByRole('dialog', name === undefined ? {} : { name });
+export const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter({ hasText: text });
+
+/** The focus moves some frames after a change. */
 export async function expectFocus(page: Page, wanted: RegExp): Promise<void> {
   const focused = () => document.activeElement?.outerHTML ?? '';
   await page
@@ -70,7 +120,7 @@ export async function expectFocus(page: Page, wanted: RegExp): Promise<void> {
   expect(await page.evaluate(focused)).toMatch(wanted);
 }
 
-/** What the browser says on its console comes when the page shows the effect, or some time later. */
+/** Console messages can arrive after the page shows the effect. */
 export async function expectComplaints(complaints: string[], ...wanted: string[]): Promise<void> {
   await until(() => complaints.length >= wanted.length);
   expect(complaints.splice(0)).toEqual(wanted.map((text) => expect.stringContaining(text)));

@@ -5,7 +5,7 @@ import { receiver } from 'payment-webhooks';
 import type { Page } from 'playwright-core';
 import { afterwards, basic, call, endpoint, simulator } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
-import { describeInChromium, expectFocus, openPage } from './chromium.js';
+import { button, describeInChromium, dialog, expectFocus, openPage, row } from './chromium.js';
 import { layoutFaults } from './measure.js';
 
 const SIZES = [
@@ -13,15 +13,11 @@ const SIZES = [
   { width: 1280, height: 800 },
 ];
 
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-const dialog = (page: Page, name: string) => page.getByRole('dialog', { name });
-const row = (page: Page, text: string) => page.locator('tr.row').filter({ hasText: text });
-
 describeInChromium.each(SIZES)('at $width px', (viewport) => {
   const open = async (url: string, path = '', permissions: string[] = []) =>
     (await openPage({ dashboardUrl: url }, path, { viewport, permissions })).page;
 
-  /** On a narrow screen the panels start folded. */
+  /** On a narrow screen the panels start closed. */
   const unfold = (page: Page) =>
     page.locator('#private-key').evaluate((panel) => panel.setAttribute('open', ''));
 
@@ -86,7 +82,7 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
 
     await button(page, 'Rotate private key').click();
     await question.getByRole('button', { name: 'Rotate', exact: true }).click();
-    await expectFocus(page, /id="new-key"/);
+    await expectFocus(page, /^<p[^>]*>The new private key/);
     const key = service.privateKey;
     expect(key).not.toBe('pri_sim_dev');
     expect(await question.locator('code.digest').innerText()).toBe(key);
@@ -95,7 +91,7 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     await question.getByRole('button', { name: 'Copy the private key' }).click();
     await question.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
-    // A click beside it must not lose the key.
+    // A click outside the dialog must not lose the key.
     await page.mouse.click(2, 2);
     await question.locator('code.digest').waitFor();
     await question.getByRole('button', { name: 'Close' }).click();
@@ -107,7 +103,7 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     expect([(await me('pri_sim_dev')).status, (await me(key)).status]).toEqual([401, 200]);
     await service.trigger('transaction.paid');
     await row(page, '401').locator('.row-link').click();
-    await page.getByText('it may still have the old one. Give it both keys.').waitFor();
+    await page.getByText('it may still have only the old one. Configure both keys.').waitFor();
     expect(await layoutFaults(page)).toEqual([]);
     await page.reload();
     await page.locator('#detail-title').waitFor();

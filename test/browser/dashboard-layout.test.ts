@@ -1,20 +1,17 @@
-// The page of the simulator at seven widths, with spaced text, zoomed and in forced colours: nothing is clipped or overlaps, and axe-core finds nothing.
+// The simulator page at seven widths, with spaced text, zoomed and in forced colours: nothing is clipped or overlaps, and axe-core finds nothing.
 import { expect, test } from '@jest/globals';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator } from 'playwright-core';
 import { simulator } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
 import { busy, LONG_NAME } from './busy.js';
-import { describeInChromium, openPage } from './chromium.js';
+import { button, describeInChromium, openPage, row } from './chromium.js';
 import { faultsOf, layoutFaults, opening, SCREENS, type View } from './measure.js';
 import { scene } from './scene.js';
-
-const button = (page: Page, name: string) => page.getByRole('button', { name });
-const row = (page: Page, text: string) => page.locator('tr.row').filter({ hasText: text });
 
 const dialog = (opener: string): View => ({
   name: opener,
   show: async (page) => {
-    // On a narrow screen the panels start folded.
+    // On a narrow screen the panels start closed.
     await page.locator('details.panel').evaluateAll((all) => all.map((one) => one.setAttribute('open', '')));
     await button(page, opener).click();
     await page.getByRole('dialog').waitFor();
@@ -53,9 +50,8 @@ async function boxOf(locator: Locator) {
 
 describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
   test('each view is whole, also with spaced text, and axe-core finds nothing in it', async () => {
-    const service = await scene();
-    const { page } = await openPage(service, '', opening(screens));
-    expect(await faultsOf(page, service.dashboardUrl, VIEWS, screens)).toEqual([]);
+    const { page } = await openPage(await scene(), '', opening(screens));
+    expect(await faultsOf(page, VIEWS, screens)).toEqual([]);
   });
 
   test('a row tells deliveries apart, in columns that align; the first one is near the top', async () => {
@@ -73,7 +69,7 @@ describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
       expect(new Set(heights)).toEqual(new Set([phone ? 56 : 40]));
       const first = await boxOf(page.locator('tr.row').first());
       expect(first.y).toBeLessThan(phone ? 270 : 260);
-      // At 900 px, 16 rows have room.
+      // A height of 900 px has room for 16 rows.
       expect((900 - first.y) / first.height).toBeGreaterThan(phone ? 11 : 16);
       const lefts = await page
         .locator(phone ? 'tr.row .cell-target' : '.cell-target')
@@ -106,7 +102,10 @@ describeInChromium.each([1280, 1440])('at %i px', (width) => {
     await page.locator('.tab-panel').waitFor();
     const title = await boxOf(page.locator('#detail-title'));
     expect(title.y - shown.y).toBeLessThan(40);
-    // The same while nothing is loaded.
+    // The actions stay on one line.
+    const actions = page.locator('.detail > header .cluster:has(.primary)');
+    expect((await boxOf(actions)).height).toBe((await boxOf(actions.locator('.primary'))).height);
+    // The same before anything is loaded.
     await page.route('**/_sim/deliveries/*', () => {});
     await page.goto(`${service.dashboardUrl}?delivery=${service.deliveries()[0]?.id}`);
     expect((await boxOf(page.locator('#detail-title'))).y).toBe(title.y);
@@ -115,9 +114,8 @@ describeInChromium.each([1280, 1440])('at %i px', (width) => {
 
 describeInChromium('the page', () => {
   test('in forced colours shows what is chosen', async () => {
-    const service = await scene();
-    const { page } = await openPage(service, '', { forcedColors: 'active' });
-    expect(await faultsOf(page, service.dashboardUrl, MAIN, [])).toEqual([]);
+    const { page } = await openPage(await scene(), '', { forcedColors: 'active' });
+    expect(await faultsOf(page, MAIN, [])).toEqual([]);
     expect(await findings(page)).toEqual([]);
     await row(page, 'payout.failed').first().locator('.row-link').hover();
     const grounds = await page.evaluate(() =>
@@ -154,16 +152,19 @@ describeInChromium('the page', () => {
     expect(await findings(page)).toEqual([]);
   });
 
-  test('gives a form the width of a form, whichever part opens its dialog', async () => {
-    const { page } = await openPage(await scene());
-    for (const opener of ['Register webhook', 'Add fault', 'Rotate private key']) {
+  test('gives a form the width of a form, and all dialogs one size of title, whichever part opens them', async () => {
+    const { page } = await openPage(await simulator());
+    const sizes = new Set<string>();
+    for (const opener of ['Register webhook', 'Add fault', 'Rotate private key', 'Edit payload']) {
       await button(page, opener).click();
-      expect((await boxOf(page.getByRole('dialog'))).width).toBe(34 * 16);
+      sizes.add(await page.locator('dialog h2').evaluate((title) => getComputedStyle(title).fontSize));
+      if (opener !== 'Edit payload') expect((await boxOf(page.getByRole('dialog'))).width).toBe(34 * 16);
       await page.keyboard.press('Escape');
     }
+    expect(sizes.size).toBe(1);
   });
 
-  test('cuts no response and no fault, with a delivery open or without', async () => {
+  test('cuts no response, no fault and no event name behind a tag, with a delivery open or without', async () => {
     const { page } = await openPage(await scene());
     const cut = () =>
       page
@@ -172,16 +173,19 @@ describeInChromium('the page', () => {
           all.filter((one) => one.scrollWidth > one.clientWidth).map(({ textContent }) => textContent),
         );
     await row(page, 'ECONNREFUSED').first().waitFor();
+    const name = row(page, 'sandbox').locator('.row-link > :first-child');
     for (const open of [false, true]) {
       if (open) await row(page, 'payout.failed').first().locator('.row-link').click();
       for (const width of [360, 1024, 1280, 1360, 1920]) {
         await page.setViewportSize({ width, height: 800 });
         expect({ width, cut: await cut() }).toEqual({ width, cut: [] });
+        if (open && width >= 1280)
+          expect(await name.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
       }
     }
   });
 
-  test('on a phone ends the lines of a row at the same edge', async () => {
+  test('on a phone ends the lines of a row at the same edge, and has a banner of two lines', async () => {
     const { page } = await openPage(await scene(), '', { viewport: { width: 360, height: 740 } });
     await row(page, 'ECONNREFUSED').first().waitFor();
     const ends = await page
@@ -195,6 +199,8 @@ describeInChromium('the page', () => {
         return [...new Set(all.map(endOf))];
       });
     expect(ends).toHaveLength(1);
+    // Two lines.
+    expect((await boxOf(page.locator('.fault-banner p'))).height).toBeLessThan(43);
   });
 
   test('of no deliveries is whole, light and dark', async () => {

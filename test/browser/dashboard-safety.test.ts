@@ -6,7 +6,7 @@ import { describeInChromium, expectComplaints, openPage } from './chromium.js';
 
 const MARKUP = `<img src=x onerror="window.hit = 1"></pre></script><script>window.hit = 1</script>`;
 
-/** Not the one that the texts of the page name. */
+/** Differs from the key in the texts of the page. */
 const KEY = 'pri_sim_only_of_this_test';
 
 async function delivered(answer: Answer, event = 'a.one') {
@@ -92,7 +92,7 @@ describeInChromium('the page', () => {
       await page.getByRole('tab', { name: tab }).click();
     await until(() => answers.length > 6);
     const texts = [...(await Promise.all(answers)), await page.content()];
-    // A diagnosis names the default key, which is no secret.
+    // A diagnosis names the default key, which is not secret.
     const hasKey = (text: string) => /pri_(?!sim_dev\b)/.test(text) || text.includes(service.sandboxKey);
     expect(texts.filter(hasKey)).toEqual([]);
   });

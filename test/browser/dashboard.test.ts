@@ -1,15 +1,15 @@
-// The page in use: from the empty state, over a failed attempt, to a delivered event.
+// The page in use: the empty state, a failed attempt, a delivered event.
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { freePort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
 import { simulator } from '../tools/simulator/world.js';
-import { describeInChromium, expectComplaints, openPage } from './chromium.js';
+import { button, describeInChromium, expectComplaints, openPage, row } from './chromium.js';
 import { switchableEndpoint } from './switchable-endpoint.js';
 
 const LATER = { clock: 'real', retry: ['90s', '90s'] } as const;
 
-/** There is one row, with this text; it has none while it is rendered again. */
+/** Expects one row with this text. A row is empty for a moment while it renders again. */
 async function expectRow(page: Page, wanted: RegExp): Promise<void> {
   let rows: string[] = [];
   const read = async () => {
@@ -19,9 +19,6 @@ async function expectRow(page: Page, wanted: RegExp): Promise<void> {
   await until(read).catch(() => {});
   expect(rows).toEqual([expect.stringMatching(wanted)]);
 }
-
-const row = (page: Page, text: string | RegExp) => page.locator('tr.row').filter({ hasText: text });
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
 describeInChromium('the first delivery', () => {
   test('takes two clicks from the empty state, and becomes delivered without a reload', async () => {
@@ -55,7 +52,7 @@ describeInChromium('the first delivery', () => {
     await button(page, 'Register').and(page.locator('.primary')).click();
     await page.locator('.steps .problem').waitFor();
     expect(await page.getByLabel('URL of your endpoint').getAttribute('aria-invalid')).toBe('true');
-    // The browser itself reports every 422.
+    // The browser logs every 422.
     await expectComplaints(complaints, '422');
   });
 });
@@ -97,6 +94,10 @@ describeInChromium('an endpoint that is down', () => {
       (text) => document.querySelector('.attempts .countdown')?.textContent !== text,
       before,
     );
+
+    await page.getByRole('tab', { name: 'Response' }).click();
+    const refused = `No response. connect ECONNREFUSED ${new URL(endpoint.url).host}`;
+    await page.getByRole('tabpanel').getByText(refused, { exact: true }).waitFor();
 
     await endpoint.start();
     await page.locator('.detail').getByRole('button', { name: 'Retry now' }).click();
@@ -165,7 +166,7 @@ describeInChromium('the connection', () => {
     await button(page, 'Remove all faults').click();
     await page.locator('.notice').getByText('does not answer').waitFor();
     const second = await simulator({ port });
-    // What was said, and what was listed, is of the simulator before.
+    // Clears the notice and the list of the first simulator.
     await page.locator('.notice').waitFor({ state: 'detached' });
     await page.getByText('No deliveries yet').waitFor();
     const { url } = await switchableEndpoint();

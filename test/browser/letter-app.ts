@@ -1,4 +1,4 @@
-// An app in two deployments: the first one leaves dead letters of every reason, the second one has their page.
+// An app in two deployments: the first leaves dead letters of every reason, the second serves their page.
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { type Request, type RequestHandler } from 'express';
@@ -11,10 +11,12 @@ import {
 } from 'payment-webhooks';
 import { deadLetterPage } from 'payment-webhooks/ops';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
+import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import { type CapturedLog, captureLog } from '../setup/captured-log.js';
 import { aLetter } from '../setup/letters.js';
 import { afterwards } from '../tools/simulator/world.js';
+import { button } from './chromium.js';
 
 export const PRIVATE_KEY = 'pri_example';
 
@@ -22,24 +24,24 @@ export const PRIVATE_KEY = 'pri_example';
 const EVENTS = { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ amount: z.string() }) }) };
 
 export interface LetterApp {
-  /** Of the page, with a slash at its end. */
+  /** The URL of the page, with a trailing slash. */
   readonly dashboardUrl: string;
   readonly deadLetters: DeadLetterStore;
-  /** The ids of the events whose handler ran, in the deployment that has the page. */
+  /** The ids of the events that a handler of the second deployment processed. */
   readonly handled: readonly string[];
-  /** What the handlers of that deployment do. */
+  /** What the handlers of the second deployment do. */
   work: (eventId: string) => unknown;
-  /** How many minutes ago the next letters are kept. */
+  /** The age of the next letters in minutes. */
   minutesAgo: number;
-  /** Who asks; undefined is nobody. */
+  /** The signed-in user, if any. */
   user: string | undefined;
-  /** How many requests are not answered yet, and whose client is there. */
+  /** How many requests are open: not answered, and their client is connected. */
   readonly open: number;
   /** What the page logged. */
   readonly log: CapturedLog;
-  /** Cuts every connection. */
+  /** Closes every connection. */
   disconnect(): void;
-  /** The first deployment gets the event, and keeps it: it declares no refund, and its handlers fail. */
+  /** Sends an event to the first deployment, which keeps it as a dead letter: its handlers fail. */
   keep(event: object): Promise<void>;
 }
 
@@ -111,7 +113,7 @@ function payout(eventId: string, given: Partial<NewDeadLetter> = {}): NewDeadLet
   return aLetter({ eventName: 'payout.failed', eventId, rawBody, ...given });
 }
 
-/** An event name that is longer than any of the service. */
+/** Longer than any event name of the service. */
 export const LONG_NAME = 'subscription.payment_method_update_was_refused_by_the_bank';
 
 /** An app with letters of every reason, and a tombstone. */
@@ -143,4 +145,10 @@ export async function letterScene(): Promise<LetterApp> {
     because: 'test data of the migration, agreed with the shop',
   });
   return app;
+}
+
+/** Presses the key that replays all, which works once the letters are loaded. */
+export async function pressReplayAll(page: Page): Promise<void> {
+  await button(page, /^Replay (?:all )?\d/).waitFor();
+  await page.keyboard.press('a');
 }

@@ -1,4 +1,4 @@
-// Looks at views of a page: what is clipped, what overlaps, and what axe-core finds.
+// Checks views of a page: clipped and overlapping parts, and findings of axe-core.
 import type { Page } from 'playwright-core';
 import { findings } from './axe.js';
 
@@ -8,7 +8,7 @@ interface Screen {
   readonly colorScheme: 'light' | 'dark';
 }
 
-/** From a phone to a large screen. A narrow screen begins with its panels closed, so each kind opens a page of its own. */
+/** From a phone to a large screen. Panels start closed on narrow screens, so each kind opens its own page. */
 export const SCREENS: readonly (readonly [kind: string, screens: readonly [Screen, ...Screen[]]])[] = [
   [
     'narrow screens',
@@ -29,13 +29,13 @@ export const SCREENS: readonly (readonly [kind: string, screens: readonly [Scree
   ],
 ];
 
-/** What opens the page on the first of the screens. */
+/** Options of `openPage` for the first screen. */
 export const opening = ([{ width, height, colorScheme }]: readonly [Screen, ...Screen[]]) => ({
   viewport: { width, height },
   colorScheme,
 });
 
-/** As much space as a reader may set: https://www.w3.org/TR/WCAG22/#text-spacing. */
+/** The text spacing that WCAG requires: https://www.w3.org/TR/WCAG22/#text-spacing. */
 export function spaceText(page: Page): Promise<void> {
   return page.evaluate(() => {
     const sheet = new CSSStyleSheet();
@@ -47,28 +47,38 @@ export function spaceText(page: Page): Promise<void> {
   });
 }
 
+/** Returns to the list without a reload, which takes seconds. */
+async function showList(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    document.adoptedStyleSheets = [];
+    document.querySelector<HTMLDialogElement>('dialog[open]')?.close();
+    history.replaceState(null, '', location.pathname);
+    dispatchEvent(new PopStateEvent('popstate'));
+    scrollTo(0, 0);
+  });
+  await page.locator('dialog, .detail').waitFor({ state: 'detached' });
+  await page.locator('tr.row').first().waitFor();
+}
+
 export interface View {
   readonly name: string;
-  /** Gets there from the list. */
+  /** Opens it from the list. */
   readonly show: (page: Page) => Promise<unknown>;
 }
 
-/** What is wrong in each view of one page, on one screen after the other; axe-core looks at the first. */
+/** Checks each view on each screen. axe-core checks the first screen only. */
 export async function faultsOf(
   page: Page,
-  url: string,
   views: readonly View[],
   screens: readonly Screen[],
 ): Promise<string[]> {
   const faults: string[] = [];
   for (const { name, show } of views) {
-    await page.goto(url);
-    await page.locator('tr.row').first().waitFor();
+    await showList(page);
     await show(page);
     for (const { width, height, colorScheme } of screens) {
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme });
-      await page.evaluate(() => new Promise(requestAnimationFrame));
       const axe = width === screens[0]?.width ? await findings(page) : [];
       const found = [...(await layoutFaults(page)), ...axe];
       faults.push(...found.map((fault) => `${name}, ${width} px, ${colorScheme}: ${fault}`));
@@ -76,20 +86,19 @@ export async function faultsOf(
     await spaceText(page);
     const spaced = await layoutFaults(page);
     faults.push(...spaced.map((fault) => `${name}, ${screens.at(-1)?.width} px, spaced: ${fault}`));
-    const [first] = screens;
-    if (first) await page.setViewportSize(first);
   }
   return faults;
 }
 
-/** Buttons, labels and short texts, of the dialog if one is open: one line for each that is wrong. */
+/** A line for each button, label or short text that is clipped or overlaps, in the open dialog or the whole page. */
 export function layoutFaults(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
+  return page.evaluate(async () => {
+    await new Promise(requestAnimationFrame);
     const PARTS = 'button, label, summary, h1, h2, h3, input, select, .tag, .countdown';
     const name = (element: Element) =>
       `${element.localName}.${element.className} "${(element.textContent ?? '').trim().slice(0, 60)}"`;
 
-    /** What an element shows of itself: its box, cut by every ancestor that clips or scrolls. */
+    /** The visible part of an element: its box, clipped by every ancestor that clips or scrolls. */
     const visibleBox = (element: Element) => {
       const { left, right, top, bottom } = element.getBoundingClientRect();
       const box = { left, right, top, bottom };
@@ -100,7 +109,7 @@ export function layoutFaults(page: Page): Promise<string[]> {
         box.right = Math.min(box.right, edge.right);
         box.top = Math.max(box.top, edge.top);
         box.bottom = Math.min(box.bottom, edge.bottom);
-        // What a dialog stands in does not clip it.
+        // The ancestors of a dialog do not clip it.
         if (outer.localName === 'dialog') break;
       }
       return box;

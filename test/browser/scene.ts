@@ -26,7 +26,7 @@ export async function scene(): Promise<Simulator> {
   return service;
 }
 
-/** A delivery that its endpoint refuses until there is no attempt left. */
+/** Makes a delivery that its endpoint refuses on every attempt. */
 async function refuse(service: Simulator, url: string): Promise<void> {
   const webhook = await service.webhooks.create({ url, events: ['payout.failed'] });
   const deliveries = await service.trigger('payout.failed', { payload: { payout: { id: 'payout-1' } } });

@@ -1,4 +1,4 @@
-// The screenshots of the documentation. To make them again (with the program pngquant, and the fonts Inter and
+// The screenshots of the documentation. To take them again (requires pngquant, and the fonts Inter and
 // JetBrains Mono): DOCS_SCREENSHOTS=1 npx jest test/browser/screenshots
 import { test } from '@jest/globals';
 import { describeInChromium, openPage } from './chromium.js';
@@ -27,15 +27,5 @@ describeInChromium('the screenshot', () => {
       await shoot(page, 'dead-letters-light.png');
     }
     expectScreenshot('dead-letters-light.png');
-  });
-
-  test('of a replay is there, of its size, and small', async () => {
-    if (TAKE) {
-      const { page } = await openPage(await letterScene(), '', { colorScheme, viewport });
-      await page.keyboard.press('a');
-      await page.getByRole('button', { name: 'Replay 10 dead letters' }).waitFor();
-      await shoot(page, 'dead-letters-replay.png');
-    }
-    expectScreenshot('dead-letters-replay.png');
   });
 });

@@ -9,7 +9,7 @@ import { ROOT } from '../setup/shell.js';
 const FOLDER = join(ROOT, 'docs/images');
 export const VIEWPORT = { width: 1360, height: 800 };
 
-/** Whether they are to be made again. */
+/** Whether to take them again. */
 export const TAKE = Boolean(process.env.DOCS_SCREENSHOTS);
 
 export async function shoot(page: Page, name: string): Promise<void> {

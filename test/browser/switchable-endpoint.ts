@@ -9,7 +9,7 @@ export interface SwitchableEndpoint {
   stop(): Promise<void>;
 }
 
-/** @param answer what it does with every request; 200 when left out */
+/** @param answer answers every request; by default with 200 */
 export async function switchableEndpoint(
   answer: (response: ServerResponse) => void = (response) => response.end('{"received":true}'),
 ): Promise<SwitchableEndpoint> {

@@ -1,10 +1,10 @@
-// The error of a request that cannot be served, and the JSON answer for it.
+// The error of a failed request, and its JSON answer.
 import type { ErrorRequestHandler } from 'express';
 import { ConfigurationError } from '../../errors.js';
 import { describeError, type Logger, writeLog } from '../../logger.js';
 
 /** Error messages by field. */
-export type FieldErrors = { readonly [field: string]: readonly string[] | undefined };
+type FieldErrors = { readonly [field: string]: readonly string[] | undefined };
 
 export class HttpError extends Error {
   readonly status: number;
@@ -34,7 +34,7 @@ const PARSER_MESSAGES: ReadonlyMap<string, string> = new Map([
   ['charset.unsupported', 'The body must be UTF-8.'],
 ]);
 
-/** The last handler: answers an error, and never shows a stack. */
+/** The last handler. Answers never contain a stack. */
 export function answerErrors(logger: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, _next) => {
     const { status, ...body } = answerTo(error);

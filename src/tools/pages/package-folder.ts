@@ -1,9 +1,9 @@
-// Finds the folder of this package on disk, for its files that are not code: the page and the OpenAPI document.
+// Finds the folder of this package on disk, for files that are not code: the pages and the OpenAPI document.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Undefined if the code was bundled into another program. */
+/** Undefined if the package was bundled into another program. */
 export function packageFolder(): string | undefined {
   const file = thisFile();
   if (file === undefined) return undefined;
@@ -13,7 +13,7 @@ export function packageFolder(): string | undefined {
   return undefined;
 }
 
-/** Where the build puts a page; undefined if the code was bundled into another program. */
+/** Where the build puts a page; undefined if the package was bundled into another program. */
 export function builtPage(name: string): string | undefined {
   const root = packageFolder();
   return root && join(root, 'dist', name);

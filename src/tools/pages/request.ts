@@ -1,4 +1,4 @@
-// What both servers of pages check of a request: its host, path and query; and the headers of answers.
+// What both page servers share: checks of the host, path and query of a request, and response headers.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
@@ -8,28 +8,28 @@ const LOOPBACK_HEADER = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?
 export const HOST_HEADER = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
 /**
- * Whether a `Host` header names this machine or an allowed host: protects against DNS rebinding.
+ * Whether a `Host` header names this machine or an allowed host. Protects against DNS rebinding.
  *
  * @param allowed as {@link hostName} returns them
  */
 export function isAllowedHost(header: string, allowed: ReadonlySet<string>): boolean {
-  // Strict: an IPv6 address that wraps 127.0.0.1 is not how anybody names this machine.
+  // Strict: an IPv4-mapped IPv6 address such as ::ffff:127.0.0.1 does not count.
   if (LOOPBACK_HEADER.test(header)) return true;
   const [, host = ''] = HOST_HEADER.exec(header) ?? [];
   return host !== '' && allowed.has(canonical(host));
 }
 
-/** The `Host` headers of a request. HTTP/2 has one, as `:authority`, and no list of them. */
+/** The `Host` headers of a request. HTTP/2 has only `:authority`. */
 export function hostHeaders({ headers, headersDistinct }: IncomingMessage): readonly string[] {
   if (headersDistinct as unknown) return headersDistinct.host ?? [];
   const host = headers[':authority'] ?? headers.host;
   return typeof host === 'string' ? [host] : [];
 }
 
-/** A host as a Host header spells it; undefined for text that is not a host, or has a port. */
+/** A host as browsers send it; undefined for an invalid host, or one with a port. */
 export function hostName(text: string): string | undefined {
   const bracketed = isIP(text) === 6 ? `[${text}]` : text;
-  // Browsers send the ASCII form of other letters.
+  // Browsers send Punycode.
   const host = /^[\x21-\x7e]*$/.test(bracketed) ? bracketed : domainToASCII(bracketed);
   const [whole, name] = HOST_HEADER.exec(host) ?? [];
   return name === undefined || whole !== name || canonical(name) === '' ? undefined : canonical(name);
@@ -41,7 +41,7 @@ function canonical(host: string): string {
   return isIP(host.slice(1, -1)) === 6 ? new URL(`http://${host}/`).hostname : '';
 }
 
-/** Nothing is cached, framed, guessed or loaded from elsewhere; scripts and styles are files of the page. */
+/** Forbids caching, framing, MIME sniffing, and scripts and styles that are inline or from other origins. */
 export const PAGE_HEADERS = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy':
@@ -53,15 +53,15 @@ export const PAGE_HEADERS = {
   'X-Frame-Options': 'DENY',
 } as const;
 
-/** The methods of requests that change nothing. */
+/** Methods that change nothing. */
 export const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** With the path of the page, where Express has removed it from `url`. */
+/** Includes the mount path, which Express removes from `url`. */
 export function originalUrl(request: IncomingMessage): string {
   return (request as { readonly originalUrl?: string }).originalUrl ?? request.url ?? '';
 }
 
-/** The query, read the same way under every version of Express. */
+/** Parsed here, because Express 4 and 5 parse queries differently. */
 export function queryOf(request: IncomingMessage): URLSearchParams {
   const url = originalUrl(request);
   const at = url.indexOf('?');

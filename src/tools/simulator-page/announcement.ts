@@ -1,4 +1,4 @@
-// The text for a screen reader when deliveries finish or fail: one sentence each, or the counts of many.
+// What a screen reader says when deliveries finish or fail: a sentence each, or counts for many.
 import type { Row } from './api.js';
 
 const SETTLED = new Map([

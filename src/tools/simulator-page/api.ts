@@ -1,5 +1,5 @@
-// The API client of the page, for the control plane of its own origin, and the types of what it answers.
-// From the simulator come only types: none of its code is in the bundle.
+// The client for the simulator's control plane, and the types of its answers.
+// Imports only types from the simulator, so that its code stays out of the bundle.
 import { apiClient } from '../pages/components/api-client.js';
 import type { Webhook } from '../simulator/api/registrations.js';
 import type { Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
@@ -36,9 +36,9 @@ export interface Trigger {
   readonly fault?: FaultKind;
 }
 
-export interface TriggerResult {
+interface TriggerResult {
   readonly data: { readonly events: readonly unknown[]; readonly deliveries: readonly Delivery[] };
-  /** A remark of the simulator, such as that no webhook subscribes to the event. */
+  /** E.g. that no webhook subscribes to the event. */
   readonly message?: string;
 }
 
@@ -52,16 +52,16 @@ const MAX_ROWS = 1_000;
 
 interface Found {
   readonly data: readonly Row[];
-  /** How many match, those that are not in `data` too. */
+  /** How many match, including those not in `data`. */
   readonly total: number;
 }
 
 export const api = {
-  /** @param offset how many newer ones are known */
+  /** @param offset how many newer rows to skip */
   rows: (offset = 0) => found(`limit=${MAX_ROWS}${offset > 0 ? `&offset=${offset}` : ''}`),
   count: async (filter: Readonly<Record<string, string>> = {}) =>
     (await found(`limit=1&${new URLSearchParams(filter)}`)).total,
-  /** The ids of those that have the text in their body, which the page does not list. */
+  /** The ids of the deliveries whose body contains the text. The page itself has no bodies. */
   withPayload: async (payload: string) =>
     new Set((await found(`limit=${MAX_ROWS}&${new URLSearchParams({ payload })}`)).data.map(({ id }) => id)),
   /** Finished deliveries only. */
@@ -73,7 +73,7 @@ export const api = {
   async curl(id: string, attempt: number): Promise<string> {
     return (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text();
   },
-  /** The bytes that were signed, and the signature that the bytes as sent would need. */
+  /** The signed bytes, and the correct signature of the bytes that were sent. */
   signature: (id: string, attempt: number) =>
     data<{ signed: string; expected: string }>(
       'GET',
@@ -90,7 +90,7 @@ export const api = {
   faults: () => data<Fault[]>('GET', 'faults'),
   addFault: (rule: FaultRule) => request('POST', 'faults', rule),
   removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
-  /** @returns the new private key, which is told only here */
+  /** @returns the new private key; nothing else returns it */
   async rotateKey(): Promise<string> {
     return (await data<{ private_key: string }>('POST', 'keys/rotate', {})).private_key;
   },

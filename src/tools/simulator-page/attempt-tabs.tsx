@@ -26,7 +26,7 @@ export function AttemptTabs(props: AttemptProps) {
   const { route, navigate } = useSimulator();
   const chosen = NAMES.find((name) => name.toLowerCase() === route.tab) ?? 'Request';
   const View = TABS[chosen];
-  // The first one is the one that a URL without a tab shows.
+  // A URL without a tab shows the first one.
   const choose = (name: Tab) => navigate({ tab: name === 'Request' ? undefined : name.toLowerCase() });
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -82,7 +82,8 @@ function ResponseView({ attempt: { response, error, outcome } }: AttemptProps) {
   if (!response) {
     return (
       <p class="wrap">
-        No response. <strong class="mono">{error?.code}</strong> {error?.message}
+        No response. {error && !error.message.includes(error.code) && <code>{error.code} </code>}
+        {error?.message}
       </p>
     );
   }
@@ -111,7 +112,7 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
   const load = () => api.signature(delivery.id, attempt.number);
   const { signed, expected } = useLoaded(load, [delivery.id, attempt.number]).data ?? {};
   const usual = settings?.signature_header ?? 'X-SERVICE-SIGNATURE';
-  // An event can be triggered with another header.
+  // An event can be triggered with a different header name.
   const sent =
     headers.find(([header]) => header.toLowerCase() === usual.toLowerCase()) ??
     headers.find(([, text]) => /^[0-9a-f]{64}$/i.test(text));
@@ -141,10 +142,10 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
           title="Compare it with the signature that was sent"
           result={value && marked(value, expected ?? value)}
         >
-          {value === undefined ? 'Not sent this time:' : 'Sent as'} <code>{name}</code>
+          {value === undefined ? 'Sent without' : 'Sent as'} <code>{name}</code>
           {value !== undefined &&
             expected !== undefined &&
-            (value === expected ? ', the same:' : ', not the same:')}
+            (value === expected ? '. It matches:' : '. It does not match:')}
         </Step>
         <Step title="Check it yourself" result={CHECK}>
           Save the raw body as body.json, then run:
@@ -156,7 +157,7 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
 
 const CONTEXT = 40;
 
-/** Of what is the same, only the surroundings of what is not. */
+/** Shortens unchanged text to the context of the changes. */
 function Difference({ parts }: { parts: readonly Part[] }) {
   const around = (text: string, index: number) => {
     if (text.length <= 2 * CONTEXT) return text;
@@ -175,7 +176,7 @@ function Difference({ parts }: { parts: readonly Part[] }) {
   );
 }
 
-/** The hex digits that differ from those that are expected are marked. */
+/** Marks the hex digits that differ from the expected ones. */
 function marked(value: string, expected: string): ComponentChildren {
   return [...value].map((digit, index) =>
     digit === expected[index] ? digit : <mark key={index}>{digit}</mark>,

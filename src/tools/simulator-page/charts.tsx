@@ -1,9 +1,10 @@
-// Two small charts: the attempts of a delivery on a time axis, and how long an endpoint took to answer.
+// Two small charts: the attempts of a delivery on a time axis, and the response times of an endpoint.
 import { formatDuration, formatPause } from '../pages/components/format.js';
-import type { Attempt, Delivery } from './api.js';
+import type { Delivery } from './api.js';
+import { attemptStatus } from './shown-status.js';
 import { useSimulator } from './simulator-context.js';
 
-/** Fewer than this part of the width has no room for a text, in percent. */
+/** A shorter segment has no room for a label. In percent of the width. */
 const LEAST_LABELLED = 9;
 
 /** The pauses grow from seconds to hours, so the axis is logarithmic. */
@@ -16,7 +17,8 @@ export function AttemptAxis({ delivery: { attempts, next_attempt_at: next } }: {
   const whole = widths.reduce((sum, width) => sum + width);
   let at = 3;
   const places = [at, ...widths.map((width) => (at += (width / whole) * 94))];
-  const text = gaps.map((gap) => formatPause(gap, 1));
+  // Rounded to the nearest second; formatPause rounds up.
+  const text = gaps.map((gap) => (gap < 1_000 ? formatDuration(gap) : formatPause(gap - 500, 1)));
   return (
     <svg class="axis" role="img" aria-label={`Pauses between the attempts: ${text.join(', ')}`}>
       <line x1="3%" x2="97%" y1="26" y2="26" />
@@ -30,21 +32,18 @@ export function AttemptAxis({ delivery: { attempts, next_attempt_at: next } }: {
           )
         );
       })}
-      {places.map((place, index) => (
-        <circle key={index} class={`tone-${toneOf(attempts[index])}`} cx={`${place}%`} cy="26" r="5" />
-      ))}
+      {places.map((place, index) => {
+        const attempt = attempts[index];
+        const tone = attempt ? attemptStatus(attempt) : 'pending';
+        return <circle key={index} class={`tone-${tone}`} cx={`${place}%`} cy="26" r="5" />;
+      })}
     </svg>
   );
 }
 
-function toneOf(attempt: Attempt | undefined): string {
-  if (!attempt) return 'pending';
-  return attempt.succeeded ? 'delivered' : 'failed';
-}
-
 const SHOWN = 40;
 
-/** Of the latest deliveries to the webhook, the newest one on the right. */
+/** The latest deliveries to the webhook, newest on the right. */
 export function Durations({ webhook }: { webhook: string }) {
   const { rows } = useSimulator();
   const latest = rows

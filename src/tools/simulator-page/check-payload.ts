@@ -1,4 +1,4 @@
-// Checks a payload while it is typed: that it is a JSON object, and how it differs from the sample.
+// Checks a payload on each keystroke: whether it is a JSON object, and how it differs from the sample.
 
 export type PayloadCheck =
   | { readonly valid: true; readonly payload: object; readonly difference: string | undefined }
@@ -22,7 +22,7 @@ export function checkPayload(text: string, sample: object | undefined): PayloadC
   return { valid: true, payload, difference: difference || undefined };
 }
 
-/** Fields of the sample that are missing or have another type. Null fits every type: the sample may not say which. */
+/** Fields of the sample that are missing or have another type. Null matches every type: a null does not tell which. */
 function differences(sample: object, value: object, path: string): string[] {
   const fields = new Map(Object.entries(value));
   return Object.entries(sample).flatMap(([key, expected]) => {
@@ -41,7 +41,7 @@ function typeName(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** With line and column, which each browser states in its own way, or not at all. */
+/** Adds line and column: browsers format them differently or omit them. */
 function describeSyntaxError(text: string, error: unknown): string {
   if (text.trim() === '') return 'The payload is empty. Enter an object: { … }.';
   const message = error instanceof Error ? error.message : '';

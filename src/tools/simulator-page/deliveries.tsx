@@ -18,7 +18,7 @@ import { useShortcuts, useSimulator } from './simulator-context.js';
 
 type Found = ReturnType<typeof useFound>;
 
-/** What the search finds: of any status, and of the one that is chosen. */
+/** The rows that match the search: with any status, and with the chosen ones. */
 export function useFound() {
   const { rows, route, navigate } = useSimulator();
   const { query } = route;
@@ -43,7 +43,7 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
   const { search, shown, hold, find } = found;
   useShortcuts({ p: hold.toggle });
   const cleared = () => {
-    // A list that is held would still show them.
+    // A held list would still show them.
     if (hold.held) hold.toggle();
     if (rows.some(({ id, next_attempt_at: next }) => id === selected && next === null))
       navigate({ delivery: undefined, attempt: undefined });
@@ -104,10 +104,15 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
   );
 }
 
-/** While new deliveries are held back, listed ones still change. */
+/** Holds new deliveries back, while listed ones still change. */
 function useHold(rows: readonly Row[]) {
   const [held, setHeld] = useState<readonly Row[]>();
-  const listed = useMemo(() => (held ? refresh(held, rows) : rows), [held, rows]);
+  const listed = useMemo(() => {
+    if (!held) return rows;
+    const now = new Map(rows.map((row) => [row.id, row]));
+    // A delivery that the simulator removed stays listed.
+    return held.map((row) => now.get(row.id) ?? row);
+  }, [held, rows]);
   const known = held && new Set(held.map(({ id }) => id));
   return {
     listed,
@@ -118,13 +123,7 @@ function useHold(rows: readonly Row[]) {
   };
 }
 
-/** The same deliveries as they are now; one that the simulator has removed, as it was. */
-function refresh(held: readonly Row[], rows: readonly Row[]): readonly Row[] {
-  const now = new Map(rows.map((row) => [row.id, row]));
-  return held.map((row) => now.get(row.id) ?? row);
-}
-
-/** Asks the simulator how many there are: the page may list only some. */
+/** Asks the simulator for the counts, because the page may have loaded only some deliveries. */
 function ClearHistory({ cleared }: { cleared: () => void }) {
   const { rows } = useSimulator();
   const counting = () => Promise.all([api.count({ status: 'delivered,failed,cancelled' }), api.count()]);
@@ -149,7 +148,7 @@ function ClearHistory({ cleared }: { cleared: () => void }) {
   );
 }
 
-/** Of each choice the statuses, of which the first one gives the icon; and whether it is shown when it finds none. */
+/** The first status of a choice sets its icon; `always` shows the choice with a count of 0. */
 const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus[], always: boolean])[] = [
   ['All', [], true],
   ['Delivered', ['delivered'], true],

@@ -64,12 +64,12 @@ export const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** The attempt before says nothing about the one that is underway. */
+/** The result of the previous attempt says nothing about a running one. */
 function isUnderway({ status }: Row): boolean {
   return status === 'in_flight' || status === 'pending';
 }
 
-/** Where there is little room, the host is cut and the path stays. */
+/** In a narrow list the host is truncated, and the path stays. */
 function Target({ url }: { url: string }) {
   const { host, pathname, search } = new URL(url);
   return (
@@ -91,7 +91,7 @@ function FaultMark({ kind }: { kind: string }) {
 
 function NextRetry({ row, at }: { row: Row; at: string }) {
   const retry = () => {
-    // This button disappears with the retry. The row stays.
+    // The button disappears with the scheduled retry, the row stays.
     focusRow(row.id);
     return api.retryNow(row.id);
   };

@@ -11,16 +11,16 @@ import { Icon } from '../pages/components/icon.js';
 import { type Attempt, api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
 import { AttemptAxis } from './charts.js';
-import { EditAndResend } from './edit-and-resend.js';
 import { jestTest } from './jest-test.js';
 import { formatRoute } from './route.js';
-import { STATUS_LABELS, shownStatus } from './shown-status.js';
+import { attemptStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
 import { useSimulator } from './simulator-context.js';
 import { ResponseStatus, Status } from './status.js';
+import { EditAndResend } from './trigger.js';
 
 interface DetailProps {
   readonly id: string;
-  /** The row of the list, as long as it is listed. */
+  /** Undefined when the list does not have it. */
   readonly row: Row | undefined;
   readonly close: () => void;
 }
@@ -33,7 +33,7 @@ const CANCELLED = {
 
 export function Detail({ id, row, close }: DetailProps) {
   const { route, connection } = useSimulator();
-  // Loaded again whenever its row changes, and after a reconnection.
+  // Reloads when the row changes, and after a reconnect.
   const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
   const attempts = delivery?.attempts ?? [];
   const attempt = attempts.find(({ number }) => number === route.attempt) ?? attempts.at(-1);
@@ -69,8 +69,7 @@ export function Detail({ id, row, close }: DetailProps) {
       {attempt?.diagnosis && (
         <Diagnosis
           tone="failed"
-          // A successful attempt has a diagnosis when it should have failed.
-          icon={attempt.succeeded ? 'wrongly_accepted' : 'failed'}
+          icon={attemptStatus(attempt) === 'failed' ? 'failed' : 'wrongly_accepted'}
           label={`Diagnosis of attempt ${attempt.number}`}
           text={attempt.diagnosis}
         />
@@ -83,7 +82,7 @@ export function Detail({ id, row, close }: DetailProps) {
 
 function explain(error: unknown): string {
   if (error instanceof ApiError && error.status === 404) {
-    return 'The simulator no longer keeps this delivery. The history was cleared, or newer ones took its place.';
+    return 'The simulator no longer has this delivery. The history was cleared, or newer deliveries replaced it.';
   }
   return messageOf(error);
 }
@@ -97,16 +96,11 @@ interface DeliveryActionsProps {
 }
 
 function DeliveryActions({ id, waiting, delivery, attempt }: DeliveryActionsProps) {
-  // Both buttons disappear with the scheduled attempt. The heading tells the new status.
-  const end = (action: (id: string) => Promise<unknown>) => {
-    focus('#detail-title');
-    return action(id);
-  };
   return (
     <>
       <div class="cluster">
         {waiting && (
-          <Button look="primary" act={() => end(api.retryNow)}>
+          <Button look="primary" act={() => endWait(id, api.retryNow)}>
             Retry now
           </Button>
         )}
@@ -116,7 +110,6 @@ function DeliveryActions({ id, waiting, delivery, attempt }: DeliveryActionsProp
             <EditAndResend delivery={delivery} body={attempt.request.body} />
           </DialogButton>
         )}
-        {waiting && <Button act={() => end(api.cancel)}>Cancel retries</Button>}
       </div>
       {delivery && attempt && (
         <div class="cluster copies">
@@ -127,6 +120,12 @@ function DeliveryActions({ id, waiting, delivery, attempt }: DeliveryActionsProp
       )}
     </>
   );
+}
+
+/** The button disappears with the scheduled attempt, so the focus moves to the heading, which has the new status. */
+function endWait(id: string, action: (id: string) => Promise<unknown>): Promise<unknown> {
+  focus('#detail-title');
+  return action(id);
 }
 
 function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | undefined }) {
@@ -158,6 +157,9 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
           <li class="attempt choice cluster tone-retrying">
             <Icon name="pending" />
             <RetryCountdown at={next} />
+            <Button look="small" act={() => endWait(delivery.id, api.cancel)}>
+              Cancel retries
+            </Button>
           </li>
         )}
       </ol>
@@ -167,11 +169,10 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
 
 function AttemptLine({ attempt }: { attempt: Attempt }) {
   const { succeeded, number, response, error, outcome, fault, trigger } = attempt;
-  const accepted = attempt.diagnosis === null ? 'delivered' : 'wrongly_accepted';
-  const tone = succeeded ? accepted : 'failed';
+  const status = attemptStatus(attempt);
   return (
     <>
-      <Icon name={tone} tone={tone} />
+      <Icon name={status} tone={status} />
       <b>
         <span class="visually-hidden">{succeeded ? 'Succeeded: attempt ' : 'Failed: attempt '}</span>
         {number}

@@ -1,11 +1,11 @@
-// How two texts differ: what only one of them has, character by character.
+// Compares two texts character by character.
 
 export interface Part {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;
 }
 
-/** More are not compared one by one. */
+/** Above this, the whole text counts as replaced. */
 const MAX_CELLS = 4_000_000;
 
 export function diffText(before: string, after: string): readonly Part[] {
@@ -39,7 +39,7 @@ function align(
     return;
   }
   const width = other.length + 1;
-  // In each cell: how long it is of what follows.
+  // Each cell: the length of the longest common subsequence of the two suffixes.
   const common = new Uint16Array((one.length + 1) * width);
   const at = (i: number, j: number) => common[i * width + j] ?? 0;
   for (let i = one.length - 1; i >= 0; i -= 1)

@@ -1,4 +1,4 @@
-// The active faults: the panel that lists and adds them, and the banner over the deliveries.
+// The active faults: the panel that lists and adds them, and the banner above the deliveries.
 import { useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { DialogButton } from '../pages/components/dialog.js';
@@ -23,11 +23,11 @@ export function FaultBanner() {
     <div class="fault-banner spread tone-fault" role="status">
       <Icon name="fault" />
       <p class="wrap">
-        <strong>Injecting faults:</strong> {faultText(first, webhooks)}
+        <strong>Faults:</strong> {faultText(first, webhooks)}
         {faults.length > 1 && `, and ${faults.length - 1} more`}.
       </p>
-      <Button look="small" act={removeAll}>
-        Remove all faults
+      <Button look="small" label="Remove all faults" act={removeAll}>
+        Remove all
       </Button>
     </div>
   );

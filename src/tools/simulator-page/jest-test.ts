@@ -1,7 +1,7 @@
-// A delivery as a Jest test, which runs in the project of the endpoint.
+// Writes a delivery as a Jest test for the project of the endpoint.
 import type { Attempt, Delivery } from './api.js';
 
-/** The same bytes, signed with the key of the environment. */
+/** The test sends the same bytes, signed with the key from the environment. */
 export function jestTest({ event_name: name }: Delivery, { request, response }: Attempt): string {
   const { pathname } = new URL(request.url);
   const status = response && response.status < 300 ? response.status : 200;

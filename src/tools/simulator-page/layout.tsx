@@ -1,4 +1,4 @@
-// The columns under the header: the sidebar, the list of deliveries, and the delivery that is open.
+// The columns under the header: sidebar, list of deliveries, and the open delivery.
 import { useAction } from '../pages/components/button.js';
 import { Columns, useSelection, useTitle } from '../pages/components/columns.js';
 import { focus, focusedRow } from '../pages/components/focus.js';
@@ -19,7 +19,7 @@ export function Layout() {
   const selected = route.delivery;
   const found = useFound();
   const ids = found.shown.map(({ id }) => id);
-  // Another delivery shows its latest attempt, in the same tab.
+  // The next delivery opens at its latest attempt, in the same tab.
   const select = (delivery: string | undefined) => navigate({ delivery, attempt: undefined });
   const { open, close } = useSelection({ ids, selected, select });
   const row = rows.find(({ id }) => id === selected);

@@ -70,7 +70,7 @@ function Connection() {
   );
 }
 
-/** Tells screen readers which deliveries settled; collected, so that a burst is one announcement. */
+/** Announces to screen readers which deliveries settled, in batches: a burst is one announcement. */
 function Announcements() {
   const { rows } = useSimulator();
   const announce = useAnnounce();

@@ -20,7 +20,7 @@ app.listen(3000);`;
 
 export function Onboarding() {
   const [webhook] = useSimulator().webhooks;
-  // One that the command line registered, with --demo or --forward.
+  // Registered by the command line: --demo or --forward.
   const [first] = useState(webhook);
   return (
     <section class="onboarding" aria-labelledby="onboarding-title">

@@ -1,13 +1,13 @@
-// The route of the page, as the URL holds it: the search, and the delivery that is open with its attempt and tab.
+// The route in the URL of the page: the search, and the open delivery with its attempt and tab.
 import type { Routing } from '../pages/components/use-route.js';
 
 export interface Route {
   readonly query: string;
-  /** The id of the delivery that is open. */
+  /** The id of the open delivery. */
   readonly delivery: string | undefined;
-  /** The attempt that is shown; the latest one when left out. */
+  /** The latest one by default. */
   readonly attempt: number | undefined;
-  /** The tab that is shown; the first one when left out. */
+  /** The first one by default. */
   readonly tab: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export function formatRoute({ query, delivery, attempt, tab }: Route): string {
   if (delivery) parameters.set('delivery', delivery);
   if (delivery && attempt) parameters.set('attempt', String(attempt));
   if (delivery && tab) parameters.set('tab', tab);
-  // A query may hold colons and commas unescaped, which reads better.
+  // Colons and commas are valid in a query, and easier to read unescaped.
   const text = parameters.toString().replaceAll('%3A', ':').replaceAll('%2C', ',');
   return text === '' ? '/' : `/?${text}`;
 }

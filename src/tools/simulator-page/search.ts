@@ -1,4 +1,4 @@
-// The search: `status:failed event:transaction.*` and plain words, by which rows are filtered.
+// Filters rows by a search such as `status:failed event:transaction.* order-7`.
 import { readSearch, type SearchParts } from '../pages/components/search.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
@@ -9,18 +9,23 @@ type Test = (row: Row, value: string) => boolean;
 
 const KEYS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['status', (row, value) => shownStatus(row) === value],
-  ['event', (row, value) => matchesEvent(value, row.event_name) || isEventPrefix(value, row.event_name)],
+  // Without a dot, the user is still typing the name.
+  [
+    'event',
+    ({ event_name: name }, value) =>
+      matchesEvent(value, name) || (!value.includes('.') && name.startsWith(value)),
+  ],
   ['webhook', (row, value) => row.webhook_id.startsWith(value)],
   ['id', (row, value) => row.id.startsWith(value) || row.event_id.startsWith(value)],
-  ['code', (row, value) => isCode(row, value)],
-  // The simulator looks into the bodies; the page asks it.
+  ['code', isCode],
+  // The simulator searches the bodies.
   ['payload', () => true],
 ]);
 
 const USE_KEYS = [...KEYS.keys()].map((key) => `${key}:`).join(', ');
 const STATUSES: readonly string[] = [...deliveryStatuses, 'wrongly_accepted'];
 
-/** A row matches when it fits one value of each key, and contains all words. */
+/** A row matches if it has one of the values of each key, and contains all words. */
 export function parseSearch(text: string): SearchParts {
   const { tokens, words, problems } = readSearch(text, (key, value) => {
     if (!KEYS.has(key)) return `Unknown filter "${key}:". Use one of ${USE_KEYS}.`;
@@ -49,11 +54,6 @@ export function anyStatus(search: SearchParts): SearchParts {
 export function withStatus(text: string, statuses: readonly ShownStatus[]): string {
   const others = text.split(/\s+/).filter((part) => part !== '' && !part.startsWith('status:'));
   return [...(statuses.length > 0 ? [`status:${statuses.join(',')}`] : []), ...others].join(' ');
-}
-
-/** An event name that is still being typed. */
-function isEventPrefix(value: string, name: string): boolean {
-  return !value.includes('.') && name.startsWith(value);
 }
 
 /** `404`, `4xx`, or an error code such as `ECONNREFUSED`. */

@@ -1,7 +1,7 @@
 // The status of a delivery as the page shows it.
-import type { Delivery, DeliveryStatus, Row } from './api.js';
+import type { Attempt, Delivery, DeliveryStatus, Row } from './api.js';
 
-/** Deliveries that were accepted although a fault had changed them are a status of their own. */
+/** `wrongly_accepted`: the endpoint accepted a delivery that a fault had changed. */
 export type ShownStatus = DeliveryStatus | 'wrongly_accepted';
 
 export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
@@ -14,11 +14,17 @@ export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
   cancelled: 'Cancelled',
 };
 
-/** Of the row, which is there first, or of the whole delivery. */
+/** Takes a row, which loads first, or a whole delivery. */
 export function shownStatus({ status, ...delivery }: Row | Delivery): ShownStatus {
   if (status !== 'delivered') return status;
   const last = 'last' in delivery ? delivery.last : delivery.attempts.at(-1);
   const code = last && ('response' in last ? last.response?.status : last.status);
   // An attempt that succeeded has a diagnosis only when it should have failed.
   return last?.diagnosis != null && code != null && code < 300 ? 'wrongly_accepted' : status;
+}
+
+/** An attempt that succeeded has a diagnosis only when it should have failed. */
+export function attemptStatus({ succeeded, diagnosis }: Attempt): ShownStatus {
+  if (!succeeded) return 'failed';
+  return diagnosis === null ? 'delivered' : 'wrongly_accepted';
 }

@@ -3,8 +3,8 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { useKeys } from '../pages/components/page-frame.js';
 import type { Navigate } from '../pages/components/use-route.js';
-import { parseRoute, type Route } from './route.js';
-import { initialState, type State } from './state.js';
+import type { Route } from './route.js';
+import type { State } from './state.js';
 
 interface Shared extends State {
   readonly route: Route;
@@ -12,12 +12,8 @@ interface Shared extends State {
   readonly loadOlder: () => Promise<void>;
 }
 
-export const SimulatorContext = createContext<Shared>({
-  ...initialState,
-  route: parseRoute(''),
-  navigate: () => {},
-  loadOlder: async () => {},
-});
+/** The page always provides a value. */
+export const SimulatorContext = createContext({} as Shared);
 
 export const useSimulator = () => useContext(SimulatorContext);
 

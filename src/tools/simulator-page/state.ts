@@ -1,24 +1,24 @@
-// The state of the page, how messages change it, and the stream that they come from.
+// The state of the page: the stream of messages, and how each message changes the state.
 import { api, type Fault, type Row, type Sample, type Settings, type Webhook } from './api.js';
 
 export interface State {
-  /** `lost`: what is shown may be out of date. */
+  /** `lost`: the page may be out of date. */
   readonly connection: 'connecting' | 'live' | 'lost';
-  /** Whether the lists arrived at least once. */
+  /** Whether the lists loaded at least once. */
   readonly loaded: boolean;
   readonly settings: Settings | undefined;
   /** How far the simulator's clock is ahead of this browser's, in milliseconds. */
   readonly skew: number;
   /** Newest first. */
   readonly rows: readonly Row[];
-  /** How many older ones the simulator keeps. */
+  /** How many older deliveries the simulator has. */
   readonly older: number;
   readonly webhooks: readonly Webhook[];
   readonly faults: readonly Fault[];
   readonly samples: readonly Sample[];
 }
 
-/** A message of the stream, or a change of the connection. */
+/** A message from the stream, or a change of the connection. */
 export type Message =
   | { readonly type: 'hello'; readonly data: Settings; readonly at: number }
   | {
@@ -78,7 +78,7 @@ export function reduce(state: State, message: Message): State {
   }
 }
 
-/** Replaces known rows in place. New ones, which arrive oldest first, go to the front; changes of older ones are not listed. */
+/** Replaces known rows in place and adds new ones, which arrive oldest first, at the front. Ignores rows that are not loaded yet. */
 function merge({ rows, older }: State, changed: readonly Row[]): Pick<State, 'rows'> {
   const added = new Map(changed.map((row) => [row.id, row]));
   const merged = rows.map((row) => {
@@ -94,12 +94,12 @@ function merge({ rows, older }: State, changed: readonly Row[]): Pick<State, 'ro
 const EVENTS = ['deliveries', 'removed', 'webhooks', 'faults', 'clock', 'reset'] as const;
 const RECONNECT_MS = 1_500;
 
-/** Sends every change to `dispatch`, as long as the page is open. */
+/** Dispatches every change until the page closes. */
 export function follow(dispatch: (message: Message) => void): void {
   const source = new EventSource('/_sim/stream');
   let loaded = false;
   let lost = false;
-  // Changes wait for the lists, which are older, and for each other: a burst is rendered once.
+  // Queues changes until the lists have loaded, and batches a burst into one render.
   let waiting: Message[] = [];
   const flush = () => {
     if (!loaded || lost) return;
@@ -111,7 +111,7 @@ export function follow(dispatch: (message: Message) => void): void {
     lost = true;
     source.close();
     dispatch({ type: 'lost' });
-    // The reconnection of the browser gives up after a response that is not a stream.
+    // The browser stops reconnecting after a response that is not a stream.
     setTimeout(follow, RECONNECT_MS, dispatch);
   };
   source.onerror = reconnect;
@@ -137,7 +137,7 @@ async function load(): Promise<Message> {
   return { type: 'lists', data: { rows, older: total - rows.length, webhooks, faults, samples } };
 }
 
-/** The next older deliveries. @param known how many are listed */
+/** The next page of older deliveries. @param known how many are loaded */
 export async function olderThan(known: number): Promise<Message> {
   const { data: rows, total } = await api.rows(known);
   return { type: 'older', data: { rows, older: Math.max(0, total - known - rows.length) } };

@@ -2,7 +2,7 @@
 import { Icon } from '../pages/components/icon.js';
 import { type ShownStatus, STATUS_LABELS } from './shown-status.js';
 
-/** A shape and a word; the colour only repeats them. */
+/** An icon and a word, so that the status never depends on colour alone. */
 export function Status({ status }: { status: ShownStatus }) {
   return (
     <span class={`status cluster tone-${status}`}>
@@ -15,7 +15,7 @@ export function Status({ status }: { status: ShownStatus }) {
 interface ResponseStatusProps {
   readonly status: number | null | undefined;
   readonly error: string | null | undefined;
-  /** The outcome that the endpoint names, such as `ignored`. */
+  /** From the response body, e.g. `ignored`. */
   readonly outcome: string | null | undefined;
 }
 

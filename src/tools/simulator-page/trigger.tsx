@@ -1,4 +1,4 @@
-// Triggers an event: its name, its payload, how many, and with which fault.
+// Triggers an event with a name, payload, count and fault; or edits and resends the event of a delivery.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
@@ -8,7 +8,7 @@ import { byteLength, formatBytes, plural } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { loadSetting, saveSetting } from '../pages/components/settings.js';
-import { api, type FaultKind, type Sample, type TriggerResult } from './api.js';
+import { api, type Delivery, type FaultKind, type Sample } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
 import { faultEffect } from './fault-text.js';
 import { useSimulator } from './simulator-context.js';
@@ -22,14 +22,16 @@ export function TriggerPanel() {
   const [fault, setFault] = useState('');
   const [result, setResult] = useState('');
   const payload = usePayload(name, samples);
-  // It may say that no webhook subscribes.
+  // The result may say that no webhook subscribes.
   useEffect(() => setResult(''), [webhooks]);
   const submit = async (values: FormData) => {
     setResult('');
     if (!payload.check.valid) throw new Error(payload.check.problem);
     const sandbox = values.has('sandbox');
     const event = { event_name: name.trim(), payload: payload.check.payload, sandbox, count: Number(count) };
-    setResult(describe(await api.trigger({ ...event, ...(fault && { fault: fault as FaultKind }) })));
+    const { data, message } = await api.trigger({ ...event, ...(fault && { fault: fault as FaultKind }) });
+    const triggered = `Triggered ${plural(data.events.length, 'event')}`;
+    setResult(message ?? `${triggered}: ${plural(data.deliveries.length, 'delivery', 'deliveries')}.`);
   };
   const faults = [['', 'None'] as const, ...faultKinds.map((kind) => [kind, kind] as const)];
   return (
@@ -70,7 +72,7 @@ export function TriggerPanel() {
   );
 }
 
-/** The payload as text: the sample of the event until someone edits it. Each event has a draft, which a reload keeps. */
+/** The payload as text: the sample until the user edits it. Each event has its own draft, which survives a reload. */
 function usePayload(name: string, samples: readonly Sample[]) {
   const setting = `draft.${name}`;
   const [, render] = useState(0);
@@ -87,11 +89,11 @@ function usePayload(name: string, samples: readonly Sample[]) {
 interface PayloadEditorProps {
   readonly text: string;
   readonly check: PayloadCheck;
-  /** Undefined is the sample of the event. */
+  /** Undefined resets it to the sample. */
   readonly edit: (text: string | undefined) => void;
 }
 
-/** Whether the payload is valid, and a dialog that edits it and checks it with each key. */
+/** Whether the payload is valid, and a dialog that edits it and checks it on each keystroke. */
 function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
   return (
     <div class="field stack">
@@ -120,7 +122,7 @@ interface PayloadFieldProps extends PayloadEditorProps {
   readonly hint: ComponentChildren;
 }
 
-export function PayloadField({ text, check, edit, hint }: PayloadFieldProps) {
+function PayloadField({ text, check, edit, hint }: PayloadFieldProps) {
   return (
     <Field
       label="Payload"
@@ -151,9 +153,35 @@ function CheckResult({ check }: Pick<PayloadEditorProps, 'check'>) {
   );
 }
 
-function describe({ data: { events, deliveries }, message }: TriggerResult): string {
+/** Sends an edited payload as a new event. @param body the body of the delivery, as sent */
+export function EditAndResend({ delivery, body }: { delivery: Delivery; body: string }) {
+  const { navigate } = useSimulator();
+  const { sandbox, payload } = parse(body);
+  const [text, setText] = useState(JSON.stringify(payload, null, 2));
+  const check = checkPayload(text, Object(payload));
+  const send = async () => {
+    if (!check.valid) throw new Error(check.problem);
+    const event = { event_name: delivery.event_name, payload: check.payload, sandbox };
+    const { data, message } = await api.trigger(event);
+    const sent =
+      data.deliveries.find(({ webhook_id: id }) => id === delivery.webhook_id) ?? data.deliveries[0];
+    if (!sent) throw new Error(message);
+    navigate({ delivery: sent.id, attempt: undefined });
+  };
+  const hint = check.valid ? (check.difference ?? 'Sent as a new event, with a new ID.') : check.problem;
   return (
-    message ??
-    `Triggered ${plural(events.length, 'event')}: ${plural(deliveries.length, 'delivery', 'deliveries')}.`
+    <Form verb="Send" submit={send} disabled={!check.valid}>
+      <PayloadField text={text} check={check} edit={(draft = '') => setText(draft)} hint={hint} />
+    </Form>
   );
+}
+
+/** A fault may have truncated the body. */
+function parse(body: string): { readonly sandbox: boolean; readonly payload: unknown } {
+  try {
+    const { sandbox = false, payload = {} } = JSON.parse(body);
+    return { sandbox, payload };
+  } catch {
+    return { sandbox: false, payload: {} };
+  }
 }

@@ -1,4 +1,4 @@
-// The registered webhooks, what can be done with each, and the form that registers or changes one.
+// The registered webhooks with their actions, and the form that registers or edits one.
 import { Button } from '../pages/components/button.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
@@ -54,7 +54,7 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** @param webhook the one to change; a new one when left out */
+/** @param webhook the one to edit; omit it to register a new one */
 function WebhookForm({ webhook }: { webhook?: Webhook }) {
   const { url = '', events = [] } = webhook ?? {};
   const submit = async (values: FormData) => {
@@ -90,7 +90,7 @@ function WebhookForm({ webhook }: { webhook?: Webhook }) {
 
 function DeleteQuestion({ webhook: { id, url } }: { webhook: Webhook }) {
   const { rows } = useSimulator();
-  // Asks the simulator: the page may list only some.
+  // Asks the simulator, because the page may have loaded only some deliveries.
   const counting = () => api.count({ webhook: id, status: 'retrying' });
   const { data: retries } = useLoaded(counting, [rows]);
   const remove = async () => {

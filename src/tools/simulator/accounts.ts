@@ -13,7 +13,7 @@ interface AccountSettings extends KeyPair {
   readonly sandboxSigning: 'private-key' | 'sandbox-key';
 }
 
-/** Who sent an authenticated request, and its scopes: a private key has all. */
+/** The authenticated account, and its scopes: a private key has all. */
 export interface Caller {
   readonly account: SeededAccount;
   readonly scopes: readonly Scope[] | 'all';
@@ -34,7 +34,7 @@ export class Accounts {
     this.#sandboxSigning = sandboxSigning;
   }
 
-  /** From now on only the new keys authenticate and sign. @throws {ConfigurationError} as `startSimulator()` does */
+  /** From now on only the new keys authenticate and sign. @throws {ConfigurationError} for an invalid key */
   rotate(keys: Partial<Record<keyof KeyPair, unknown>>): void {
     const { privateKey = this.current.privateKey, sandboxKey = this.current.sandboxKey } = keys;
     this.current = {
@@ -58,7 +58,7 @@ export class Accounts {
   }
 
   /**
-   * The caller, or undefined for 401: the credential is missing, malformed, unknown, or a key of the other mode.
+   * The caller, or undefined for 401: the credential is missing, malformed, unknown, or a key for the other mode.
    *
    * @param headers every value of the Authorization header
    */
@@ -85,7 +85,7 @@ export class Accounts {
   }
 }
 
-/** Why the account or its token does not permit this, or undefined. Answered 403. */
+/** The reason to answer 403; undefined if the request is allowed. */
 export function forbidden({ account, scopes }: Caller, needed: Scope): string | undefined {
   if (!account.active) return 'The account is inactive.';
   if (!account.identity_verified) return "The account's identity is not verified.";
@@ -94,7 +94,7 @@ export function forbidden({ account, scopes }: Caller, needed: Scope): string | 
 }
 
 /**
- * Accepts only keys made for a simulator: a real key must not get into a tool that prints and stores.
+ * Accepts only simulator keys: a real key must not end up in a tool that prints and stores keys.
  *
  * @throws {ConfigurationError} that never quotes the key
  */
@@ -105,13 +105,11 @@ export function simulatorKey(option: keyof KeyPair, key: unknown): string {
   const text = String(key);
   if (!text.startsWith(prefix) || text === prefix) {
     throw new ConfigurationError(
-      `${option} does not begin with "${prefix}", so it may be a real key. Give a key made for the simulator.`,
+      `${option} does not begin with "${prefix}", so it may be a real key. Give a simulator key.`,
     );
   }
   if (!/^[!-9;-~]+$/.test(text)) {
-    throw new ConfigurationError(
-      `${option} has a space, a colon or a character outside ASCII. Give a key without them.`,
-    );
+    throw new ConfigurationError(`${option} contains a space, a colon or a non-ASCII character. Remove it.`);
   }
   if (seeds.keys.some((seed) => seed.key === text && seed.account !== DEVELOPER)) {
     throw new ConfigurationError(`${option} is the seeded key of another account. Give another key.`);
@@ -122,7 +120,7 @@ export function simulatorKey(option: keyof KeyPair, key: unknown): string {
 /** Basic credentials: the user name is the key, and the password is empty, so the text ends with its only colon. */
 function privateKeyIn(credential: string): string | undefined {
   const bytes = Buffer.from(credential, 'base64');
-  // Node skips what it cannot decode, so only encoding it again proves the text.
+  // Node silently skips invalid base64, so compare with the encoded bytes.
   if (bytes.toString('base64') !== credential) return undefined;
   const text = bytes.toString('utf8');
   return text.indexOf(':') === text.length - 1 ? text.slice(0, -1) : undefined;

@@ -3,7 +3,7 @@ import { isEventName } from '../../events/envelope.js';
 
 export function isEventPattern(text: unknown): text is string {
   if (typeof text !== 'string') return false;
-  // A star that is only part of the action would match nothing.
+  // A partial wildcard such as `a.b*` would match nothing.
   return text === '*' || (isEventName(text) && !text.replace(/\.\*$/, '.').includes('*'));
 }
 

@@ -4,29 +4,29 @@ import http, { type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError } from '../../errors.js';
 
-export interface Place {
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-const ASK_TIMEOUT_MS = 1_000;
+const PROBE_TIMEOUT_MS = 1_000;
 
 /** @throws {ConfigurationError} that says who uses the port, or what is wrong with the host */
 export async function listen(
   listener: RequestListener,
-  place: Place,
+  address: ListenAddress,
 ): Promise<{ server: Server; port: number }> {
   const server = http.createServer(listener);
   try {
-    server.listen(place.port, place.host);
+    server.listen(address.port, address.host);
     await once(server, 'listening');
   } catch (error) {
-    throw new ConfigurationError(await explain(error as NodeJS.ErrnoException, place));
+    throw new ConfigurationError(await explain(error as NodeJS.ErrnoException, address));
   }
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Ends every connection too. */
+/** Also closes open connections. */
 export async function closeServer(server: Server): Promise<void> {
   await new Promise<void>((resolve) => {
     server.close(() => resolve());
@@ -34,31 +34,31 @@ export async function closeServer(server: Server): Promise<void> {
   });
 }
 
-/** The host in a URL that this machine can reach. */
+/** The host for a URL by which this machine reaches the server. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-async function explain({ code }: NodeJS.ErrnoException, { host, port }: Place): Promise<string> {
+async function explain({ code }: NodeJS.ErrnoException, { host, port }: ListenAddress): Promise<string> {
   if (code === 'EADDRINUSE') {
-    const user = await userOf(`http://${urlHost(host)}:${port}/_sim/readyz`);
-    return `Port ${port} is taken by ${user}. Stop it, or choose another port; 0 takes any free one.`;
+    const owner = await ownerOf(`http://${urlHost(host)}:${port}/_sim/readyz`);
+    return `Port ${port} is taken by ${owner}. Stop it, or choose another port; 0 picks a free one.`;
   }
-  if (code === 'EACCES') return `Port ${port} needs more rights than this user has. Choose one above 1023.`;
+  if (code === 'EACCES') return `Port ${port} requires elevated privileges. Choose a port above 1023.`;
   return `The simulator cannot listen on ${host} port ${port} (${code}). Choose an address of this machine, such as 127.0.0.1.`;
 }
 
-/** Asks what answers there: another simulator says so. */
-async function userOf(url: string): Promise<string> {
+/** Asks the server on the port whether it is a simulator. */
+async function ownerOf(url: string): Promise<string> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT_MS), redirect: 'error' });
+    const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS), redirect: 'error' });
     const { simulator, pid, started_at } = (await response.json()) as Record<string, unknown>;
     if (simulator === 'payment-webhooks')
       return `another simulator (process ${Number(pid)}, started ${String(started_at).slice(0, 40)})`;
   } catch {
-    // It is silent, or speaks another protocol.
+    // No answer, or not JSON over HTTP.
   }
   return 'another program';
 }

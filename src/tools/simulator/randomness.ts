@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
 export class Randomness {
   readonly #seed: string | undefined;
-  /** How many values the seed has produced. The state file keeps it, so that a restart repeats none. */
+  /** How many values the seed has produced. The state file keeps it, so that ids do not repeat after a restart. */
   drawn = 0;
 
   constructor(seed: string | number | undefined) {

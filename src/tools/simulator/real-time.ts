@@ -3,7 +3,8 @@ import { performance } from 'node:perf_hooks';
 import timers from 'node:timers';
 
 // Imported from the modules: fake timers replace the globals, and may do so before this file is loaded.
-const { setTimeout, clearTimeout, setImmediate } = timers;
+const { setTimeout } = timers;
+export const { clearTimeout: cancel, setImmediate: soon } = timers;
 const origin = performance.timeOrigin;
 
 export type Timer = NodeJS.Timeout;
@@ -19,13 +20,4 @@ export function now(): number {
 /** Calls back once. The timer does not keep the process alive. */
 export function after(ms: number, callback: () => void): Timer {
   return setTimeout(callback, ms).unref();
-}
-
-/** Calls back once, after pending input and output has been handled. */
-export function soon(callback: () => void): void {
-  setImmediate(callback);
-}
-
-export function cancel(timer: Timer | undefined): void {
-  clearTimeout(timer);
 }

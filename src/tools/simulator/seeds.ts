@@ -1,4 +1,4 @@
-// The accounts, keys and tokens that exist from the start: each shows one answer of the API.
+// The predefined accounts, keys and tokens: each demonstrates one answer of the API.
 import { isSandboxKey } from '../../signature.js';
 
 /** The service does not document scope names; these are the simulator's own. */
@@ -12,7 +12,7 @@ export interface SeededAccount {
   readonly identity_verified: boolean;
 }
 
-/** A private key that exists from the start. */
+/** A predefined private key. */
 export interface SeededKey {
   readonly key: string;
   readonly account: string;
@@ -21,7 +21,7 @@ export interface SeededKey {
   readonly shows: string;
 }
 
-/** An OAuth access token that exists from the start. */
+/** A predefined OAuth access token. */
 export interface SeededToken {
   readonly token: string;
   readonly account: string;
@@ -30,9 +30,7 @@ export interface SeededToken {
   readonly shows: string;
 }
 
-const SCOPES: readonly Scope[] = Object.freeze(['account:read', 'webhooks:read', 'webhooks:write']);
-
-/** The account that events happen in. */
+/** The account whose webhooks get the events. */
 export const DEVELOPER = 'acc_sim_dev';
 
 const INACTIVE = 'acc_sim_inactive';
@@ -61,7 +59,7 @@ export const seeds: {
     key('pri_sim_unverified', UNVERIFIED, '403: identity not verified'),
   ],
   tokens: [
-    token('sim_token_all', SCOPES, 'everything'),
+    token('sim_token_all', ['account:read', 'webhooks:read', 'webhooks:write'], 'everything'),
     token('sim_token_read', ['account:read', 'webhooks:read'], '403 on writes'),
     token('sim_token_none', [], '403 everywhere'),
   ],

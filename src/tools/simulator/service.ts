@@ -1,4 +1,4 @@
-// The simulated service without its port: its parts, and what they do together.
+// Wires the parts of the simulated service together, without the HTTP server.
 import { builtInEventNames } from '../../events/event.js';
 import { writeLog } from '../../logger.js';
 import { HttpError } from '../pages/http-error.js';
@@ -51,7 +51,7 @@ export class Service implements ServiceParts {
     return this.settings.retry.length + 1;
   }
 
-  /** Restores what the state file keeps, and keeps it up to date. @throws {ConfigurationError} for an unusable file */
+  /** Restores the state file, and saves every change to it. @throws {ConfigurationError} for an unusable file */
   static async open(settings: SimulatorSettings): Promise<Service> {
     const { state, logger } = settings;
     if (state === undefined) return new Service(settings, undefined);
@@ -67,7 +67,7 @@ export class Service implements ServiceParts {
     }
   }
 
-  /** Schedules what was pending when the last process ended, and sends what was due. */
+  /** Schedules the attempts that were pending when the last process ended, and sends those that are due. */
   resume(): void {
     const unfinished = this.store.allDeliveries().filter(({ finished }) => !finished);
     this.scheduler.resume(unfinished.filter(({ nextAttemptAt }) => nextAttemptAt !== null));
@@ -100,7 +100,7 @@ export class Service implements ServiceParts {
     this.store.notify({ kind: 'keys' });
   }
 
-  /** Replaces the private key with a new one. @returns it */
+  /** Rotates the private key. @returns the new key */
   makePrivateKey(): string {
     const privateKey = `pri_sim_${this.randomness.uuid().replaceAll('-', '')}`;
     this.rotateKeys({ privateKey });
@@ -109,9 +109,9 @@ export class Service implements ServiceParts {
     return privateKey;
   }
 
-  /** Moves the manual clock; resolves when every attempt that became due is settled. */
+  /** Advances the manual clock; resolves when every attempt that is due by then is settled. */
   async advance(ms: number): Promise<void> {
-    // Attempts in flight settle at the time at which they started.
+    // Attempts in flight settle before the clock moves.
     await this.deliverer.settled();
     await this.scheduler.advance(ms);
     await this.deliverer.settled();
@@ -125,7 +125,7 @@ export class Service implements ServiceParts {
     await this.deliverer.abort();
   }
 
-  /** Resolves when all changes would survive a crash; at once without a state file. */
+  /** Resolves when every change is on disk; at once without a state file. */
   saved(): Promise<void> {
     return this.#file?.saved() ?? Promise.resolve();
   }
@@ -135,7 +135,7 @@ export class Service implements ServiceParts {
     await this.#file?.close();
   }
 
-  /** What the page and the command line need to know about this simulator. */
+  /** The settings and the status that the page and the CLI read. */
   describe(): object {
     const { settings } = this;
     return {

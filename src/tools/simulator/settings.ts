@@ -1,4 +1,4 @@
-// The options of startSimulator(), checked and completed before anything is opened.
+// Validates the options of startSimulator(), and fills in the defaults.
 import { validateHeaderName } from 'node:http';
 import { ConfigurationError, show } from '../../errors.js';
 import { isLogger, type Logger, silentLogger } from '../../logger.js';
@@ -10,11 +10,11 @@ import { type RetrySchedule, retryPauses } from './delivery/retry-schedule.js';
 
 /** Options of `startSimulator()`. */
 export interface SimulatorOptions {
-  /** `0` takes any free port. @default 4747 */
+  /** `0` picks a free port. @default 4747 */
   readonly port?: number;
-  /** The address to listen on. One that other machines can reach needs `allowHosts`. @default '127.0.0.1' */
+  /** The address to listen on. An address that other machines can reach requires `allowHosts`. @default '127.0.0.1' */
   readonly host?: string;
-  /** The names and addresses that other machines use for the simulator, without a port. @default [] */
+  /** The host names and addresses by which other machines reach the simulator, without a port. @default [] */
   readonly allowHosts?: readonly string[];
   /** The developer account's live key; it begins with `pri_sim_`. @default 'pri_sim_dev' */
   readonly privateKey?: string;
@@ -22,9 +22,9 @@ export interface SimulatorOptions {
   readonly sandboxKey?: string;
   /** Pauses between attempts. @default 'fast': 2 s, 5 s, 15 s, 60 s */
   readonly retry?: RetrySchedule;
-  /** Whether a retry waits for as long as `Retry-After` of the answer says, instead. @default false */
+  /** Whether the `Retry-After` header of a response replaces the scheduled pause. @default false */
   readonly heedRetryAfter?: boolean;
-  /** Milliseconds of real time in which an endpoint must answer. @default 10_000 */
+  /** How long an endpoint may take to answer, in milliseconds of real time. @default 10_000 */
   readonly timeout?: number;
   /** `'manual'`: time stands still until you call `advance()`. `'real'`: it passes by itself. @default 'manual' */
   readonly clock?: 'manual' | 'real';
@@ -34,19 +34,19 @@ export interface SimulatorOptions {
   readonly seed?: string | number;
   /** Public hosts that webhooks may point to. Loopback and private addresses are always allowed. @default [] */
   readonly allowTargets?: readonly string[];
-  /** A pino-compatible logger, or `false` for silence. @default false */
+  /** A pino-compatible logger, or `false` to disable logging. @default false */
   readonly logger?: Logger | false;
   /** Which key signs sandbox events. The service documents the private key for all events. @default 'private-key' */
   readonly sandboxSigning?: 'private-key' | 'sandbox-key';
-  /** The name of the signature header at the service. @default 'X-SERVICE-SIGNATURE' */
+  /** The name of the signature header. @default 'X-SERVICE-SIGNATURE' */
   readonly signatureHeader?: string;
   /** Adds `X-SIM-DELIVERY`, `X-SIM-ATTEMPT` and `X-SIM-FAULT`, which the service does not send. @default false */
   readonly debugHeaders?: boolean;
-  /** Start also if `NODE_ENV` is `production`. @default false */
+  /** Starts even if `NODE_ENV` is `production`. @default false */
   readonly allowProduction?: boolean;
 }
 
-/** Every option, checked and complete. */
+/** The validated options, with defaults. */
 export type SimulatorSettings = Readonly<ReturnType<typeof resolveSettings>>;
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
@@ -56,7 +56,7 @@ const isSeed = (value: unknown) => isText(value) || Number.isFinite(value);
 const isPort = (value: unknown) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535;
 const isTimeout = (value: unknown) => typeof value === 'number' && value > 0 && value <= 86_400_000;
 
-/** An option whose error says what it takes. */
+/** An option whose error says which value is expected. */
 function expecting<Value>(
   fallback: Value,
   expected: string,
@@ -68,7 +68,6 @@ function expecting<Value>(
   });
 }
 
-/** What each option takes; the compiler insists on every option. */
 export const SIMULATOR_OPTIONS = defineOptions({
   port: expecting(4747, 'a port number from 0 to 65535', isPort),
   host: expecting('127.0.0.1', 'a host name or address to listen on', isText),
@@ -106,7 +105,7 @@ export function resolveSettings(options: SimulatorOptions = {}) {
   };
 }
 
-/** @throws {ConfigurationError} for an invalid host, and for none if other machines can reach the simulator */
+/** @throws {ConfigurationError} for an invalid host, and for an empty list if other machines can reach the simulator */
 function allowedHosts(hosts: readonly unknown[], host: string): string[] {
   const names = hosts.map((given, index) => {
     const name = typeof given === 'string' ? hostName(given) : undefined;

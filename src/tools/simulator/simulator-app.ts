@@ -11,7 +11,7 @@ import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
 import type { Service } from './service.js';
 
-/** @param baseUrl asked for when a request comes: the port is opened later */
+/** @param baseUrl read per request, because the port is opened later */
 export function simulatorApp(service: Service, stream: Stream, baseUrl: () => string): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -20,7 +20,7 @@ export function simulatorApp(service: Service, stream: Stream, baseUrl: () => st
   app.use('/api/v2', serviceApi(service, false));
   app.use('/sandbox/api/v2', serviceApi(service, true));
   app.use('/_sim', controlPlane(service, stream, baseUrl));
-  app.use(pageRouter(builtPage('dashboard'), NOTICE));
+  app.use(pageRouter(builtPage('dashboard')));
   app.use(notFound);
   app.use(answerErrors(service.settings.logger));
   return app;
@@ -34,9 +34,9 @@ const NOTICE = `<!doctype html>
 `;
 
 /**
- * Answers 403 to a request that a web page of another origin may have caused.
+ * Answers 403 to requests that a page of another origin may have sent.
  *
- * @param allowHosts the hosts that a request may name, in addition to those of this machine
+ * @param allowHosts accepted in the Host header, in addition to localhost and loopback addresses
  */
 function guard(allowHosts: readonly string[]): RequestHandler {
   const allowed = new Set(allowHosts);
@@ -44,7 +44,7 @@ function guard(allowHosts: readonly string[]): RequestHandler {
     response.set(PAGE_HEADERS);
     const hosts = hostHeaders(request);
     const [host = ''] = hosts;
-    // An attacker can make a name resolve to 127.0.0.1, but the Host header still has that name.
+    // Protects against DNS rebinding.
     if (hosts.length !== 1 || !isAllowedHost(host, allowed) || !request.url.startsWith('/'))
       next(new HttpError(403, hostMessage(host)));
     else if (!isSameOrigin(request.headers.origin, host) || isForeignWrite(request))
@@ -53,7 +53,7 @@ function guard(allowHosts: readonly string[]): RequestHandler {
   };
 }
 
-const FOREIGN_ORIGIN = "Forbidden: this request comes from another origin than the simulator's own page.";
+const FOREIGN_ORIGIN = "Forbidden: this request comes from a different origin than the simulator's page.";
 
 function hostMessage(host: string): string {
   const name = hostName(host.replace(/:\d{1,5}$/, ''));
@@ -72,14 +72,11 @@ function isForeignWrite({ method, headers }: Parameters<RequestHandler>[0]): boo
   return !READ_METHODS.has(method) && site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
-/**
- * @param folder the built page: `index.html` and the files that it loads
- * @param notice HTML for a checkout in which the page was not built
- */
-export function pageRouter(folder: string | undefined, notice: string): Router {
+/** @param folder the built page: `index.html` and the files that it loads */
+export function pageRouter(folder: string | undefined): Router {
   const router = express.Router();
   if (folder !== undefined && existsSync(join(folder, 'index.html'))) {
     return router.use(express.static(folder, { cacheControl: false, etag: false, redirect: false }));
   }
-  return router.get('/', (_request, response) => void response.type('html').send(notice));
+  return router.get('/', (_request, response) => void response.type('html').send(NOTICE));
 }

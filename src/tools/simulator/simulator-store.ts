@@ -1,9 +1,8 @@
-// What the simulator keeps: webhooks and deliveries, bounded, with listeners for every change.
+// Holds the webhooks and a limited number of deliveries, and notifies listeners of every change.
 import type { SimulatedDelivery } from './delivery/simulated-delivery.js';
 import { matchesEvent } from './event-pattern.js';
 import { DEVELOPER } from './seeds.js';
 
-/** A webhook as the simulator keeps it. */
 export interface StoredWebhook {
   readonly id: string;
   readonly account: string;
@@ -26,7 +25,7 @@ const MAX_DELIVERIES_KEPT = 500;
 export class SimulatorStore {
   readonly webhooks = new Map<string, StoredWebhook>();
   readonly deliveries = new Map<string, SimulatedDelivery>();
-  /** The deliveries that may be dropped, oldest first. */
+  /** The deliveries that may be evicted, oldest first. */
   readonly #finished = new Set<SimulatedDelivery>();
   readonly #listeners = new Set<(change: Change) => void>();
 
@@ -44,7 +43,7 @@ export class SimulatorStore {
     return [...this.webhooks.values()].filter((webhook) => webhook.account === account);
   }
 
-  /** The webhooks that get an event of the developer account. */
+  /** The webhooks of the developer account that subscribe to the event. */
   subscribers(eventName: string): StoredWebhook[] {
     return this.webhooksOf(DEVELOPER).filter((webhook) =>
       webhook.events.some((pattern) => matchesEvent(pattern, eventName)),
@@ -61,7 +60,6 @@ export class SimulatorStore {
     this.notify({ kind: 'webhooks' });
   }
 
-  /** Saves a new delivery, or a change of one. */
   saveDelivery(delivery: SimulatedDelivery): void {
     this.deliveries.set(delivery.id, delivery);
     this.#finished.delete(delivery);
@@ -78,7 +76,7 @@ export class SimulatorStore {
     return [...this.deliveries.values()];
   }
 
-  /** Deletes what is finished. What is pending, or being sent again, stays. @returns how many were deleted */
+  /** Deletes finished deliveries, unless one is being resent. @returns how many were deleted */
   clearHistory(): number {
     const deletable = [...this.#finished].filter(({ inFlight }) => inFlight === undefined);
     for (const delivery of deletable) this.#remove(delivery);

@@ -1,4 +1,4 @@
-// Starts the simulator, and what a program can do with a running one.
+// Starts the simulator, and the class by which a program controls it.
 import type { RequestListener, Server } from 'node:http';
 import { ConfigurationError } from '../../errors.js';
 import { writeLog } from '../../logger.js';
@@ -26,9 +26,9 @@ const DEFAULT_WAIT_MS = 10_000;
 
 /** A running simulator. */
 export class Simulator {
-  /** The service's address: `{base_url}` in its documentation. */
+  /** The base URL of the simulated service: `{base_url}` in its documentation. */
   readonly baseUrl: string;
-  /** The page. */
+  /** The URL of the page. */
   readonly dashboardUrl: string;
   readonly #service: Service;
   readonly #closePort: () => Promise<void>;
@@ -67,7 +67,7 @@ export class Simulator {
       forProgram(() => this.#service.registrations.delete(DEVELOPER, id)),
   };
 
-  /** Faults in force. `once` and `always` are short for `add`. */
+  /** The active faults. `once` and `always` are shorthands for `add`. */
   readonly faults = {
     add: (rule: FaultRule): Fault => forProgram(() => this.#service.faults.add(readFaultRule(rule))),
     once: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
@@ -81,7 +81,7 @@ export class Simulator {
   /**
    * Triggers an event. Resolves when the first attempt of every delivery is settled, or postponed by a fault.
    *
-   * @param overrides changes to the sample event, merged deeply
+   * @param overrides changes that are deep-merged into the sample event
    * @example
    * const [delivery] = await service.trigger('transaction.paid', { payload: { transaction: { amount: '12.50' } } });
    */
@@ -107,9 +107,9 @@ export class Simulator {
   }
 
   /**
-   * The first delivery that matches, now or later. Without `status` and `attempt` it must be finished.
+   * The first delivery that matches, now or later. Without `status` and `attempt`, only finished deliveries match.
    *
-   * @throws {Error} if none matched within `timeout` milliseconds of real time
+   * @throws {Error} if none matches within `timeout` milliseconds of real time
    */
   async waitForDelivery(
     filter: WaitFilter = {},
@@ -131,7 +131,7 @@ export class Simulator {
     return deliveryRecord(delivery);
   }
 
-  /** Moves the manual clock by milliseconds or text such as `"5m"`. Resolves when every attempt that became due is settled. */
+  /** Advances the manual clock by milliseconds or a duration such as `"5m"`. Resolves when every attempt that is due by then is settled. */
   async advance(duration: number | string): Promise<void> {
     await this.#service.advance(advanceDuration(duration));
   }
@@ -147,7 +147,7 @@ export class Simulator {
   }
 
   /**
-   * Listens for an app on a free port and registers it. `close()` closes it, and `reset()` registers it again.
+   * Serves an app on a free port and registers it. `close()` stops the server, and `reset()` registers it again.
    *
    * @param app an Express app, or any `(request, response)` function
    */
@@ -168,14 +168,14 @@ export class Simulator {
     }
   }
 
-  /** Forgets webhooks, deliveries, faults and rotated keys. Attached apps are registered again. */
+  /** Deletes webhooks, deliveries and faults, and restores the original keys. Attached apps are registered again. */
   async reset(): Promise<void> {
     await this.#service.reset();
     for (const { input } of this.#attached) await this.#service.registrations.create(DEVELOPER, input);
     await this.#service.saved();
   }
 
-  /** Ends what is in flight and closes every port. With a state file, a new simulator continues from here. */
+  /** Aborts the attempts in flight and closes every port. With a state file, the next simulator continues from here. */
   close(): Promise<void> {
     this.#closing ??= this.#closePort()
       .then(() => this.#service.close())
@@ -185,7 +185,7 @@ export class Simulator {
   }
 }
 
-/** Runs work of the service; an HttpError becomes the error that a program gets in its place. */
+/** Calls the service, and turns an `HttpError` into a `ConfigurationError`. */
 function forProgram<Value>(work: () => Value): Value {
   const fail = (error: unknown): never => {
     throw error instanceof HttpError ? new ConfigurationError(error.message) : error;
@@ -199,9 +199,9 @@ function forProgram<Value>(work: () => Value): Value {
 }
 
 /**
- * Starts the service on this machine: its API, signed deliveries with retries, faults, and a record of every attempt.
+ * Starts the simulated service: its API, signed deliveries with retries, faults, and a record of every attempt.
  *
- * @throws {ConfigurationError} for an invalid option, a port in use, a state file that cannot be used, or no Express
+ * @throws {ConfigurationError} for an invalid option, a port in use, an unusable state file, or if Express is not installed
  * @example
  * const service = await startSimulator({ port: 0 });
  * await service.attach(app, '/hooks');
@@ -211,7 +211,7 @@ function forProgram<Value>(work: () => Value): Value {
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = resolveSettings(options);
   const { simulatorApp } = await importApp();
-  // Before the port: a request must find its state file open.
+  // Before the port is opened: requests need the state file.
   const service = await Service.open(settings);
   try {
     const { host, logger } = settings;
@@ -223,7 +223,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     baseUrl = `http://${urlHost(host)}:${port}`;
     service.targets.own = { port, everywhere: !isLocal };
     if (!isLocal) writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');
-    // Last: a start that fails must send nothing.
+    // Last, so that a failed start sends nothing.
     service.resume();
     return new Simulator(service, baseUrl, async () => {
       stream.close();
@@ -235,7 +235,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-/** Imported late: all that does not start a simulator works without Express. */
+/** Imported lazily: everything except starting a simulator works without Express. */
 function importApp() {
   return import('./simulator-app.js').catch((error: Error) => {
     if (!/Cannot find (module|package) 'express'/.test(error.message)) throw error;

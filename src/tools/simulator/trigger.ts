@@ -1,19 +1,19 @@
-// Triggers events: from a name, and the changes to the sample event.
+// Creates events from an event name and changes to the sample event.
 import { ConfigurationError } from '../../errors.js';
 import { envelope } from '../../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../../fixtures/fixture.js';
 import { HttpError } from '../pages/http-error.js';
-import { type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
+import { type FaultKind, type FaultRule, faultRule } from './delivery/faults.js';
 import type { PlannedFault, SimulatedEvent } from './delivery/simulated-delivery.js';
 import { isHeaderName } from './settings.js';
 
-/** Changes to the sample event, merged deeply. */
+/** Changes that are deep-merged into the sample event. */
 export type Overrides<Name extends string = string> = Name extends keyof BuiltInPayloads
   ? DeepPartial<EventOf<Name>>
   : { readonly id?: string; readonly sandbox?: boolean; readonly payload?: object };
 
-/** How to trigger an event. */
+/** Options of `trigger()`. */
 export interface TriggerOptions {
   /** How many events. @default 1 */
   readonly count?: number;
@@ -34,7 +34,9 @@ export interface Trigger {
 
 const MAX_COUNT = 1_000;
 
-/** Reads a trigger from an untrusted source. @throws {HttpError} for an invalid field */
+const plannedFault = faultRule.pick({ kind: true, delayMs: true });
+
+/** Validates untrusted fields. @throws {HttpError} for an invalid field */
 export function readTrigger(fields: { readonly [field: string]: unknown }): Trigger {
   const { event_name, overrides = {}, payload, sandbox, count = 1, fault } = fields;
   const { signature_header: signatureHeader } = fields;
@@ -60,7 +62,7 @@ export function readTrigger(fields: { readonly [field: string]: unknown }): Trig
 }
 
 /**
- * The events of a trigger; they differ only in their ids. Their bytes are made here, once.
+ * Creates events that differ only in their ids. Each is serialized here, once.
  *
  * @param newId called unless the overrides have an id
  * @throws {HttpError} if the result is not a valid event object
@@ -92,13 +94,9 @@ function sampleEvent({ name, payload, overrides }: Trigger): object {
 
 function readFault(fault: unknown): PlannedFault | undefined {
   if (fault === undefined || fault === null) return undefined;
-  const given: { kind?: unknown; delayMs?: unknown } = isObject(fault) ? fault : { kind: fault };
-  try {
-    const { kind, delayMs } = readFaultRule({ kind: given.kind, delayMs: given.delayMs });
-    return { kind, delayMs, postponed: false };
-  } catch (error) {
-    throw error instanceof HttpError ? HttpError.invalid({ fault: [error.message] }) : error;
-  }
+  const result = plannedFault.safeParse(isObject(fault) ? fault : { kind: fault });
+  if (result.success) return { ...result.data, postponed: false };
+  throw HttpError.invalid({ fault: result.error.issues.map(({ message }) => message) });
 }
 
 function isObject(value: unknown): value is object {

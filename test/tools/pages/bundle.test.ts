@@ -23,13 +23,13 @@ const PAGES = [
     page: 'dashboard',
     assets: ['dashboard.css', 'dashboard.js', 'preact-license.txt'],
     addresses: ['http://localhost:3000', 'http://www.w3.org'],
-    most: 32 * 1_024,
+    most: 32_000,
   },
   {
     page: 'dead-letter-page',
     assets: ['assets/page.css', 'assets/page.js', 'assets/preact-license.txt'],
     addresses: ['http://www.w3.org'],
-    most: 27 * 1_024,
+    most: 27_000,
   },
 ];
 

@@ -59,12 +59,6 @@ test('both prefixes reach the same list of webhooks', async () => {
   expect(live.json.data).toEqual([json.data]);
 });
 
-test('each account has webhooks of its own', async () => {
-  const { service, send } = await api();
-  await send('POST', '/webhooks', { url: 'http://127.0.0.1:3000/hooks' });
-  expect(service.webhooks.list()).toHaveLength(1);
-});
-
 test('without a choice, and with "*" among others, a webhook subscribes to all events', async () => {
   const { send } = await api();
   const url = 'http://127.0.0.1:3000/';
@@ -120,9 +114,8 @@ test('refuses bodies that are not a JSON object, each with its status', async ()
     call(`${service.baseUrl}/api/v2/webhooks`, { method: 'POST', body, headers: { ...headers, ...more } });
   expect((await post('{"url":')).status).toBe(400);
   expect((await post('[]')).status).toBe(422);
-  expect(
-    (await post('url=http://127.0.0.1/', { 'Content-Type': 'application/x-www-form-urlencoded' })).status,
-  ).toBe(415);
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  expect((await post('url=http://127.0.0.1/', form)).status).toBe(415);
   expect((await post('{}', { 'Content-Encoding': 'gzip' })).status).toBe(415);
   expect((await post(`{"url":"${'a'.repeat(1_100_000)}"}`)).status).toBe(413);
   expect((await send('POST', '/webhooks')).status).toBe(422);

@@ -1,19 +1,34 @@
 // Who is let in at the service's own endpoints (spec: Authentication, Errors).
 import { describe, expect, test } from '@jest/globals';
-import { seeds } from 'payment-webhooks/simulator';
-import { basic, bearer, call, raw, simulator } from './world.js';
+import { type Simulator, seeds } from 'payment-webhooks/simulator';
+import { basic, bearer, call, post, raw, simulator } from './world.js';
 
 const UNAUTHENTICATED = '{"message":"Unauthenticated."}';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-const routes = (prefix: string) =>
-  [
-    ['GET', `${prefix}/account/me`],
-    ['GET', `${prefix}/webhooks`],
-    ['POST', `${prefix}/webhooks`],
-    ['PUT', `${prefix}/webhooks/some-id`],
-    ['DELETE', `${prefix}/webhooks/some-id`],
-  ] as const;
+const ROUTES = [
+  ['GET', '/account/me'],
+  ['GET', '/webhooks'],
+  ['POST', '/webhooks'],
+  ['PUT', '/webhooks/some-id'],
+  ['DELETE', '/webhooks/some-id'],
+] as const;
+
+/** The answers of the five endpoints. */
+async function answers({ baseUrl }: Simulator, headers: Record<string, string>, prefix = '') {
+  const all: { status: number; text: string }[] = [];
+  for (const [method, path] of ROUTES) {
+    const body = method === 'GET' ? undefined : {};
+    const { status, text } = await call(`${baseUrl}${prefix}/api/v2${path}`, { method, body, headers });
+    all.push({ status, text });
+  }
+  return all;
+}
+
+const ALL_UNAUTHENTICATED = Array(ROUTES.length).fill({ status: 401, text: UNAUTHENTICATED });
+
+const me = async ({ baseUrl }: Simulator, headers: Record<string, string>, prefix = '') =>
+  (await call(`${baseUrl}${prefix}/api/v2/account/me`, { headers })).status;
 
 const refused: [string, Record<string, string>][] = [
   ['no credential', {}],
@@ -45,10 +60,8 @@ describe('401', () => {
     '%s is refused on every endpoint, with exactly the documented body',
     async (_, headers) => {
       const service = await simulator();
-      for (const [method, path] of [...routes('/api/v2'), ...routes('/sandbox/api/v2')]) {
-        const { status, text } = await call(`${service.baseUrl}${path}`, { method, headers });
-        expect([method, path, status, text]).toEqual([method, path, 401, UNAUTHENTICATED]);
-      }
+      expect(await answers(service, headers)).toEqual(ALL_UNAUTHENTICATED);
+      expect(await answers(service, headers, '/sandbox')).toEqual(ALL_UNAUTHENTICATED);
     },
   );
 
@@ -56,44 +69,25 @@ describe('401', () => {
     const service = await simulator({ privateKey: 'pri_sim_four' });
     const padded = base64('pri_sim_four:');
     expect(padded).toMatch(/=$/);
-    const status = async (credential: string) =>
-      (
-        await call(`${service.baseUrl}/api/v2/account/me`, {
-          headers: { Authorization: `Basic ${credential}` },
-        })
-      ).status;
-    expect(await status(padded)).toBe(200);
-    expect(await status(padded.replaceAll('=', ''))).toBe(401);
+    expect(await me(service, { Authorization: `Basic ${padded}` })).toBe(200);
+    expect(await me(service, { Authorization: `Basic ${padded.replaceAll('=', '')}` })).toBe(401);
   });
 
   test('a sandbox key is refused on API v2', async () => {
     const service = await simulator();
-    for (const [method, path] of routes('/api/v2')) {
-      const { status, text } = await call(service.baseUrl + path, {
-        method,
-        headers: basic(service.sandboxKey),
-      });
-      expect([status, text]).toEqual([401, UNAUTHENTICATED]);
-    }
+    expect(await answers(service, basic(service.sandboxKey))).toEqual(ALL_UNAUTHENTICATED);
   });
 
   test('a live key is refused at the sandbox endpoints', async () => {
     const service = await simulator();
-    for (const [method, path] of routes('/sandbox/api/v2')) {
-      const { status, text } = await call(service.baseUrl + path, {
-        method,
-        headers: basic(service.privateKey),
-      });
-      expect([status, text]).toEqual([401, UNAUTHENTICATED]);
-    }
+    expect(await answers(service, basic(service.privateKey), '/sandbox')).toEqual(ALL_UNAUTHENTICATED);
   });
 
   test('an unknown path under the API is 401 without a credential', async () => {
     const service = await simulator();
     expect((await call(`${service.baseUrl}/api/v2/secrets`)).status).toBe(401);
-    expect(
-      (await call(`${service.baseUrl}/api/v2/secrets`, { headers: basic(service.privateKey) })).status,
-    ).toBe(404);
+    const headers = basic(service.privateKey);
+    expect((await call(`${service.baseUrl}/api/v2/secrets`, { headers })).status).toBe(404);
   });
 
   test('two Authorization headers are malformed, even when both are right', async () => {
@@ -108,105 +102,65 @@ describe('401', () => {
 
 describe('200', () => {
   test('the private key is the user name, and the password is empty', async () => {
-    const service = await simulator();
     const headers = { Authorization: `Basic ${base64('pri_sim_dev:')}`, Accept: 'application/json' };
-    expect((await call(`${service.baseUrl}/api/v2/account/me`, { headers })).status).toBe(200);
+    expect(await me(await simulator(), headers)).toBe(200);
   });
 
   test('the sandbox key opens the sandbox endpoints', async () => {
-    const service = await simulator();
-    const headers = basic('pri_sandbox_sim_dev');
-    expect((await call(`${service.baseUrl}/sandbox/api/v2/account/me`, { headers })).status).toBe(200);
+    expect(await me(await simulator(), basic('pri_sandbox_sim_dev'), '/sandbox')).toBe(200);
   });
 
   test('your own key replaces the seeded one', async () => {
     const service = await simulator({ privateKey: 'pri_sim_mine', sandboxKey: 'pri_sandbox_sim_mine' });
-    const me = async (prefix: string, key: string) =>
-      (await call(`${service.baseUrl}${prefix}/api/v2/account/me`, { headers: basic(key) })).status;
     expect([service.privateKey, service.sandboxKey]).toEqual(['pri_sim_mine', 'pri_sandbox_sim_mine']);
-    expect(await me('', 'pri_sim_mine')).toBe(200);
-    expect(await me('/sandbox', 'pri_sandbox_sim_mine')).toBe(200);
-    expect(await me('', 'pri_sim_dev')).toBe(401);
-    expect(await me('/sandbox', 'pri_sandbox_sim_dev')).toBe(401);
+    expect(await me(service, basic('pri_sim_mine'))).toBe(200);
+    expect(await me(service, basic('pri_sandbox_sim_mine'), '/sandbox')).toBe(200);
+    expect(await me(service, basic('pri_sim_dev'))).toBe(401);
+    expect(await me(service, basic('pri_sandbox_sim_dev'), '/sandbox')).toBe(401);
   });
 });
 
 describe('403', () => {
-  test('a token needs the scope of the endpoint', async () => {
-    const service = await simulator();
-    const statuses = async (token: string) => {
-      const all: number[] = [];
-      for (const [method, path] of routes('/api/v2')) {
-        all.push(
-          (
-            await call(service.baseUrl + path, {
-              method,
-              body: method === 'GET' ? undefined : {},
-              headers: bearer(token),
-            })
-          ).status,
-        );
-      }
-      return all;
-    };
-    // Past the scope: no url, no such webhook.
-    expect(await statuses('sim_token_all')).toEqual([200, 200, 422, 404, 404]);
-    expect(await statuses('sim_token_read')).toEqual([200, 200, 403, 403, 403]);
-    expect(await statuses('sim_token_none')).toEqual([403, 403, 403, 403, 403]);
+  // Past the scope: no url, no such webhook.
+  test.each([
+    ['a token needs the scope of the endpoint', bearer('sim_token_all'), [200, 200, 422, 404, 404]],
+    ['a token to read cannot write', bearer('sim_token_read'), [200, 200, 403, 403, 403]],
+    ['a token without scopes reaches nothing', bearer('sim_token_none'), [403, 403, 403, 403, 403]],
+    ['scopes do not apply to private keys', basic('pri_sim_dev'), [200, 200, 422, 404, 404]],
+  ])('%s', async (_, headers, statuses) => {
+    expect((await answers(await simulator(), headers)).map(({ status }) => status)).toEqual(statuses);
   });
 
   test.each([
     ['pri_sim_inactive', /inactive/],
     ['pri_sim_unverified', /identity is not verified/],
   ])('the account of %s is authenticated but not permitted', async (key, why) => {
-    const service = await simulator();
-    for (const [method, path] of routes('/api/v2')) {
-      const { status, json } = await call(service.baseUrl + path, { method, headers: basic(key) });
-      expect([status, json.message]).toEqual([403, expect.stringMatching(why)]);
-    }
-  });
-
-  test('scopes do not apply to private keys', async () => {
-    const service = await simulator();
-    const headers = basic(service.privateKey);
-    for (const [method, path] of routes('/api/v2')) {
-      const { status } = await call(service.baseUrl + path, {
-        method,
-        body: method === 'GET' ? undefined : {},
-        headers,
-      });
-      expect(status).not.toBe(403);
-    }
+    const forbidden = { status: 403, text: expect.stringMatching(why) };
+    expect(await answers(await simulator(), basic(key))).toEqual(Array(ROUTES.length).fill(forbidden));
   });
 });
 
 describe('key rotation', () => {
   test('from then on the new key authenticates, and the old one does not', async () => {
     const service = await simulator();
-    const me = async (key: string) =>
-      (await call(`${service.baseUrl}/api/v2/account/me`, { headers: basic(key) })).status;
+    const known = (...keys: string[]) => Promise.all(keys.map((key) => me(service, basic(key))));
     service.rotateKey({ privateKey: 'pri_sim_second' });
     expect(service.privateKey).toBe('pri_sim_second');
-    expect([await me('pri_sim_dev'), await me('pri_sim_second')]).toEqual([401, 200]);
-    const rotated = await call(`${service.baseUrl}/_sim/keys`, {
-      method: 'POST',
-      body: { private_key: 'pri_sim_third', sandbox_key: 'pri_sandbox_sim_third' },
-    });
+    expect(await known('pri_sim_dev', 'pri_sim_second')).toEqual([401, 200]);
+    const keys = { private_key: 'pri_sim_third', sandbox_key: 'pri_sandbox_sim_third' };
+    const rotated = await post(`${service.baseUrl}/_sim/keys`, keys);
     expect([rotated.status, rotated.text]).toEqual([204, '']);
-    expect([await me('pri_sim_second'), await me('pri_sim_third')]).toEqual([401, 200]);
+    expect(await known('pri_sim_second', 'pri_sim_third')).toEqual([401, 200]);
     expect(service.sandboxKey).toBe('pri_sandbox_sim_third');
     await service.reset();
-    expect([await me('pri_sim_third'), await me('pri_sim_dev')]).toEqual([401, 200]);
+    expect(await known('pri_sim_third', 'pri_sim_dev')).toEqual([401, 200]);
   });
 
   test('a key that may be real is refused, and never quoted', async () => {
     const service = await simulator();
     expect(() => service.rotateKey({ privateKey: 'pri_live_abc' })).toThrow(/does not begin with "pri_sim_"/);
     expect(() => service.rotateKey({ privateKey: 'pri_live_abc' })).not.toThrow(/abc/);
-    const { status, text } = await call(`${service.baseUrl}/_sim/keys`, {
-      method: 'POST',
-      body: { private_key: 'pri_live_abc' },
-    });
+    const { status, text } = await post(`${service.baseUrl}/_sim/keys`, { private_key: 'pri_live_abc' });
     expect(status).toBe(422);
     expect(text).not.toContain('abc');
     expect(service.privateKey).toBe('pri_sim_dev');

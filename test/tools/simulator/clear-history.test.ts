@@ -1,29 +1,23 @@
 // The history is cleared: what is finished goes, and no event that is still to be delivered is lost.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { type Simulator, type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
+import type { Simulator, SimulatorOptions } from 'payment-webhooks/simulator';
 import { until } from '../../setup/waiting.js';
-import { afterwards, call, endpoint, simulator } from './world.js';
+import { call, post, simulator, stateFile, subscribed } from './world.js';
 
 const clear = async ({ baseUrl }: Simulator) =>
   (await call(`${baseUrl}/_sim/deliveries`, { method: 'DELETE' })).json;
 
 /** Delivered, failed and cancelled deliveries, and one with a pending retry. */
 async function history(options: SimulatorOptions = {}) {
-  const service = await startSimulator({ port: 0, retry: ['1h'], ...options });
-  afterwards(() => service.close());
-  const answers = [200, 500, 500, 500, 500];
-  const target = await endpoint((_received, response) => response.writeHead(answers.shift() ?? 200).end());
-  await service.webhooks.create({ url: target.url });
+  const answers = [200, 500, 500, 500, 500, 200];
+  const { service, received } = await subscribed({ retry: ['1h'], ...options }, ...answers);
   await service.trigger('a.delivered', {});
   await service.trigger('a.failed', {});
   await service.advance('1h');
   const [cancelled] = await service.trigger('a.cancelled', {});
-  const path = `${service.baseUrl}/_sim/deliveries/${cancelled?.id}/cancel`;
-  await call(path, { method: 'POST', body: {} });
+  await post(`${service.baseUrl}/_sim/deliveries/${cancelled?.id}/cancel`);
   const [retrying] = await service.trigger('a.retrying', {});
   expect(service.deliveries().map(({ status }) => status)).toEqual([
     'delivered',
@@ -31,18 +25,16 @@ async function history(options: SimulatorOptions = {}) {
     'cancelled',
     'retrying',
   ]);
-  return { service, target, retrying };
+  return { service, received, retrying };
 }
 
 test('what is finished goes, and a pending retry stays and is made', async () => {
-  const { service, target, retrying } = await history();
+  const { service, received, retrying } = await history();
   expect(await clear(service)).toEqual({ data: { deleted: 3, kept: 1 } });
   expect(service.deliveries().map(({ id }) => id)).toEqual([retrying?.id]);
-  const before = target.received.length;
+  const before = received.length;
   await service.advance('1h');
-  expect(target.received.slice(before).map(({ body }) => JSON.parse(String(body)).id)).toEqual([
-    retrying?.event_id,
-  ]);
+  expect(received.slice(before).map(({ body }) => JSON.parse(String(body)).id)).toEqual([retrying?.event_id]);
   expect(service.deliveries()).toMatchObject([{ status: 'delivered' }]);
   expect(await clear(service)).toEqual({ data: { deleted: 1, kept: 0 } });
   expect(await clear(service)).toEqual({ data: { deleted: 0, kept: 0 } });
@@ -61,10 +53,8 @@ test('webhooks, faults and keys stay', async () => {
 });
 
 test('a first attempt and a resend that are in flight stay, and are recorded', async () => {
-  const service = await simulator();
   const open: ServerResponse[] = [];
-  const target = await endpoint(200, (_received, response) => void open.push(response));
-  await service.webhooks.create({ url: target.url });
+  const { service } = await subscribed({}, 200, (_, response) => void open.push(response));
   const [sent] = await service.trigger('a.one', {});
   const resent = service.resend(String(sent?.id));
   const triggered = service.trigger('a.two', {});
@@ -79,11 +69,9 @@ test('a first attempt and a resend that are in flight stay, and are recorded', a
 });
 
 test('a resend that waits for its turn stays', async () => {
-  const service = await simulator();
   const open: ServerResponse[] = [];
   // The first is answered; the next 64 take every connection to this host.
-  const target = await endpoint(200, (_received, response) => void open.push(response));
-  await service.webhooks.create({ url: target.url });
+  const { service } = await subscribed({}, 200, (_, response) => void open.push(response));
   const [sent] = await service.trigger('a.one', {});
   const busy = service.trigger('a.two', {}, { count: 64 });
   await until(() => open.length === 64);
@@ -99,10 +87,8 @@ test('a resend that waits for its turn stays', async () => {
 });
 
 test('it is on disk before the answer, and stays cleared after a restart', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'history-'));
-  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
-  const state = join(folder, 'state.json');
-  const { service, target, retrying } = await history({ state });
+  const state = stateFile();
+  const { service, received, retrying } = await history({ state });
   const onDisk = () => JSON.parse(readFileSync(state, 'utf8'));
   await clear(service);
   expect(onDisk().deliveries).toHaveLength(1);
@@ -110,24 +96,7 @@ test('it is on disk before the answer, and stays cleared after a restart', async
   await service.close();
   const second = await simulator({ state, retry: ['1h'] });
   expect(second.deliveries().map(({ id }) => id)).toEqual([retrying?.id]);
-  const before = target.received.length;
+  const before = received.length;
   await second.advance('1h');
-  expect(target.received).toHaveLength(before + 1);
-});
-
-test('new deliveries are kept and dropped as before', async () => {
-  const service = await simulator();
-  const target = await endpoint();
-  await service.webhooks.create({ url: target.url });
-  await service.trigger('a.one', {}, { count: 3 });
-  await clear(service);
-  await service.trigger('a.two', {}, { count: 501 });
-  expect(service.deliveries()).toHaveLength(500);
-});
-
-test('a page of another origin cannot clear it', async () => {
-  const { service } = await history();
-  const headers = { Origin: 'https://evil.example' };
-  const { status } = await call(`${service.baseUrl}/_sim/deliveries`, { method: 'DELETE', headers });
-  expect([status, service.deliveries().length]).toEqual([403, 4]);
+  expect(received).toHaveLength(before + 1);
 });

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
-import type { Simulator } from 'payment-webhooks/simulator';
+import type { Delivery, Simulator, SimulatorOptions } from 'payment-webhooks/simulator';
 import { needing } from '../../setup/platform.js';
-import { afterwards, call, hasAddress, simulator } from './world.js';
+import { call, hasAddress, listening, simulator } from './world.js';
 
 interface Request {
   readonly line: string;
@@ -13,7 +13,7 @@ interface Request {
 }
 
 /** A server that takes each request apart by itself: no HTTP library could tidy up what came. */
-async function witness(host = '127.0.0.1') {
+async function witness(host: string) {
   const requests: Request[] = [];
   const server = createServer((socket) => {
     let bytes = Buffer.alloc(0);
@@ -38,10 +38,7 @@ async function witness(host = '127.0.0.1') {
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  afterwards(() => new Promise((resolve) => server.close(resolve)));
-  const { port } = server.address() as { port: number };
-  return { port, requests };
+  return { port: await listening(server, host), requests };
 }
 
 /** Types the text into a shell. */
@@ -62,6 +59,24 @@ async function sendAgain(service: Simulator, id: string | undefined, shell = 'sh
   const { text } = await call(`${service.baseUrl}/_sim/deliveries/${id}/curl`);
   const { code, stderr } = await type(shell, text);
   if (code !== 0) throw new Error(`curl ended with ${code}: ${stderr}`);
+}
+
+interface Sending {
+  readonly host?: string;
+  readonly path?: string;
+  readonly options?: SimulatorOptions;
+  readonly shell?: string;
+  readonly trigger?: (service: Simulator) => Promise<Delivery[]>;
+}
+
+/** One delivery, as the simulator sent it and as curl sent it again. */
+async function sentTwice({ host = '127.0.0.1', path = '/', options, shell, trigger }: Sending = {}) {
+  const service = await simulator({ retry: 'off', ...options });
+  const { port, requests } = await witness(host.startsWith('[') ? '::1' : '127.0.0.1');
+  const { url } = await service.webhooks.create({ url: `http://${host}:${port}${path}` });
+  const [delivery] = await (trigger?.(service) ?? service.trigger('transaction.paid'));
+  await sendAgain(service, delivery?.id, shell);
+  return { port, url, requests, delivery };
 }
 
 const SENT = ['host', 'content-type', 'content-length', 'x-service-signature'];
@@ -90,12 +105,7 @@ describe('a URL with', () => {
     ['a fragment', '/hooks#fragment'],
     ['no path', ''],
   ])('%s is sent as the simulator sent it', async (_, path) => {
-    const service = await simulator({ retry: 'off' });
-    const { port, requests } = await witness();
-    await service.webhooks.create({ url: `http://127.0.0.1:${port}${path}` });
-    const [delivery] = await service.trigger('transaction.paid');
-    await sendAgain(service, delivery?.id);
-    expectSame(requests);
+    expectSame((await sentTwice({ path })).requests);
   });
 
   test('rejects a URL with a space', async () => {
@@ -104,23 +114,15 @@ describe('a URL with', () => {
   });
 
   needing('curl').test('a host outside ASCII is named in its ASCII form', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { port, requests } = await witness();
-    const webhook = await service.webhooks.create({ url: `http://bücher.localhost:${port}/hooks` });
-    const [delivery] = await service.trigger('transaction.paid');
     // Whether the system resolves such a name to this machine differs; curl always does.
-    await sendAgain(service, delivery?.id);
-    expect(webhook.url).toContain('bücher');
+    const { port, url, requests } = await sentTwice({ host: 'bücher.localhost', path: '/hooks' });
+    expect(url).toContain('bücher');
     expect(requests.at(-1)?.headers.get('host')).toBe(`xn--bcher-kva.localhost:${port}`);
     expect(requests.at(-1)?.line).toBe('POST /hooks HTTP/1.1');
   });
 
   (hasAddress('::1') ? needing('curl').test : test.skip)('an IPv6 host reaches it', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { port, requests } = await witness('::1');
-    await service.webhooks.create({ url: `http://[0:0::1]:${port}/hooks/[1-3]` });
-    const [delivery] = await service.trigger('transaction.paid');
-    await sendAgain(service, delivery?.id);
+    const { port, requests } = await sentTwice({ host: '[0:0::1]', path: '/hooks/[1-3]' });
     expectSame(requests);
     expect(requests[1]?.headers.get('host')).toBe(`[::1]:${port}`);
   });
@@ -128,42 +130,31 @@ describe('a URL with', () => {
 
 needing('curl').describe('a body', () => {
   test.each(['sh', 'bash'])('of what %s would expand goes out byte for byte', async (shell) => {
-    const service = await simulator({ retry: 'off' });
-    const { port, requests } = await witness();
-    await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
     const payload = { text: HARD, '@file': `@${__filename}`, lines: 'a\nb\r\n\tc\u0000\u001b\u009b' };
-    const [delivery] = await service.trigger('a.b', { payload });
-    await sendAgain(service, delivery?.id, shell);
+    const trigger = (service: Simulator) => service.trigger('a.b', { payload });
+    const { requests } = await sentTwice({ shell, trigger });
     expectSame(requests);
     expect(JSON.parse(String(requests[1]?.body)).payload).toEqual(payload);
   });
 
   test('that is longer than the argument of a program may be is sent byte for byte', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { port, requests } = await witness();
-    await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
-    const [delivery] = await service.trigger('a.b', { payload: { text: HARD.repeat(5_000) } });
-    await sendAgain(service, delivery?.id);
+    const payload = { text: HARD.repeat(5_000) };
+    const { requests } = await sentTwice({ trigger: (service) => service.trigger('a.b', { payload }) });
     expectSame(requests);
     expect(requests[1]?.body.byteLength).toBeGreaterThan(300_000);
   });
 
   test('that a fault has cut is sent as it was cut', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { port, requests } = await witness();
-    await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
-    const [delivery] = await service.trigger('transaction.paid', {}, { fault: 'truncate_body' });
-    await sendAgain(service, delivery?.id);
+    const trigger = (service: Simulator) => service.trigger('a.b', {}, { fault: 'truncate_body' });
+    const { requests, delivery } = await sentTwice({ trigger });
     expect(String(requests[0]?.body)).toBe(delivery?.attempts[0]?.request.body);
   });
 });
 
 needing('curl').test('the signature header is sent under the given name', async () => {
-  const service = await simulator({ retry: 'off', signatureHeader: 'X-Pay-Signature', debugHeaders: true });
-  const { port, requests } = await witness();
-  await service.webhooks.create({ url: `http://127.0.0.1:${port}/` });
-  const [delivery] = await service.trigger('transaction.paid');
-  await sendAgain(service, delivery?.id);
+  const { requests } = await sentTwice({
+    options: { signatureHeader: 'X-Pay-Signature', debugHeaders: true },
+  });
   for (const name of ['x-pay-signature', 'x-sim-delivery', 'x-sim-attempt']) {
     expect(requests[1]?.headers.get(name)).toBe(requests[0]?.headers.get(name));
   }

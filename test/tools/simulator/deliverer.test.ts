@@ -1,17 +1,11 @@
 // Delivering events: success, failure, scheduled retries, and the record of each attempt.
 import { describe, expect, test } from '@jest/globals';
-import type { Delivery } from 'payment-webhooks/simulator';
-import { refusingPort } from '../../setup/ports.js';
+import type { Delivery, SimulatorOptions } from 'payment-webhooks/simulator';
 import { gate } from '../../setup/waiting.js';
-import { basic, call, endpoint, simulator } from './world.js';
+import { type Answer, basic, call, endpoint, post, simulator, subscribed } from './world.js';
 
-async function delivered(
-  answer: Parameters<typeof endpoint>[0],
-  options: Parameters<typeof simulator>[0] = {},
-): Promise<Delivery> {
-  const service = await simulator({ retry: 'off', ...options });
-  const { url } = await endpoint(answer);
-  await service.webhooks.create({ url });
+async function delivered(answer: Answer, options: SimulatorOptions = {}): Promise<Delivery> {
+  const { service } = await subscribed({ retry: 'off', ...options }, answer);
   const [delivery] = await service.trigger('transaction.paid');
   if (!delivery) throw new Error('Nothing was delivered.');
   return delivery;
@@ -22,12 +16,8 @@ describe('success', () => {
     const delivery = await delivered(status);
     expect(delivery.status).toBe('delivered');
     expect(delivery.delivered_at).not.toBeNull();
-    expect(delivery.attempts[0]).toMatchObject({
-      succeeded: true,
-      diagnosis: null,
-      error: null,
-      will_retry: false,
-    });
+    const fine = { succeeded: true, diagnosis: null, error: null, will_retry: false };
+    expect(delivery.attempts).toMatchObject([fine]);
   });
 
   test.each([301, 302, 304, 307, 308, 400, 401, 404, 410, 500, 503])('%d does not', async (status) => {
@@ -46,38 +36,53 @@ describe('success', () => {
   });
 
   test('the record holds status, headers in their order, and the body', async () => {
+    const headers = ['1', '2', '3'].map((value) => [value === '2' ? 'X-One' : 'X-Two', value]);
     const delivery = await delivered((_, response) =>
-      response
-        .writeHead(200, [
-          ['X-Two', '1'],
-          ['X-One', '2'],
-          ['X-Two', '3'],
-        ] as never)
-        .end('{"ok":true}'),
+      response.writeHead(200, headers as never).end('{"ok":true}'),
     );
     const { response } = delivery.attempts[0] ?? {};
     expect(response).toMatchObject({ status: 200, body: '{"ok":true}', body_truncated: false });
-    expect(response?.headers.slice(0, 3)).toEqual([
-      ['X-Two', '1'],
-      ['X-One', '2'],
-      ['X-Two', '3'],
-    ]);
+    expect(response?.headers.slice(0, 3)).toEqual(headers);
   });
 });
 
-describe('answers that are too much', () => {
-  test('a body of more than 64 KiB is cut, and the connection dropped', async () => {
-    const delivery = await delivered((_, response) => response.end('x'.repeat(70_000)));
+describe('a body', () => {
+  const FULL = 'x'.repeat(65_536);
+  const binary = Buffer.from([0, 255, 254, 60, 47, 115, 99, 114, 105, 112, 116, 62, 27]);
+
+  test.each<[string, Answer, string, boolean]>([
+    ['of more than 64 KiB is cut', (_, response) => response.end('x'.repeat(70_000)), FULL, true],
+    ['of exactly 64 KiB is whole', (_, response) => response.end(FULL), FULL, false],
+    [
+      'that ends early is marked as truncated',
+      (_, response) => {
+        response.writeHead(200, { 'Content-Length': '100' });
+        response.write('half', () => setTimeout(() => response.destroy(), 20));
+      },
+      'half',
+      true,
+    ],
+    [
+      'with bytes, tags and control characters stays text',
+      (_, response) => response.end(binary),
+      binary.toString('utf8'),
+      false,
+    ],
+  ])('%s', async (_, answer, body, body_truncated) => {
+    const delivery = await delivered(answer);
     expect(delivery.status).toBe('delivered');
-    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'x'.repeat(65_536), body_truncated: true });
+    expect(delivery.attempts[0]?.response).toMatchObject({ body, body_truncated });
   });
 
-  test('a body of exactly 64 KiB is whole', async () => {
-    const delivery = await delivered((_, response) => response.end('x'.repeat(65_536)));
-    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'x'.repeat(65_536), body_truncated: false });
+  test('that never ends is given up at the timeout, and its status counts', async () => {
+    const never: Answer = (_, response) => void response.writeHead(200).write('and then ');
+    const { status, attempts } = await delivered(never, { timeout: 500 });
+    expect(status).toBe('delivered');
+    expect(attempts[0]?.response).toMatchObject({ body: 'and then ', body_truncated: true });
+    expect(attempts[0]?.duration_ms).toBeGreaterThanOrEqual(499);
   });
 
-  test('of a body of 1 GB only the beginning is ever sent', async () => {
+  test('of 1 GB is sent only in its beginning', async () => {
     let written = 0;
     const block = Buffer.alloc(64 * 1024, 'y');
     const delivery = await delivered((_, response) => {
@@ -94,77 +99,14 @@ describe('answers that are too much', () => {
     expect(delivery.attempts[0]?.response?.body_truncated).toBe(true);
     expect(written).toBeLessThan(32 * 1024 * 1024);
   });
-
-  test('a body that never ends is given up at the timeout, and its status counts', async () => {
-    const delivery = await delivered((_, response) => void response.writeHead(200).write('and then '), {
-      timeout: 1_500,
-    });
-    expect(delivery.status).toBe('delivered');
-    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'and then ', body_truncated: true });
-    expect(delivery.attempts[0]?.duration_ms).toBeGreaterThanOrEqual(1_499);
-  });
-
-  test('marks a body that ends early as truncated', async () => {
-    const delivery = await delivered((_, response) => {
-      response.writeHead(200, { 'Content-Length': '100' });
-      response.write('half');
-      setTimeout(() => response.destroy(), 20);
-    });
-    expect(delivery.status).toBe('delivered');
-    expect(delivery.attempts[0]?.response).toMatchObject({ body: 'half', body_truncated: true });
-  });
-
-  test('binary, tags and control characters stay text', async () => {
-    const body = Buffer.from([0, 255, 254, 60, 47, 115, 99, 114, 105, 112, 116, 62, 27]);
-    const delivery = await delivered((_, response) => response.end(body));
-    expect(delivery.attempts[0]?.response?.body).toBe(body.toString('utf8'));
-  });
 });
 
-describe('no answer', () => {
-  test('within the timeout', async () => {
-    const delivery = await delivered(() => {}, { timeout: 100 });
-    expect(delivery.attempts[0]).toMatchObject({
-      response: null,
-      error: { code: 'TIMEOUT' },
-      succeeded: false,
-    });
-  });
-
-  test('the timeout is real time, also under the manual clock', async () => {
-    const service = await simulator({ retry: 'off', timeout: 100 });
-    const { url } = await endpoint(() => {});
-    await service.webhooks.create({ url });
-    const before = Date.now();
-    const [delivery] = await service.trigger('transaction.paid');
-    expect(Date.now() - before).toBeGreaterThanOrEqual(95);
-    expect(delivery?.status).toBe('failed');
-  });
-
-  test('because nothing listens', async () => {
-    const service = await simulator({ retry: 'off' });
-    await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
-    const [delivery] = await service.trigger('transaction.paid');
-    expect(delivery?.attempts[0]).toMatchObject({ response: null, error: { code: 'ECONNREFUSED' } });
-  });
-
-  test('because the connection was reset', async () => {
-    const delivery = await delivered((_, response) => void response.socket?.resetAndDestroy());
-    expect(delivery.attempts[0]).toMatchObject({ response: null, error: { code: 'ECONNRESET' } });
-  });
-
-  test('because the answer is not HTTP', async () => {
-    const delivery = await delivered((_, response) => void response.socket?.end('SSH-2.0-OpenSSH\r\n'));
-    expect(delivery.attempts[0]?.error?.code).toMatch(/^HPE_/);
-  });
-
-  test('an endpoint that closes its connections loses nothing', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { url } = await endpoint((_, response) => response.writeHead(200, { Connection: 'close' }).end());
-    await service.webhooks.create({ url });
-    const deliveries = await service.trigger('transaction.paid', {}, { count: 200 });
-    expect(deliveries.every(({ status }) => status === 'delivered')).toBe(true);
-  });
+test('an endpoint that closes its connections loses nothing', async () => {
+  const { service } = await subscribed({ retry: 'off' }, (_, response) =>
+    response.writeHead(200, { Connection: 'close' }).end(),
+  );
+  const deliveries = await service.trigger('transaction.paid', {}, { count: 200 });
+  expect(deliveries.every(({ status }) => status === 'delivered')).toBe(true);
 });
 
 describe('retries', () => {
@@ -177,9 +119,7 @@ describe('retries', () => {
       [1, 2.5],
     ],
   ] as const)('the schedule %j has these pauses, after each failure', async (retry, pauses) => {
-    const service = await simulator({ retry });
-    const { url } = await endpoint(500);
-    await service.webhooks.create({ url });
+    const { service } = await subscribed({ retry }, 500);
     await service.trigger('transaction.paid');
     await service.advance('30d');
     const [delivery] = service.deliveries();
@@ -193,9 +133,7 @@ describe('retries', () => {
   });
 
   test('a retry is pending, and the record says when', async () => {
-    const service = await simulator();
-    const { url } = await endpoint(500);
-    await service.webhooks.create({ url });
+    const { service } = await subscribed({}, 500);
     const [delivery] = await service.trigger('transaction.paid');
     const failed = Date.parse(delivery?.attempts[0]?.started_at ?? '');
     expect(delivery?.status).toBe('retrying');
@@ -206,9 +144,7 @@ describe('retries', () => {
   });
 
   test('retries not a millisecond too early, and time stands still in between', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500, 200);
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed({}, 500, 200);
     await service.trigger('transaction.paid');
     await service.advance(1_999);
     expect(received).toHaveLength(1);
@@ -217,43 +153,22 @@ describe('retries', () => {
     expect(service.deliveries()[0]).toMatchObject({ status: 'delivered', next_attempt_at: null });
   });
 
-  test('one call of advance() makes every retry that falls due in it, each at its own time', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500, 500, 500, 200);
-    await service.webhooks.create({ url });
-    await service.trigger('transaction.paid');
-    await service.advance('5m');
-    expect(received).toHaveLength(4);
-    expect(service.deliveries()[0]?.attempts.map(({ succeeded }) => succeeded)).toEqual([
-      false,
-      false,
-      false,
-      true,
-    ]);
-  });
-
   test('two calls of advance() at once move the clock twice', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500);
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed({}, 500);
     await service.trigger('transaction.paid');
     await Promise.all([service.advance('2s'), service.advance('5s')]);
     expect(received).toHaveLength(3);
   });
 
   test('a pause of 0 is due at once', async () => {
-    const service = await simulator({ retry: [0, 0] });
-    const { url, received } = await endpoint(500, 500, 200);
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed({ retry: [0, 0] }, 500, 500, 200);
     await service.trigger('transaction.paid');
     await service.settled();
     expect(received).toHaveLength(3);
   });
 
   test('with the real clock a retry is made by itself', async () => {
-    const service = await simulator({ clock: 'real', retry: [60] });
-    const { url, received } = await endpoint(500, 200);
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed({ clock: 'real', retry: [60] }, 500, 200);
     const [delivery] = await service.trigger('transaction.paid');
     expect(delivery?.status).toBe('retrying');
     const done = await service.waitForDelivery({ status: 'delivered' });
@@ -277,9 +192,7 @@ describe('retries', () => {
 
 describe('resend', () => {
   test('is a new attempt on the same delivery', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { url } = await endpoint(500, 200, 500, 200);
-    await service.webhooks.create({ url });
+    const { service } = await subscribed({ retry: 'off' }, 500, 200, 500, 200);
     const [failed] = await service.trigger('transaction.paid');
     const again = await service.resend(String(failed?.id));
     expect(again).toMatchObject({ id: failed?.id, event_id: failed?.event_id, status: 'delivered' });
@@ -297,9 +210,7 @@ describe('resend', () => {
   });
 
   test('that fails leaves the pending retry where it was', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500);
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed({}, 500);
     const [first] = await service.trigger('transaction.paid');
     const again = await service.resend(String(first?.id));
     expect(again).toMatchObject({ status: 'retrying', next_attempt_at: first?.next_attempt_at });
@@ -308,9 +219,7 @@ describe('resend', () => {
   });
 
   test('that succeeds ends the pending retry', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500, 200);
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed({}, 500, 200);
     const [first] = await service.trigger('transaction.paid');
     const again = await service.resend(String(first?.id));
     expect(again).toMatchObject({ status: 'delivered', next_attempt_at: null });
@@ -320,9 +229,7 @@ describe('resend', () => {
   });
 
   test('of an unknown delivery, or to a deleted webhook, says why not', async () => {
-    const service = await simulator();
-    const { url } = await endpoint();
-    const webhook = await service.webhooks.create({ url });
+    const { service, webhook } = await subscribed();
     const [delivery] = await service.trigger('transaction.paid');
     await expect(service.resend('nothing')).rejects.toThrow(/no delivery with the id "nothing"/);
     await service.webhooks.delete(webhook.id);
@@ -330,9 +237,8 @@ describe('resend', () => {
   });
 
   test('keeps the attempts of one delivery apart', async () => {
-    const service = await simulator();
     let [inside, most] = [0, 0];
-    const { url } = await endpoint((_, response) => {
+    const { service } = await subscribed({}, (_, response) => {
       inside += 1;
       most = Math.max(most, inside);
       setTimeout(() => {
@@ -340,7 +246,6 @@ describe('resend', () => {
         response.end();
       }, 10);
     });
-    await service.webhooks.create({ url });
     const [delivery] = await service.trigger('transaction.paid');
     const id = String(delivery?.id);
     await Promise.all([service.resend(id), service.resend(id), service.resend(id)]);
@@ -352,12 +257,8 @@ describe('resend', () => {
 describe('every webhook of the account', () => {
   test('that subscribes is notified, each by a delivery of its own', async () => {
     const service = await simulator();
-    const [all, paid, refunds, resource] = [
-      await endpoint(),
-      await endpoint(),
-      await endpoint(),
-      await endpoint(),
-    ];
+    const [all, paid] = [await endpoint(), await endpoint()];
+    const [refunds, resource] = [await endpoint(), await endpoint()];
     await service.webhooks.create({ url: all.url });
     await service.webhooks.create({ url: paid.url, events: ['transaction.paid'] });
     await service.webhooks.create({ url: refunds.url, events: ['refund.succeeded'] });
@@ -384,15 +285,8 @@ describe('every webhook of the account', () => {
     expect([before.received.length, after.received.length]).toEqual([0, 1]);
   });
 
-  test('none: nothing is delivered', async () => {
-    const service = await simulator();
-    expect(await service.trigger('transaction.paid')).toEqual([]);
-  });
-
   test('an undeclared event is sent with the payload that it was given', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint();
-    await service.webhooks.create({ url });
+    const { service, received } = await subscribed();
     await service.trigger('refund.succeeded', { payload: { refund: { id: 'r-1' } }, sandbox: true });
     expect(JSON.parse(String(received[0]?.body))).toEqual({
       id: expect.any(String),
@@ -412,9 +306,7 @@ describe('every webhook of the account', () => {
 
 describe('a webhook that is deleted or paused', () => {
   test('deleted: its pending deliveries are cancelled, and the record says why', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500);
-    const webhook = await service.webhooks.create({ url });
+    const { service, received, webhook } = await subscribed({}, 500);
     await service.trigger('transaction.paid');
     await service.webhooks.delete(webhook.id);
     const [delivery] = service.deliveries();
@@ -429,22 +321,16 @@ describe('a webhook that is deleted or paused', () => {
   });
 
   test('deleted while an attempt is in flight: the attempt decides', async () => {
-    const service = await simulator();
-    const { url } = await endpoint((_, response) => {
-      void service.webhooks
-        .delete(String(service.webhooks.list()[0]?.id))
-        .then(() => response.writeHead(500).end());
+    const { service, webhook } = await subscribed({}, (_, response) => {
+      void service.webhooks.delete(webhook.id).then(() => response.writeHead(500).end());
     });
-    await service.webhooks.create({ url });
     const [delivery] = await service.trigger('transaction.paid');
     expect(delivery).toMatchObject({ status: 'cancelled', cancelled_because: 'webhook_deleted' });
     expect(delivery?.attempts).toHaveLength(1);
   });
 
   test('paused: its events become cancelled deliveries, until it is resumed', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(500, 200);
-    const webhook = await service.webhooks.create({ url });
+    const { service, received, webhook } = await subscribed({}, 500, 200);
     await service.trigger('transaction.paid');
     await service.webhooks.update(webhook.id, { paused: true });
     const [skipped] = await service.trigger('transaction.paid');
@@ -462,39 +348,36 @@ describe('a webhook that is deleted or paused', () => {
 
 describe('no deadlock', () => {
   test('a handler may call the API while it is being delivered to', async () => {
-    const service = await simulator();
-    let status = 0;
-    const { url } = await endpoint((_, response) => {
-      void call(`${service.baseUrl}/api/v2/webhooks`, { headers: basic(service.privateKey) }).then(
-        (answer) => {
-          status = answer.status;
-          response.end();
-        },
+    const { service } = await subscribed({}, (_, response) => {
+      const headers = basic(service.privateKey);
+      void call(`${service.baseUrl}/api/v2/webhooks`, { headers }).then(({ status }) =>
+        response.writeHead(status).end(),
       );
     });
-    await service.webhooks.create({ url });
     const [delivery] = await service.trigger('transaction.paid');
-    expect([status, delivery?.status]).toEqual([200, 'delivered']);
+    expect(delivery?.attempts[0]?.response?.status).toBe(200);
   });
 
   test('a handler may trigger another event, and wait for it', async () => {
-    const service = await simulator();
-    const { url, received } = await endpoint(
-      (_, response) => void service.trigger('a.b').then(() => response.end()),
+    const { service, received } = await subscribed(
+      {},
+      (_, response) => {
+        void service.trigger('a.b').then(() => response.end());
+      },
       200,
     );
-    await service.webhooks.create({ url });
     await service.trigger('transaction.paid');
     expect(received).toHaveLength(2);
   });
 
   test('triggering over HTTP answers before anything is delivered', async () => {
-    const service = await simulator();
     const answered = gate();
-    const { url } = await endpoint((_, response) => void answered.opened.then(() => response.end()));
-    await service.webhooks.create({ url });
+    const { service } = await subscribed(
+      {},
+      (_, response) => void answered.opened.then(() => response.end()),
+    );
     const body = { event_name: 'transaction.paid' };
-    const { status, json } = await call(`${service.baseUrl}/_sim/events`, { method: 'POST', body });
+    const { status, json } = await post(`${service.baseUrl}/_sim/events`, body);
     expect([status, json.data.deliveries[0].status]).toEqual([202, 'pending']);
     answered.open();
     await service.settled();

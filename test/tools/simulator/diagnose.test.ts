@@ -4,30 +4,30 @@ import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import type { Attempt } from 'payment-webhooks/simulator';
+import type { Attempt, FaultKind, SimulatorOptions } from 'payment-webhooks/simulator';
 import { DIAGNOSES, diagnose } from '../../../src/tools/simulator/delivery/diagnose.js';
 import { needing } from '../../setup/platform.js';
 import { refusingPort } from '../../setup/ports.js';
-import { type Answer, afterwards, endpoint, simulator } from './world.js';
+import { type Answer, endpoint, listening, simulator } from './world.js';
 
 async function attempt(
   url: string,
-  options: Parameters<typeof simulator>[0] = {},
+  options: SimulatorOptions = {},
+  fault?: FaultKind,
 ): Promise<Attempt | undefined> {
   const service = await simulator({ retry: 'off', ...options });
   await service.webhooks.create({ url });
+  if (fault) service.faults.once(fault);
   const [delivery] = await service.trigger('transaction.paid');
   return delivery?.attempts[0];
 }
 
-async function diagnosisOf(answer: Answer, options: Parameters<typeof simulator>[0] = {}) {
-  return (await attempt((await endpoint(answer)).url, options))?.diagnosis;
-}
+const diagnosisOf = async (answer: Answer) => (await attempt((await endpoint(answer)).url))?.diagnosis;
 
 describe('an answer', () => {
   test('401 after a correct signature names the usual causes', async () => {
     expect(await diagnosisOf(401)).toBe(
-      'Your endpoint refused a correct signature. Its key is not that of the simulator (pri_sim_dev), or its signatureHeader differs.',
+      'Your endpoint rejected a correct signature. Check that it uses the key of the simulator (pri_sim_dev) and its signatureHeader.',
     );
   });
 
@@ -49,7 +49,7 @@ describe('an answer', () => {
     [503, DIAGNOSES.unavailable],
     [504, DIAGNOSES.badGateway],
     [599, DIAGNOSES.failed],
-    [600, DIAGNOSES.odd],
+    [600, DIAGNOSES.unexpected],
   ])('%d: %s', async (status, line) => {
     expect(await diagnosisOf(status)).toBe(line);
   });
@@ -67,27 +67,46 @@ describe('an answer', () => {
 });
 
 describe('no answer', () => {
-  test('nothing listens', async () => {
-    const url = `http://127.0.0.1:${await refusingPort()}/hooks`;
-    expect((await attempt(url))?.diagnosis).toBe(DIAGNOSES.refused);
+  const none = (code: string) => ({
+    fault: null,
+    response: null,
+    error: { code, message: '' },
+    succeeded: false,
   });
 
-  test('a timeout says how long it was', async () => {
-    expect(await diagnosisOf(() => {}, { timeout: 80 })).toBe(
-      'Your endpoint did not answer in time: answer within 80 ms, or hand the work to a queue.',
-    );
-    const late = { fault: null, response: null, error: { code: 'TIMEOUT', message: '' }, succeeded: false };
-    expect(diagnose(late, 10_000)).toContain('answer within 10 s, or hand the work to a queue');
+  test('because nothing listens', async () => {
+    const failed = await attempt(`http://127.0.0.1:${await refusingPort()}/hooks`);
+    expect(failed).toMatchObject({ response: null, error: { code: 'ECONNREFUSED' }, outcome: null });
+    expect(failed?.diagnosis).toBe(DIAGNOSES.refused);
   });
 
-  test('a connection that is closed without an answer', async () => {
-    expect(await diagnosisOf((_, response) => void response.destroy())).toBe(DIAGNOSES.reset);
-  });
-
-  test('an answer that is not HTTP', async () => {
-    expect(await diagnosisOf((_, response) => void response.socket?.end('220 smtp ready\r\n'))).toBe(
+  test.each<[string, Answer, string, string]>([
+    ['the connection was closed', (_, response) => void response.destroy(), 'ECONNRESET', DIAGNOSES.reset],
+    [
+      'the connection was reset',
+      (_, response) => void response.socket?.resetAndDestroy(),
+      'ECONNRESET',
+      DIAGNOSES.reset,
+    ],
+    [
+      'the answer is not HTTP',
+      (_, response) => void response.socket?.end('220 smtp ready\r\n'),
+      'HPE_INVALID_CONSTANT',
       DIAGNOSES.notHttp,
+    ],
+  ])('because %s', async (_, answer, code, diagnosis) => {
+    const failed = await attempt((await endpoint(answer)).url);
+    expect(failed).toMatchObject({ response: null, error: { code }, succeeded: false, diagnosis });
+  });
+
+  test('within the timeout, which is real time also under the manual clock, and is named', async () => {
+    const failed = await attempt((await endpoint(() => {})).url, { timeout: 80 });
+    expect(failed).toMatchObject({ response: null, error: { code: 'TIMEOUT' }, succeeded: false });
+    expect(failed?.duration_ms).toBeGreaterThanOrEqual(75);
+    expect(failed?.diagnosis).toBe(
+      'Your endpoint did not answer within 80 ms. Answer sooner, or hand the work to a queue.',
     );
+    expect(diagnose(none('TIMEOUT'), 10_000)).toContain('did not answer within 10 s.');
   });
 
   test('http behind an https URL', async () => {
@@ -98,25 +117,17 @@ describe('no answer', () => {
   needing('openssl').test('a certificate that is not trusted', async () => {
     const { key, cert } = selfSigned();
     const server = https.createServer({ key, cert }, (_request, response) => response.end());
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
-    afterwards(() => new Promise((resolve) => server.close(resolve)));
-    const { port } = server.address() as { port: number };
-    expect((await attempt(`https://127.0.0.1:${port}/`))?.diagnosis).toBe(DIAGNOSES.certificate);
+    const url = `https://127.0.0.1:${await listening(server)}/`;
+    expect((await attempt(url))?.diagnosis).toBe(DIAGNOSES.certificate);
   });
 
   test('an endpoint that is never reached is the cause, whatever fault was in force', async () => {
-    const service = await simulator({ retry: 'off' });
-    await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
-    service.faults.once('truncate_body');
-    const [delivery] = await service.trigger('transaction.paid');
-    expect(delivery?.attempts[0]?.diagnosis).toBe(DIAGNOSES.refused);
+    const url = `http://127.0.0.1:${await refusingPort()}/hooks`;
+    expect((await attempt(url, {}, 'truncate_body'))?.diagnosis).toBe(DIAGNOSES.refused);
   });
 
   test('an unknown error code still gets a line', () => {
-    const of = (code: string) =>
-      diagnose({ fault: null, response: null, error: { code, message: '' }, succeeded: false }, 10_000);
+    const of = (code: string) => diagnose(none(code), 10_000);
     expect(of('EMFILE')).toBe(DIAGNOSES.network);
     expect(of('EHOSTUNREACH')).toBe(DIAGNOSES.unreachable);
     expect(of('ERR_TLS_CERT_ALTNAME_INVALID')).toBe(DIAGNOSES.certificate);
@@ -125,40 +136,18 @@ describe('no answer', () => {
 });
 
 describe('a fault', () => {
-  async function faulted(kind: 'wrong_key' | 'drop' | 'truncate_body', answer: Answer) {
-    const service = await simulator({ retry: 'off' });
-    const { url } = await endpoint(answer);
-    await service.webhooks.create({ url });
-    service.faults.once(kind);
-    const [delivery] = await service.trigger('transaction.paid');
-    return delivery?.attempts[0];
-  }
+  const faulted = async (kind: FaultKind, answer: Answer) => attempt((await endpoint(answer)).url, {}, kind);
 
-  test('that the endpoint noticed is as it should be', async () => {
-    expect((await faulted('wrong_key', 401))?.diagnosis).toBe(
-      'Refused, as it should be: the fault wrong_key changed this attempt on purpose.',
-    );
-  });
-
-  test('that the endpoint accepted is reported, although the attempt succeeded', async () => {
-    const attempt = await faulted('wrong_key', 200);
-    expect(attempt?.succeeded).toBe(true);
-    expect(attempt?.diagnosis).toMatch(
-      /^Your endpoint accepted a delivery that the fault wrong_key had changed/,
-    );
-  });
-
-  test('that loses the delivery says so', async () => {
-    expect((await faulted('drop', 200))?.diagnosis).toBe(
-      'Lost on purpose: the fault drop kept this attempt from arriving. The next retry delivers the event.',
-    );
-    expect((await faulted('truncate_body', 200))?.diagnosis).toMatch(
-      /^Lost on purpose: the fault truncate_body kept/,
-    );
-  });
-
-  test('is not the diagnosis of a handler that fails', async () => {
-    expect((await faulted('wrong_key', 500))?.diagnosis).toBe(DIAGNOSES.failed);
+  test.each<[FaultKind, number, string]>([
+    ['wrong_key', 401, DIAGNOSES.faultRefused],
+    ['wrong_key', 200, DIAGNOSES.faultAccepted],
+    ['wrong_key', 500, DIAGNOSES.failed],
+    ['drop', 200, DIAGNOSES.faultLost],
+    ['truncate_body', 200, DIAGNOSES.faultLost],
+  ])('%s, answered %d: %s', async (kind, status, line) => {
+    const attempt = await faulted(kind, status);
+    expect(attempt?.diagnosis).toBe(line.replace('{fault}', kind));
+    expect(attempt?.succeeded).toBe(line === DIAGNOSES.faultAccepted);
   });
 });
 

@@ -2,9 +2,10 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { Simulator } from 'payment-webhooks/simulator';
 import { testOnAllOf127 } from '../../setup/platform.js';
 import { refusingPort } from '../../setup/ports.js';
-import { basic, call, endpoint, raw, simulator } from './world.js';
+import { basic, call, endpoint, post, raw, simulator } from './world.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -13,22 +14,24 @@ afterEach(() => {
 /** Has the system's resolver give these answers, one after the other. */
 function resolveTo(...answers: string[][]): void {
   let calls = 0;
-  const lookup = (
-    _host: string,
-    _options: unknown,
-    done: (error: null, addresses: LookupAddress[]) => void,
-  ) => {
+  type Done = (error: null, addresses: LookupAddress[]) => void;
+  const lookup = (_host: string, _options: unknown, done: Done) => {
     const answer = answers[Math.min(calls, answers.length - 1)] ?? [];
     calls += 1;
-    setImmediate(() =>
-      done(
-        null,
-        answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-      ),
-    );
+    const addresses = answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    setImmediate(() => done(null, addresses));
   };
   jest.spyOn(dns, 'lookup').mockImplementation(lookup as never);
 }
+
+/** The status of the answer to one raw request. */
+const statusOf = async (service: Simulator, ...lines: string[]) =>
+  Number((await raw(service, lines)).slice(9, 12));
+
+const WRITE = ['POST /_sim/reset HTTP/1.1', 'Content-Type: application/json'];
+
+const readyz = (service: Simulator, host: string) =>
+  statusOf(service, 'GET /_sim/readyz HTTP/1.1', `Host: ${host}`);
 
 describe('the Host header', () => {
   const paths = [
@@ -56,15 +59,14 @@ describe('the Host header', () => {
   ])('%j is 403 on every route', async (host) => {
     const service = await simulator();
     for (const path of paths) {
-      expect(await raw(service, [`GET ${path} HTTP/1.1`, `Host: ${host}`])).toMatch(/^HTTP\/1\.1 403 /);
+      expect(await statusOf(service, `GET ${path} HTTP/1.1`, `Host: ${host}`)).toBe(403);
     }
   });
 
   test.each(['localhost', 'LOCALHOST:4747', '127.0.0.1', '127.1.2.3:80', '[::1]', '[::1]:4747'])(
     '%j is this machine',
     async (host) => {
-      const service = await simulator();
-      expect(await raw(service, ['GET /_sim/readyz HTTP/1.1', `Host: ${host}`])).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await readyz(await simulator(), host)).toBe(200);
     },
   );
 
@@ -78,12 +80,6 @@ describe('the Host header', () => {
       '[fd00:0:0::8]',
       'bücher.local',
     ];
-    const answerTo = async (host: string) => {
-      const service = await simulator({ allowHosts });
-      const answer = await raw(service, ['GET /_sim/readyz HTTP/1.1', `Host: ${host}`]);
-      return answer.slice(9, 12);
-    };
-
     test.each([
       'simulator',
       'simulator:4747',
@@ -102,7 +98,7 @@ describe('the Host header', () => {
       '127.0.0.1',
       '[::1]:4747',
     ])('%j is answered', async (host) => {
-      expect(await answerTo(host)).toBe('200');
+      expect(await readyz(await simulator({ allowHosts }), host)).toBe(200);
     });
 
     test.each([
@@ -135,23 +131,17 @@ describe('the Host header', () => {
       '*',
       '',
     ])('%j is 403', async (host) => {
-      expect(await answerTo(host)).toBe('403');
+      expect(await readyz(await simulator({ allowHosts }), host)).toBe(403);
     });
 
     test('the page of a listed name may write, and that of another may not', async () => {
       const service = await simulator({ allowHosts });
-      const post = (host: string, origin: string) =>
-        raw(service, [
-          'POST /_sim/reset HTTP/1.1',
-          `Host: ${host}`,
-          `Origin: ${origin}`,
-          'Sec-Fetch-Site: same-origin',
-          'Content-Type: application/json',
-        ]);
-      expect(await post('simulator:4747', 'http://simulator:4747')).toMatch(/ 204 /);
-      expect(await post('simulator:4747', 'http://localhost:4747')).toMatch(/ 403 /);
-      expect(await post('simulator:4747', 'http://evil.example:4747')).toMatch(/ 403 /);
-      expect(await post('evil.example:4747', 'http://evil.example:4747')).toMatch(/ 403 /);
+      const write = (host: string, origin: string) =>
+        statusOf(service, ...WRITE, `Host: ${host}`, `Origin: ${origin}`, 'Sec-Fetch-Site: same-origin');
+      expect(await write('simulator:4747', 'http://simulator:4747')).toBe(204);
+      expect(await write('simulator:4747', 'http://localhost:4747')).toBe(403);
+      expect(await write('simulator:4747', 'http://evil.example:4747')).toBe(403);
+      expect(await write('evil.example:4747', 'http://evil.example:4747')).toBe(403);
     });
 
     test('a name that is refused is answered with what allows it', async () => {
@@ -179,26 +169,23 @@ describe('the Host header', () => {
 
   test('missing, or named in the request line, is refused too', async () => {
     const service = await simulator();
-    expect(await raw(service, ['GET /_sim/readyz HTTP/1.0'])).toMatch(/ 403 /);
-    expect(await raw(service, ['GET http://evil.example/_sim/readyz HTTP/1.1', 'Host: localhost'])).toMatch(
-      / 403 /,
-    );
-    expect(
-      await raw(service, ['GET /_sim/readyz HTTP/1.1', 'Host: localhost', 'Host: evil.example']),
-    ).toMatch(/ 4\d\d /);
+    expect(await statusOf(service, 'GET /_sim/readyz HTTP/1.0')).toBe(403);
+    const elsewhere = 'GET http://evil.example/_sim/readyz HTTP/1.1';
+    expect(await statusOf(service, elsewhere, 'Host: localhost')).toBe(403);
+    const twice = ['GET /_sim/readyz HTTP/1.1', 'Host: localhost', 'Host: evil.example'];
+    expect(await raw(service, twice)).toMatch(/ 4\d\d /);
   });
 });
 
 describe('Origin and Sec-Fetch-Site', () => {
-  const post = (url: string, headers: Record<string, string>) =>
-    call(`${url}/_sim/reset`, { method: 'POST', body: {}, headers });
+  const reset = async ({ baseUrl }: Simulator, headers: Record<string, string>) =>
+    (await post(`${baseUrl}/_sim/reset`, {}, headers)).status;
 
   test('the page’s own origin may write, and so may a program that sends none', async () => {
     const service = await simulator();
     const { host } = new URL(service.baseUrl);
-    expect((await post(service.baseUrl, {})).status).toBe(204);
-    const own = { Origin: `http://${host}`, 'Sec-Fetch-Site': 'same-origin' };
-    expect((await post(service.baseUrl, own)).status).toBe(204);
+    expect(await reset(service, {})).toBe(204);
+    expect(await reset(service, { Origin: `http://${host}`, 'Sec-Fetch-Site': 'same-origin' })).toBe(204);
   });
 
   test.each([
@@ -209,31 +196,29 @@ describe('Origin and Sec-Fetch-Site', () => {
     'http://127.0.0.1.evil.example',
   ])('the origin %j is 403, for reading as for writing', async (origin) => {
     const service = await simulator();
-    expect((await post(service.baseUrl, { Origin: origin })).status).toBe(403);
-    expect((await call(`${service.baseUrl}/_sim/deliveries`, { headers: { Origin: origin } })).status).toBe(
-      403,
-    );
-    const register = { method: 'POST', body: {}, headers: { ...basic(service.privateKey), Origin: origin } };
-    expect((await call(`${service.baseUrl}/api/v2/webhooks`, register)).status).toBe(403);
+    const headers = { ...basic(service.privateKey), Origin: origin };
+    for (const [method, path] of [
+      ['GET', '/_sim/deliveries'],
+      ['POST', '/_sim/reset'],
+      ['POST', '/_sim/keys/rotate'],
+      ['DELETE', '/_sim/deliveries'],
+      ['POST', '/api/v2/webhooks'],
+    ] as const) {
+      expect([path, (await call(service.baseUrl + path, { method, headers })).status]).toEqual([path, 403]);
+    }
+    expect(service.privateKey).toBe('pri_sim_dev');
   });
 
   test('a write from another site is 403, also without an Origin', async () => {
     const service = await simulator();
-    const write = (site: string) =>
-      raw(service, [
-        'POST /_sim/reset HTTP/1.1',
-        'Host: localhost',
-        'Content-Type: application/json',
-        `Sec-Fetch-Site: ${site}`,
-      ]);
-    expect(await write('cross-site')).toMatch(/ 403 /);
-    expect(await write('same-site')).toMatch(/ 403 /);
-    expect(await write('same-origin')).toMatch(/ 204 /);
-    expect(await write('none')).toMatch(/ 204 /);
+    const write = (site: string) => statusOf(service, ...WRITE, 'Host: localhost', `Sec-Fetch-Site: ${site}`);
+    expect(await write('cross-site')).toBe(403);
+    expect(await write('same-site')).toBe(403);
+    expect(await write('same-origin')).toBe(204);
+    expect(await write('none')).toBe(204);
     // A link on another page may lead here.
-    expect(await raw(service, ['GET / HTTP/1.1', 'Host: localhost', 'Sec-Fetch-Site: cross-site'])).toMatch(
-      / 200 /,
-    );
+    const link = ['GET / HTTP/1.1', 'Host: localhost', 'Sec-Fetch-Site: cross-site'];
+    expect(await statusOf(service, ...link)).toBe(200);
   });
 
   test('there are no CORS headers, also for a preflight', async () => {
@@ -267,22 +252,18 @@ describe('the content type of a write', () => {
       ['POST', '/_sim/faults'],
       ['POST', '/_sim/reset'],
       ['DELETE', '/_sim/faults'],
-    ]) {
-      const { status } = await call(`${service.baseUrl}${path}`, {
-        method: String(method),
-        body: '{}',
-        headers: { 'Content-Type': type },
-      });
+    ] as const) {
+      const headers = { 'Content-Type': type };
+      const { status } = await call(service.baseUrl + path, { method, body: '{}', headers });
       expect([path, status]).toEqual([path, 415]);
     }
   });
 
   test('none at all is 415, except for a DELETE without a body', async () => {
     const service = await simulator();
-    expect(await raw(service, ['POST /_sim/reset HTTP/1.1', 'Host: localhost', 'Content-Length: 0'])).toMatch(
-      / 415 /,
-    );
-    expect(await raw(service, ['DELETE /_sim/faults HTTP/1.1', 'Host: localhost'])).toMatch(/ 204 /);
+    const empty = ['POST /_sim/reset HTTP/1.1', 'Host: localhost', 'Content-Length: 0'];
+    expect(await statusOf(service, ...empty)).toBe(415);
+    expect(await statusOf(service, 'DELETE /_sim/faults HTTP/1.1', 'Host: localhost')).toBe(204);
   });
 });
 
@@ -299,6 +280,7 @@ test('every answer forbids sniffing, framing, caching and foreign scripts', asyn
   }
 });
 
+// Which address is of which kind, in every form that IPv6 has for it, stands in host.test.ts.
 describe('targets: refused at registration', () => {
   test.each([
     'http://169.254.169.254/latest/meta-data/',
@@ -311,41 +293,15 @@ describe('targets: refused at registration', () => {
     'http://169.16689662/',
     'http://①⑥⑨.254.169.254/',
     'http://[::ffff:169.254.169.254]/',
-    'http://[::ffff:a9fe:a9fe]/',
-    'http://[0:0:0:0:0:ffff:a9fe:a9fe]/',
-    'http://[::169.254.169.254]/',
-    'http://[::ffff:0:169.254.169.254]/',
-    'http://[64:ff9b::a9fe:a9fe]/',
-    'http://[64:ff9b:1::a9fe:a9fe]/',
-    'http://[2002:a9fe:a9fe::1]/',
-    'http://[2001:0:1234:5678:0:0:5601:5601]/',
-    'http://[fd00:ec2::254]/',
     'http://[fd00:0ec2:0:0:0:0:0:0254]/',
-    'http://[fd20:ce::254]/',
-    'http://[fe80::1]/',
-    'http://[fe80::a9fe:a9fe]/',
-    'http://[febf::1]/',
-    'http://169.254.0.1/',
     'http://100.100.100.200/',
-    'http://168.63.129.16/',
-    'http://192.0.0.192/',
-    'http://0.0.0.0/',
     'http://0/',
-    'http://[::]/',
-    'http://224.0.0.1/',
-    'http://255.255.255.255/',
-    'http://[ff02::1]/',
   ])('%s is never allowed, not even by name', async (url) => {
     const { hostname } = new URL(url);
     const service = await simulator({
       allowTargets: [hostname, hostname.replace(/^\[|\]$/g, ''), '169.254.169.254'],
     });
-    const headers = basic(service.privateKey);
-    const answer = await call(`${service.baseUrl}/api/v2/webhooks`, {
-      method: 'POST',
-      body: { url },
-      headers,
-    });
+    const answer = await post(`${service.baseUrl}/api/v2/webhooks`, { url }, basic(service.privateKey));
     expect(answer.status).toBe(422);
     expect(answer.json.errors.url[0]).toMatch(/never connects/);
     expect(service.webhooks.list()).toEqual([]);
@@ -353,14 +309,9 @@ describe('targets: refused at registration', () => {
 
   test.each([
     'http://127.0.0.1:3000/',
-    'http://127.255.255.254/',
     'http://2130706433:3000/',
     'http://localhost:3000/',
-    'http://[::1]:3000/',
     'http://[::ffff:127.0.0.1]:3000/',
-    'http://10.0.0.7/',
-    'http://172.16.0.1/',
-    'http://172.31.255.255/',
     'https://192.168.1.20/hooks',
     'http://[fd12:3456::1]/',
   ])('%s is near, and allowed', async (url) => {
@@ -368,24 +319,17 @@ describe('targets: refused at registration', () => {
     expect((await service.webhooks.create({ url })).url).toBe(url);
   });
 
-  test.each([
-    'http://93.184.216.34/',
-    'http://172.32.0.1/',
-    'http://[2606:2800:220:1::1]/',
-    'http://100.64.0.1/',
-    'http://[::ffff:8.8.8.8]/',
-    'http://[2002:808:808::1]/',
-  ])('%s is public: refused with the flag that allows it', async (url) => {
-    const service = await simulator();
-    const { status, json } = await call(`${service.baseUrl}/_sim/webhooks`, {
-      method: 'POST',
-      body: { url },
-    });
-    expect(status).toBe(422);
-    expect(json.errors.url[0]).toMatch(/--allow-target/);
-    const allowing = await simulator({ allowTargets: [new URL(url).hostname] });
-    await expect(allowing.webhooks.create({ url })).resolves.toMatchObject({ url });
-  });
+  test.each(['http://93.184.216.34/', 'http://[2606:2800:220:1::1]/', 'http://[::ffff:8.8.8.8]/'])(
+    '%s is public: refused with the flag that allows it',
+    async (url) => {
+      const service = await simulator();
+      const { status, json } = await post(`${service.baseUrl}/_sim/webhooks`, { url });
+      expect(status).toBe(422);
+      expect(json.errors.url[0]).toMatch(/--allow-target/);
+      const allowing = await simulator({ allowTargets: [new URL(url).hostname] });
+      await expect(allowing.webhooks.create({ url })).resolves.toMatchObject({ url });
+    },
+  );
 
   test('checks every address that a name resolves to', async () => {
     const service = await simulator({ allowTargets: ['Shop.Example'] });
@@ -428,24 +372,17 @@ describe('targets: refused at registration', () => {
 });
 
 describe('targets: refused again when the connection is made', () => {
-  test('a name that resolves to another address later is not connected to', async () => {
+  test.each([
+    ['a name that resolves to another address later', ['10.0.0.5'], ['169.254.169.254']],
+    ['a name of several addresses, one of which is refused', ['127.0.0.1'], ['127.0.0.1', '93.184.216.34']],
+  ])('%s is not connected to', async (_, first, later) => {
     const service = await simulator({ retry: 'off' });
     const { port, received } = await endpoint();
-    resolveTo(['10.0.0.5'], ['169.254.169.254']);
+    resolveTo(first, later);
     await service.webhooks.create({ url: `http://rebind.example:${port}/` });
     const [delivery] = await service.trigger('transaction.paid');
     expect(delivery?.attempts[0]).toMatchObject({ response: null, error: { code: 'TARGET_REFUSED' } });
     expect(delivery?.attempts[0]?.diagnosis).toMatch(/does not connect to this address/);
-    expect(received).toEqual([]);
-  });
-
-  test('of several addresses one that is refused is enough', async () => {
-    const service = await simulator({ retry: 'off' });
-    const { port, received } = await endpoint();
-    resolveTo(['127.0.0.1'], ['127.0.0.1', '93.184.216.34']);
-    await service.webhooks.create({ url: `http://rebind.example:${port}/` });
-    const [delivery] = await service.trigger('transaction.paid');
-    expect(delivery?.attempts[0]?.error?.code).toBe('TARGET_REFUSED');
     expect(received).toEqual([]);
   });
 

@@ -23,6 +23,7 @@ const FORMS: [string, (ipv4: string) => string][] = [
 describe.each(FORMS)('%s', (_, form) => {
   test.each([
     ['169.254.169.254', 'never'],
+    ['169.254.0.1', 'never'],
     ['100.100.100.200', 'never'],
     ['168.63.129.16', 'never'],
     ['192.0.0.192', 'never'],
@@ -31,6 +32,7 @@ describe.each(FORMS)('%s', (_, form) => {
     ['255.255.255.255', 'never'],
     ['127.0.0.1', 'loopback'],
     ['10.1.2.3', 'private'],
+    ['172.16.0.1', 'private'],
     ['172.31.255.255', 'private'],
     ['172.32.0.1', 'public'],
     ['8.8.8.8', 'public'],
@@ -46,11 +48,16 @@ describe.each(FORMS)('%s', (_, form) => {
 test.each([
   ['::', 'never'],
   ['::1', 'loopback'],
+  ['0.0.0.0', 'never'],
+  ['fe80::1', 'never'],
   ['fe80::1%eth0', 'never'],
+  ['fe80::a9fe:a9fe', 'never'],
+  ['febf::1', 'never'],
   ['fec0::1', 'never'],
   ['ff02::1', 'never'],
   ['fd00:ec2::254', 'never'],
   ['fd20:ce::254', 'never'],
+  ['127.255.255.254', 'loopback'],
   ['fd00:ec3::254', 'private'],
   ['2001:1::1', 'public'],
   ['64:ff9b:2::a9fe:a9fe', 'public'],

@@ -1,4 +1,4 @@
-// A process of its own that tries to take each of the locks it is told, at the instant it is told.
+// A process that tries to take each of the given locks, at the given times.
 import { setTimeout as pause } from 'node:timers/promises';
 import { StateLock } from '../../../src/tools/simulator/state/state-lock.js';
 
@@ -10,19 +10,14 @@ interface Contest {
 }
 
 process.on('message', async ({ states, begin, everyMs }: Contest) => {
-  const won: boolean[] = [];
+  const outcomes: string[] = [];
   for (const [round, state] of states.entries()) {
     const at = begin + round * everyMs;
     await pause(Math.max(0, at - Date.now() - 2));
     while (Date.now() < at);
-    won.push(
-      await StateLock.take(state).then(
-        () => true,
-        () => false,
-      ),
-    );
+    outcomes.push(await StateLock.take(state).then(() => 'taken', String));
   }
   // Alive until it is killed, so that its locks count.
-  process.send?.(won);
+  process.send?.(outcomes);
 });
 process.send?.('ready');

@@ -2,7 +2,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { receiver } from 'payment-webhooks';
 import { outcomeIn } from '../../../src/tools/simulator/delivery/delivery-record.js';
-import { refusingPort } from '../../setup/ports.js';
 import { call, simulator } from './world.js';
 
 describe('the outcome in an answer', () => {
@@ -42,11 +41,4 @@ test('the outcome of a receiver is in the record and in the row', async () => {
     'ignored',
     'duplicate',
   ]);
-});
-
-test('without an answer there is no outcome', async () => {
-  const service = await simulator({ retry: 'off' });
-  await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
-  const [delivery] = await service.trigger('transaction.paid');
-  expect(delivery?.attempts[0]?.outcome).toBeNull();
 });

@@ -1,25 +1,21 @@
 // The files of the built page, or a notice if it was not built.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { packageFolder } from '../../../src/tools/pages/package-folder.js';
 import { pageRouter } from '../../../src/tools/simulator/simulator-app.js';
-import { afterwards, call, simulator } from './world.js';
+import { call, listening, simulator, temporaryFolder } from './world.js';
 
 async function serve(folder: string | undefined): Promise<string> {
-  const server = express().use(pageRouter(folder, '<p>npm run build</p>')).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  afterwards(() => new Promise((resolve) => server.close(resolve)));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = createServer(express().use(pageRouter(folder)));
+  return `http://127.0.0.1:${await listening(server)}`;
 }
 
 describe('a built page', () => {
   function built(): string {
-    const folder = mkdtempSync(join(tmpdir(), 'page-'));
-    afterwards(async () => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     writeFileSync(join(folder, 'index.html'), '<!doctype html><title>page</title>');
     writeFileSync(join(folder, 'app.js'), 'export {};');
     writeFileSync(join(folder, 'app.css'), 'body {}');

@@ -6,9 +6,8 @@ import { SimulatedDelivery } from '../../../src/tools/simulator/delivery/simulat
 
 const event = { id: 'e-1', name: 'transaction.paid', sandbox: false, body: Buffer.from('{}') };
 
-function deliveries(count: number): SimulatedDelivery[] {
-  const shared = { event, webhookId: 'w-1', url: 'http://127.0.0.1:1/', createdAt: 0 };
-  return Array.from({ length: count }, (_, index) => new SimulatedDelivery({ ...shared, id: String(index) }));
+function delivery(id: string): SimulatedDelivery {
+  return new SimulatedDelivery({ event, id, webhookId: 'w-1', url: 'http://127.0.0.1:1/', createdAt: 0 });
 }
 
 test('a manual clock makes each delivery due once, at its time, whatever is scheduled and removed', async () => {
@@ -19,20 +18,20 @@ test('a manual clock makes each delivery due once, at its time, whatever is sche
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const all = deliveries(6);
+      const all = [...'012345'].map(delivery);
       const scheduler = new ManualScheduler(0);
       const due: [id: string, at: number][] = [];
       scheduler.onDue = async ({ id }) => void due.push([id, scheduler.now()]);
       const waiting = new Map<string, number>();
       for (const [verb, which, ms] of steps) {
-        const delivery = all[which] as SimulatedDelivery;
+        const one = all[which] as SimulatedDelivery;
         due.splice(0);
         if (verb === 'schedule') {
-          scheduler.schedule(delivery, ms);
-          waiting.set(delivery.id, scheduler.now() + ms);
+          scheduler.schedule(one, ms);
+          waiting.set(one.id, scheduler.now() + ms);
         } else if (verb === 'remove') {
-          scheduler.remove(delivery);
-          waiting.delete(delivery.id);
+          scheduler.remove(one);
+          waiting.delete(one.id);
         } else {
           await scheduler.advance(ms);
         }
@@ -46,18 +45,14 @@ test('a manual clock makes each delivery due once, at its time, whatever is sche
 });
 
 test('the real clock makes the earliest due first, and nothing that was removed', async () => {
-  const [late, early, removed, again] = deliveries(4) as [
-    SimulatedDelivery,
-    SimulatedDelivery,
-    SimulatedDelivery,
-    SimulatedDelivery,
-  ];
+  const [late, early] = [delivery('late'), delivery('early')];
+  const [removed, again] = [delivery('removed'), delivery('again')];
   const scheduler = new Scheduler();
   const due: string[] = [];
   await new Promise<void>((resolve) => {
-    scheduler.onDue = async (delivery) => {
-      due.push(delivery.id);
-      if (delivery === late) resolve();
+    scheduler.onDue = async ({ id }) => {
+      due.push(id);
+      if (id === 'late') resolve();
     };
     scheduler.schedule(late, 60);
     scheduler.schedule(early, 20);
@@ -67,17 +62,17 @@ test('the real clock makes the earliest due first, and nothing that was removed'
     scheduler.schedule(again, 1);
     scheduler.schedule(again, 40);
   });
-  expect(due).toEqual([early.id, again.id, late.id]);
+  expect(due).toEqual(['early', 'again', 'late']);
 });
 
 test('what a state file says was due long ago comes first, in the order of its times', async () => {
-  const [first, second, third] = deliveries(3) as [SimulatedDelivery, SimulatedDelivery, SimulatedDelivery];
-  [first.nextAttemptAt, second.nextAttemptAt, third.nextAttemptAt] = [1_000, 2_000, 3_000];
+  const saved = ['3000', '1000', '2000'].map(delivery);
+  for (const one of saved) one.nextAttemptAt = Number(one.id);
   const scheduler = new Scheduler();
   const due: string[] = [];
   await new Promise<void>((resolve) => {
     scheduler.onDue = async ({ id }) => void (due.push(id) === 3 && resolve());
-    scheduler.resume([third, first, second]);
+    scheduler.resume(saved);
   });
-  expect(due).toEqual([first.id, second.id, third.id]);
+  expect(due).toEqual(['1000', '2000', '3000']);
 });

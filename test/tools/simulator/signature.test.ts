@@ -1,12 +1,11 @@
 // What goes over the wire to an endpoint, checked by the openssl program and code that shares nothing with ours.
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { endpoint, opensslHmac, simulator } from './world.js';
+import type { SimulatorOptions } from 'payment-webhooks/simulator';
+import { expectSigned, subscribed } from './world.js';
 
-async function deliver(options: Parameters<typeof simulator>[0] = {}, overrides = {}) {
-  const service = await simulator(options);
-  const { url, port, received } = await endpoint();
-  await service.webhooks.create({ url });
+async function deliver(options: SimulatorOptions = {}, overrides = {}) {
+  const { service, port, received } = await subscribed(options);
   const [delivery] = await service.trigger('transaction.paid', overrides);
   const [request] = received;
   if (!delivery || !request) throw new Error('Nothing was delivered.');
@@ -15,18 +14,14 @@ async function deliver(options: Parameters<typeof simulator>[0] = {}, overrides 
 
 test('the signature is the lower-case hexadecimal HMAC-SHA256 of the raw body, keyed with the private key', async () => {
   const { service, request } = await deliver();
-  const signature = request.headers['x-service-signature'];
-  expect(signature).toMatch(/^[0-9a-f]{64}$/);
-  expect(signature).toBe(opensslHmac(request.body, service.privateKey));
-  expect(signature).not.toBe(
-    opensslHmac(Buffer.concat([request.body, Buffer.from('\n')]), service.privateKey),
-  );
+  expect(request.headers['x-service-signature']).toMatch(/^[0-9a-f]{64}$/);
+  expectSigned(request, service.privateKey);
 });
 
 test('bytes outside ASCII are signed as they are sent', async () => {
   const name = 'Zoë Žižek 東京 😀 \u2028 "quoted" \ud800';
   const { service, request, delivery } = await deliver({}, { payload: { customer: { name } } });
-  expect(request.headers['x-service-signature']).toBe(opensslHmac(request.body, service.privateKey));
+  expectSigned(request, service.privateKey);
   expect(request.headers['content-length']).toBe(String(request.body.byteLength));
   expect(delivery.attempts[0]?.request.body).toBe(request.body.toString('utf8'));
 });
@@ -68,9 +63,7 @@ test('the record shows exactly the bytes that were sent, and their digest', asyn
 });
 
 test('a retry and a resend send the same bytes with the same event id', async () => {
-  const service = await simulator();
-  const { url, received } = await endpoint(500, 200);
-  await service.webhooks.create({ url });
+  const { service, received } = await subscribed({}, 500, 200);
   const [delivery] = await service.trigger('transaction.paid');
   await service.advance('2s');
   await service.resend(String(delivery?.id));
@@ -82,39 +75,30 @@ test('a retry and a resend send the same bytes with the same event id', async ()
 test('a sandbox event says so, and is signed with the private key', async () => {
   const { service, request } = await deliver({}, { sandbox: true });
   expect(JSON.parse(request.body.toString('utf8')).sandbox).toBe(true);
-  expect(request.headers['x-service-signature']).toBe(opensslHmac(request.body, service.privateKey));
+  expectSigned(request, service.privateKey);
 });
 
 test('sandboxSigning: "sandbox-key" signs sandbox events, and only them, with the sandbox key', async () => {
   const { service, request, received } = await deliver({ sandboxSigning: 'sandbox-key' }, { sandbox: true });
-  expect(request.headers['x-service-signature']).toBe(opensslHmac(request.body, service.sandboxKey));
+  expectSigned(request, service.sandboxKey);
   await service.trigger('transaction.paid');
-  const live = received[1];
-  expect(live?.headers['x-service-signature']).toBe(
-    opensslHmac(live?.body ?? Buffer.of(), service.privateKey),
-  );
+  expectSigned(received[1], service.privateKey);
 });
 
 test('after a rotation every delivery is signed with the new key, also one that began before it', async () => {
-  const service = await simulator();
-  const { url, received } = await endpoint(500, 200);
-  await service.webhooks.create({ url });
+  const { service, received } = await subscribed({}, 500, 200);
   await service.trigger('transaction.paid');
   service.rotateKey({ privateKey: 'pri_sim_second' });
   await service.advance('2s');
   const [before, after] = received;
   expect(after?.body).toEqual(before?.body);
-  expect(before?.headers['x-service-signature']).toBe(
-    opensslHmac(before?.body ?? Buffer.of(), 'pri_sim_dev'),
-  );
-  expect(after?.headers['x-service-signature']).toBe(
-    opensslHmac(after?.body ?? Buffer.of(), 'pri_sim_second'),
-  );
+  expectSigned(before, 'pri_sim_dev');
+  expectSigned(after, 'pri_sim_second');
 });
 
 test('the signature header can have its real name', async () => {
   const { service, request } = await deliver({ signatureHeader: 'X-ACME-SIGNATURE' });
-  expect(request.headers['x-acme-signature']).toBe(opensslHmac(request.body, service.privateKey));
+  expectSigned(request, service.privateKey, 'x-acme-signature');
   expect(request.headers['x-service-signature']).toBeUndefined();
 });
 
@@ -124,17 +108,13 @@ test('debug headers are sent only when asked for', async () => {
 });
 
 test('one event can be signed in another header', async () => {
-  const service = await simulator({ retry: 'off' });
-  const { url, received } = await endpoint(200);
-  await service.webhooks.create({ url });
+  const { service, received } = await subscribed({ retry: 'off' }, 200);
   await service.trigger('transaction.paid', {}, { signatureHeader: 'X-ACME-SIGNATURE' });
   await service.trigger('transaction.paid');
-  const [first, second] = received.map(
-    ({ headers, body }) => [headers, opensslHmac(body, service.privateKey)] as const,
-  );
-  expect(first?.[0]).toMatchObject({ 'x-acme-signature': first?.[1] });
-  expect(first?.[0]).not.toHaveProperty('x-service-signature');
-  expect(second?.[0]).toMatchObject({ 'x-service-signature': second?.[1] });
+  const [first, second] = received;
+  expectSigned(first, service.privateKey, 'x-acme-signature');
+  expect(first?.headers).not.toHaveProperty('x-service-signature');
+  expectSigned(second, service.privateKey);
   await expect(service.trigger('transaction.paid', {}, { signatureHeader: 'a b' })).rejects.toThrow(
     'The signature_header must be the name of an HTTP header.',
   );

@@ -1,35 +1,28 @@
 // One state file, one simulator: who holds the lock, and who may take it over.
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { startSimulator } from 'payment-webhooks/simulator';
-import { StateLock } from '../../../src/tools/simulator/state/state-lock.js';
+import { compile } from '../../setup/compiled.js';
 import { testOnLinux, testOnUnix } from '../../setup/platform.js';
-import { afterwards, call, simulator, startError } from './world.js';
-
-function stateFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'state-lock-'));
-  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'state.json');
-}
+import { afterwards, call, simulator, startError, stateFile } from './world.js';
 
 /** A lock as a process leaves it that was killed. */
 function leaveLock(state: string, holder: object): void {
   writeFileSync(`${state}.lock`, JSON.stringify({ id: ID, ...holder }));
 }
 
-/** The id of a process that has ended. */
-function endedProcess(): number {
-  const { pid } = spawnSync(process.execPath, ['--version']);
-  return pid;
-}
-
 const ID = '0123456789abcdef';
 const since = '2026-01-02T03:04:05.678Z';
-const stale = () => ({ pid: endedProcess(), host: hostname(), since, start: null });
+
+/** The holder of a lock whose process has ended. */
+function stale() {
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  return { pid, host: hostname(), since, start: null };
+}
 
 describe('a state file in use', () => {
   test('is refused to a second simulator, with who has it, since when, and what to do', async () => {
@@ -51,16 +44,14 @@ describe('a state file in use', () => {
   test('is refused whatever path leads to it', async () => {
     const state = stateFile();
     await simulator({ state });
-    const roundabout = `${dirname(state)}/../${basename(dirname(state))}/state.json`;
-    await expect(startSimulator({ port: 0, state: `${dirname(state)}/./state.json` })).rejects.toThrow(
-      'in use',
-    );
-    expect((await startError({ state: roundabout })).message).toMatch('in use');
+    for (const way of ['.', `../${basename(dirname(state))}`]) {
+      expect((await startError({ state: `${dirname(state)}/${way}/state.json` })).message).toMatch('in use');
+    }
   });
 
   test('is free again after close(), and nothing of the lock is left', async () => {
     const state = stateFile();
-    const service = await startSimulator({ port: 0, state });
+    const service = await simulator({ state });
     expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
     await service.close();
     expect(readdirSync(dirname(state))).toEqual(['state.json']);
@@ -96,6 +87,15 @@ describe('a state file in use', () => {
     expect(readFileSync(`${state}.lock`, 'utf8')).toBe(text);
   });
 
+  test('by a process that has created its lock and not written it yet is refused once the holder is known', async () => {
+    const state = stateFile();
+    writeFileSync(`${state}.lock`, '');
+    const starting = startError({ state });
+    await pause(200);
+    leaveLock(state, { pid: process.pid, host: hostname(), since, start: null });
+    expect((await starting).message).toMatch(`in use by process ${process.pid}`);
+  });
+
   testOnUnix('is shown by the lock, which only its owner may read', async () => {
     const state = stateFile();
     await simulator({ state });
@@ -108,14 +108,6 @@ describe('a state file in use', () => {
 });
 
 describe('a stale lock', () => {
-  test('of a process that has ended is taken over', async () => {
-    const state = stateFile();
-    leaveLock(state, stale());
-    await simulator({ state });
-    expect(JSON.parse(readFileSync(`${state}.lock`, 'utf8'))).toMatchObject({ pid: process.pid });
-    expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
-  });
-
   // Only Linux says when a process was started.
   testOnLinux('of a process whose number another one has by now is taken over', async () => {
     const state = stateFile();
@@ -123,47 +115,45 @@ describe('a stale lock', () => {
     await simulator({ state });
   });
 
-  test('whose takeover was killed too is taken over, and nothing of either is left', async () => {
+  test.each([
+    ['of a process that has ended', []],
+    ['whose takeover was killed too', [ID, 'e'.repeat(16)]],
+  ])('%s is taken over, and nothing of it is left', async (_, takeovers) => {
     const state = stateFile();
     leaveLock(state, stale());
-    writeFileSync(`${state}.lock.${ID}`, JSON.stringify({ id: 'f'.repeat(16), ...stale() }));
-    writeFileSync(`${state}.lock.${'e'.repeat(16)}`, JSON.stringify({ id: 'd'.repeat(16), ...stale() }));
+    for (const id of takeovers)
+      writeFileSync(`${state}.lock.${id}`, JSON.stringify({ id: 'f'.repeat(16), ...stale() }));
     await simulator({ state });
+    expect(JSON.parse(readFileSync(`${state}.lock`, 'utf8'))).toMatchObject({ pid: process.pid });
     expect(readdirSync(dirname(state)).sort()).toEqual(['state.json', 'state.json.lock']);
   });
 
-  test('is taken over by one of twenty calls at once', async () => {
-    for (let round = 0; round < 20; round += 1) {
-      const state = stateFile();
-      leaveLock(state, stale());
-      const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => StateLock.take(state)));
-      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-      for (const outcome of outcomes) {
-        if (outcome.status === 'rejected') expect(String(outcome.reason)).toContain('in use by process');
-      }
-    }
-  });
-
-  test('is taken over by one of several processes at once', async () => {
+  test('is taken over by one of several processes at once, and the others are refused', async () => {
     const [contenders, rounds] = [4, 50];
+    const program = 'test/tools/simulator/lock-contender.ts';
+    const compiled = compile([program]);
+    afterwards(async () => compiled.remove());
     const folder = dirname(stateFile());
-    const pid = endedProcess();
+    const holder = stale();
     const states = Array.from({ length: rounds }, (_, round) => join(folder, `${round}.json`));
-    for (const state of states) leaveLock(state, { ...stale(), pid });
+    for (const state of states) leaveLock(state, holder);
     const children: ChildProcess[] = Array.from({ length: contenders }, () =>
-      fork(join(__dirname, 'lock-contender.ts'), { execArgv: ['--import', 'tsx'] }),
+      fork(compiled.of(program), { execArgv: [] }),
     );
     afterwards(async () => children.forEach((child) => void child.kill('SIGKILL')));
     await Promise.all(children.map((child) => once(child, 'message')));
     // All begin each round at the same instant.
     const begin = Date.now() + 200;
-    const told = children.map(async (child): Promise<boolean[]> => {
+    const told = children.map(async (child): Promise<string[]> => {
       const answer = once(child, 'message');
       child.send({ states, begin, everyMs: 20 });
       return (await answer)[0];
     });
-    const won = await Promise.all(told);
-    const winners = states.map((_, round) => won.filter((rounds) => rounds[round]).length);
-    expect(winners).toEqual(Array(rounds).fill(1));
+    const outcomes = await Promise.all(told);
+    const refused = Array(contenders - 1).fill(expect.stringContaining('in use by process'));
+    for (const round of states.keys()) {
+      const all = outcomes.map((one) => String(one[round]));
+      expect(all.filter((outcome) => outcome !== 'taken')).toEqual(refused);
+    }
   }, 60_000);
 });

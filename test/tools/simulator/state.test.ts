@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import {
   chmodSync,
   lstatSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,89 +11,107 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { startSimulator } from 'payment-webhooks/simulator';
+import type { Simulator, SimulatorOptions } from 'payment-webhooks/simulator';
+import { captureLog } from '../../setup/captured-log.js';
+import { compile } from '../../setup/compiled.js';
 import { testOnUnix } from '../../setup/platform.js';
 import { until } from '../../setup/waiting.js';
-import { afterwards, basic, call, endpoint, simulator, startError } from './world.js';
+import { afterwards, basic, call, endpoint, post, simulator, startError, stateFile } from './world.js';
 
-function stateFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
-  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'state.json');
+const NOWHERE = { url: 'http://127.0.0.1:1/' };
+
+/** What the first simulator left in its state file, found by the next one. */
+async function restart(
+  leave: (first: Simulator) => Promise<unknown>,
+  options: SimulatorOptions = {},
+  next = options,
+): Promise<Simulator> {
+  const state = stateFile();
+  const first = await simulator({ ...options, state });
+  await leave(first);
+  await first.close();
+  return simulator({ ...next, state });
 }
 
 describe('a restart', () => {
   test('restores everything, and pending retries go on', async () => {
-    const state = stateFile();
     const target = await endpoint(500, 500, 200);
-    const first = await startSimulator({ port: 0, state });
-    const webhook = await first.webhooks.create({ url: target.url, events: ['transaction.*'] });
-    await first.trigger('transaction.paid', { payload: { customer: { name: '東京' } } });
-    first.faults.add({ kind: 'wrong_key', event: 'a.b', times: 2 });
-    first.rotateKey({ privateKey: 'pri_sim_second' });
-    await first.advance('2s');
-    const before = first.deliveries();
-    await first.close();
-
-    const second = await simulator({ state });
-    expect(second.deliveries()).toEqual(before);
-    expect(second.webhooks.list()).toEqual([webhook]);
-    expect(second.faults.list()).toMatchObject([{ kind: 'wrong_key', event: 'a.b', remaining: 2 }]);
-    expect(second.privateKey).toBe('pri_sim_second');
-    expect(before[0]).toMatchObject({ status: 'retrying', attempts: [{ number: 1 }, { number: 2 }] });
-    await second.advance('5s');
-    expect(second.deliveries()[0]).toMatchObject({ status: 'delivered', attempts: [{}, {}, { number: 3 }] });
+    let before: unknown[] = [];
+    const service = await restart(async (first) => {
+      await first.webhooks.create({ url: target.url, events: ['transaction.*'] });
+      await first.trigger('transaction.paid', { payload: { customer: { name: '東京' } } });
+      first.faults.add({ kind: 'wrong_key', event: 'a.b', times: 2 });
+      first.rotateKey({ privateKey: 'pri_sim_second' });
+      await first.advance('2s');
+      before = [first.deliveries(), first.webhooks.list()];
+    });
+    expect([service.deliveries(), service.webhooks.list()]).toEqual(before);
+    expect(service.faults.list()).toMatchObject([{ kind: 'wrong_key', event: 'a.b', remaining: 2 }]);
+    expect(service.privateKey).toBe('pri_sim_second');
+    expect(service.deliveries()).toMatchObject([
+      { status: 'retrying', attempts: [{ number: 1 }, { number: 2 }] },
+    ]);
+    await service.advance('5s');
+    expect(service.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{}, {}, { number: 3 }] }]);
     expect(target.received.map(({ body }) => body.toString('hex'))).toEqual(
       Array(3).fill(target.received[0]?.body.toString('hex')),
     );
   });
 
   test('with another key given takes that key', async () => {
-    const state = stateFile();
-    const first = await startSimulator({ port: 0, state });
-    first.rotateKey({ privateKey: 'pri_sim_rotated' });
-    await first.close();
-    const second = await simulator({ state, privateKey: 'pri_sim_given' });
-    expect(second.privateKey).toBe('pri_sim_given');
+    const rotate = async (first: Simulator) => first.rotateKey({ privateKey: 'pri_sim_rotated' });
+    const service = await restart(rotate, {}, { privateKey: 'pri_sim_given' });
+    expect(service.privateKey).toBe('pri_sim_given');
   });
 
   test('with a seed repeats no id', async () => {
-    const state = stateFile();
-    const ids: string[] = [];
-    for (let run = 0; run < 2; run += 1) {
-      const service = await startSimulator({ port: 0, state, seed: 1 });
-      ids.push((await service.webhooks.create({ url: 'http://127.0.0.1:1/' })).id);
-      await service.close();
-    }
-    expect(new Set(ids).size).toBe(2);
+    const service = await restart((first) => first.webhooks.create(NOWHERE), { seed: 1 });
+    await service.webhooks.create(NOWHERE);
+    expect(new Set(service.webhooks.list().map(({ id }) => id)).size).toBe(2);
   });
 
   test('makes an attempt that was in flight again at once', async () => {
-    const state = stateFile();
     const target = await endpoint(() => {}, 200);
-    const first = await startSimulator({ port: 0, state });
-    await first.webhooks.create({ url: target.url });
-    void first.trigger('transaction.paid');
-    await until(() => target.received.length > 0);
-    await first.close();
-    const second = await simulator({ state });
-    await second.settled();
-    expect(second.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ number: 1 }] }]);
+    const service = await restart(async (first) => {
+      await first.webhooks.create({ url: target.url });
+      void first.trigger('transaction.paid');
+      await until(() => target.received.length > 0);
+    });
+    await service.settled();
+    expect(service.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ number: 1 }] }]);
   });
 
   test('keeps a delayed delivery and its fault', async () => {
-    const state = stateFile();
     const target = await endpoint();
-    const first = await startSimulator({ port: 0, state });
-    await first.webhooks.create({ url: target.url });
-    await first.trigger('transaction.paid', {}, { fault: { kind: 'delay', delayMs: 1_000 } });
-    await first.close();
-    const second = await simulator({ state });
-    await second.advance('1s');
-    expect(second.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ fault: 'delay' }] }]);
+    const service = await restart(async (first) => {
+      await first.webhooks.create({ url: target.url });
+      await first.trigger('transaction.paid', {}, { fault: { kind: 'delay', delayMs: 1_000 } });
+    });
+    await service.advance('1s');
+    expect(service.deliveries()).toMatchObject([{ status: 'delivered', attempts: [{ fault: 'delay' }] }]);
+  });
+
+  test('without the earlier allowTargets connects to no public address', async () => {
+    let id = '';
+    // An address for documentation: nothing answers there, and nothing is sent while the webhook is paused.
+    const pause = async (first: Simulator) => {
+      ({ id } = await first.webhooks.create({ url: 'http://203.0.113.9/' }));
+      await first.webhooks.update(id, { paused: true });
+    };
+    const service = await restart(pause, { allowTargets: ['203.0.113.9'] }, { retry: 'off' });
+    await service.webhooks.update(id, { paused: false });
+    const [delivery] = await service.trigger('transaction.paid');
+    expect(delivery?.attempts[0]?.error?.code).toBe('TARGET_REFUSED');
+  });
+
+  test('after a reset restores nothing', async () => {
+    const service = await restart(async (first) => {
+      await first.webhooks.create(NOWHERE);
+      await first.reset();
+    });
+    expect(service.webhooks.list()).toEqual([]);
   });
 
   test('that fails sends nothing, though a retry is due', async () => {
@@ -102,7 +119,7 @@ describe('a restart', () => {
     let answer = 500;
     const target = await endpoint((_, response) => response.writeHead(answer).end());
     const options = { state, clock: 'real', retry: Array(30).fill('300ms') } as const;
-    const first = await startSimulator({ port: 0, ...options });
+    const first = await simulator(options);
     await first.webhooks.create({ url: target.url });
     await first.trigger('transaction.paid');
     await first.close();
@@ -117,28 +134,6 @@ describe('a restart', () => {
     const second = await simulator(options);
     await until(() => second.deliveries()[0]?.status === 'delivered');
   });
-
-  test('without the earlier allowTargets connects to no public address', async () => {
-    const state = stateFile();
-    // An address for documentation: nothing answers there, and nothing is sent while the webhook is paused.
-    const first = await startSimulator({ port: 0, state, allowTargets: ['203.0.113.9'] });
-    const { id } = await first.webhooks.create({ url: 'http://203.0.113.9/' });
-    await first.webhooks.update(id, { paused: true });
-    await first.close();
-    const second = await simulator({ state, retry: 'off' });
-    await second.webhooks.update(id, { paused: false });
-    const [delivery] = await second.trigger('transaction.paid');
-    expect(delivery?.attempts[0]?.error?.code).toBe('TARGET_REFUSED');
-  });
-
-  test('after a reset restores nothing', async () => {
-    const state = stateFile();
-    const first = await startSimulator({ port: 0, state });
-    await first.webhooks.create({ url: 'http://127.0.0.1:1/' });
-    await first.reset();
-    await first.close();
-    expect((await simulator({ state })).webhooks.list()).toEqual([]);
-  });
 });
 
 test('what an answer promises is on disk before the answer', async () => {
@@ -147,24 +142,20 @@ test('what an answer promises is on disk before the answer', async () => {
   const target = await endpoint();
   const onDisk = () => readFileSync(state, 'utf8');
   const headers = basic(service.privateKey);
-  const created = await call(`${service.baseUrl}/api/v2/webhooks`, {
-    method: 'POST',
-    body: { url: target.url },
-    headers,
-  });
+  const created = await post(`${service.baseUrl}/api/v2/webhooks`, { url: target.url }, headers);
   expect(onDisk()).toContain(created.json.data.id);
   const body = { event_name: 'transaction.paid', fault: { kind: 'delay', delayMs: 1_000 } };
-  const triggered = await call(`${service.baseUrl}/_sim/events`, { method: 'POST', body });
+  const triggered = await post(`${service.baseUrl}/_sim/events`, body);
   expect(onDisk()).toContain(triggered.json.data.events[0].id);
-  const fault = await call(`${service.baseUrl}/_sim/faults`, { method: 'POST', body: { kind: 'drop' } });
+  const fault = await post(`${service.baseUrl}/_sim/faults`, { kind: 'drop' });
   expect(onDisk()).toContain(fault.json.data.id);
 });
 
 describe('a file that cannot be used is left as it is', () => {
   async function whole(): Promise<string> {
     const state = stateFile();
-    const service = await startSimulator({ port: 0, state });
-    await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
+    const service = await simulator({ state });
+    await service.webhooks.create(NOWHERE);
     await service.trigger('transaction.paid');
     await service.close();
     return state;
@@ -199,7 +190,7 @@ describe('a file that cannot be used is left as it is', () => {
     const damaged = damage(readFileSync(state, 'utf8'));
     writeFileSync(state, damaged);
     expect((await startError({ state })).message).toMatch(message);
-    expect((await startError({ state })).message).toMatch(/left as it is: move it, or choose/);
+    expect((await startError({ state })).message).toMatch(/was not changed\. Move it, or choose/);
     expect(readFileSync(state, 'utf8')).toBe(damaged);
     expect(readdirSync(dirname(state))).toEqual(['state.json']);
   });
@@ -233,43 +224,26 @@ describe('a file that cannot be used is left as it is', () => {
     expect((await startError({ state })).message).toMatch(/cannot be (read|written) \((ENOENT|ENOTDIR)\)/);
   });
 
-  test('a folder that becomes unwritable shows in readyz', async () => {
+  test('a failed write shows in readyz, is logged once, and is retried until it succeeds', async () => {
     const state = stateFile();
-    const service = await simulator({ state });
+    const log = captureLog();
+    const errors = () => log.lines.flatMap(({ level, code }) => (level === 50 ? [code] : []));
+    const service = await simulator({ state, logger: log.logger });
+    const stateError = async () => (await call(`${service.baseUrl}/_sim/readyz`)).json.state_error;
     const moved = `${dirname(state)}-moved`;
-    renameSync(dirname(state), moved);
     afterwards(async () => rmSync(moved, { recursive: true, force: true }));
+    renameSync(dirname(state), moved);
     const content = readFileSync(join(moved, 'state.json'), 'utf8');
-    const { status } = await call(`${service.baseUrl}/_sim/webhooks`, {
-      method: 'POST',
-      body: { url: 'http://127.0.0.1:1/' },
-    });
-    expect(status).toBe(201);
-    expect((await call(`${service.baseUrl}/_sim/readyz`)).json).toMatchObject({
-      state: true,
-      state_error: 'ENOENT',
-    });
-    expect(readFileSync(join(moved, 'state.json'), 'utf8')).toBe(content);
-    renameSync(moved, dirname(state));
-  });
-
-  test('a failed write is retried until it succeeds, and logged once', async () => {
-    const state = stateFile();
-    const said: unknown[] = [];
-    const error = (fields: object | string) => void said.push((fields as { code?: string }).code);
-    const service = await simulator({ state, logger: { info() {}, warn() {}, error } });
-    await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
-    const moved = `${dirname(state)}-moved`;
-    afterwards(async () => rmSync(moved, { recursive: true, force: true }));
-    renameSync(dirname(state), moved);
+    expect((await post(`${service.baseUrl}/_sim/webhooks`, NOWHERE)).status).toBe(201);
     const [delivery] = await service.trigger('transaction.paid');
     await service.advance('2s');
-    expect(said).toEqual(['ENOENT']);
+    expect([await stateError(), errors()]).toEqual(['ENOENT', ['ENOENT']]);
+    expect(readFileSync(join(moved, 'state.json'), 'utf8')).toBe(content);
     renameSync(moved, dirname(state));
     // Without a further change: it retries by itself.
     await until(() => readFileSync(state, 'utf8').includes(String(delivery?.event_id)));
-    await until(async () => (await call(`${service.baseUrl}/_sim/readyz`)).json.state_error === null);
-    expect(said).toEqual(['ENOENT']);
+    await until(async () => (await stateError()) === null);
+    expect(errors()).toEqual(['ENOENT']);
   });
 });
 
@@ -278,11 +252,11 @@ describe('the file is written', () => {
     const state = stateFile();
     writeFileSync(`${state}.tmp`, '');
     chmodSync(`${state}.tmp`, 0o666);
-    const first = await startSimulator({ port: 0, state });
+    const first = await simulator({ state });
     await first.close();
     expect(statSync(state).mode & 0o777).toBe(0o600);
     chmodSync(state, 0o666);
-    const second = await startSimulator({ port: 0, state });
+    const second = await simulator({ state });
     expect(statSync(state).mode & 0o777).toBe(0o600);
     await second.close();
   });
@@ -292,8 +266,8 @@ describe('the file is written', () => {
     const victim = join(dirname(state), 'victim');
     writeFileSync(victim, 'untouched');
     symlinkSync(victim, `${state}.tmp`);
-    const service = await startSimulator({ port: 0, state });
-    await service.webhooks.create({ url: 'http://127.0.0.1:1/' });
+    const service = await simulator({ state });
+    await service.webhooks.create(NOWHERE);
     await service.close();
     expect(readFileSync(victim, 'utf8')).toBe('untouched');
     expect(lstatSync(state).isFile()).toBe(true);
@@ -305,7 +279,7 @@ describe('the file is written', () => {
     const others = ['state.json.tmp', 'state.json.tmp-mine', 'other.json.tmp-0123456789abcdef'];
     for (const name of [...others, 'state.json.tmp-0123456789abcdef'])
       writeFileSync(join(dirname(state), name), 'half');
-    const service = await startSimulator({ port: 0, state });
+    const service = await simulator({ state });
     await service.close();
     expect(readdirSync(dirname(state)).sort()).toEqual([...others, 'state.json'].sort());
   });
@@ -313,12 +287,8 @@ describe('the file is written', () => {
 
 // `npm run test:state-kills` does it fifty times, with the program as it is shipped.
 describe('kill -9', () => {
-  const program = join(__dirname, 'simulate.ts');
-
-  async function run(state: string): Promise<{ child: ChildProcess; baseUrl: string }> {
-    const child = spawn(process.execPath, ['--import', 'tsx', program, state], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+  async function run(program: string, state: string): Promise<{ child: ChildProcess; baseUrl: string }> {
+    const child = spawn(process.execPath, [program, state], { stdio: ['ignore', 'pipe', 'inherit'] });
     const baseUrl = await new Promise<string>((resolve, reject) => {
       child.stdout?.once('data', (line: Buffer) => resolve(String(line).trim()));
       child.once('exit', (code) => reject(new Error(`The simulator ended with ${code}.`)));
@@ -328,21 +298,23 @@ describe('kill -9', () => {
 
   test('in the middle of retries loses nothing that was accepted', async () => {
     const state = stateFile();
+    const compiled = compile(['test/tools/simulator/simulate.ts']);
+    afterwards(async () => compiled.remove());
+    const program = compiled.of('test/tools/simulator/simulate.ts');
     let answer = 500;
     const target = await endpoint((_, response) => response.writeHead(answer).end());
     const accepted = new Set<string>();
-    let { child, baseUrl } = await run(state);
+    let { child, baseUrl } = await run(program, state);
     afterwards(async () => child.kill('SIGKILL'));
-    await call(`${baseUrl}/_sim/webhooks`, { method: 'POST', body: { url: target.url } });
+    await post(`${baseUrl}/_sim/webhooks`, { url: target.url });
     for (let kill = 0; kill < 3; kill += 1) {
-      const body = { event_name: 'transaction.paid', count: 3 };
-      const { json } = await call(`${baseUrl}/_sim/events`, { method: 'POST', body });
+      const { json } = await post(`${baseUrl}/_sim/events`, { event_name: 'transaction.paid', count: 3 });
       for (const { id } of json.data.events) accepted.add(id);
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 120));
       const gone = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGKILL');
       await gone;
-      ({ child, baseUrl } = await run(state));
+      ({ child, baseUrl } = await run(program, state));
     }
     answer = 200;
     const arrived = () => new Set(target.received.map(({ body }) => String(JSON.parse(String(body)).id)));

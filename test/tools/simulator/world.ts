@@ -2,12 +2,15 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import http, { type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
-import { networkInterfaces } from 'node:os';
-import { afterEach } from '@jest/globals';
+import type { AddressInfo, Server } from 'node:net';
+import { networkInterfaces, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect } from '@jest/globals';
 import { type Simulator, type SimulatorOptions, startSimulator } from 'payment-webhooks/simulator';
 import { needing } from '../../setup/platform.js';
+import { openSocket } from '../../setup/raw-socket.js';
 
 export interface Received {
   method: string;
@@ -47,6 +50,29 @@ export async function startError(options: SimulatorOptions): Promise<Error> {
   throw new Error('The simulator started.');
 }
 
+/** A folder that is removed after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'simulator-'));
+  afterwards(async () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export const stateFile = () => join(temporaryFolder(), 'state.json');
+
+/** Opens a free port, and closes it after the test. */
+export async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  afterwards(() => close(server));
+  return (server.address() as AddressInfo).port;
+}
+
+function close(server: Server): Promise<unknown> {
+  return new Promise((resolve) => {
+    server.close(resolve);
+    if (server instanceof http.Server) server.closeAllConnections();
+  });
+}
+
 /** Whether this machine has the address. */
 export function hasAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address));
@@ -68,17 +94,16 @@ export async function endpoint(...answers: Answer[]) {
       else answer(one, response);
     });
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const close = () =>
-    new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    });
-  afterwards(close);
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/hooks`, port, received, server, close };
+  const port = await listening(server);
+  return { url: `http://127.0.0.1:${port}/hooks`, port, received, close: () => close(server) };
+}
+
+/** A simulator with one webhook, to an endpoint with these answers. */
+export async function subscribed(options: SimulatorOptions = {}, ...answers: Answer[]) {
+  const service = await simulator(options);
+  const target = await endpoint(...answers);
+  const webhook = await service.webhooks.create({ url: target.url });
+  return { service, webhook, ...target };
 }
 
 /** The signature as the `openssl` program makes it: a witness that shares nothing with this package. Node's without one. */
@@ -89,6 +114,15 @@ export function opensslHmac(body: string | Buffer, key: string): string {
   });
   if (status !== 0) throw new Error(`openssl failed: ${stderr}`);
   return stdout.toString('utf8').slice(0, 64);
+}
+
+/** Expects that the request is signed with this key. */
+export function expectSigned(
+  request: Received | undefined,
+  key: string,
+  header = 'x-service-signature',
+): void {
+  expect(request?.headers[header]).toBe(opensslHmac(request?.body ?? 'nothing', key));
 }
 
 export interface CallResult {
@@ -123,6 +157,10 @@ export async function call(
   };
 }
 
+export function post(url: string, body: unknown = {}, headers?: Record<string, string>): Promise<CallResult> {
+  return call(url, { method: 'POST', body, ...(headers && { headers }) });
+}
+
 export function basic(key: string): Record<string, string> {
   return { Authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` };
 }
@@ -132,16 +170,8 @@ export function bearer(token: string): Record<string, string> {
 }
 
 /** One raw request, for what an HTTP client would repair or refuse; resolves with everything that came back. */
-export function raw(service: Simulator, lines: string[], body = ''): Promise<string> {
-  const { port } = new URL(service.baseUrl);
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), '127.0.0.1');
-    let text = '';
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('error', reject);
-    socket.on('close', () => resolve(text));
-    socket.write(`${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`);
-  });
+export async function raw(service: Simulator, lines: string[], body = ''): Promise<string> {
+  const { write, closed } = await openSocket(Number(new URL(service.baseUrl).port));
+  write(`${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`);
+  return closed;
 }

@@ -1,5 +1,5 @@
-// The API client of the page: relative paths, because the page may stand behind any path.
-// From the receiver come only types: none of its code is in the bundle.
+// The API client of the page. Paths are relative, because the page can be mounted at any path.
+// Imports only types from the receiver, so that its code stays out of the bundle.
 import type {
   DeadLetter as KeptLetter,
   Discarded as KeptTombstone,
@@ -17,14 +17,14 @@ export type {
 
 export interface Letter extends Omit<KeptLetter, 'keptAt' | 'discarded'> {
   readonly keptAt: string;
-  /** When it is retried by itself, if it is. */
+  /** When its next automatic retry is due. */
   readonly nextTry?: string;
   readonly discarded?: Omit<KeptTombstone, 'at'> & { readonly at: string };
 }
 
 export interface LetterPage {
   readonly letters: readonly Letter[];
-  /** Where the next page begins. */
+  /** The cursor of the next page. */
   readonly next: string | null;
 }
 
@@ -36,7 +36,7 @@ export interface Group {
   readonly oldest: string;
 }
 
-/** The name of the group of all names that are too many to be counted one by one. */
+/** The group of the remaining names, when there are too many to count each. */
 export const OTHER_NAMES = '…';
 
 export interface Summary {
@@ -44,19 +44,19 @@ export interface Summary {
   readonly groups: readonly Group[];
   /** The declared event names. */
   readonly names: readonly string[];
-  /** Who uses the page. */
+  /** The signed-in user. */
   readonly user: string;
 }
 
 export interface LetterContent {
   readonly letter: Letter;
-  /** `unreadable`: what is stored is not what was kept. */
+  /** `unreadable`: the stored bytes were changed, or cannot be decrypted. */
   readonly content: 'found' | 'unreadable';
-  /** The parsed body, with the name of its type in place of each value; null when it cannot be read. */
+  /** The parsed body with each value replaced by its type; null if it is not JSON. */
   readonly payload: unknown;
-  /** Bytes of the body. */
+  /** Size of the body in bytes. */
   readonly size: number;
-  /** Most of them masked. */
+  /** Most values are masked. */
   readonly headers: Readonly<Record<string, string>>;
   readonly diagnosis: readonly string[];
 }
@@ -64,7 +64,7 @@ export interface LetterContent {
 export interface Revealed {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Whether the bytes are no text, so that `body` is their Base64. */
+  /** Whether `body` is Base64, because the bytes are not UTF-8. */
   readonly base64?: boolean;
 }
 
@@ -74,7 +74,7 @@ interface ReplayCall {
   readonly onProgress: (progress: ReplayProgress) => void;
 }
 
-/** One letter, or all that fit. */
+/** One letter, or all that match. */
 export type Target = { readonly id: string } | Filter;
 
 interface ListOptions {
@@ -102,7 +102,7 @@ export const api = {
   },
   letter: (id: string): Promise<LetterContent> => ask('GET', pathOf(id)),
   reveal: (id: string): Promise<Revealed> => ask('POST', `${pathOf(id)}/reveal`, {}),
-  /** @returns how many were discarded: 0 when the letter is gone */
+  /** @returns how many were discarded: 0 if the letter is gone */
   async discard(id: string, because: string): Promise<number> {
     return (await ask<{ discarded: number }>('POST', 'discard', { id, because })).discarded;
   },
@@ -125,13 +125,13 @@ function pathOf(id: string): string {
 
 async function ask<Data>(method: string, path: string, body?: object): Promise<Data> {
   const response = await request(method, path, body);
-  // A page that asks to sign in may come in place of an answer.
+  // A proxy may answer with a sign-in page.
   return response.json().catch(() => {
     throw new ApiError(`The answer of the server is not JSON. ${signedOut}`);
   });
 }
 
-/** Complete lines alone. Ends, too, where the connection is lost. */
+/** Yields complete lines, and ends early if the connection is lost. */
 async function* readLines({ body }: Response): AsyncGenerator<string, void> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';

@@ -1,4 +1,4 @@
-// How many letters match, and which one is meant, in words.
+// Texts: how many letters match, and the name of one.
 import { plural, showInvisible } from '../../pages/components/format.js';
 import type { Letter } from './api.js';
 import { fitsEvent, isFiltered } from './route.js';
@@ -10,12 +10,12 @@ export function countText(loaded: Loaded): string {
   return plural(loaded.total, [...kind, 'dead letter'].join(' '));
 }
 
-/** The name and the id of its event. */
+/** Event name and ID. */
 export function nameOf({ eventName, eventId }: Letter): string {
   return showInvisible(`${eventName} ${eventId}`);
 }
 
-/** How many letters of the reason fit the rest of the filter. */
+/** How many letters have the reason and match the rest of the filter. */
 export function countOf({ summary, filter, total }: Loaded, reason: string | undefined): number {
   if (reason === filter.reason) return total;
   return summary.groups

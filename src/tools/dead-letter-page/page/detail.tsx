@@ -1,4 +1,4 @@
-// One dead letter: why it was kept, what can be done with it, and its payload, masked at first.
+// One dead letter: why it was kept, its actions, and its payload, masked at first.
 import { Fragment } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
@@ -12,20 +12,20 @@ import { JsonTree } from '../../pages/components/json-tree.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type LetterContent, type Revealed } from './api.js';
 import { nameOf } from './count-text.js';
-import { usePage } from './letters-context.js';
+import { usePage, type Work } from './letters-context.js';
 import { Reason } from './reason.js';
 
 interface DetailProps {
   readonly id: string;
-  /** Another one after something was done with letters. */
+  /** Changes after a replay or discard. */
   readonly version: number;
   readonly close: () => void;
 }
 
-/** The letter as it is now. One that is gone after something was done with it is closed. */
+/** Closes itself when the letter is gone after a replay or discard. */
 export function Detail({ id, version, close }: DetailProps) {
   const load = async () => {
-    // Asked first, because a browser complains of an answer of 404.
+    // Asked first, because browsers log every 404 as an error.
     const isThere = version === 0 || (await api.isThere(id));
     return isThere ? api.letter(id) : null;
   };
@@ -35,6 +35,8 @@ export function Detail({ id, version, close }: DetailProps) {
     if (gone) close();
   }, [gone]);
   const letter = content?.letter;
+  const { setWork } = usePage();
+  const open = (kind: Work['kind'], what: string) => () => setWork({ kind, target: { id }, what });
   return (
     <DetailFrame
       title={letter ? showInvisible(letter.eventName) : 'Dead letter'}
@@ -50,7 +52,14 @@ export function Detail({ id, version, close }: DetailProps) {
             </p>
             <CopyLine label="Event" name="event ID" text={letter.eventId} />
             {letter.keyId !== undefined && <CopyLine label="Key ID" name="key ID" text={letter.keyId} />}
-            <LetterActions id={id} what={nameOf(letter)} />
+            <p class="cluster">
+              <Button look="primary" act={open('replay', nameOf(letter))}>
+                Replay
+              </Button>
+              <Button look="danger" act={open('discard', nameOf(letter))}>
+                Discard
+              </Button>
+            </p>
           </>
         )
       }
@@ -93,12 +102,12 @@ function Facts({ content: { letter, size, content } }: { content: LetterContent 
   );
 }
 
-/** Where the payload does not fit its schema. */
+/** Where the payload does not match its schema. */
 function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
   if (issues.length === 0) return null;
   return (
     <section class="stack tight" aria-labelledby="issues-title">
-      <h3 id="issues-title">Where it does not fit</h3>
+      <h3 id="issues-title">Schema errors</h3>
       <dl class="issues">
         {issues.map(({ path, message }, index) => (
           <div key={index}>
@@ -108,20 +117,6 @@ function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
         ))}
       </dl>
     </section>
-  );
-}
-
-function LetterActions({ id, what }: { id: string; what: string }) {
-  const { setWork } = usePage();
-  return (
-    <p class="cluster">
-      <Button look="primary" act={() => setWork({ kind: 'replay', target: { id }, what })}>
-        Replay
-      </Button>
-      <Button look="danger" act={() => setWork({ kind: 'discard', target: { id }, what })}>
-        Discard
-      </Button>
-    </p>
   );
 }
 
@@ -146,9 +141,16 @@ function Content({ content }: { content: LetterContent }) {
         <p class="note">
           {revealed
             ? 'This was logged.'
-            : `Each value is masked: this shows its type. Who reveals the values is logged${user ? ` (${user})` : ''}.`}
+            : `Each value is masked: this shows its type. Revealing the values is logged${user ? ` (${user})` : ''}.`}
         </p>
-        {revealed ? <RevealedBody revealed={revealed} /> : <MaskedBody payload={payload} />}
+        {revealed?.base64 && <p class="note">The bytes are not UTF-8. They are shown as Base64.</p>}
+        {revealed ? (
+          <BodyView label="Body" body={revealed.body} rawLabel="As received" />
+        ) : payload === null ? (
+          <p class="note">The body is not JSON, so it cannot be shown masked.</p>
+        ) : (
+          <JsonTree label="Payload, masked" value={Object(payload)} />
+        )}
       </div>
       <div class="stack tight">
         <h3>Headers</h3>
@@ -156,18 +158,4 @@ function Content({ content }: { content: LetterContent }) {
       </div>
     </>
   );
-}
-
-function RevealedBody({ revealed: { body, base64 } }: { revealed: Revealed }) {
-  return (
-    <>
-      {base64 && <p class="note">The bytes are not UTF-8. They are shown as Base64.</p>}
-      <BodyView label="Body" body={body} rawLabel="As received" />
-    </>
-  );
-}
-
-function MaskedBody({ payload }: Pick<LetterContent, 'payload'>) {
-  if (payload === null) return <p class="note">The body is not JSON that can be shown masked.</p>;
-  return <JsonTree label="Payload, masked" value={Object(payload)} />;
 }

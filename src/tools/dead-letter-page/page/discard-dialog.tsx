@@ -1,4 +1,4 @@
-// Discards one letter, or all that match: those that the dialog counted, and none that is kept meanwhile.
+// Discards one letter, or all that matched when the dialog opened.
 import { useEffect, useState } from 'preact/hooks';
 import { messageOf } from '../../pages/components/api-client.js';
 import { useLoaded } from '../../pages/components/columns.js';
@@ -10,23 +10,22 @@ import { api, type Letter, type Target } from './api.js';
 import type { WorkDialogProps } from './letters-context.js';
 
 const MAX_REASON_LENGTH = 1_000;
-/** More than these are discarded only by someone who types how many. */
+/** Above this, the user confirms by typing the count. */
 const MAX_UNTYPED = 100;
 
-export function DiscardDialog({ work: { target, what }, begun, closed }: WorkDialogProps) {
-  // Once, when the dialog opens: what matches when the button is pressed may be more.
+export function DiscardDialog({ work: { target, what }, closed }: WorkDialogProps) {
+  // Only when the dialog opens: letters that arrive later must not be discarded.
   const { data: letters, error } = useLoaded(() => listAll(target), []);
   const ids = 'id' in target ? [target.id] : letters?.map(({ id }) => id);
   const [done, setDone] = useState<number>();
   const announce = useAnnounce();
   const [closing] = useState(() => new AbortController());
   useEffect(() => () => closing.abort(), []);
-  /** One after the other, until the dialog is closed. */
+  /** One by one, until the dialog closes. */
   const discard = async (values: FormData) => {
     if (!ids) return;
-    begun();
     const because = String(values.get('because')).trim();
-    // Fewer than the ids: others are gone.
+    // Can stay below the number of ids: some letters may be gone.
     let discarded = 0;
     for (const [index, id] of ids.entries()) {
       if (closing.signal.aborted) break;
@@ -50,8 +49,8 @@ export function DiscardDialog({ work: { target, what }, begun, closed }: WorkDia
         cancelVerb="Keep"
       >
         <p>
-          This deletes the bytes and headers, so that the event can never be replayed. Who discarded it, when
-          and why stays in the list of discarded dead letters.
+          This deletes the bytes and headers, so that the event can never be replayed. The list of discarded
+          dead letters keeps who discarded it, when and why.
         </p>
         <Field
           label="Why"
@@ -67,7 +66,7 @@ export function DiscardDialog({ work: { target, what }, begun, closed }: WorkDia
             name="count"
             required
             pattern={String(ids.length)}
-            hint="That is how many dead letters are deleted."
+            hint="The number of dead letters to delete."
           />
         )}
         {error !== undefined && <p class="problem">{messageOf(error)}</p>}

@@ -1,30 +1,27 @@
-// The columns under the header: the groups, the list of letters, and the letter that is open.
-import { useEffect, useRef, useState } from 'preact/hooks';
+// The columns under the header: groups, list of letters, and the open letter.
+import { useEffect, useState } from 'preact/hooks';
+import { Age } from '../../pages/components/clock.js';
 import { Columns, focusRowOrList, useSelection, useTitle } from '../../pages/components/columns.js';
 import { focusedRow } from '../../pages/components/focus.js';
-import { useAnnounce } from '../../pages/components/page-frame.js';
+import { showInvisible } from '../../pages/components/format.js';
+import { Panel, useAnnounce } from '../../pages/components/page-frame.js';
 import { focusSearch } from '../../pages/components/search-bar.js';
+import { OTHER_NAMES } from './api.js';
 import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
 import { LetterList } from './letter-list.js';
 import { usePage, useShortcuts, type Work } from './letters-context.js';
+import { ReasonIcon, reasonLabel } from './reason.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { formatFilter } from './route.js';
-import { Groups } from './sidebar.js';
 
 export function Layout() {
   const { loaded, reload, route, navigate, work, setWork } = usePage();
-  const changed = useRef(false);
-  // Counts what was done, after which the open letter is another one, or gone.
+  // Counts closed dialogs, after which the open letter may have changed or be gone.
   const [version, setVersion] = useState(0);
-  const begun = () => {
-    changed.current = true;
-  };
   const closed = async () => {
     setWork(undefined);
-    if (!changed.current) return;
-    changed.current = false;
     setVersion((before) => before + 1);
     await reload();
     requestAnimationFrame(() => focusRowOrList(undefined));
@@ -46,12 +43,50 @@ export function Layout() {
       >
         <LetterList open={open} />
       </Columns>
-      {work && <Dialog {...{ work, begun, closed }} />}
+      {work && <Dialog {...{ work, closed }} />}
     </>
   );
 }
 
-/** Says how many letters match, each time when others are listed. */
+/** The count of each reason and event. A click filters by it. */
+function Groups() {
+  const { route, navigate, loaded } = usePage();
+  const groups = loaded?.summary.groups ?? [];
+  const sorted = groups.toSorted(
+    (one, other) => other.count - one.count || one.eventName.localeCompare(other.eventName),
+  );
+  if (groups.length === 0) return null;
+  return (
+    <Panel title="By reason and event" id="groups" count={groups.length}>
+      <ul>
+        {sorted.map(({ reason, eventName, count, oldest }) => {
+          const event = eventName === OTHER_NAMES ? undefined : eventName;
+          const chosen = route.reason === reason && route.event === event;
+          const change = chosen ? { reason: undefined, event: undefined } : { reason, event };
+          return (
+            <li key={`${reason} ${eventName}`}>
+              <button
+                type="button"
+                class="group choice"
+                aria-pressed={chosen}
+                onClick={() => navigate({ ...change, letter: undefined })}
+              >
+                <ReasonIcon reason={reason} />
+                <span class="wrap">{event === undefined ? 'Other names' : showInvisible(event)}</span>
+                <b>{count.toLocaleString('en')}</b>
+                <span class="note">
+                  {reasonLabel(reason)}, oldest <Age at={oldest} />
+                </span>
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}
+
+/** Announces the count when the filter changes. */
 function useAnnouncement(): void {
   const { loaded } = usePage();
   const announce = useAnnounce();
@@ -61,7 +96,7 @@ function useAnnouncement(): void {
   }, [query]);
 }
 
-/** The keys that search, replay, discard, and update the list. */
+/** The keys that search, replay, discard, and reload the list. */
 function useLetterKeys(selected: string | undefined): void {
   const { loaded, reload, setWork } = usePage();
   const announce = useAnnounce();

@@ -1,4 +1,4 @@
-// What each column shows, of letters and of what is left of discarded ones. `table.tsx` draws the rows.
+// The columns of the tables of dead letters and of discarded ones.
 import { Age } from '../../pages/components/clock.js';
 import { formatTime } from '../../pages/components/format.js';
 import { type Column, EventName } from '../../pages/components/table.js';

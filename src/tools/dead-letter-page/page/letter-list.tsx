@@ -1,4 +1,4 @@
-// The letters that match: their number, the search, the filter by reason, actions on all, and the table.
+// The matching letters: count, search, filter by reason, actions on all, and the table.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../pages/components/button.js';
 import { focusSoon } from '../../pages/components/focus.js';
@@ -56,7 +56,7 @@ function ListedLetters({ loaded, open }: { loaded: Loaded; open: (id: string) =>
         placeholder="Event ID, or event:refund.* since:24h key:"
         text={route.eventId ?? ''}
         problems={problems}
-        // The other filters are chips, and stay.
+        // The other filters are chips, and stay set.
         find={(text) => find(text, { event, keyId, since })}
       >
         <Since />
@@ -114,7 +114,7 @@ const TIMES = [
   ['30d', 'Last 30 days'],
 ] as const;
 
-/** A link may hold a time that is not in the list. */
+/** A link may have a time that is not in the list. */
 function Since() {
   const { route, navigate } = usePage();
   const { since = '' } = route;
@@ -141,7 +141,7 @@ function ListActions({ loaded }: { loaded: Loaded }) {
   const what = countText(loaded);
   const all = total === 1 ? '1' : `all ${total.toLocaleString('en')}`;
   return (
-    <p class="cluster">
+    <p class="toolbar">
       <Button look="quiet small" act={reload}>
         Update
       </Button>
@@ -176,20 +176,15 @@ function NothingListed({ loaded }: { loaded: Loaded }) {
     );
   }
   return (
-    <div class="no-match stack">
-      <p>
-        <strong>{discarded ? 'Nothing was discarded' : 'No dead letters'}</strong>
-      </p>
-      <p class="muted">
-        {discarded
-          ? 'Of a discarded dead letter the page lists who discarded it, when and why. Its bytes are deleted.'
-          : 'An authentic event that is not processed is kept here, with its exact bytes, until it is replayed or discarded.'}
-      </p>
-    </div>
+    <p class="no-match muted">
+      {discarded
+        ? 'A discarded dead letter is listed with who discarded it, when and why. Its bytes are deleted.'
+        : 'An authentic event that is not processed is kept here, with its exact bytes, until it is replayed or discarded.'}
+    </p>
   );
 }
 
-/** Shown even when there are none. */
+/** Shown with a count of 0, too. */
 const ALWAYS: ReadonlySet<string> = new Set(['failed', 'unknown', 'invalid']);
 
 function ReasonFilter({ loaded, find }: { loaded: Loaded; find: (text: string) => void }) {

@@ -4,42 +4,32 @@ import { useContext } from 'preact/hooks';
 import { useKeys } from '../../pages/components/page-frame.js';
 import type { Navigate } from '../../pages/components/use-route.js';
 import type { Target } from './api.js';
-import { parseRoute, type Route } from './route.js';
+import type { Route } from './route.js';
 import type { Letters } from './use-letters.js';
 
-/** What a dialog is opened for: to replay or to discard one letter, or all that match. */
+/** What an open dialog does: replay or discard one letter, or all that match. */
 export interface Work {
   readonly kind: 'replay' | 'discard';
   readonly target: Target;
-  /** What is meant, in words. */
+  /** Describes the target. */
   readonly what: string;
 }
 
 export interface WorkDialogProps {
   readonly work: Work;
-  /** Says that letters may no longer be what they were. */
-  readonly begun: () => void;
   readonly closed: () => void;
 }
 
 interface Shared extends Letters {
   readonly route: Route;
   readonly navigate: Navigate<Route>;
-  /** What the dialog that is open is for. */
+  /** Undefined if no dialog is open. */
   readonly work: Work | undefined;
   readonly setWork: (work: Work | undefined) => void;
 }
 
-export const LettersContext = createContext<Shared>({
-  loaded: undefined,
-  problem: undefined,
-  reload: async () => undefined,
-  more: async () => {},
-  route: parseRoute(''),
-  navigate: () => {},
-  work: undefined,
-  setWork: () => {},
-});
+/** The page always provides a value. */
+export const LettersContext = createContext({} as Shared);
 
 export const usePage = () => useContext(LettersContext);
 

@@ -1,4 +1,4 @@
-// Starts the page of dead letters: loads what its URL asks for, and renders it.
+// Starts the dead-letter page: loads the letters that its URL asks for, and renders them.
 import { render } from 'preact';
 import { useState } from 'preact/hooks';
 import { ClockProvider } from '../../pages/components/clock.js';

@@ -1,4 +1,4 @@
-// The reason of a dead letter: a shape and a word; the colour only repeats them.
+// The reason of a dead letter: an icon and a word, so that it never depends on colour alone.
 import type { DeadLetterReason } from '../../../claims/dead-letter-store.js';
 import { Icon, type IconName } from '../../pages/components/icon.js';
 
@@ -19,7 +19,7 @@ const LOOKS: ReadonlyMap<string, Look> = new Map(
   } satisfies Record<DeadLetterReason, Look>),
 );
 
-/** In the order in which the page shows them. */
+/** In display order. */
 export const REASONS = [...LOOKS.keys()];
 
 export function reasonLabel(reason: string): string {

@@ -1,4 +1,4 @@
-// Replays one letter, or all that match: a dry run, then the replay, and what came of it.
+// Replays one letter, or all that match: a dry run, then the replay and its report.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
@@ -7,7 +7,7 @@ import { focus } from '../../pages/components/focus.js';
 import { plural, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
-import { ENDS, lettersIn, ORDER, reportText, textOf } from '../replay-text.js';
+import { ENDS, ORDER, reportText, textOf } from '../replay-text.js';
 import {
   api,
   type ReplayEnd,
@@ -18,8 +18,8 @@ import {
 } from './api.js';
 import type { WorkDialogProps } from './letters-context.js';
 
-export function ReplayDialog({ work: { target, what }, begun, closed }: WorkDialogProps) {
-  const run = useReplay(target, begun);
+export function ReplayDialog({ work: { target, what }, closed }: WorkDialogProps) {
+  const run = useReplay(target);
   const [held, setHeld] = useState(false);
   const runs = run.state.step === 'running' && !run.state.dryRun;
   const hold = () => {
@@ -33,36 +33,35 @@ export function ReplayDialog({ work: { target, what }, begun, closed }: WorkDial
   );
 }
 
-/** One button leads through the steps, so that the keyboard stays on it. */
+/** One button leads through all steps, so that it keeps the focus. */
 function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; close: () => void }) {
-  const { state, check, replay, stop } = run;
+  const { state, stop } = run;
   const announce = useAnnounce();
   const text = stateText(state);
   useEffect(() => {
     if (state.step !== 'running') announce(text);
-    // The button of the step before may have disappeared.
+    // The focused button may have disappeared.
     if (!document.activeElement?.closest('dialog')) focus('dialog .primary');
   }, [announce, state.step, text]);
-  const next = nextStep(state);
-  const act = { check, replay, close, wait: () => {} }[next.act];
+  const { label, act } = nextStep(run, close);
   return (
     <div class="stack">
       <p class="replay-state">{text}</p>
       {state.step === 'running' && <ProgressBar state={state} />}
       {(state.step === 'checked' || state.step === 'done') && <ReplayOutcome report={state.report} />}
       <p class="note" role="status">
-        {held && 'The replay is running. Stop it first, or wait for its end.'}
+        {held && 'The replay is running. Stop it first, or wait until it ends.'}
       </p>
       <p class="cluster">
-        <Button look="primary" autofocus aria-disabled={next.act === 'wait'} act={act}>
-          {next.label}
+        <Button look="primary" autofocus aria-disabled={act === wait} act={act}>
+          {label}
         </Button>
         {state.step === 'running' ? (
           <Button look="quiet stop" act={stop}>
             Stop
           </Button>
         ) : (
-          next.act !== 'close' && (
+          state.step !== 'done' && (
             <Button look="quiet" act={close}>
               Cancel
             </Button>
@@ -73,21 +72,20 @@ function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; clos
   );
 }
 
-type Act = 'check' | 'replay' | 'close' | 'wait';
+const wait = () => {};
 
-function nextStep(state: ReplayState): { readonly act: Act; readonly label: string } {
-  if (state.step === 'running') return { act: 'wait', label: state.dryRun ? 'Checking…' : 'Replaying…' };
-  if (state.step === 'ended') return { act: 'check', label: 'Check again' };
-  if (state.step === 'done') return { act: 'close', label: 'Done' };
-  if (state.report.processed === 0) return { act: 'check', label: 'Check again' };
-  return { act: 'replay', label: `Replay ${plural(lettersIn(state.report), 'dead letter')}` };
+function nextStep({ state, check, replay }: ReplayRun, close: () => void) {
+  if (state.step === 'running') return { act: wait, label: state.dryRun ? 'Checking…' : 'Replaying…' };
+  if (state.step === 'done') return { act: close, label: 'Done' };
+  if (state.step === 'ended' || state.report.processed === 0) return { act: check, label: 'Check again' };
+  return { act: replay, label: `Replay ${plural(state.report.processed, 'dead letter')}` };
 }
 
 function stateText(state: ReplayState): string {
   if (state.step === 'ended') return state.message;
   if (state.step !== 'running') return reportText(state.report);
   if (state.dryRun) return 'Checking what would happen. Nothing is changed.';
-  return 'Your handlers run. What is processed stays processed when you stop it.';
+  return 'Your handlers are running. If you stop, processed letters stay processed.';
 }
 
 function ProgressBar({ state }: { state: Extract<ReplayState, { step: 'running' }> }) {
@@ -112,7 +110,7 @@ type ReplayState =
 
 type ReplayRun = ReturnType<typeof useReplay>;
 
-function useReplay(target: Target, begun: () => void) {
+function useReplay(target: Target) {
   const [state, setState] = useState<ReplayState>({ step: 'running', dryRun: true });
   const running = useRef(new AbortController());
   const run = async (dryRun: boolean) => {
@@ -133,19 +131,16 @@ function useReplay(target: Target, begun: () => void) {
       show({ step: 'ended', message: dryRun ? message : `${message} ${whatWasDone(last)}` });
     }
   };
-  // Once, when the dialog opens.
+  // Only when the dialog opens.
   useEffect(() => {
     run(true);
-    // The server ends a replay when its caller leaves.
+    // The server stops a replay when its client disconnects.
     return () => running.current.abort();
   }, []);
   return {
     state,
     check: () => void run(true),
-    replay: () => {
-      begun();
-      run(false);
-    },
+    replay: () => void run(false),
     stop: () => running.current.abort(),
   };
 }
@@ -153,7 +148,7 @@ function useReplay(target: Target, begun: () => void) {
 function whatWasDone(last: ReplayProgress | undefined): string {
   const { done = 0, total, processed = 0, failed = 0 } = last ?? {};
   const counts = total === undefined ? '' : `${done} of ${total}: ${processed} processed, ${failed} failed. `;
-  return `${counts}What was processed stays processed. Replay again to go on.`;
+  return `${counts}What was processed stays processed. Replay again to continue.`;
 }
 
 function ReplayOutcome({ report }: { report: ReplayReport }) {
@@ -197,7 +192,7 @@ function IssueCounts({ issues }: Pick<ReplayedEvents, 'issues'>) {
     <table class="headers issue-counts">
       <thead>
         <tr class="note">
-          <th scope="col">Where it does not fit</th>
+          <th scope="col">Schema error</th>
           <th scope="col">Letters</th>
         </tr>
       </thead>

@@ -1,17 +1,17 @@
-// The route of the page, as the URL holds it: which letters are listed, and the one that is open.
+// The route in the URL of the page: the filter, and the open letter.
 import type { ReplayFilter } from '../../../dead-letters/dead-letter-filter.js';
 import { readSearch } from '../../pages/components/search.js';
 import type { Routing } from '../../pages/components/use-route.js';
 
 type FilterName = Exclude<keyof ReplayFilter, 'id'>;
 
-/** As text, which the server checks. */
+/** Unparsed; the server checks it. */
 export type Filter = { readonly [Name in FilterName]: string | undefined };
 
 export interface Route extends Filter {
-  /** Whether the tombstones are listed. */
+  /** Whether the page lists discarded letters. */
   readonly discarded: boolean;
-  /** The id of the letter that is open. */
+  /** The id of the open letter. */
   readonly letter: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export function parseRoute(search: string): Route {
   };
 }
 
-/** Relative, because the page may stand behind any path. */
+/** Relative, because the page can be mounted at any path. */
 export function formatRoute({ discarded, letter, ...filter }: Route): string {
   const text = formatFilter(filter, { discarded: discarded ? 'true' : undefined, letter });
   return text === '' ? '.' : `?${text}`;
@@ -59,11 +59,11 @@ export function formatFilter(filter: Filter, others: Readonly<Record<string, str
   return parameters.toString();
 }
 
-/** Of each filter that the search holds, its key there. */
+/** The filters that the search can contain, by their key in the search. */
 const SEARCH_KEYS = { event: 'event', id: 'eventId', key: 'keyId', since: 'since' } as const;
 const searchKeys: ReadonlyMap<string, FilterName> = new Map(Object.entries(SEARCH_KEYS));
 
-/** The filter as the search field holds it: an event ID needs no key. */
+/** The filter as text for the search field. An event ID needs no key. */
 export function searchText({ event, eventId, keyId, since }: Filter): string {
   const id = eventId?.includes(':') ? `id:${eventId}` : eventId;
   const others = { event, key: keyId, since };
@@ -71,7 +71,7 @@ export function searchText({ event, eventId, keyId, since }: Filter): string {
   return [id, ...parts].filter(Boolean).join(' ');
 }
 
-/** Any filter but that of the reason, and what is wrong with the search. */
+/** Reads every filter except the reason, and says what is wrong. */
 export function parseSearch(text: string) {
   const { tokens, words, problems } = readSearch(text, (key) =>
     searchKeys.has(key) ? undefined : `Unknown filter "${key}:". Use event:, id:, key: or since:.`,
@@ -85,7 +85,7 @@ export function parseSearch(text: string) {
   };
 }
 
-/** Whether an event name fits a name, `refund.*`, or `*`. */
+/** Whether an event name matches a name, `refund.*`, or `*`. */
 export function fitsEvent(name: string, pattern: string | undefined): boolean {
   if (pattern === undefined || pattern === '*' || pattern === name) return true;
   return pattern.endsWith('.*') && name.startsWith(pattern.slice(0, -1));

@@ -1,15 +1,15 @@
-// Loads the letters that fit, page by page, and how many there are of each reason and name.
+// Loads the matching letters page by page, and the counts by reason and name.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
 import { api, type Letter, type LetterPage, type Summary } from './api.js';
 import { type Filter, filterOf, formatFilter, NO_FILTER, type Route } from './route.js';
 
 export interface Loaded extends LetterPage {
-  /** Of every reason and event name. */
+  /** Counts for every reason and event name. */
   readonly summary: Summary;
-  /** How many letters fit, on all pages. */
+  /** How many letters match, on all pages. */
   readonly total: number;
-  /** What was asked for: another filter may be on its way. */
+  /** The filter of this answer. The route may already have another one. */
   readonly filter: Filter;
   readonly discarded: boolean;
 }
@@ -18,7 +18,7 @@ export interface Letters {
   /** Undefined until the first answer. */
   readonly loaded: Loaded | undefined;
   readonly problem: string | undefined;
-  /** Loads the list again, as long as it is now. */
+  /** Reloads as many letters as are listed. */
   readonly reload: () => Promise<Loaded | undefined>;
   /** Loads the next page. */
   readonly more: () => Promise<void>;
@@ -29,7 +29,7 @@ const POLL_MS = 10_000;
 export function useLetters(route: Route): Letters {
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
-  // An answer to an older request must not replace that to a newer one.
+  // An answer to an older request must not replace a newer one.
   const latest = useRef(0);
   const shown = useRef(loaded);
   shown.current = loaded;
@@ -46,7 +46,7 @@ export function useLetters(route: Route): Letters {
       return found;
     } catch (error) {
       if (turn !== latest.current) return undefined;
-      // Somebody who is signed out must not see letters of before.
+      // A signed-out user must not see the letters of before.
       if (isRefusal(error)) setLoaded(undefined);
       setProblem(messageOf(error));
       return undefined;
@@ -57,7 +57,7 @@ export function useLetters(route: Route): Letters {
   useEffect(() => {
     const poll = async () => {
       const before = shown.current;
-      // Not behind a dialog, which counted what it is about, nor for nobody.
+      // Not behind a dialog, whose counts must not change, and not in a hidden tab.
       if (!before || document.hidden || document.querySelector('dialog[open]')) return;
       const now = await summaryOf(before).catch((error) => (isRefusal(error) ? undefined : before.summary));
       if (JSON.stringify(now) !== JSON.stringify(before.summary)) await reload();
@@ -80,13 +80,13 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && error.status === 403;
 }
 
-/** Of every reason and name, so that the page shows what else there is. */
+/** Counts every reason and name, so that the page shows the alternatives. */
 function summaryOf({ filter, discarded }: Pick<Loaded, 'filter' | 'discarded'>): Promise<Summary> {
   const { eventId, keyId, since } = filter;
   return api.summary({ ...NO_FILTER, eventId, keyId, since }, discarded);
 }
 
-/** @param least how many letters, if there are as many */
+/** @param least loads at least so many letters, if they exist */
 async function loadAll(route: Route, least: number): Promise<Loaded> {
   const filter = filterOf(route);
   const { discarded } = route;
@@ -106,7 +106,7 @@ async function loadAll(route: Route, least: number): Promise<Loaded> {
   return { summary, total, letters, next, filter, discarded };
 }
 
-/** While pages are loaded, a letter can move to a later one. */
+/** A letter can move to a later page between two requests. */
 function join(before: readonly Letter[], more: readonly Letter[]): readonly Letter[] {
   const known = new Set(before.map(({ id }) => id));
   return [...before, ...more.filter(({ id }) => !known.has(id))];

@@ -1,4 +1,4 @@
-// The page of dead letters as a handler of node:http: the built page, and the JSON that it and the command line use.
+// Serves the dead-letter page, and the JSON that it and the CLI use, from any node:http server.
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const NOTICE = `<!doctype html>
 `;
 
 const HTML = 'text/html; charset=utf-8';
-/** By path. No other file is read, whatever the path. */
+/** The only files that are served, by path. */
 const FILES: ReadonlyMap<string, { readonly file: string; readonly type: string }> = new Map([
   ['/', { file: 'index.html', type: HTML }],
   ['/index.html', { file: 'index.html', type: HTML }],
@@ -34,13 +34,13 @@ const FILES: ReadonlyMap<string, { readonly file: string; readonly type: string 
 ]);
 
 /**
- * The page of dead letters: to find them, see why they were kept, replay and discard them. The same as JSON is under its
- * path, which the commands `payment-webhooks dead-letters …` use. Values of payloads are masked until somebody reveals
- * them, which is logged with the user. Mount it at any path of an app that removes the path from `req.url`, as Express 4
- * and 5 do, before or after body parsers.
+ * Serves a page to search, inspect, replay and discard dead letters, and the JSON that the commands
+ * `payment-webhooks dead-letters …` use. Payload values are masked until a user reveals them, which is logged with the
+ * user. Mount it at any path, before or after body parsers, in an app that strips the path from `req.url`, as Express 4
+ * and 5 do.
  *
- * @returns a handler that answers every request, and never calls `next`: what follows the page is not behind its guard
- * @throws {ConfigurationError} without `authorize`, for a receiver without dead letters, and for an option that cannot be right
+ * @returns a handler that answers every request and never calls `next`: later handlers would run unauthorized
+ * @throws {ConfigurationError} if `authorize` is missing, an option is invalid, or the receiver keeps no dead letters
  * @example
  * app.use('/ops/webhooks', deadLetterPage(hooks, { authorize: (req) => requireAdmin(req) }));
  */
@@ -69,11 +69,11 @@ async function serve(
   }
 }
 
-/** The files of the page are relative to it, so its address ends with a slash. */
+/** The page loads its files by relative URLs, so its own URL must end with a slash. */
 function redirectToFolder(request: IncomingMessage, response: ServerResponse): boolean {
   const [path = ''] = originalUrl(request).split('?');
   if (pathOf(request) !== '/' || path.endsWith('/') || request.method !== 'GET') return false;
-  // Relative, because a proxy may have taken a prefix away; and with a dot, because two slashes would name a host.
+  // Relative, because a proxy may strip a prefix; with a dot, because `//name/` would be a host.
   const name = path.slice(path.lastIndexOf('/') + 1);
   sendText(request, response, { status: 302, headers: { Location: `./${name}/` } });
   return true;

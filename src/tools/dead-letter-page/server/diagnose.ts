@@ -1,17 +1,17 @@
-// Says in plain sentences why a letter was kept, what to fix, and what a replay would do now.
+// Explains why a letter was kept, what to fix, and what a replay would do now.
 import type { DeadLetter, DeadLetterReason } from '../../../claims/dead-letter-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import type { ReplayEnd, ReplayReport } from '../../../dead-letters/replay.js';
 import type { ErrorCode, Issue } from '../../../errors.js';
 
-/** A dry run waits for room beside deliveries; the person who looks does not wait longer than this. */
-const PATIENCE_MS = 2_000;
+/** A dry run waits while the receiver is busy. The page does not wait longer than this. */
+const DRY_RUN_TIMEOUT_MS = 2_000;
 const MAX_PATHS = 5;
 
 /** Runs no handler and changes nothing. @throws {StoreError} when the store of letters is down */
 export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promise<string[]> {
   const { id, attempts } = letter;
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
   const report = await letters.replay({ id, dryRun: true, signal });
   const tried = attempts === 1 ? [] : [`It was tried ${attempts} times.`];
   return [KEPT[letter.reason](letter), ...tried, ...nowOf(letter, report)];
@@ -19,16 +19,16 @@ export async function diagnose(letter: DeadLetter, letters: DeadLetters): Promis
 
 const KEPT: Readonly<Record<DeadLetterReason, (letter: DeadLetter) => string>> = {
   unknown: ({ eventName }) =>
-    `Nobody had declared ${eventName} when it arrived, and the receiver has no onUnknown handler.`,
+    `${eventName} was not declared when it arrived, and the receiver has no onUnknown handler.`,
   invalid: ({ eventName, eventId, issues }) =>
     isDigest(eventId)
-      ? `It is authentic, but not an event of the documented shape${at(issues)}. Its id is the digest of its bytes.`
-      : `Its payload did not fit the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
+      ? `It is authentic, but it does not have the documented shape${at(issues)}. Its id is the digest of its bytes.`
+      : `Its payload did not match the schema of ${eventName}${at(issues)}, and the receiver has no onInvalid handler.`,
   failed: ({ code }) => FAILED.get(code) ?? 'Its handlers did not succeed.',
-  conflict: () => 'An event with the same id and other bytes was processed before it.',
-  rejected: () => 'A handler refused it for good: it threw NonRetriableError.',
+  conflict: () => 'An event with the same id but different bytes was processed first.',
+  rejected: () => 'A handler rejected it permanently: it threw NonRetriableError.',
   unfinished: () =>
-    'The journal kept it before its handlers ran. Either they still run, or their process has died.',
+    'The journal kept it before its handlers ran. They are still running, or their process has died.',
 };
 
 const FAILED: ReadonlyMap<ErrorCode | undefined, string> = new Map([
@@ -41,7 +41,7 @@ const FAILED: ReadonlyMap<ErrorCode | undefined, string> = new Map([
 
 function nowOf(letter: DeadLetter, report: ReplayReport): string[] {
   if (report.stopped === 'closing') return ['The receiver is shutting down, so a replay does nothing now.'];
-  if (report.stopped) return ['The receiver is busy, so what a replay would do now is not known.'];
+  if (report.stopped) return ['The receiver is busy, so it is unknown what a replay would do now.'];
   const [event] = report.events;
   const end = event && (Object.keys(NOW) as ReplayEnd[]).find((name) => event[name] > 0);
   return end ? NOW[end](letter, event.issues) : NOW.gone(letter, []);
@@ -56,52 +56,52 @@ const GONE: Sentences = () => ['It was processed or discarded a moment ago.'];
 const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
   processed: ({ reason, code, eventId, eventName }) => [
     ...(reason === 'rejected'
-      ? ['Change the handler so that it takes the event and deploy, or discard it.']
+      ? ['Change the handler to accept the event and deploy, or discard the letter.']
       : []),
     ...(reason === 'failed' && code !== 'RETRY_LATER' ? [IN_THE_LOG(eventId)] : []),
     ...(reason === 'unknown' ? [`${eventName} has a handler now.`] : []),
-    ...(reason === 'invalid' ? ['It has a handler that takes it now.'] : []),
+    ...(reason === 'invalid' ? ['A handler accepts it now.'] : []),
     reason === 'unfinished'
-      ? 'A replay leaves it alone while its handlers run, and else runs them.'
+      ? 'A replay would run its handlers, unless they are still running.'
       : 'A replay would run its handlers now.',
   ],
   stillUnknown: ({ eventName }) => [
     `Declare ${eventName} in the option events, and register a handler for it.`,
-    'A replay would leave it here now: nobody declares it yet.',
+    'A replay would leave it here: the event is still not declared.',
   ],
   stillInvalid: ({ eventName, eventId }, issues) => [
     isDigest(eventId)
-      ? 'Correct by hand what it means, then discard it; or update payment-webhooks to a version that takes it.'
-      : `Change the schema of ${eventName} so that it takes what arrives.`,
-    `A replay would leave it here now: it still does not fit${at(issues)}.`,
+      ? 'Apply its effect by hand and discard it, or update payment-webhooks to a version that accepts it.'
+      : `Change the schema of ${eventName} to accept what arrives.`,
+    `A replay would leave it here: it still does not match${at(issues)}.`,
   ],
   failed: ({ eventName }) => [
     `Fix the schema of ${eventName} or the key function: one of them throws or takes too long.`,
-    'A replay would leave it here now.',
+    'A replay would leave it here.',
   ],
   // A dry run calls no handler.
   later: GONE,
   rejected: GONE,
   conflicts: () => [
-    'A replay never runs it, because its event was processed. Compare the two, correct by hand what differs, and discard it.',
+    'A replay never runs it, because its event was processed. Compare the two, fix any difference by hand, and discard it.',
   ],
   ignored: ({ eventName }) => [
-    `Register a handler for ${eventName}, or look at the option sandbox.`,
-    'A replay would leave it here now: no handler wants it.',
+    `Register a handler for ${eventName}, or check the option sandbox.`,
+    'A replay would leave it here: no handler matches it.',
   ],
   unreadable: () => [
-    'What is stored is not what was kept, so it is never replayed. Look at the option encryptionKeys, and at who can write to the store.',
+    'The stored content was altered or cannot be decrypted, so it is never replayed. Check encryptionKeys, and who can write to the store.',
   ],
   keyNotConfigured: ({ keyId = 'unknown' }) => [
     `The private key that signed it is not configured (key ID ${keyId}).`,
     'If that key has leaked, the event may be forged: discard it. After a rotation, replay it on the command line with --keys any.',
   ],
   duplicates: GONE,
-  inProgress: () => ['A delivery or another replay works on it now.'],
+  inProgress: () => ['A delivery or another replay is processing it.'],
   gone: GONE,
 };
 
-/** Of what was kept without an id of its own. */
+/** Whether a letter without an event id was kept under the digest of its bytes. */
 function isDigest(eventId: string): boolean {
   return /^[0-9a-f]{64}$/.test(eventId);
 }

@@ -6,9 +6,9 @@ import { isFieldName } from '../../../events/issues.js';
 type Found = Extract<DeadLetterContent, { status: 'found' }>;
 
 /**
- * Field by field: a store of somebody else may list more than the contract says.
+ * Copies only known fields: a custom store may return more than the contract requires.
  *
- * @param letters of the receiver, which knows when it retries a letter by itself
+ * @param letters knows when the receiver retries a letter by itself
  */
 export function letterJson(letter: DeadLetter, letters: Partial<DeadLetters>): object {
   const { id, reason, namespace, eventName, eventId, sandbox, attempts, keptAt, code, keyId, discarded } =
@@ -22,7 +22,7 @@ export function letterJson(letter: DeadLetter, letters: Partial<DeadLetters>): o
   };
 }
 
-/** What may be seen without a trace in the log. */
+/** The content that may be shown without an audit log line. */
 export function maskedContent(content: DeadLetterContent): object {
   if (content.status !== 'found') return { content: 'unreadable', payload: null, size: 0, headers: {} };
   const { rawBody, headers } = content;
@@ -44,7 +44,7 @@ function maskedPayload(rawBody: Buffer): unknown {
 
 export function revealed({ rawBody, headers }: Found): object {
   try {
-    // A byte order mark is one of the bytes.
+    // Keeps a byte order mark: it is part of the bytes.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(rawBody);
     return { body: text, headers };
   } catch {
@@ -54,53 +54,38 @@ export function revealed({ rawBody, headers }: Found): object {
 
 const MAX_VALUES = 10_000;
 const MAX_DEPTH = 32;
-/** Stands for what is left out. */
+/** Replaces what is left out. */
 const MORE = '…';
 
 /**
- * Each value is the name of its type; keys and lists stay. A key that does not look like a field is `*`, because it may be
- * a name or an address. The same rule decides what a log line may say of a path.
+ * Replaces each value with the name of its type; keys and lists stay. A key that does not look like a field name becomes
+ * `*`, because it may be personal data. Log lines mask paths by the same rule.
  */
-function masked(value: unknown): unknown {
-  return new Mask().of(value, 0);
-}
-
-class Mask {
-  #values = 0;
-
-  of(value: unknown, depth: number): unknown {
-    this.#values += 1;
-    if (this.#values > MAX_VALUES || depth > MAX_DEPTH) return MORE;
+function masked(payload: unknown): unknown {
+  let values = 0;
+  const mask = (value: unknown, depth: number): unknown => {
+    values += 1;
+    if (values > MAX_VALUES || depth > MAX_DEPTH) return MORE;
     if (value === null) return 'null';
-    if (Array.isArray(value)) return this.#list(value, depth);
-    return typeof value === 'object' ? this.#fields(value, depth) : typeof value;
-  }
-
-  #list(values: readonly unknown[], depth: number): unknown[] {
-    const shown: unknown[] = [];
-    for (const value of values) {
-      shown.push(this.of(value, depth + 1));
-      if (this.#values > MAX_VALUES) break;
-    }
-    return shown;
-  }
-
-  #fields(fields: object, depth: number): object {
+    if (typeof value !== 'object') return typeof value;
+    const isList = Array.isArray(value);
     const shown = new Map<string, unknown>();
     let hidden = 0;
-    for (const [key, value] of Object.entries(fields)) {
-      if (!isFieldName(key)) hidden += 1;
-      const name = isFieldName(key) ? key : hidden === 1 ? '*' : `* ${hidden}`;
-      shown.set(name, this.of(value, depth + 1));
-      if (this.#values > MAX_VALUES) break;
+    for (const [key, entry] of Object.entries(value)) {
+      if (values > MAX_VALUES) break;
+      const isShown = isList || isFieldName(key);
+      if (!isShown) hidden += 1;
+      const stars = hidden === 1 ? '*' : `* ${hidden}`;
+      shown.set(isShown ? key : stars, mask(entry, depth + 1));
     }
-    return Object.fromEntries(shown);
-  }
+    return isList ? [...shown.values()] : Object.fromEntries(shown);
+  };
+  return mask(payload, 0);
 }
 
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'content-length', 'user-agent', 'date']);
 
-/** Headers that say nothing of a person stay; of the others only the names. */
+/** Keeps the values of headers without personal data, and only the names of all others. */
 function maskedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, PLAIN_HEADERS.has(name) ? value : 'string']),

@@ -1,4 +1,4 @@
-// The JSON of the page: list, show, reveal, replay, discard. Who does it is logged.
+// The JSON routes of the page: list, show, reveal, replay and discard, with an audit log.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetter } from '../../../claims/dead-letter-store.js';
 import { FILTERS } from '../../../dead-letters/dead-letter-filter.js';
@@ -11,12 +11,12 @@ import { diagnose } from './diagnose.js';
 import { letterJson, maskedContent, revealed } from './letter-json.js';
 import { sendJson } from './page-answers.js';
 import type { PageSettings } from './page-options.js';
-import { asked, askedInQuery, pathOf, refusePerhapsEmpty, requestBody } from './page-request.js';
+import { pathOf, queryFields, rejectEmptyChunkedBody, requestBody, splitFields } from './page-request.js';
 import { streamReplay } from './replay-stream.js';
 
 const DEFAULT_LIMIT = 50;
 
-/** A request of a user whom `authorize` let in. */
+/** An authorized request. */
 interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -27,7 +27,7 @@ interface Visit {
 interface Route {
   readonly path: RegExp;
   readonly methods: readonly string[];
-  /** Resolves to the JSON to answer; undefined where it has answered itself. */
+  /** Resolves to the JSON to answer; undefined if it has already answered. */
   readonly work: (visit: Visit, id: string) => Promise<object | undefined>;
 }
 
@@ -43,7 +43,7 @@ const ROUTES: readonly Route[] = [
   { path: /^\/discard$/, methods: WRITE, work: discard },
 ];
 
-/** @returns false for any other path @throws {HttpError} for what cannot be answered */
+/** @returns false for any other path @throws {HttpError} for an invalid request or an unknown letter */
 export async function serveLetters(visit: Visit): Promise<boolean> {
   const { request, response } = visit;
   const path = pathOf(request);
@@ -59,7 +59,7 @@ export async function serveLetters(visit: Visit): Promise<boolean> {
 }
 
 async function list({ request, settings: { letters: kept } }: Visit): Promise<object> {
-  const { filter, rest } = askedInQuery(queryOf(request), ['discarded', 'limit', 'after']);
+  const { filter, rest } = queryFields(queryOf(request), ['discarded', 'limit', 'after']);
   const limit = rest.limit === undefined ? DEFAULT_LIMIT : Number(rest.limit);
   const after = rest.after as string | undefined;
   const { letters, next } = await kept.page(filter, { limit, after });
@@ -68,7 +68,7 @@ async function list({ request, settings: { letters: kept } }: Visit): Promise<ob
 
 async function summary({ request, user, settings }: Visit): Promise<object> {
   const { letters, eventNames } = settings;
-  const { filter } = askedInQuery(queryOf(request), ['discarded']);
+  const { filter } = queryFields(queryOf(request), ['discarded']);
   const { total, oldest, groups } = await letters.count(filter);
   return { total, oldest: oldest ?? null, groups, names: eventNames, user };
 }
@@ -88,7 +88,7 @@ async function reveal(visit: Visit, given: string): Promise<object> {
   const content = await letters.read(letter.id);
   if (content.status === 'gone') throw gone(letter.id);
   if (content.status === 'unreadable')
-    throw new HttpError(409, 'What is stored is not what was kept, so there is nothing to show.');
+    throw new HttpError(409, 'The stored content was altered or cannot be decrypted, so it cannot be shown.');
   const { id, eventId, eventName } = letter;
   const fields = { deadLetterId: shorten(id), eventId: shorten(eventId), eventName: shorten(eventName) };
   audit(visit, fields, 'letter revealed');
@@ -98,8 +98,8 @@ async function reveal(visit: Visit, given: string): Promise<object> {
 async function replay(visit: Visit): Promise<undefined> {
   const { request, response, settings } = visit;
   const fields = await requestBody(request);
-  refusePerhapsEmpty(request, fields);
-  const { filter, rest } = asked(fields, ['dryRun', 'keys', 'concurrency']);
+  rejectEmptyChunkedBody(request, fields);
+  const { filter, rest } = splitFields(fields, ['dryRun', 'keys', 'concurrency']);
   const report = await streamReplay(settings.letters, { ...filter, ...rest }, response);
   if (report?.dryRun) return;
   const { events: _events, dryRun: _dryRun, ...counts } = report ?? {};
@@ -108,21 +108,21 @@ async function replay(visit: Visit): Promise<undefined> {
 
 async function discard(visit: Visit): Promise<object> {
   const { letters } = visit.settings;
-  const { filter, rest } = asked(await requestBody(visit.request), ['because']);
+  const { filter, rest } = splitFields(await requestBody(visit.request), ['because']);
   if (Object.keys(filter).length === 0) {
     throw new ConfigurationError(
-      `Say which letters to discard: ${FILTERS.join(', ')}. All of them are event: "*".`,
+      `Say which letters to discard: ${FILTERS.join(', ')}. To discard all, send event: "*".`,
     );
   }
   const why = { by: visit.user, because: rest.because as string };
-  // First all ids: nobody has seen a letter that is kept meanwhile.
+  // Collects the ids first: the user has not seen letters that are kept from now on.
   const ids: string[] = [];
   for await (const { id } of letters.list(filter)) ids.push(id);
   let discarded = 0;
   try {
     for (const id of ids) if (await letters.discard(id, why)) discarded += 1;
   } catch (error) {
-    // These are gone, whatever became of the others.
+    // These are discarded, even though another one failed.
     if (discarded > 0) audit(visit, { discarded, failure: true }, 'letters discarded');
     throw error;
   }
@@ -132,7 +132,7 @@ async function discard(visit: Visit): Promise<object> {
 
 /** @throws {HttpError} 404 */
 async function find(kept: DeadLetters, id: string): Promise<DeadLetter> {
-  // In a filter it would be a mistake; an address that nobody made leads nowhere.
+  // Filters reject NUL as a mistake. In a URL it is an unknown id.
   if (id.includes('\0')) throw gone(id);
   const { letters } = await kept.page({ id }, { limit: 1 });
   if (!letters[0]) throw gone(id);
@@ -143,7 +143,7 @@ function audit({ request, user, settings }: Visit, fields: object, message: stri
   writeLog(settings.logFor(request), 'info', { user, ...fields }, message);
 }
 
-/** @throws {HttpError} 400 for a path that is no text */
+/** @throws {HttpError} 400 for malformed percent-encoding */
 function decoded(part = ''): string {
   try {
     return decodeURIComponent(part);
@@ -155,6 +155,6 @@ function decoded(part = ''): string {
 function gone(id: string): HttpError {
   return new HttpError(
     404,
-    `There is no letter ${JSON.stringify(id.slice(0, 100))}. It was processed or discarded, or its time is over.`,
+    `There is no letter ${JSON.stringify(id.slice(0, 100))}. It was processed or discarded, or it has expired.`,
   );
 }

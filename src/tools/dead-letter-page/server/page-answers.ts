@@ -1,4 +1,4 @@
-// How the page answers: JSON, and errors that say what to do and nothing of the inside.
+// Sends the answers of the page: text, JSON, and errors without internal details.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError, StoreError } from '../../../errors.js';
 import { describeError, type Logger, writeLog } from '../../../logger.js';
@@ -19,12 +19,6 @@ const CODES: ReadonlyMap<number, string> = new Map([
   [503, 'STORE_UNAVAILABLE'],
 ]);
 
-interface ErrorAnswer {
-  readonly status: number;
-  readonly message: string;
-  readonly code: string;
-}
-
 interface TextAnswer {
   readonly status: number;
   readonly type?: string;
@@ -32,7 +26,7 @@ interface TextAnswer {
   readonly body?: string;
 }
 
-/** Writes the answer, unless the client has left or other code, such as a timeout, has answered. Never throws. */
+/** Sends the answer, unless the client disconnected or other code, such as a timeout, has answered. Never throws. */
 export function sendText(
   request: IncomingMessage,
   response: ServerResponse,
@@ -51,35 +45,32 @@ export function sendJson(
   sendText(request, response, { status, type, body: JSON.stringify(json) });
 }
 
-/** The last handler of the page. A person who opens the page reads text. */
+/** The error handler of the page. Browser navigations get plain text. */
 export function answerError(
   request: IncomingMessage,
   response: ServerResponse,
   { error, logFor }: { readonly error: unknown; readonly logFor: (request: IncomingMessage) => Logger },
 ): void {
   const { status, ...json } = answerTo(error);
-  // Each of the others was logged where it happened.
+  // The others are logged where they occur.
   if (status === 500 && !(error instanceof HttpError))
     writeLog(logFor(request), 'error', { error: describeError(error) }, 'the dead-letter page failed');
-  if (request.headers['sec-fetch-mode'] === 'navigate' || wantsHtml(request))
+  const { accept, 'sec-fetch-mode': mode } = request.headers;
+  // Browsers list HTML first when they open a URL; scripts do not.
+  if (mode === 'navigate' || accept?.startsWith('text/html'))
     sendText(request, response, { status, body: `${json.message}\n` });
   else sendJson(request, response, { status, json });
 }
 
-/** Browsers name it first when somebody opens an address; scripts and programs do not. */
-function wantsHtml({ headers }: IncomingMessage): boolean {
-  return headers.accept?.startsWith('text/html') ?? false;
-}
-
-/** Never what a store or a handler said. */
-export function answerTo(error: unknown): ErrorAnswer {
+/** Never exposes a message of a store or a handler. */
+export function answerTo(error: unknown) {
   if (error instanceof HttpError) return withCode(error.status, error.message);
   if (ConfigurationError.is(error)) return withCode(422, error.message);
   if (StoreError.is(error))
-    return withCode(503, 'The store of dead letters did not answer. The log says why. Try again.');
-  return withCode(500, 'The page failed. The log says why.');
+    return withCode(503, 'The dead-letter store did not answer. Check the log, and try again.');
+  return withCode(500, 'The page failed. Check the log.');
 }
 
-function withCode(status: number, message: string): ErrorAnswer {
+function withCode(status: number, message: string) {
   return { status, message, code: CODES.get(status) ?? 'FAILED' };
 }

@@ -1,4 +1,4 @@
-// Runs before every answer: security headers, same origin, and a user whom `authorize` lets in.
+// Guards every request: security headers, the same-origin check, and `authorize`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { describeError, writeLog } from '../../../logger.js';
@@ -7,23 +7,23 @@ import { HOST_HEADER, hostHeaders, isAllowedHost, PAGE_HEADERS, READ_METHODS } f
 import type { PageSettings } from './page-options.js';
 import { pathOf } from './page-request.js';
 
-/** No log line, and no tombstone, suffers from a name of this length. */
+/** Keeps log lines and tombstones short. */
 const MAX_USER_LENGTH = 100;
 
 export function setPageHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
-  // A middleware before the page may open it to other origins.
+  // Earlier middleware, such as cors(), may have allowed other origins.
   for (const name of response.getHeaderNames())
     if (name.startsWith('access-control-')) response.removeHeader(name);
 }
 
-/** @returns the name of the user @throws {HttpError} for a user who is not let in */
+/** @returns the name of the user @throws {HttpError} for a user who is not authorized */
 export async function authorized(request: IncomingMessage, settings: PageSettings): Promise<string> {
   const { authorize, hosts, logFor } = settings;
   requireOwnOrigin(request, hosts);
   const logFailure = (fields: object, message: string) => {
     writeLog(logFor(request), 'error', fields, message);
-    return new HttpError(500, 'Your request could not be authorized. The log says why.');
+    return new HttpError(500, 'Your request could not be authorized. Check the log.');
   };
   let user: unknown;
   let name: string | undefined;
@@ -33,18 +33,18 @@ export async function authorized(request: IncomingMessage, settings: PageSetting
   } catch (error) {
     throw logFailure(
       { error: describeError(error) },
-      'authorize of deadLetterPage() failed, so nobody was let in',
+      'authorize of deadLetterPage() failed, so access was denied',
     );
   }
   if (!user) throw new HttpError(403, 'You may not see this page. Sign in with another account.');
   if (name !== undefined) return name;
   throw logFailure(
     {},
-    'authorize of deadLetterPage() must return the name of the user, or an object with name or id, so nobody was let in',
+    'authorize of deadLetterPage() must return a user name, or an object with name or id; access was denied',
   );
 }
 
-/** Undefined for what cannot be told apart in a log. */
+/** Undefined if nothing identifies the user in a log. */
 function nameOf(user: unknown): string | undefined {
   const { name, id } = (typeof user === 'object' && user !== null ? user : {}) as Record<string, unknown>;
   const known = [user, name, id].find((text) => typeof text === 'string' && text.trim() !== '');
@@ -61,10 +61,10 @@ interface ExpressRequest {
   readonly secure?: boolean;
 }
 
-/** @throws {HttpError} 403 that says what does not fit, and what to set */
+/** @throws {HttpError} 403 that says what is wrong, and what to configure */
 function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> | undefined): void {
   const host = askedHost(request);
-  if (host === undefined) throw new HttpError(403, 'The Host header of this request is not a host.');
+  if (host === undefined) throw new HttpError(403, 'The Host header of this request is invalid.');
   if (hosts && !isAllowedHost(host, hosts)) {
     throw new HttpError(
       403,
@@ -72,12 +72,12 @@ function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> |
     );
   }
   const foreign = READ_METHODS.has(request.method ?? '')
-    ? isForeignRead(request, host)
+    ? foreignRead(request, host)
     : foreignWrite(request, host);
   if (foreign) throw new HttpError(403, foreign);
 }
 
-/** The host that the browser asked for; behind a proxy that the app trusts, what that says. */
+/** The requested host; behind a proxy that the app trusts, its X-Forwarded-Host. */
 function askedHost(request: IncomingMessage): string | undefined {
   const { headers, socket } = request;
   const trust = (request as ExpressRequest).app?.get?.('trust proxy fn');
@@ -89,17 +89,17 @@ function askedHost(request: IncomingMessage): string | undefined {
 }
 
 const OTHER_ORIGIN =
-  'This request comes from another origin than the page. Open the page itself, and do it there.';
+  'This request comes from a different origin than the page. Open the page, and try again there.';
 
-/** What a browser says of the page that sends a request; no page can change it. */
-function isForeignRead(request: IncomingMessage, host: string): string | undefined {
+/** Checks the headers in which browsers name the sending page. Scripts cannot change them. */
+function foreignRead(request: IncomingMessage, host: string): string | undefined {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (origin !== undefined && !isOwn(origin, request, host) && site !== 'same-origin') return OTHER_ORIGIN;
   if (site === undefined || site === 'same-origin' || site === 'none' || isVisit(request)) return undefined;
   return OTHER_ORIGIN;
 }
 
-/** A link to the page may be anywhere. A frame is no such visit. */
+/** Any site may link to the page, but not load it in a frame. */
 function isVisit(request: IncomingMessage): boolean {
   const { headers } = request;
   return (
@@ -114,18 +114,18 @@ function foreignWrite(request: IncomingMessage, host: string): string | undefine
   if (site !== undefined) return site === 'same-origin' ? undefined : OTHER_ORIGIN;
   if (origin !== undefined) {
     if (isOwn(origin, request, host)) return undefined;
-    return `${OTHER_ORIGIN} If it is the page, its proxy changes the Host header: pass it on, or set "trust proxy" of the app.`;
+    return `${OTHER_ORIGIN} If this is the page, a proxy changes the Host header: forward it, or set "trust proxy" in the app.`;
   }
-  // A program says who it is. What a browser adds by itself proves nothing.
+  // Programs send credentials explicitly. Browsers attach cookies to cross-site requests too.
   if (authorization !== undefined || cookie === undefined) return undefined;
-  return 'This request has a cookie and no Origin. Send an Authorization header in place of the cookie.';
+  return 'This request has a cookie and no Origin. Send an Authorization header instead of the cookie.';
 }
 
 function isOwn(origin: string, request: IncomingMessage, host: string): boolean {
   try {
     const { protocol, origin: normal } = new URL(origin);
     if (protocol !== 'https:' && (protocol !== 'http:' || isSecure(request))) return false;
-    // The scheme is not compared: a proxy may end TLS without a word.
+    // The scheme is not compared: a proxy may terminate TLS without saying so.
     return normal === new URL(`${protocol}//${host}`).origin;
   } catch {
     return false;
@@ -133,6 +133,6 @@ function isOwn(origin: string, request: IncomingMessage, host: string): boolean 
 }
 
 function isSecure(request: IncomingMessage): boolean {
-  // Express knows whether a proxy that the app trusts ended TLS.
+  // Express knows whether a trusted proxy terminated TLS.
   return (request as ExpressRequest).secure ?? (request.socket as Partial<TLSSocket>).encrypted === true;
 }

@@ -8,7 +8,7 @@ import { defineOptions, option, optional } from '../../../options/define-options
 import * as check from '../../../options/option-checks.js';
 import { hostName } from '../../pages/request.js';
 
-/** Who asks: a name, or an object with one. Anything falsy is refused. */
+/** The user: a name, or an object with a name or an id. Falsy values are refused. */
 export type PageUser =
   | string
   | { readonly name: string }
@@ -17,7 +17,7 @@ export type PageUser =
   | null
   | undefined;
 
-/** Called for every request, those for scripts and styles too. */
+/** Called for every request, including those for scripts and styles. */
 export type Authorize<Req extends IncomingMessage = IncomingMessage> = (
   req: Req,
 ) => PageUser | PromiseLike<PageUser>;
@@ -25,17 +25,17 @@ export type Authorize<Req extends IncomingMessage = IncomingMessage> = (
 /** @typeParam Req the request of your framework, such as that of Express */
 export interface DeadLetterPageOptions<Req extends IncomingMessage = IncomingMessage> {
   /**
-   * Returns the user who may see and change dead letters, or something falsy to answer 403. A reveal, a replay and a
-   * discard are logged with this user. When it throws or rejects, the answer is 500.
+   * Returns the user who may see and change dead letters, or a falsy value to answer 403. Reveals, replays and discards
+   * are logged with this user. If it throws or rejects, the answer is 500.
    */
   readonly authorize: Authorize<Req>;
   /**
-   * The hosts that a request may name, without port, such as `['ops.example']`; this machine may always be named. Give it
-   * where `authorize` trusts the network: else any web page can reach yours through a name that resolves to it.
+   * The accepted hosts of requests, without port, such as `['ops.example']`. Loopback hosts are always accepted. Set it
+   * if `authorize` trusts the network: it protects against DNS rebinding.
    * @default any host
    */
   readonly hosts?: readonly string[] | undefined;
-  /** Gets the audit lines and what went wrong; false for silence. @default the logger of the receiver */
+  /** Receives audit lines and errors; false disables logging. @default the logger of the receiver */
   readonly logger?: Logger | false | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface PageSettings {
   readonly logFor: (req: IncomingMessage) => Logger;
 }
 
-const SIGN = 'deadLetterPage(hooks, { authorize: (req) => req.session.user })';
+const EXAMPLE = 'deadLetterPage(hooks, { authorize: (req) => req.session.user })';
 
 const OPTIONS = defineOptions({
   authorize: option(undefined, authorizer),
@@ -62,18 +62,18 @@ const OPTIONS = defineOptions({
   logger: option(undefined, check.logger),
 });
 
-/** @throws {ConfigurationError} naming what is missing or wrong, and what to give */
+/** @throws {ConfigurationError} for a missing or invalid option */
 export function pageSettings(hooks: unknown, options: unknown): PageSettings {
   const { deadLetters: letters, eventNames } = receiverOf(hooks);
   if (typeof options !== 'object' || options === null)
-    throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Give ${SIGN}.`);
+    throw new ConfigurationError(`The options of deadLetterPage() are ${show(options)}. Give ${EXAMPLE}.`);
   const { authorize, hosts, logger } = OPTIONS.read(options);
   const known = logger ?? (letters as { readonly [LETTERS_LOGGER]?: Logger | undefined })[LETTERS_LOGGER];
   const logFor = (req: IncomingMessage) => known ?? loggerOf(req) ?? defaultLogger();
   return { letters, eventNames, authorize, hosts, logFor };
 }
 
-/** Not by its class: the receiver may be of another copy of this package. */
+/** Duck-typed: the receiver may come from another copy of this package. */
 function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: DeadLetters } {
   const { deadLetters, eventNames } = (hooks ?? {}) as Partial<PageReceiver>;
   if (!Array.isArray(eventNames)) {
@@ -83,7 +83,7 @@ function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: Dead
   }
   if (typeof deadLetters?.replay !== 'function') {
     throw new ConfigurationError(
-      'This receiver keeps no dead letters. Give it a store of them: receiver({ deadLetters: memoryDeadLetters() }).',
+      'This receiver keeps no dead letters. Give it a dead-letter store: receiver({ deadLetters: memoryDeadLetters() }).',
     );
   }
   return { deadLetters, eventNames };
@@ -92,7 +92,7 @@ function receiverOf(hooks: unknown): PageReceiver & { readonly deadLetters: Dead
 function authorizer(authorize: unknown): PageSettings['authorize'] {
   if (typeof authorize === 'function') return authorize as PageSettings['authorize'];
   throw new ConfigurationError(
-    `authorize is ${show(authorize)}. Give a function that returns the user who may see dead letters: ${SIGN}.`,
+    `authorize is ${show(authorize)}. Give a function that returns the user who may see dead letters: ${EXAMPLE}.`,
   );
 }
 

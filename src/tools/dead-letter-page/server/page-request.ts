@@ -1,4 +1,4 @@
-// Reads a request to the page: its path, the filters of its query, and the JSON that it carries, whatever body parsers ran before.
+// Reads the path, the query and the JSON body of a request to the page.
 import type { IncomingMessage } from 'node:http';
 import { type DeadLetterFilter, FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import { ConfigurationError, refuseUnknownOptions } from '../../../errors.js';
@@ -13,7 +13,7 @@ const TIMEOUT_MS = 10_000;
 const JSON_TYPE = /^application\/json *(?:;|$)/i;
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The path below that of the page. A proxy may have sent an absolute URL. */
+/** The path relative to the page. A proxy may have sent an absolute URL. */
 export function pathOf({ url = '' }: IncomingMessage): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] || '/';
 }
@@ -22,15 +22,15 @@ function bodyOf(request: IncomingMessage): unknown {
   return (request as { readonly body?: unknown }).body;
 }
 
-/** @throws {HttpError} for a body that is missing, too large, or no JSON object */
+/** @throws {HttpError} for a body that is missing, too large, or not a JSON object */
 export async function requestBody(request: IncomingMessage): Promise<Fields> {
   const { headers } = request;
-  // A form, or a script of another origin, cannot send this type unasked.
+  // Forms and cross-origin scripts cannot send this type without a CORS preflight.
   if (!JSON_TYPE.test(headers['content-type'] ?? ''))
     throw new HttpError(415, 'Send this request with Content-Type: application/json.');
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new HttpError(415, 'Send the body without a Content-Encoding.');
-  // Without filters every letter is meant, so an empty body must not pass for one without filters.
+  // No filters means every letter, so a lost body must not count as one without filters.
   if (headers['transfer-encoding'] === undefined && !(Number(headers['content-length']) > 0))
     throw new HttpError(400, 'The body is empty. Send a JSON object: {}.');
   const fields = request.readableEnded ? parsedBefore(request) : parse(await bytesOf(request));
@@ -38,24 +38,24 @@ export async function requestBody(request: IncomingMessage): Promise<Fields> {
   throw new HttpError(400, 'The body is not a JSON object.');
 }
 
-/** What a body parser left. Before Express 5 one that did not parse leaves `{}`, but then the body is still to be read. */
+/** What a body parser left. Before Express 5, one that skips a body leaves `{}`, but then the body is still unread. */
 function parsedBefore(request: IncomingMessage): unknown {
   const body = bodyOf(request);
   if (body === undefined)
     throw new HttpError(
       500,
-      'The body was read before the page, and not kept. Mount the page before what reads it.',
+      'The body was read before the page and not kept. Mount the page before the middleware that reads it.',
     );
   return Buffer.isBuffer(body) || typeof body === 'string' ? parse(Buffer.from(body)) : body;
 }
 
-/** An empty body in chunks is `{}` too, once a body parser has read it. @throws {HttpError} 400 */
-export function refusePerhapsEmpty(request: IncomingMessage, fields: Fields): void {
+/** A body parser turns an empty chunked body into `{}` too. @throws {HttpError} 400 */
+export function rejectEmptyChunkedBody(request: IncomingMessage, fields: Fields): void {
   if (Object.keys(fields).length > 0 || request.headers['content-length'] !== undefined) return;
   if (bodyOf(request) === undefined) return;
   throw new HttpError(
     400,
-    'The body may have been empty: it came in chunks, through a body parser. To mean every letter send {"event":"*"}.',
+    'The body may have been empty: it was chunked, and read by a body parser. To select every letter, send {"event":"*"}.',
   );
 }
 
@@ -80,32 +80,32 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 function refusal(failure: BodyFailure): HttpError {
   if (failure === 'too large') return new HttpError(413, 'The body is larger than 16 KB.');
   if (failure === 'timeout') return new HttpError(400, 'The body did not arrive within 10 seconds.');
-  return new HttpError(400, 'The body did not arrive as it was announced.');
+  return new HttpError(400, 'The body is incomplete, or longer than its Content-Length.');
 }
 
-/** What a request asks for: the filters, and what else it may have. */
-export interface Asked {
+/** The fields of a request: its filters, and all others. */
+export interface SplitFields {
   readonly filter: DeadLetterFilter;
   readonly rest: Fields;
 }
 
 /**
- * @param others what may be given too
- * @throws {ConfigurationError} for an unknown name: without that filter more letters would be meant
+ * @param others the names of allowed fields that are not filters
+ * @throws {ConfigurationError} for an unknown name: a filter that is ignored would select more letters
  */
-export function asked(fields: Fields, others: readonly string[]): Asked {
+export function splitFields(fields: Fields, others: readonly string[]): SplitFields {
   refuseUnknownOptions(fields, [...FILTERS, ...others]);
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   const isFilter = ([name]: [string, unknown]) => FILTERS.includes(name) || name === 'discarded';
   const filter = Object.fromEntries(
     entries.filter(isFilter).map(([name, value]) => [name, asDate(name, value)]),
   );
-  // What the values are is checked where they are used.
+  // Values are validated where they are used.
   return { filter, rest: Object.fromEntries(entries.filter((entry) => !isFilter(entry))) };
 }
 
-/** Empty values are those of a form that was not filled in. */
-export function askedInQuery(query: URLSearchParams, others: readonly string[]): Asked {
+/** Ignores empty values: they come from form fields that were left blank. */
+export function queryFields(query: URLSearchParams, others: readonly string[]): SplitFields {
   const fields = new Map<string, unknown>();
   for (const [name, value] of query) {
     if (fields.has(name)) throw new HttpError(422, `${JSON.stringify(name.slice(0, 40))} is given twice.`);
@@ -113,10 +113,10 @@ export function askedInQuery(query: URLSearchParams, others: readonly string[]):
   }
   const { discarded } = Object.fromEntries(fields);
   if (discarded === 'true' || discarded === 'false') fields.set('discarded', discarded === 'true');
-  return asked(Object.fromEntries(fields), others);
+  return splitFields(Object.fromEntries(fields), others);
 }
 
-/** JSON has no dates. A duration never begins like one. */
+/** Parses a date, because JSON has none. A duration never looks like one. */
 function asDate(name: string, value: unknown): unknown {
   if (name !== 'since' || typeof value !== 'string' || !/^\d{4}-\d\d-\d\d/.test(value)) return value;
   const date = new Date(value);

@@ -1,4 +1,4 @@
-// Streams the progress of a replay and its report as lines of JSON, and ends the replay when nobody reads them.
+// Streams the progress and the report of a replay as NDJSON; a disconnect ends the replay.
 import type { ServerResponse } from 'node:http';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import {
@@ -11,20 +11,20 @@ import { ConfigurationError, show } from '../../../errors.js';
 import { answerTo } from './page-answers.js';
 
 const BETWEEN_LINES_MS = 100;
-/** A proxy closes what says nothing for a minute, and one handler may take longer. */
-const SILENCE_MS = 10_000;
+/** Proxies close connections that are idle for a minute, and one handler may take longer. */
+const HEARTBEAT_MS = 10_000;
 const MAX_CONCURRENCY = 100;
 
 const HEADERS = {
   'Content-Type': 'application/x-ndjson; charset=utf-8',
-  // Neither compressed nor collected on the way.
+  // Proxies must not compress or buffer it.
   'Cache-Control': 'no-store, no-transform',
   'X-Accel-Buffering': 'no',
 };
 
 /**
- * @returns the report; undefined when the replay failed, which is then in the last line
- * @throws {ConfigurationError} for options that cannot be right, before the answer begins
+ * @returns the report; undefined if the replay failed, which the last line then says
+ * @throws {ConfigurationError} for invalid options, before the response begins
  */
 export async function streamReplay(
   letters: DeadLetters,
@@ -34,10 +34,10 @@ export async function streamReplay(
   checkOptions(options);
   const reader = new AbortController();
   response.on('close', () => reader.abort());
-  // It left, or other code answered it, while authorize was asked or the body read.
+  // The client left, or other code answered, while authorize ran or the body was read.
   if (response.closed || response.headersSent) reader.abort();
   else {
-    // Two statements: a replaced writeHead() may return nothing.
+    // Not chained: a middleware may have replaced writeHead() with one that returns nothing.
     response.writeHead(200, HEADERS);
     response.flushHeaders();
   }
@@ -54,7 +54,7 @@ export async function streamReplay(
   }
 }
 
-/** As replay() will, which would be too late for another status. */
+/** Validates what replay() would only reject after the status is sent. */
 function checkOptions(options: ReplayOptions): void {
   const { concurrency = 1 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
@@ -66,14 +66,14 @@ function checkOptions(options: ReplayOptions): void {
 
 class ReplayLines {
   readonly #response: ServerResponse;
-  readonly #silence: NodeJS.Timeout;
+  readonly #heartbeat: NodeJS.Timeout;
   #latest: ReplayProgress = { done: 0, total: 0, processed: 0, failed: 0 };
   #writtenAt = Number.NEGATIVE_INFINITY;
   #trailing: NodeJS.Timeout | undefined;
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    this.#silence = setInterval(() => this.#write({ progress: this.#latest }), SILENCE_MS);
+    this.#heartbeat = setInterval(() => this.#write({ progress: this.#latest }), HEARTBEAT_MS);
   }
 
   progress(progress: ReplayProgress): void {
@@ -84,13 +84,13 @@ class ReplayLines {
   }
 
   end(last: object): void {
-    clearInterval(this.#silence);
+    clearInterval(this.#heartbeat);
     clearTimeout(this.#trailing);
     this.#write(last);
     this.#attempt(() => this.#response.end());
   }
 
-  /** A reader that is slow gets the next line that it has room for. */
+  /** Skips lines while the buffer of a slow client is full. */
   #writeLatest(): void {
     clearTimeout(this.#trailing);
     this.#trailing = undefined;
@@ -100,11 +100,11 @@ class ReplayLines {
   #write(line: object): void {
     this.#writtenAt = performance.now();
     const { destroyed, writableEnded } = this.#response;
-    // After an end, which may be that of other code, a write would be an uncaught error.
+    // Other code may have called end(), and a write after it would be an uncaught error.
     if (!destroyed && !writableEnded) this.#attempt(() => this.#response.write(`${JSON.stringify(line)}\n`));
   }
 
-  /** A middleware may have replaced a method with one that throws. In a timer, that would end the process. */
+  /** A middleware may have replaced a method with one that throws, which in a timer would end the process. */
   #attempt(step: () => unknown): void {
     try {
       step();

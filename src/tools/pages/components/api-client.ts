@@ -1,8 +1,8 @@
-// Requests of a page to its server, and the error of one that was not served.
+// Sends requests from a page to its server, and turns failures into errors.
 
-/** The server answered with an error, or did not answer (status 0). */
+/** The server answered with an error, or not at all (status 0). */
 export class ApiError extends Error {
-  /** The problems of each field. */
+  /** Error messages by field. */
   readonly fields: Readonly<Record<string, readonly string[]>>;
   readonly status: number;
 
@@ -18,16 +18,16 @@ export function messageOf(error: unknown): string {
 }
 
 interface Server {
-  /** What every path begins with; empty for paths relative to the page. */
+  /** Prefix of every path. By default paths are relative to the page. */
   readonly base?: string;
   readonly name: string;
-  /** What to do when it does not answer. */
+  /** Advice when it does not answer. */
   readonly ifSilent: string;
-  /** What to do when it answers without saying what is wrong. */
+  /** Advice when it answers without a message. */
   readonly ifUnclear?: string;
 }
 
-/** @returns a function that throws an {@link ApiError} for an answer that is an error */
+/** @returns a function that throws an {@link ApiError} unless the request succeeds */
 export function apiClient({ base = '', name, ifSilent, ifUnclear = '' }: Server) {
   return async (method: string, path: string, body?: object, signal?: AbortSignal): Promise<Response> => {
     const response = await fetch(base + path, {

@@ -1,4 +1,4 @@
-// A button that runs an action, once at a time, and reports its failure in the notice of the page.
+// A button that runs one action at a time, and reports an error in the notice of the page.
 import { type ComponentProps, createContext } from 'preact';
 import { useContext, useRef } from 'preact/hooks';
 import { messageOf } from './api-client.js';
@@ -6,7 +6,7 @@ import { Icon } from './icon.js';
 
 export const NoticeContext = createContext<(text: string | undefined) => void>(() => {});
 
-/** Runs an action once at a time; its error becomes the notice. */
+/** Ignores calls while the action runs, and shows its error as the notice. */
 export function useAction<Given extends unknown[]>(
   action: (...given: Given) => unknown,
 ): (...given: Given) => Promise<void> {
@@ -30,11 +30,11 @@ interface ButtonProps extends Omit<ComponentProps<'button'>, 'class' | 'label' |
   readonly act: () => unknown;
   /** `primary`, `quiet`, `small`. */
   readonly look?: string;
-  /** Its name for assistive technology, where the text is not enough. */
+  /** Accessible name, if the text is not enough. */
   readonly label?: string | undefined;
 }
 
-/** Not disabled while it runs: that would take the focus away from someone who uses the keyboard. */
+/** Stays enabled while it runs: disabling it would drop the keyboard focus. */
 export function Button({ act, look = '', label, children, ...attributes }: ButtonProps) {
   const run = useAction(act);
   return (

@@ -1,10 +1,10 @@
-// The clock of a page: how long ago something was, and how long until something is due.
+// The clock of a page: ages and countdowns.
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { formatPause, formatTimeExactly } from './format.js';
 
 interface Clock {
-  /** A manual clock moves only when a program advances it. */
+  /** A manual clock moves only when a test advances it. */
   readonly manual: boolean;
   readonly now: () => number;
 }
@@ -14,12 +14,12 @@ const ClockContext = createContext<Clock>({ manual: false, now: Date.now });
 interface ClockProviderProps {
   /** The time of a manual clock. */
   readonly manual?: string | undefined;
-  /** How far the clock of the server is ahead of this browser's, in milliseconds. */
+  /** How far the server's clock is ahead of the browser's, in milliseconds. */
   readonly skew?: number;
   readonly children: ComponentChildren;
 }
 
-/** Every second a new clock: its children stay the same, so only what reads it is rendered again. */
+/** Ticks every second. The children do not change, so only components that read the clock render again. */
 export function ClockProvider({ manual, skew = 0, children }: ClockProviderProps) {
   const [, tick] = useState(0);
   useEffect(() => {
@@ -33,7 +33,7 @@ export function ClockProvider({ manual, skew = 0, children }: ClockProviderProps
   );
 }
 
-/** `3 h ago`; the time itself is its title. */
+/** `3 h ago`, with the time as tooltip. */
 export function Age({ at }: { at: string }) {
   const ms = Math.max(0, useContext(ClockContext).now() - Date.parse(at));
   return (
@@ -43,7 +43,7 @@ export function Age({ at }: { at: string }) {
   );
 }
 
-/** @param brief in one unit only, where there is little room */
+/** @param brief one unit only */
 export function RetryCountdown({ at, brief = false }: { at: string; brief?: boolean }) {
   const { manual, now } = useContext(ClockContext);
   const left = Math.max(0, Date.parse(at) - now());

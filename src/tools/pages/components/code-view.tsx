@@ -1,4 +1,4 @@
-// Shows a body and headers. Captured text is always shown as text.
+// Shows a body and headers, always as text.
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { CopyButton } from './copy-button.js';
@@ -27,11 +27,11 @@ export function HeaderTable({ label, headers }: { label: string; headers: Header
 interface BodyViewProps {
   readonly label: string;
   readonly body: string;
-  /** What the button says that shows the text without added line breaks. */
+  /** Label of the button that shows the unformatted text. */
   readonly rawLabel: string;
 }
 
-/** JSON is shown as a tree, until the button shows its text. */
+/** Shows JSON as a tree or, after a click, as text. */
 export function BodyView({ label, body, rawLabel }: BodyViewProps) {
   const json = useMemo(() => readJson(body), [body]);
   const [raw, setRaw] = useState(false);
@@ -58,7 +58,7 @@ export function BodyView({ label, body, rawLabel }: BodyViewProps) {
   );
 }
 
-/** A longer text takes a browser seconds to lay out. */
+/** A browser needs seconds to lay out a longer text. */
 const SHOWN_CHARACTERS = 200_000;
 
 export function CodeBlock({ label, text }: { label: string; text: string }) {
@@ -82,7 +82,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
   );
 }
 
-/** Undefined for what is no object or list, and for what is too long for a tree. */
+/** Undefined unless the text is an object or array, and short enough for a tree. */
 function readJson(text: string): object | undefined {
   if (text.length > SHOWN_CHARACTERS) return undefined;
   try {

@@ -1,4 +1,4 @@
-// The columns under the header: a sidebar, a list, and the detail of what is selected in it.
+// The columns under the header: a sidebar, a list, and the detail of the selected row.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { CloseButton } from './button.js';
@@ -10,7 +10,7 @@ import { focusRow } from './table.js';
 
 interface ColumnsProps {
   readonly sidebar: ComponentChildren;
-  /** What the sidebar holds, for assistive technology. */
+  /** Accessible name of the sidebar. */
   readonly sidebarLabel: string;
   readonly detail: ComponentChildren;
   readonly children: ComponentChildren;
@@ -31,13 +31,13 @@ export function Columns({ sidebar, sidebarLabel, detail, children }: ColumnsProp
 }
 
 interface Selection {
-  /** The ids of the rows that are listed. */
+  /** The ids of the listed rows. */
   readonly ids: readonly string[];
   readonly selected: string | undefined;
   readonly select: (id: string | undefined) => void;
 }
 
-/** Opens and closes a row, and moves through them by key; the focus follows. While one is open, others open in its place. */
+/** Opens, closes and moves between rows by key, and moves the focus. While a row is open, moving opens the next one. */
 export function useSelection({ ids, selected, select }: Selection) {
   const open = (id: string) => {
     select(id);
@@ -52,7 +52,7 @@ export function useSelection({ ids, selected, select }: Selection) {
     const next = ids[index === -1 ? 0 : Math.min(ids.length - 1, Math.max(0, index + step))];
     if (next === undefined) return;
     if (selected !== undefined) select(next);
-    // The detail covers the list where there is no room for both.
+    // On a narrow screen the detail replaces the list.
     if (document.querySelector('.list')?.checkVisibility()) focusRow(next);
     else focusSoon('#detail-title');
   };
@@ -60,7 +60,7 @@ export function useSelection({ ids, selected, select }: Selection) {
   return { open, close };
 }
 
-/** The element with the focus may have disappeared. */
+/** The focused element may have disappeared. */
 export function focusRowOrList(id: string | undefined): void {
   if (id !== undefined) focusRow(id);
   requestAnimationFrame(() => {
@@ -72,9 +72,9 @@ interface DetailProps {
   readonly title: ComponentChildren;
   readonly closeLabel: string;
   readonly close: () => void;
-  /** Why it could not be loaded. */
+  /** Why it did not load. */
   readonly problem: string | undefined;
-  /** Under the title: its status, its ids and what can be done with it. */
+  /** Under the title: status, ids and actions. */
   readonly head: ComponentChildren;
   readonly children: ComponentChildren;
 }
@@ -104,13 +104,13 @@ export function DetailFrame({ title, closeLabel, close, problem, head, children 
 interface DiagnosisProps {
   readonly tone: string;
   readonly icon: IconName;
-  /** What it is of, for assistive technology. */
+  /** Read by screen readers before the text. */
   readonly label: string;
-  /** The first one is the verdict. */
+  /** The first sentence is the verdict. */
   readonly text: string;
 }
 
-/** The verdict in bold, and the next step. */
+/** Shows the verdict in bold, then the next step. */
 export function Diagnosis({ tone, icon, label, text }: DiagnosisProps) {
   const end = text.search(/[.!?] /) + 1 || text.length;
   return (
@@ -127,11 +127,11 @@ export function Diagnosis({ tone, icon, label, text }: DiagnosisProps) {
 
 interface Loaded<Data> {
   readonly data?: Data;
-  /** Why the last request failed; what was loaded before stays. */
+  /** Why the last request failed. The data of an earlier one stays. */
   readonly error?: unknown;
 }
 
-/** Loads when what it depends on changes; an answer to an older request is dropped. */
+/** Loads again when `needs` change, and drops the answer to an outdated request. */
 export function useLoaded<Data>(load: () => Promise<Data>, needs: readonly unknown[]): Loaded<Data> {
   const [loaded, setLoaded] = useState<Loaded<Data>>({});
   useEffect(() => {
@@ -147,7 +147,7 @@ export function useLoaded<Data>(load: () => Promise<Data>, needs: readonly unkno
   return loaded;
 }
 
-/** The document is named after what is open, so that tabs and the history can be told apart. */
+/** Names the document after the open row, for tabs and the browser history. */
 export function useTitle(title: string | undefined, page: string): void {
   useEffect(() => {
     document.title = title === undefined ? page : `${title} – ${page}`;

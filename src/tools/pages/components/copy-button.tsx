@@ -1,4 +1,4 @@
-// A button that copies a text, or shows it in a dialog where the browser forbids to copy.
+// A button that copies a text, or shows it in a dialog if the browser denies access to the clipboard.
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { Dialog } from './dialog.js';
@@ -9,12 +9,12 @@ const SHOWN_MS = 2_000;
 interface CopyButtonProps {
   readonly text: string | (() => Promise<string>);
   readonly label: string;
-  /** What it copies, for assistive technology. */
+  /** Accessible name. */
   readonly name?: string;
   readonly look?: string;
 }
 
-/** Both texts have their place, so that nothing moves when one replaces the other. */
+/** Reserves room for both labels, so that nothing moves. */
 export function CopyButton({ text, label, name = label, look = '' }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const [manual, setManual] = useState<string>();
@@ -52,7 +52,7 @@ export function CopyButton({ text, label, name = label, look = '' }: CopyButtonP
   );
 }
 
-/** A text of which the whole may be needed elsewhere, such as an id. */
+/** A text to use elsewhere, such as an id. */
 export function CopyLine({ label, name, text }: { label: string; name: string; text: string }) {
   return (
     <p class="cluster">

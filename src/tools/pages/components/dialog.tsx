@@ -1,16 +1,16 @@
-// A modal dialog, a button that opens one, and a part that scrolls within it.
+// A modal dialog, a button that opens one, and a scrolling part.
 import { type ComponentChildren, createContext } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton } from './button.js';
 
-/** Closes the dialog, for the form in it. */
+/** Closes the dialog that a form is in. */
 export const CloseContext = createContext<(() => void) | undefined>(undefined);
 
 interface DialogProps {
   readonly title: string;
-  /** Whether a click beside it leaves it open. */
+  /** Keeps it open when the user clicks outside. */
   readonly keep?: boolean;
-  /** Called in place of closing it, as long as something runs that closing would end. */
+  /** Called instead of closing, while closing would stop a running task. */
   readonly hold?: (() => void) | undefined;
   /** Called after the dialog closed. */
   readonly closed: () => void;

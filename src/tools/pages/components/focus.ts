@@ -1,21 +1,21 @@
-// Moves the focus to a part of the page, tells which row has it, and follows links.
+// Moves the focus, finds the focused row, and handles clicks on links.
 
 export function focus(selector: string): void {
   document.querySelector<HTMLElement>(selector)?.focus();
 }
 
-/** After what was just changed is rendered. */
+/** After the next render. */
 export function focusSoon(selector: string): void {
   requestAnimationFrame(() => focus(selector));
 }
 
-/** The id of what the row with the focus shows. */
+/** The id of the focused row. */
 export function focusedRow(): string | undefined {
   const focused = document.activeElement;
   return focused instanceof HTMLElement ? focused.dataset.row : undefined;
 }
 
-/** For a link that the page follows itself, unless the click opens a new tab or window. */
+/** Handles a click on a link within the page, unless it opens a new tab or window. */
 export function onPlainClick(action: () => void): (event: MouseEvent) => void {
   return (event) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;

@@ -1,4 +1,4 @@
-// A form: the browser holds its values and checks them; the errors of the server stand beside their fields.
+// A form: the browser keeps and validates its values, and errors of the server appear under their fields.
 import { type ComponentChildren, createContext, type TargetedEvent } from 'preact';
 import { useContext, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api-client.js';
@@ -8,19 +8,19 @@ import { CloseContext } from './dialog.js';
 const ErrorsContext = createContext<ApiError['fields']>({});
 
 interface FormProps {
-  /** What the button that submits says. */
+  /** Label of the submit button. */
   readonly verb: string;
   readonly submit: (values: FormData) => Promise<unknown>;
   readonly cancelVerb?: string;
   readonly disabled?: boolean;
-  /** Whether its dialog stays open after it was submitted. */
+  /** Keeps the dialog open after the form was submitted. */
   readonly stay?: boolean;
-  /** Whether it destroys something. */
+  /** For an action that deletes something. */
   readonly danger?: boolean;
   readonly children?: ComponentChildren;
 }
 
-/** Submits itself once at a time, and closes the dialog that it is in. An error that no field shows stands above the button. */
+/** Ignores a submit while one is running, and closes its dialog afterwards. An error without a field appears above the button. */
 export function Form(props: FormProps) {
   const close = useContext(CloseContext);
   const { verb, submit, cancelVerb = 'Cancel', disabled, stay, danger, children } = props;
@@ -62,7 +62,7 @@ export function Form(props: FormProps) {
   );
 }
 
-/** Control or Command and Enter, also from a text of several lines. */
+/** Ctrl+Enter or Cmd+Enter, also in a textarea. */
 function submitOnEnter(event: TargetedEvent<HTMLFormElement, KeyboardEvent>): void {
   if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
 }
@@ -76,9 +76,9 @@ interface FieldProps {
   readonly change?: (value: string) => void;
   readonly hint?: ComponentChildren;
   readonly invalid?: boolean;
-  /** Makes it a list to choose from. */
+  /** Makes it a select. */
   readonly options?: readonly (readonly [value: string, label: string])[];
-  /** Makes it a text of several lines. */
+  /** Makes it a textarea. */
   readonly rows?: number;
   readonly class?: string;
   readonly placeholder?: string;
@@ -91,7 +91,7 @@ interface FieldProps {
   readonly pattern?: string;
 }
 
-/** A label, a control, and the hint or the errors that describe it. */
+/** A label, a control, and its hint or errors. */
 export function Field({ label, name, hint, invalid, options, change, ...attributes }: FieldProps) {
   const id = useId();
   const errors = useContext(ErrorsContext)[name];
@@ -126,7 +126,7 @@ export function Field({ label, name, hint, invalid, options, change, ...attribut
   );
 }
 
-/** A browser would put the caret, and with it the view, behind a long text. */
+/** A browser puts the caret at the end of a textarea, and scrolls there. */
 function startAtBeginning(field: HTMLInputElement | null): void {
   field?.setSelectionRange(0, 0);
 }

@@ -1,4 +1,4 @@
-// Times, sizes, ids, URLs and captured text, formatted for people.
+// Formats times, sizes, ids, URLs and captured text.
 
 /** `1.2 ms`, `12 ms`, `1.24 s`, `2 m 5 s`. */
 export function formatDuration(ms: number): string {
@@ -25,10 +25,10 @@ export function formatPause(ms: number, most = 2): string {
     .join(' ');
 }
 
-/** `10:32:05` in the time zone of this browser, with the day when it is not today. */
+/** `10:32:05` in the time zone of the browser, with the date unless it is today. */
 export function formatTime(iso: string, now = new Date()): string {
   const time = new Date(iso);
-  // Intl is too slow for hundreds of rows at once.
+  // Intl is too slow for hundreds of rows.
   const [clock = ''] = time.toTimeString().split(' ');
   if (time.toDateString() === now.toDateString()) return clock;
   return `${time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${clock}`;
@@ -55,7 +55,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** The first characters of an id, enough to tell it from others. */
+/** The first characters of a long id. */
 export function shortId(id: string): string {
   return id.length > 12 ? id.slice(0, 8) : id;
 }
@@ -65,20 +65,20 @@ export function shortUrl(url: string): string {
   return url.replace(/^http:\/\//, '');
 }
 
-// Control characters, and those that format: bidirectional overrides, zero-width characters, the byte-order mark.
+// Control and format characters: bidirectional overrides, zero-width characters, the byte-order mark.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const LAYOUT: ReadonlySet<string> = new Set(['\n', '\t']);
-/** A zero-width joiner between two pictures, as in the emoji of a family, hides and reorders nothing. */
+/** A zero-width joiner within an emoji, such as a family, is harmless. */
 const JOINED =
   /(?<=\p{Extended_Pictographic}[\u{1F3FB}-\u{1F3FF}\uFE0F]?)\u200D(?=\p{Extended_Pictographic})/gu;
 
-/** Shows the characters of a captured text that a browser would hide, or that would reorder what is read. */
+/** Makes visible the characters of a captured text that a browser hides, or that reorder the text. */
 export function showInvisible(text: string): string {
   const joiners = new Set(Array.from(text.matchAll(JOINED), ({ index }) => index));
   return text.replace(INVISIBLE, (character, index: number) => {
     if (LAYOUT.has(character) || joiners.has(index)) return character;
     const code = character.codePointAt(0) ?? 0;
-    // Unicode has a picture of each control character: ␀, ␛, ␍.
+    // Unicode has a symbol for each control character: ␀, ␛, ␍.
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
   });

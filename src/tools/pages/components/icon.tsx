@@ -1,4 +1,4 @@
-// Icons. Each has its own shape, so that none depends on its colour.
+// Icons. Each has its own shape, so that its meaning does not depend on colour.
 const SHAPES = {
   delivered:
     'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13Zm3.3 4.9-3.9 4.2a.8.8 0 0 1-1.1 0L4.6 8.9a.75.75 0 0 1 1-1.1l1.2 1.1 3.4-3.6a.75.75 0 1 1 1.1 1Z',
@@ -27,9 +27,9 @@ const SHAPES = {
 export type IconName = keyof typeof SHAPES;
 
 /**
- * Hidden from assistive technology: use it beside a text, or in a button that has a name.
+ * Hidden from assistive technology: use it next to a text, or in a button with a label.
  *
- * @param tone its colour; that of what it is in when left out
+ * @param tone its colour; by default that of the parent
  */
 export function Icon({ name, tone }: { name: IconName; tone?: string }) {
   return (

@@ -1,4 +1,4 @@
-// JSON as a tree: objects and lists fold, a text is found in it, and the path of each value can be copied.
+// A JSON tree that folds, finds a text, and copies the path of a value.
 import { useState } from 'preact/hooks';
 import { useAction } from './button.js';
 import { showInvisible } from './format.js';
@@ -31,11 +31,11 @@ export function JsonTree({ label, value }: JsonTreeProps) {
 }
 
 interface EntryProps<Value> {
-  /** Undefined in a list. */
+  /** Undefined in an array. */
   readonly name: string | undefined;
   readonly value: Value;
   readonly path: string;
-  /** What is looked for, in lower case: what holds it unfolds. */
+  /** The text to find, in lower case. Branches that contain it unfold. */
   readonly text: string;
   readonly last: boolean;
 }
@@ -55,7 +55,7 @@ function Entry({ value, ...entry }: EntryProps<unknown>) {
 }
 
 const OPEN_DEPTH = 4;
-/** A longer list takes a browser long to lay out. */
+/** A browser needs seconds to lay out a longer array. */
 const SHOWN_ENTRIES = 200;
 
 function Branch({ name, value, path, text, last }: EntryProps<object>) {
@@ -140,7 +140,7 @@ function Marked({ all, text }: { all: string; text: string }) {
   );
 }
 
-/** In how many keys and values of it the text is. */
+/** How many keys and values contain the text. */
 function countIn(value: object, text: string): number {
   const has = (part: unknown) => Number(JSON.stringify(part).toLowerCase().includes(text));
   return Object.entries(value).reduce(

@@ -1,26 +1,26 @@
-// The frame of a page: header, theme, shortcuts, notice, announcements; and panels for its sidebar.
+// The frame of a page: header, theme, shortcuts, notice and announcements; and the panels of its sidebar.
 import { type ComponentChildren, createContext } from 'preact';
 import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, CloseButton, NoticeContext } from './button.js';
 import { Dialog } from './dialog.js';
 import { loadSetting, saveSetting } from './settings.js';
 
-/** Says a text to a screen reader. */
+/** Makes a screen reader say a text. */
 const AnnounceContext = createContext<(text: string) => void>(() => {});
 
 export const useAnnounce = () => useContext(AnnounceContext);
 
 interface PageProps {
   readonly title: string;
-  /** What its main part lists: `deliveries`. */
+  /** What the page lists, e.g. `deliveries`. */
   readonly lists: string;
   /** In the header, after the title. */
   readonly status: ComponentChildren;
-  /** Further buttons of the header. */
+  /** More buttons in the header. */
   readonly buttons?: ComponentChildren;
   /** What each key does. */
   readonly shortcuts: Readonly<Record<string, string>>;
-  /** When it changes, an error of before no longer says anything. */
+  /** When it changes, the notice is outdated and disappears. */
   readonly epoch?: unknown;
   readonly children: ComponentChildren;
 }
@@ -60,7 +60,7 @@ export function Page({ title, lists, status, buttons, shortcuts, epoch, children
         {children}
         {explained && <ShortcutsDialog shortcuts={shortcuts} closed={() => explain(false)} />}
         <p class="visually-hidden announcer" aria-live="polite">
-          {/* A new element, so that the same text is read once more. */}
+          {/* A new element, so that a repeated text is read again. */}
           <span key={said.times}>{said.text}</span>
         </p>
       </NoticeContext.Provider>
@@ -76,7 +76,7 @@ function ThemeButton() {
   const [theme, setTheme] = useState<Theme>(
     () => THEMES.find((name) => name === loadSetting('theme')) ?? 'auto',
   );
-  // Before the next frame, so that no other theme flashes up.
+  // Before the first paint, so that no other theme flashes.
   useLayoutEffect(() => {
     document.documentElement.style.colorScheme = theme === 'auto' ? '' : theme;
     saveSetting('theme', theme);
@@ -95,7 +95,7 @@ const TYPING = 'input, textarea, select, [contenteditable]';
 const enabled = () => loadSetting(SETTING) !== 'off';
 
 /**
- * The keys work while the component is mounted, except while the user types. Escape works when
+ * Keys work while the component is mounted, except while the user types. Escape also works when
  * shortcuts are off.
  */
 export function useKeys<Key extends string>(shortcuts: Partial<Record<Key, () => void>>): void {
@@ -147,12 +147,12 @@ function ShortcutsDialog({ shortcuts, closed }: Pick<PageProps, 'shortcuts'> & {
 interface PanelProps {
   readonly title: string;
   readonly id: string;
-  /** How many there are; nothing is shown for none. */
+  /** Hidden when 0. */
   readonly count?: number;
   readonly children: ComponentChildren;
 }
 
-/** On a narrow screen the panel starts folded. */
+/** Starts closed on a narrow screen. */
 export function Panel({ title, id, count = 0, children }: PanelProps) {
   const [startsOpen] = useState(() => !matchMedia('(width <= 60rem)').matches);
   return (

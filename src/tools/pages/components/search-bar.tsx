@@ -1,4 +1,4 @@
-// The search above a list: words and `key:value` filters in one field, each filter a chip, and choices with their counts.
+// The search above a list: one field for words and `key:value` filters, a chip for each filter, and choices with counts.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { Button } from './button.js';
@@ -11,18 +11,18 @@ interface SearchBarProps {
   readonly text: string;
   readonly problems: readonly string[];
   readonly find: (text: string) => void;
-  /** Whether it is found while it is typed, not only when Enter is pressed. */
+  /** Searches on each keystroke, not only on Enter. */
   readonly live?: boolean;
   readonly children?: ComponentChildren;
 }
 
 export function SearchBar({ text, problems, find, live, children, ...input }: SearchBarProps) {
   const [typed, type] = useState(text);
-  // Before the next key: later, it would undo what was typed meanwhile.
+  // A later effect would overwrite the next keystroke.
   useLayoutEffect(() => type(text), [text]);
   const change = (value: string) => {
     type(value);
-    // A field that was emptied by its button asks for everything.
+    // The clear button of the field submits nothing.
     if (live || value === '') find(value);
   };
   return (
@@ -63,7 +63,7 @@ interface Choice {
   readonly icon?: ComponentChildren;
   readonly count: number;
   readonly pressed: boolean;
-  /** Shown even when there are none. */
+  /** Shown with a count of 0, too. */
   readonly always: boolean;
   readonly choose: () => void;
 }
@@ -71,15 +71,15 @@ interface Choice {
 interface FilterBarProps {
   readonly legend: string;
   readonly choices: readonly Choice[];
-  /** The search, of which each filter is a chip that removes it. */
+  /** The search. Each of its filters becomes a chip. */
   readonly text: string;
-  /** The key that the choices stand for. */
+  /** The key that the choices set: it gets no chip. */
   readonly except: string;
   readonly find: (text: string) => void;
   readonly children?: ComponentChildren;
 }
 
-/** How many rows each choice has, each also a filter; and the filters of the search. */
+/** A toggle with a count for each choice, and a chip that removes each filter of the search. */
 export function FilterBar({ legend, choices, text, except, find, children }: FilterBarProps) {
   const shown = choices.filter(({ always, count, pressed }) => always || count > 0 || pressed);
   const parts = text.split(/\s+/).filter(Boolean);

@@ -1,17 +1,17 @@
-// Reads a search: plain words, and `key:value` filters.
+// Parses a search: words and `key:value` filters.
 
 export interface SearchParts {
   /** Values by key. */
   readonly tokens: ReadonlyMap<string, readonly string[]>;
   readonly words: readonly string[];
-  /** What is wrong with the search, and what to type. */
+  /** What is wrong, and what to type instead. */
   readonly problems: readonly string[];
 }
 
-/** `event:refund.*,payout.* paid` is two values of `event`, and a word. A URL is a word. */
+/** `event:refund.*,payout.* paid` has two values of `event` and one word. A URL is a word. */
 export function readSearch(
   text: string,
-  /** Says what is wrong with a key or a value; the empty text is one that is still being typed, and ignored. */
+  /** Returns what is wrong, or '' to ignore a value that the user is still typing. */
   check: (key: string, value: string) => string | undefined,
 ): SearchParts {
   const tokens = new Map<string, string[]>();

@@ -1,6 +1,6 @@
-// What a page remembers in this browser, as far as its storage is not blocked.
+// Settings of a page in localStorage, or in memory if storage is blocked.
 
-/** A page may share its origin, and so its storage, with a whole app. */
+/** The page may share its origin, and so its storage, with an app. */
 const PREFIX = 'payment-webhooks.';
 
 const settings = new Map<string, string | undefined>();
@@ -14,7 +14,7 @@ export function loadSetting(name: string): string | undefined {
   }
 }
 
-/** @param value undefined forgets it */
+/** @param value undefined deletes it */
 export function saveSetting(name: string, value: string | undefined): void {
   settings.set(name, value);
   try {

@@ -1,16 +1,16 @@
-// A table whose rows have one height and are links: only rows in view are rendered, with one tab stop for all.
+// A table of links with a fixed row height: it renders only rows in view, and has one tab stop.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { onPlainClick } from './focus.js';
 import { showInvisible } from './format.js';
 
 export interface Column<Row> {
-  /** Of its class in the stylesheet. The column `event` heads its row, and holds the link. */
+  /** The class in the stylesheet is `cell-NAME`. The column `event` is the row header and has the link. */
   readonly name: string;
   readonly label: string;
-  /** What the cell says; a narrow one may cut it, so it is the title too. */
+  /** The text of the cell, and its tooltip: a narrow cell truncates it. */
   readonly text: (row: Row) => string | undefined;
-  /** How it looks, if it is more than its text. */
+  /** The content, if it is more than the text. */
   readonly cell?: (row: Row) => ComponentChildren;
   /** `muted`, `mono`. */
   readonly look?: string;
@@ -37,13 +37,13 @@ interface TableProps<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What the rows were found by. With another query they begin at the top, and none is new. */
+  /** When it changes, the table scrolls to the top and highlights no row as new. */
   readonly query: string;
-  /** Left out where rows cannot be opened. */
+  /** Undefined if rows cannot be opened. */
   readonly links?: RowLinks | undefined;
 }
 
-/** Some browsers forget that it is a table, because it is laid out as grids. */
+/** Some browsers drop the table semantics, because the rows are CSS grids. */
 const ROLES = {
   table: { role: 'table' },
   group: { role: 'rowgroup' },
@@ -55,7 +55,7 @@ const ROLES = {
 
 let focusShown: (id: string) => void = () => {};
 
-/** Moves the focus to a row, also to one out of view. */
+/** Focuses a row, even one out of view. */
 export function focusRow(id: string): void {
   focusShown(id);
 }
@@ -67,7 +67,7 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
   const [first, end] = useWindow(body, ids, query);
   const current = useCurrentRow(body, ids, links?.selected);
   const fresh = useFresh(ids, query);
-  // The row that the Tab key reaches is there even when it is out of view.
+  // The tab stop is rendered even when it is out of view.
   const shown = [...rows.entries()].filter(
     ([index, { id }]) => (index >= first && index < end) || id === current.id,
   );
@@ -90,32 +90,54 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
         onKeyDown={current.move}
       >
         {shown.map(([index, row]) => (
-          <tr
+          <TableRow
             key={row.id}
-            class={`row${row.id === links?.selected ? ' selected' : ''}${fresh.has(row.id) ? ' fresh' : ''}`}
-            style={{ top: `calc(${index} * var(--row))` }}
-            aria-current={row.id === links?.selected || undefined}
-            aria-rowindex={index + 2}
-            {...ROLES.row}
-          >
-            {columns.map((column) => (
-              <Cell key={column.name} row={row} column={column} links={links} current={current} />
-            ))}
-          </tr>
+            {...{ row, index, columns, links, focused: current.set }}
+            isTabStop={row.id === current.id}
+            isFresh={fresh.has(row.id)}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-interface CellProps<Row> {
+interface RowProps<Row> {
   readonly row: Row;
-  readonly column: Column<Row>;
+  readonly index: number;
+  readonly columns: readonly Column<Row>[];
   readonly links: RowLinks | undefined;
-  readonly current: ReturnType<typeof useCurrentRow>;
+  readonly focused: (id: string) => void;
+  readonly isTabStop: boolean;
+  readonly isFresh: boolean;
 }
 
-function Cell<Row extends { readonly id: string }>({ row, column, links, current }: CellProps<Row>) {
+/** Renders again only when one of its props changes, so not when another row scrolls into view. */
+function TableRow<Row extends { readonly id: string }>(props: RowProps<Row>) {
+  const { row, index, columns, links, isFresh } = props;
+  const isSelected = row.id === links?.selected;
+  return useMemo(
+    () => (
+      <tr
+        class={`row${isSelected ? ' selected' : ''}${isFresh ? ' fresh' : ''}`}
+        style={{ top: `calc(${index} * var(--row))` }}
+        aria-current={isSelected || undefined}
+        aria-rowindex={index + 2}
+        {...ROLES.row}
+      >
+        {columns.map((column) => (
+          <Cell key={column.name} {...props} column={column} />
+        ))}
+      </tr>
+    ),
+    Object.values(props),
+  );
+}
+
+type CellProps<Row> = Omit<RowProps<Row>, 'columns'> & { readonly column: Column<Row> };
+
+function Cell<Row extends { readonly id: string }>(props: CellProps<Row>) {
+  const { row, column, links, focused, isTabStop } = props;
   const { id } = row;
   const text = showInvisible(column.text(row) ?? '');
   const attributes = { class: `cell-${column.name} ${column.look ?? ''}`, title: text };
@@ -129,13 +151,13 @@ function Cell<Row extends { readonly id: string }>({ row, column, links, current
   return (
     <th {...attributes} {...ROLES.rowHead}>
       {links ? (
-        // The stylesheet extends it over the whole row.
+        // The stylesheet extends the link over the whole row.
         <a
           class="row-link"
           href={links.href(id)}
           data-row={id}
-          tabIndex={id === current.id ? 0 : -1}
-          onFocus={() => current.set(id)}
+          tabIndex={isTabStop ? 0 : -1}
+          onFocus={() => focused(id)}
           onClick={onPlainClick(() => links.open(id))}
         >
           {content}
@@ -147,24 +169,21 @@ function Cell<Row extends { readonly id: string }>({ row, column, links, current
   );
 }
 
-/** Rows are rendered before they come into view, and in blocks, so that a scroll renders seldom. */
-const BLOCK = 10;
+/** How many rows render before and after those in view. Each costs time in every frame of a fast scroll. */
+const AHEAD = 3;
 
-/** The range of rows in view, in whichever box scrolls: that of the table, or the page. */
+/** The range of rows in view, whether the table or the page scrolls. */
 function useWindow(body: { readonly current: HTMLElement | null }, ids: readonly string[], query: string) {
-  const [range, setRange] = useState<readonly [number, number]>([0, 4 * BLOCK]);
+  const [range, setRange] = useState<readonly [number, number]>([0, 30]);
   const before = useRef({ ids, query });
   const measure = () => {
     const frame = body.current?.closest('.table-frame')?.getBoundingClientRect();
     const { top = 0, height = 0 } = body.current?.getBoundingClientRect() ?? {};
-    // Hidden beside a detail, or empty.
+    // Hidden behind a detail, or empty.
     if (!frame || height === 0) return;
     const row = height / before.current.ids.length;
-    const block = (y: number) => Math.floor((y - top) / row / BLOCK) * BLOCK;
-    const [first, end] = [
-      block(Math.max(frame.top, 0)) - BLOCK,
-      block(Math.min(frame.bottom, innerHeight)) + 2 * BLOCK,
-    ];
+    const first = Math.floor((Math.max(frame.top, 0) - top) / row) - AHEAD;
+    const end = Math.ceil((Math.min(frame.bottom, innerHeight) - top) / row) + AHEAD;
     setRange((old) => (old[0] === first && old[1] === end ? old : [first, end]));
   };
   useEffect(() => {
@@ -184,7 +203,7 @@ function useWindow(body: { readonly current: HTMLElement | null }, ids: readonly
   return range;
 }
 
-/** Rows that come above what someone looks at, or points at, must not move it. */
+/** New rows above must not move the rows that the user looks at or points at. */
 function keepPlace(body: HTMLElement | null, before: readonly string[], ids: readonly string[]): void {
   const frame = body?.closest('.table-frame');
   if (!body || !frame || before === ids || !(frame.scrollTop > 0 || body.matches(':hover'))) return;
@@ -194,7 +213,7 @@ function keepPlace(body: HTMLElement | null, before: readonly string[], ids: rea
   if (now > at) frame.scrollTop += (now - at) * row;
 }
 
-/** The row that the Tab key reaches: the one that had the focus last, else the one that is open, or the first. */
+/** The tab stop: the row focused last, else the open one, else the first. */
 function useCurrentRow(
   body: { readonly current: HTMLElement | null },
   ids: readonly string[],
@@ -206,7 +225,7 @@ function useCurrentRow(
   const id = known(active) ?? known(selected) ?? ids[0];
   focusShown = (row) => {
     set(row);
-    // Another object, also for the same row.
+    // A new object each time, so that the same row can be focused again.
     want({ row });
   };
   const find = (row: string) => body.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"]`);
@@ -233,7 +252,7 @@ function useCurrentRow(
 
 const FRESH_MS = 1_000;
 
-/** What came since the table was rendered before; tinted for a moment. */
+/** The rows that are new since the last render, for a moment. */
 function useFresh(ids: readonly string[], query: string): ReadonlySet<string> {
   const before = useRef({ ids, query, known: new Set(ids) });
   const fresh = useRef(new Set<string>());

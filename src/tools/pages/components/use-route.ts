@@ -1,17 +1,17 @@
-// The route of a page, which its URL holds: reload, links and the back button keep it.
+// Keeps the route of a page in its URL, for reloads, links and the back button.
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Routing<Route> {
   readonly parse: (search: string) => Route;
   /** The URL of a route, absolute or relative to the page. */
   readonly format: (route: Route) => string;
-  /** Where a route has the id of what is open. Only to open something adds an entry to the history. */
+  /** The field with the id of the open row. Only opening a row adds a history entry. */
   readonly opened: keyof Route;
 }
 
 export type Navigate<Route> = (change: Partial<Route>) => void;
 
-/** @param routing the same for as long as the page is open */
+/** @param routing must not change */
 export function useRoute<Route>({ parse, format, opened }: Routing<Route>): [Route, Navigate<Route>] {
   const [route, setRoute] = useState(() => parse(location.search));
   useEffect(() => {

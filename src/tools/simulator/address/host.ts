@@ -1,13 +1,13 @@
-// Hosts: what kind of network an IP address belongs to.
+// Classifies IP addresses by the kind of network that they belong to.
 import { isIP } from 'node:net';
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js';
 
-/** `never`: metadata services and what is not a unicast host. */
+/** `never`: metadata services, and addresses that are not unicast. */
 export type AddressKind = 'loopback' | 'private' | 'public' | 'never';
 
 type Address = IPv4 | IPv6;
 
-/** The metadata services of clouds that are not link-local. */
+/** Cloud metadata services with addresses that are not link-local. */
 const METADATA: [Address, number][] = [
   '100.100.100.200/32',
   '168.63.129.16/32',
@@ -16,7 +16,7 @@ const METADATA: [Address, number][] = [
   'fd20:ce::/32',
 ].map((network) => ipaddr.parseCIDR(network));
 
-/** By the ranges of ipaddr.js. Every other range is public: it needs an allowed target. */
+/** By the ranges of ipaddr.js. All other ranges are public, and need an allowed target. */
 const KINDS: ReadonlyMap<string, AddressKind> = new Map([
   ['loopback', 'loopback'],
   ['private', 'private'],
@@ -28,7 +28,7 @@ const KINDS: ReadonlyMap<string, AddressKind> = new Map([
   ['broadcast', 'never'],
 ]);
 
-/** The first byte of the IPv4 address that IPv6 addresses of a range wrap: mapped, translated, NAT64, 6to4 and Teredo. */
+/** The offset of the embedded IPv4 address, by IPv6 range: mapped, translated, NAT64, 6to4 and Teredo. */
 const WRAPPED_AT: ReadonlyMap<string, number> = new Map([
   ['ipv4Mapped', 12],
   ['rfc6145', 12],
@@ -44,7 +44,7 @@ export function addressKind(address: string): AddressKind {
   return KINDS.get(parsed.range()) ?? 'public';
 }
 
-/** Whether only this machine can reach what listens there. @param host a name or an address, as in a URL or without brackets */
+/** Whether only this machine can reach a server on this host. @param host a name or an address, with or without the brackets of a URL */
 export function isLocalHost(host: string): boolean {
   return host.toLowerCase() === 'localhost' || addressKind(host.replace(/^\[|\]$/g, '')) === 'loopback';
 }
@@ -54,19 +54,19 @@ export function isSameAddress(one: string, other: string): boolean {
   return address !== undefined && address.toString() === parseAddress(other)?.toString();
 }
 
-/** Without a zone, and as IPv4 where IPv6 wraps it; undefined for text that is not an address. */
+/** Removes the zone, and unwraps an embedded IPv4 address; undefined for an invalid address. */
 function parseAddress(text: string): Address | undefined {
   const [bare = ''] = text.split('%');
-  // ipaddr.js alone would also read forms such as 0x7f.1.
+  // ipaddr.js alone would also accept forms such as 0x7f.1.
   if (!isIP(bare)) return undefined;
   const address = ipaddr.parse(bare);
   const range = address.range();
   const bytes = address.toByteArray();
-  // ipaddr.js has no range for IPv4-compatible addresses: it takes them for unicast.
+  // ipaddr.js has no range for IPv4-compatible addresses: it reports unicast.
   const compatible = range === 'unicast' && bytes.slice(0, 12).every((byte) => byte === 0) ? 12 : undefined;
   const first = bytes.length === 4 ? undefined : (WRAPPED_AT.get(range) ?? compatible);
   if (first === undefined) return address;
   const wrapped = bytes.slice(first, first + 4);
-  // Teredo inverts it.
+  // Teredo inverts the bits.
   return ipaddr.fromByteArray(range === 'teredo' ? wrapped.map((byte) => byte ^ 0xff) : wrapped);
 }

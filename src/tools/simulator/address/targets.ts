@@ -1,11 +1,11 @@
-// The targets that webhooks may have: checked when a webhook is registered, and again for every connection.
+// Decides where webhooks may point to: at registration, and again for every connection.
 import dns, { type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { after } from '../real-time.js';
 import { type AddressKind, addressKind, isSameAddress } from './host.js';
 
-/** A webhook's URL in the parts that a request needs. */
+/** The parts of a webhook's URL that a request needs. */
 export interface Target {
   readonly secure: boolean;
   readonly hostname: string;
@@ -13,31 +13,31 @@ export interface Target {
   readonly path: string;
   /** Name and port, as in the Host header. */
   readonly host: string;
-  /** Why the simulator does not connect to this IP address: an address needs no lookup that would check it. */
+  /** Why the simulator does not connect to this IP address. Host names are checked by `lookup` instead. */
   readonly refusal: string | undefined;
   /** Checks the addresses that a name resolves to. */
   readonly lookup: LookupFunction;
 }
 
-/** The simulator refused to connect to the address. */
 export class TargetNotAllowed extends Error {
   readonly code = 'TARGET_REFUSED';
 }
 
-// A resolver that does not answer must not hold up a registration; the connection is checked again.
+// A slow resolver must not block a registration; the connection is checked again.
 const LOOKUP_TIMEOUT_MS = 2_000;
 const MAX_URL_LENGTH = 2_048;
 
 /** What is wrong with the URL of a webhook; undefined for a valid one. */
 export function urlError(url: unknown): string | undefined {
-  if (typeof url !== 'string' || url === '') return 'The url is required and must be text.';
+  if (typeof url !== 'string' || url === '') return 'The url is required and must be a string.';
   if (url.length > MAX_URL_LENGTH) return `The url is longer than ${MAX_URL_LENGTH} characters.`;
   // The URL parser would silently drop line breaks and tabs.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
   if (/[\u0000-\u0020\u007f]/.test(url)) return 'The url contains white space or a control character.';
   if (!URL.canParse(url)) return 'The url must be an absolute URL, such as http://127.0.0.1:3000/hooks.';
-  // The URL parser would take the path of http:/hooks for a host.
-  if (!/^https?:\/\/[^/\\]/i.test(url)) return 'The url must begin with http:// or https://, and a host.';
+  // The URL parser would read the path of http:/hooks as the host.
+  if (!/^https?:\/\/[^/\\]/i.test(url))
+    return 'The url must begin with http:// or https://, followed by a host.';
   const { username, password } = new URL(url);
   if (username || password) return 'The url must not contain a user name or password.';
   return undefined;
@@ -52,7 +52,7 @@ export class Targets {
     this.#allowed = new Set(allowed.map((host) => host.replace(/^\[|\]$/g, '')));
   }
 
-  /** Why a webhook may not have this URL. A name that does not resolve may do so later. */
+  /** Why a webhook may not have this URL. A name that does not resolve is accepted: it may resolve later. */
   async refusal(url: string): Promise<string | undefined> {
     const { hostname, port, refusal } = this.of(url);
     if (isIP(hostname)) return refusal;
@@ -70,7 +70,7 @@ export class Targets {
     return { secure, hostname, port, path, host, refusal, lookup: this.#checkedLookup(port) };
   }
 
-  /** Connections use only addresses that passed the check, also when a name now resolves to other ones. */
+  /** Checks the addresses that are then connected to: protects against DNS rebinding. */
   #checkedLookup(port: number): LookupFunction {
     return (hostname, options, callback) => {
       dns.lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -120,7 +120,7 @@ function isOfThisMachine(address: string): boolean {
   );
 }
 
-/** The addresses of a name; none when it does not resolve in time. */
+/** The addresses of a name; empty if it does not resolve in time. */
 function lookUp(hostname: string): Promise<LookupAddress[]> {
   return new Promise((resolve) => {
     after(LOOKUP_TIMEOUT_MS, () => resolve([]));

@@ -1,4 +1,4 @@
-// The JSON shapes that the service does not document: one function for each, in this one place.
+// The JSON shapes that the service does not document, one function for each.
 import { isoTime } from '../delivery/delivery-record.js';
 import type { SeededAccount } from '../seeds.js';
 import type { StoredWebhook } from '../simulator-store.js';

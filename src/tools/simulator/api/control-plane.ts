@@ -29,7 +29,7 @@ import { webhookView } from './registrations.js';
 import { fieldsOf, jsonRoutes, notFound, param, readJson, requireJson, route } from './route.js';
 import type { Stream } from './stream.js';
 
-/** @param baseUrl known only once the port is */
+/** @param baseUrl read per request, because the port is opened later */
 export function controlPlane(service: Service, stream: Stream, baseUrl: () => string): Router {
   const router = express.Router();
   const { get, write } = jsonRoutes(router, service);
@@ -38,7 +38,7 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
   router.get('/stream', (request, response) => stream.open(request, response));
   get('/openapi.json', () => openApiDocument(baseUrl()));
   router.get('/what-is-documented', (_request, response) => {
-    // As plain text, because a browser downloads Markdown.
+    // Plain text, because browsers download Markdown.
     response.type('text/plain').send(documentIn('docs/what-is-documented.md'));
   });
   eventRoutes(router, service);
@@ -69,7 +69,7 @@ function eventRoutes(router: Router, service: Service): void {
       deliveries: deliveries.map(deliveryRecord),
     };
     await service.saved();
-    // The answer does not wait: an endpoint may call back during a delivery.
+    // Not awaited: an endpoint may call back during a delivery.
     for (const delivery of deliveries) void service.deliverer.send(delivery);
     const message = `No webhook subscribes to ${trigger.name}, so nothing is delivered. Register a webhook first.`;
     response.status(202).json({ data, ...(deliveries.length === 0 ? { message } : {}) });
@@ -110,12 +110,12 @@ function openApiDocument(baseUrl: string): object {
   return { ...JSON.parse(documentIn('docs/openapi.json')), servers };
 }
 
-/** @param path in this package */
+/** @param path relative to the folder of this package */
 function documentIn(path: string): string {
   try {
     return readFileSync(join(packageFolder() ?? '', path), 'utf8');
   } catch {
-    throw new HttpError(404, `This build has no ${path}.`);
+    throw new HttpError(404, `This build does not include ${path}.`);
   }
 }
 
@@ -172,12 +172,12 @@ function deliveryRoutes(router: Router, service: Service): void {
   router.get('/wait', waitRoute(store));
 }
 
-/** The one that the request names, or the latest. */
+/** The attempt that the request names, or the latest. */
 function attemptOf(request: Request, { attempts }: SimulatedDelivery): SimulatedAttempt {
   const number = numberOf(queryOf(request), 'attempt');
   const attempt = number === undefined ? attempts.at(-1) : attempts.find((one) => one.number === number);
   if (attempt) return attempt;
-  throw new HttpError(404, 'There is no such attempt. Only the latest 100 attempts are kept.');
+  throw new HttpError(404, 'This attempt does not exist. Only the latest 100 attempts are kept.');
 }
 
 function waitRoute(store: SimulatorStore): RequestHandler {
@@ -208,7 +208,7 @@ function filterOf(query: URLSearchParams): Given<DeliveryFilter> {
   const [event, webhook, id, q, payload] = ['event', 'webhook', 'id', 'q', 'payload'].map(
     (name) => query.get(name) || undefined,
   );
-  // The filter refuses an unknown status.
+  // The filter rejects an unknown status.
   const status = query.get('status')?.split(',') as DeliveryStatus[] | undefined;
   return { status, event, webhook, id, q, payload };
 }

@@ -1,4 +1,4 @@
-// Finds deliveries by conditions, and waits for one.
+// Filters deliveries, and waits for one that matches.
 import { HttpError } from '../../pages/http-error.js';
 import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
 import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
@@ -13,11 +13,10 @@ export interface DeliveryFilter {
   readonly event?: string;
   /** The id of a webhook. */
   readonly webhook?: string;
-  /** The id of the delivery. */
   readonly id?: string;
-  /** Text in the delivery's id, event id, event name or URL, in upper or lower case. */
+  /** Text in the delivery's id, event id, event name or URL, case-insensitive. */
   readonly q?: string;
-  /** Text in the body, in upper or lower case. */
+  /** Text in the body, case-insensitive. */
   readonly payload?: string;
 }
 
@@ -59,7 +58,7 @@ export function waitFilter({ attempt, ...filter }: Given<WaitFilter>): Matches {
   return filter.status === undefined ? (delivery) => matches(delivery) && delivery.finished : matches;
 }
 
-/** The oldest delivery that matches, or the next one to come; undefined after the timeout or an abort. */
+/** The oldest delivery that matches, or the next one that does; undefined after the timeout or an abort. */
 export function waitForDelivery(
   store: SimulatorStore,
   matches: Matches,

@@ -59,7 +59,7 @@ export class Registrations {
       throw HttpError.invalid({ url: ['Give a url, events or both.'] });
     }
     await this.#validate(input);
-    // It may have been deleted during the lookup of its new address.
+    // It may have been deleted during the DNS lookup.
     this.#find(account, id);
     if (url !== undefined) webhook.url = String(url);
     if (events !== undefined) webhook.events = subscribedEvents(events);
@@ -103,10 +103,10 @@ function eventsError(events: unknown): string | undefined {
   const wrong: unknown = events.find((name) => !isEventPattern(name));
   if (wrong === undefined) return undefined;
   const shown = String(JSON.stringify(wrong)).slice(0, 100);
-  return `${shown} is not an event name or pattern, such as "transaction.paid", "transaction.*" or "*".`;
+  return `Invalid event pattern ${shown}. Give a name or a pattern such as "transaction.paid", "transaction.*" or "*".`;
 }
 
-/** All events, unless some are chosen. */
+/** Defaults to all events. */
 function subscribedEvents(events: unknown): string[] {
   if (!Array.isArray(events) || events.includes('*')) return ['*'];
   return [...new Set(events.map(String))];

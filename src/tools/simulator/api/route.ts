@@ -1,12 +1,12 @@
-// What the routes of the simulator share: parameters, JSON bodies, changes that outlive a crash, 404.
+// Shared by the routes of the simulator: parameters, JSON bodies, durable changes and 404.
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import { HttpError } from '../../pages/http-error.js';
 import { READ_METHODS } from '../../pages/request.js';
 import type { Service } from '../service.js';
 
-type Work = (request: Request, response: Response) => unknown;
+export type Work = (request: Request, response: Response) => unknown;
 
-/** A handler whose error, thrown or rejected, goes to the error handler: Express 4 would not see a rejection. */
+/** Passes a rejection to the error handler, which Express 4 does not do by itself. */
 export function route(work: Work): RequestHandler {
   return (request, response, next) => {
     Promise.resolve(work(request, response)).catch(next);
@@ -18,7 +18,7 @@ export function read(work: Work): RequestHandler {
   return route(async (request, response) => response.json(await work(request, response)));
 }
 
-/** A change: answers with what `work` returns, once it would survive a crash. 204 has no body. */
+/** Answers with what `work` returns, once every change is on disk. 204 has no body. */
 export function change(service: Service, status: number, work: Work): RequestHandler {
   return route(async (request, response) => {
     const body = await work(request, response);
@@ -44,7 +44,7 @@ export function param(request: Request, name: string): string {
 
 export const notFound: RequestHandler = (_request, _response, next) => next(new HttpError(404, 'Not found.'));
 
-/** Refuses writes of another content type: a form, or a script of another origin, can send those unasked. */
+/** Rejects writes of another content type: forms and cross-origin scripts can send those without a CORS preflight. */
 export const requireJson: RequestHandler = (request, _response, next) => {
   const type = request.headers['content-type'];
   const isJson = type?.split(';')[0]?.trim().toLowerCase() === 'application/json';

@@ -5,51 +5,35 @@ import { type Accounts, type Caller, forbidden } from '../accounts.js';
 import type { Scope } from '../seeds.js';
 import type { Service } from '../service.js';
 import { codec } from './codec.js';
-import { change, fieldsOf, notFound, param, read, readJson, requireJson } from './route.js';
+import { change, fieldsOf, notFound, param, read, readJson, requireJson, type Work } from './route.js';
 
 /** The router of one prefix: live keys work at one, sandbox keys at the other. */
 export function serviceApi(service: Service, sandbox: boolean): Router {
   const { store, registrations } = service;
   const router = express.Router();
-  // First, also for an unknown path: 401 tells nothing else.
+  // First, so that 401 does not tell which paths exist.
   router.use(authenticate(service.accounts, sandbox));
-  router
-    .route('/account/me')
-    .get(
-      permit('account:read'),
-      read((_request, response) => codec.account(callerOf(response).account)),
-    )
-    .all(methodNotAllowed('GET'));
-  router
-    .route('/webhooks')
-    .get(
-      permit('webhooks:read'),
-      read((_request, response) => codec.webhooks(store.webhooksOf(accountId(response)))),
-    )
-    .post(
-      permit('webhooks:write'),
-      change(service, 201, async (request, response) => {
-        const input = codec.readWebhook(fieldsOf(request));
-        return codec.webhook(await registrations.create(accountId(response), input));
-      }),
-    )
-    .all(methodNotAllowed('GET', 'POST'));
-  router
-    .route('/webhooks/:id')
-    .put(
-      permit('webhooks:write'),
-      change(service, 200, async (request, response) => {
-        const input = codec.readWebhook(fieldsOf(request));
-        return codec.webhook(await registrations.update(accountId(response), param(request, 'id'), input));
-      }),
-    )
-    .delete(
-      permit('webhooks:write'),
-      change(service, 204, (request, response) =>
-        registrations.delete(accountId(response), param(request, 'id')),
-      ),
-    )
-    .all(methodNotAllowed('PUT', 'DELETE'));
+  const get = (path: string, scope: Scope, work: Work) => router.get(path, permit(scope), read(work));
+  const write = (method: 'post' | 'put' | 'delete', path: string, status: number, work: Work) =>
+    router[method](path, permit('webhooks:write'), change(service, status, work));
+  get('/account/me', 'account:read', (_request, response) => codec.account(callerOf(response).account));
+  get('/webhooks', 'webhooks:read', (_request, response) =>
+    codec.webhooks(store.webhooksOf(accountId(response))),
+  );
+  write('post', '/webhooks', 201, async (request, response) => {
+    const input = codec.readWebhook(fieldsOf(request));
+    return codec.webhook(await registrations.create(accountId(response), input));
+  });
+  write('put', '/webhooks/:id', 200, async (request, response) => {
+    const input = codec.readWebhook(fieldsOf(request));
+    return codec.webhook(await registrations.update(accountId(response), param(request, 'id'), input));
+  });
+  write('delete', '/webhooks/:id', 204, (request, response) =>
+    registrations.delete(accountId(response), param(request, 'id')),
+  );
+  router.all('/account/me', methodNotAllowed('GET'));
+  router.all('/webhooks', methodNotAllowed('GET', 'POST'));
+  router.all('/webhooks/:id', methodNotAllowed('PUT', 'DELETE'));
   router.use(notFound);
   return router;
 }

@@ -1,7 +1,6 @@
-// Sends every change to open pages, as server-sent events. Changes are collected, so that a burst costs little.
+// Sends every change to open pages as server-sent events, batched so that a burst costs little.
 import type { Request, Response } from 'express';
 import { deliveryRow, isoTime } from '../delivery/delivery-record.js';
-import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { after, cancel, type Timer } from '../real-time.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
@@ -10,16 +9,15 @@ import { webhookView } from './registrations.js';
 
 const COLLECT_MS = 100;
 const HEARTBEAT_MS = 15_000;
-// A client this far behind is gone, or is faster if it reconnects and loads the lists again.
+// A client this far behind is gone, or catches up faster by reconnecting.
 const MAX_UNREAD = 4 * 1024 * 1024;
 
 export class Stream {
   readonly #service: Service;
   readonly #clients = new Set<Response>();
   readonly #unwatch: () => void;
-  #deliveries = new Map<string, SimulatedDelivery>();
-  #removed = new Set<string>();
-  #others = new Set<'webhooks' | 'faults' | 'clock'>();
+  /** The latest change of each delivery, by its id, and of everything else, by its kind. */
+  readonly #changes = new Map<string, Change>();
   #collecting: Timer | undefined;
   #heartbeat: Timer | undefined;
 
@@ -51,31 +49,33 @@ export class Stream {
 
   #collect(change: Change): void {
     if (change.kind === 'reset') {
-      this.#forget();
+      this.#changes.clear();
       this.#send(frame('reset', {}));
       return;
     }
-    if (change.kind === 'delivery') this.#deliveries.set(change.delivery.id, change.delivery);
-    else if (change.kind === 'removed') {
-      this.#deliveries.delete(change.id);
-      this.#removed.add(change.id);
-    } else if (change.kind !== 'keys') this.#others.add(change.kind);
+    if (change.kind === 'keys') return;
+    const id = change.kind === 'delivery' ? change.delivery.id : 'id' in change ? change.id : change.kind;
+    this.#changes.set(id, change);
     this.#collecting ??= after(COLLECT_MS, () => this.#flush());
   }
 
   #flush(): void {
     this.#collecting = undefined;
     const { store, faults, scheduler, maxAttempts } = this.#service;
+    const changes = [...this.#changes.values()];
+    this.#changes.clear();
     const frames: string[] = [];
-    for (const kind of this.#others) {
+    for (const { kind } of changes) {
       if (kind === 'webhooks') frames.push(frame(kind, store.webhooksOf(DEVELOPER).map(webhookView)));
       else if (kind === 'faults') frames.push(frame(kind, faults.list()));
-      else frames.push(frame(kind, { now: isoTime(scheduler.now()) }));
+      else if (kind === 'clock') frames.push(frame(kind, { now: isoTime(scheduler.now()) }));
     }
-    const rows = [...this.#deliveries.values()].map((delivery) => deliveryRow(delivery, maxAttempts));
+    const rows = changes.flatMap((one) =>
+      one.kind === 'delivery' ? [deliveryRow(one.delivery, maxAttempts)] : [],
+    );
     if (rows.length > 0) frames.push(frame('deliveries', rows));
-    if (this.#removed.size > 0) frames.push(frame('removed', [...this.#removed]));
-    this.#forget();
+    const removed = changes.flatMap((one) => (one.kind === 'removed' ? [one.id] : []));
+    if (removed.length > 0) frames.push(frame('removed', removed));
     this.#send(frames.join(''));
   }
 
@@ -93,17 +93,11 @@ export class Stream {
     });
   }
 
-  #forget(): void {
-    this.#deliveries = new Map();
-    this.#removed = new Set();
-    this.#others = new Set();
-  }
-
   #stop(): void {
     cancel(this.#collecting);
     cancel(this.#heartbeat);
     this.#collecting = undefined;
-    this.#forget();
+    this.#changes.clear();
   }
 }
 

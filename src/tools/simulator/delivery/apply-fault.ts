@@ -1,4 +1,4 @@
-// The HTTP request of one attempt: headers and body as they should be, or as a fault changes them.
+// Builds the HTTP request of one attempt, intact or changed by a fault.
 import { type SigningKey, signingKey, signWith } from '../../../signature.js';
 import type { FaultKind } from './faults.js';
 import type { HeaderPair } from './simulated-delivery.js';
@@ -65,7 +65,7 @@ function tampered(body: Buffer): Buffer {
   return changed;
 }
 
-/** Never cuts within a character, so that the record shows as text exactly what was sent. */
+/** Never splits a UTF-8 character, so that the record shows exactly what was sent. */
 function firstHalf(body: Buffer): Buffer {
   let end = Math.floor(body.byteLength / 2);
   while (end > 0 && ((body[end] ?? 0) & 0xc0) === 0x80) end -= 1;

@@ -1,22 +1,22 @@
-// The curl command that sends the bytes of an attempt again.
+// Builds the curl command that resends the bytes of an attempt.
 import type { SimulatedAttempt } from './simulated-delivery.js';
 
 /** Headers that curl adds itself. */
 const CURL_HEADERS: ReadonlySet<string> = new Set(['host', 'content-length', 'connection']);
 
-// Linux does not start a program with an argument of 128 KiB.
+// Linux limits one argument of a program to 128 KiB.
 const MAX_ARGUMENT = 100_000;
 
 /** For `sh`, `bash` and `zsh`. */
 export function curlCommand({ url, headers, body }: SimulatedAttempt): string {
   const text = shellQuote(body.toString('utf8'));
-  // `printf` is part of the shell, so the limit for programs does not apply.
+  // `printf` is a shell builtin, so that limit does not apply.
   const piped = body.byteLength > MAX_ARGUMENT;
   const options = headers
     .filter(([name]) => !CURL_HEADERS.has(name.toLowerCase()))
     .map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`);
   return `${[
-    // -g: curl would take brackets and braces for a list of URLs.
+    // -g: otherwise curl expands brackets and braces to several URLs.
     `${piped ? `printf %s ${text} | ` : ''}curl -i -g -X POST ${shellQuote(requestUrl(url))}`,
     ...options,
     // --data-binary would read a file if the text begins with "@".

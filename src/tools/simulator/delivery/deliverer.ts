@@ -1,4 +1,4 @@
-// The life of a delivery: recorded, attempted when it is due, retried; at last delivered, failed or cancelled.
+// Records deliveries, makes their attempts and retries, and decides their status.
 import { describeError, silentLogger, writeLog } from '../../../logger.js';
 import type { Accounts } from '../accounts.js';
 import type { Targets } from '../address/targets.js';
@@ -48,7 +48,7 @@ export class Deliverer {
   readonly #parts: ServiceParts;
   readonly #sender: RequestSender;
   readonly #semaphores = new Map<string, Semaphore>();
-  /** By webhook: the delivery that the fault `reorder` holds back until another one has been sent. */
+  /** By webhook: the delivery that the fault `reorder` holds back until the next one is sent. */
   readonly #heldBack = new Map<string, SimulatedDelivery>();
   readonly #inFlight = new Set<Promise<void>>();
   #closed = false;
@@ -83,7 +83,7 @@ export class Deliverer {
     return this.#queue(delivery, 'retry-now');
   }
 
-  /** Makes one more attempt, whatever the earlier ones did. A pending retry stays unless this one succeeds. */
+  /** Makes one extra attempt, whatever the status. A pending retry stays unless this attempt succeeds. */
   resend(delivery: SimulatedDelivery): Promise<void> {
     return this.#queue(delivery, 'resend');
   }
@@ -97,7 +97,7 @@ export class Deliverer {
     this.#parts.store.saveDelivery(delivery);
   }
 
-  /** Cancels what a webhook has yet to get. */
+  /** Cancels every unfinished delivery of a webhook. */
   cancelAll(webhookId: string, reason: CancelReason): void {
     for (const delivery of this.#parts.store.deliveries.values()) {
       if (delivery.webhookId === webhookId && !delivery.finished) this.cancel(delivery, reason);
@@ -109,7 +109,7 @@ export class Deliverer {
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
   }
 
-  /** Ends the attempts in flight, and the wait for scheduled ones. */
+  /** Aborts the attempts in flight, and cancels the timers of scheduled ones. */
   async abort(): Promise<void> {
     this.#heldBack.clear();
     this.#parts.scheduler.clear();
@@ -117,7 +117,7 @@ export class Deliverer {
     await this.settled();
   }
 
-  /** From now on nothing is sent or recorded. Deliveries that are still in the store stay due. */
+  /** Stops sending and recording. Unfinished deliveries in the store stay due. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#sender.close();
@@ -197,7 +197,7 @@ export class Deliverer {
     this.#semaphores.set(host, semaphore);
     await semaphore.acquire();
     try {
-      // Read now: much may have happened during the wait.
+      // Read after the wait, during which the webhook may have changed.
       const webhook = store.webhooks.get(delivery.webhookId);
       const cancelled = delivery.status === 'cancelled' && cause !== 'resend';
       if (!webhook || cancelled || this.#isForgotten(delivery)) return;
@@ -211,7 +211,7 @@ export class Deliverer {
     }
   }
 
-  /** Closed or reset in the meantime, so there is nothing to record it in. */
+  /** Whether the simulator was closed or reset in the meantime. */
   #isForgotten(delivery: SimulatedDelivery): boolean {
     return this.#closed || this.#parts.store.deliveries.get(delivery.id) !== delivery;
   }
@@ -223,7 +223,7 @@ export class Deliverer {
   ): Promise<SimulatedAttempt> {
     const { scheduler, settings, targets, accounts } = this.#parts;
     const fault = planned?.kind ?? null;
-    // Read now: it may be rotated while the endpoint answers.
+    // Read before sending: the key may rotate while the endpoint answers.
     const { privateKey } = accounts.current;
     const startedAt = scheduler.now();
     const target = targets.of(delivery.url);
@@ -260,7 +260,7 @@ export class Deliverer {
     return request;
   }
 
-  /** Whether the endpoint has yet to accept this key; remembers one that it accepted. */
+  /** Whether the endpoint has not accepted this key yet. Remembers the key if it is accepted now. */
   #isNewKey({ webhookId, event }: SimulatedDelivery, key: string, accepted: boolean): boolean {
     const { store, accounts } = this.#parts;
     const webhook = store.webhooks.get(webhookId);
@@ -281,7 +281,7 @@ export class Deliverer {
     if (delivery.attempts.length > MAX_ATTEMPTS_KEPT) delivery.attempts.shift();
     delivery.status = statusOf(delivery);
     store.saveDelivery(delivery);
-    // Collecting the fields of every attempt for nobody would take a tenth of the time.
+    // Unused log fields would take a tenth of the time.
     if (settings.logger !== silentLogger)
       writeLog(settings.logger, 'info', logFields(delivery, attempt), 'attempt settled');
   }
@@ -295,7 +295,7 @@ export class Deliverer {
     this.#parts.scheduler.schedule(delivery, pause !== 0 && asked !== undefined ? asked * 1_000 : pause);
   }
 
-  /** Drops the pending retry, and the attempt that announced it no longer does. */
+  /** Cancels the pending retry, also in the record of the attempt that announced it. */
   #dropRetry(delivery: SimulatedDelivery): void {
     this.#parts.scheduler.remove(delivery);
     for (const attempt of delivery.attempts) {
@@ -312,12 +312,12 @@ function statusOf(delivery: SimulatedDelivery): SimulatedDelivery['status'] {
   return delivery.cancelledBecause ? 'cancelled' : 'failed';
 }
 
-/** Limits the requests in flight to one host: more at once make an endpoint slower, not faster. */
+/** Limits the concurrent requests to one host: more would only slow the endpoint down. */
 class Semaphore {
   #free = 64;
   readonly #waiting: (() => void)[] = [];
 
-  /** Resolves when it is the caller's turn, which ends with {@link release}. */
+  /** Waits for a permit, to be returned with {@link release}. */
   async acquire(): Promise<void> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -325,7 +325,7 @@ class Semaphore {
 
   release(): void {
     const next = this.#waiting.shift();
-    // Requests that start in one turn of the event loop are sent together: an idle endpoint wakes up once.
+    // Deferred, so that waiting requests start together and wake an idle endpoint only once.
     if (next) soon(next);
     else this.#free += 1;
   }

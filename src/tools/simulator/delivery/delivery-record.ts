@@ -1,4 +1,4 @@
-// Deliveries and attempts as JSON: the records that the API, the page, programs and the log see.
+// Deliveries and attempts as JSON, for the API, the page, programs and the log.
 import { hash } from 'node:crypto';
 import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
@@ -17,7 +17,7 @@ export interface Attempt {
   started_at: string;
   duration_ms: number;
   succeeded: boolean;
-  /** What the endpoint says it did with the event, such as `ignored`. */
+  /** What the endpoint reports that it did with the event, such as `ignored`. */
   outcome: string | null;
   fault: FaultKind | null;
   diagnosis: string | null;
@@ -40,23 +40,12 @@ export interface Delivery {
   next_attempt_at: string | null;
   created_at: string;
   delivered_at: string | null;
-  /** Only on deliveries that are `cancelled`. */
+  /** Present only if the status is `cancelled`. */
   cancelled_because?: CancelReason;
 }
 
 /** A delivery in a list, without bodies. */
-export interface DeliveryRow extends Omit<Delivery, 'attempts' | 'cancelled_because'> {
-  sandbox: boolean;
-  /** How many were made. */
-  attempts: number;
-  max_attempts: number;
-  last:
-    | (Pick<Attempt, 'started_at' | 'duration_ms' | 'outcome' | 'fault' | 'diagnosis'> & {
-        status: number | null;
-        error: string | null;
-      })
-    | null;
-}
+export type DeliveryRow = ReturnType<typeof deliveryRow>;
 
 export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
   return {
@@ -67,7 +56,7 @@ export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
   };
 }
 
-export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number): DeliveryRow {
+export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number) {
   const last = delivery.attempts.at(-1);
   return {
     ...sharedFields(delivery, delivery.nextNumber - 1),
@@ -87,7 +76,7 @@ export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number): D
   };
 }
 
-/** @param attempts every attempt, or how many */
+/** @param attempts the records of the attempts, or their number */
 function sharedFields<Attempts>(delivery: SimulatedDelivery, attempts: Attempts) {
   return {
     id: delivery.id,
@@ -128,7 +117,7 @@ function attemptRecord(attempt: SimulatedAttempt): Attempt {
   };
 }
 
-/** A settled attempt, as it is logged. */
+/** The log fields of a settled attempt. */
 export type AttemptFields = ReturnType<typeof logFields>;
 
 export function logFields({ id, event, status }: SimulatedDelivery, attempt: SimulatedAttempt) {
@@ -140,23 +129,20 @@ export function logFields({ id, event, status }: SimulatedDelivery, attempt: Sim
     url,
     attempt: number,
     status,
-    /** The status of the answer, or the code of the error. */
     answer: response?.status ?? error?.code,
     durationMs,
     fault,
     diagnosis,
-    /** The message of the error. */
     reason: error?.message ?? null,
-    /** What the endpoint says that it did with the event. */
     outcome: response && outcomeIn(response.body),
     nextAttemptAt: isoTime(attempt.nextAttemptAt),
   };
 }
 
-// The receiver's answer is short. A longer one is not parsed for every row of a list.
+// The receiver's answers are short. Parsing longer ones for every row of a list would be slow.
 const MAX_OUTCOME_BODY = 1_000;
 
-/** The `outcome` in the body of an answer; null when it is missing or not one word. */
+/** The `outcome` in the body of an answer; null if it is missing or not a single word. */
 export function outcomeIn(body: string): string | null {
   if (body.length > MAX_OUTCOME_BODY) return null;
   try {

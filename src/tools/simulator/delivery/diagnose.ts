@@ -6,50 +6,51 @@ import type { EndpointResponse, SimulatedAttempt } from './simulated-delivery.js
 
 /** Every diagnosis; `docs/troubleshooting.md` has a heading for each. None quotes the endpoint's response. */
 export const DIAGNOSES = {
-  faultRefused: 'Refused, as it should be: the fault {fault} changed this attempt on purpose.',
+  faultRefused: 'Rejected, as expected: the fault {fault} changed this attempt on purpose.',
   faultAccepted:
     'Your endpoint accepted a delivery that the fault {fault} had changed. Check the signature over the raw bytes.',
   faultLost:
     'Lost on purpose: the fault {fault} kept this attempt from arriving. The next retry delivers the event.',
 
   refused: 'Nothing listens at this address. Start your endpoint, or correct the URL of the webhook.',
-  unresolved: 'This host name does not resolve. Correct the URL of the webhook.',
+  unresolved: 'This host name does not resolve. Fix the URL of the webhook.',
   unreachable: 'There is no route to this address. Check the network, or use 127.0.0.1.',
   notAllowed: 'The simulator does not connect to this address. Allow a public host with --allow-target.',
   reset:
-    'Your endpoint closed the connection without an answer. Look for a crash in its log, and for a proxy in between.',
-  timeout: 'Your endpoint did not answer in time: answer within {timeout}, or hand the work to a queue.',
+    'Your endpoint closed the connection without an answer. Check its log for a crash, and any proxy in between.',
+  timeout: 'Your endpoint did not answer within {timeout}. Answer sooner, or hand the work to a queue.',
   certificate:
     'The certificate of your endpoint is not trusted. Use http:// on this machine, or start with NODE_EXTRA_CA_CERTS.',
-  tls: 'There is no TLS at this port. Begin the URL with http://.',
-  notHttp: 'The program at this address does not speak HTTP/1.1. Correct the port or the scheme of the URL.',
-  network: 'The connection failed. The error of this attempt says why.',
+  tls: 'This port does not speak TLS. Start the URL with http://.',
+  notHttp: 'The program at this address does not speak HTTP/1.1. Fix the port or the scheme of the URL.',
+  network: 'The connection failed. See the error of this attempt.',
 
   redirect: 'Your endpoint redirects, and redirects are not followed. Register the final URL.',
   bodyConsumed:
     'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
   unauthenticated:
-    'Your endpoint refused a correct signature. Its key is not that of the simulator (pri_sim_dev), or its signatureHeader differs.',
-  oldKey:
-    'Signed with the new key, and your endpoint answered 401: it may still have the old one. Give it both keys.',
+    'Your endpoint rejected a correct signature. Check that it uses the key of the simulator (pri_sim_dev) and its signatureHeader.',
+  oldKey: 'Your endpoint rejected the new key: it may still have only the old one. Configure both keys.',
   forbidden:
-    'Your endpoint forbids the delivery. Let it through the login, CSRF check or firewall before your handler.',
+    'Your endpoint answered 403. Exempt this path from the login, CSRF check or firewall in front of your handler.',
   notFound: 'There is no route at this path. Compare the URL of the webhook with app.post(…).',
-  wrongMethod: 'There is a route at this path, but not for POST. Use app.post(…).',
+  wrongMethod: 'The route at this path does not accept POST. Use app.post(…).',
   tooSlow:
-    'Your endpoint timed out while it waited for the body. Look for a proxy or body parser that delays it.',
-  tooLarge: 'The body is larger than your endpoint accepts. Raise its limit, or that of the proxy before it.',
+    'Your endpoint timed out while waiting for the body. Look for a proxy or body parser that delays it.',
+  tooLarge:
+    'The body is larger than your endpoint accepts. Raise its limit, or that of the proxy in front of it.',
   wrongType:
-    'Your endpoint refuses the content type or encoding. Deliveries are application/json, not compressed.',
-  invalid: 'Your endpoint refuses the event. Compare its schema with the body of this delivery.',
-  tooMany: 'Your endpoint limits the rate of requests. Exempt this path from the rate limiter.',
-  clientError: 'Your endpoint refused the delivery. Its response may say why.',
+    'Your endpoint rejected the content type or encoding. Deliveries are uncompressed application/json.',
+  invalid: 'Your endpoint rejected the event. Compare its schema with the body of this delivery.',
+  tooMany: 'Your endpoint rate-limited the delivery. Exempt this path from the rate limiter.',
+  clientError: 'Your endpoint rejected the delivery. Its response may say why.',
   failed: 'Your handler failed. Look for this event id in the log of your endpoint.',
-  badGateway: 'A proxy before your endpoint got no answer from it. Start your endpoint, or fix the proxy.',
+  badGateway:
+    'A proxy in front of your endpoint got no answer from it. Start your endpoint, or fix the proxy.',
   retryLater: 'Your handler asked for a retry in {wait} s: it threw RetryAfterError.',
   unavailable:
     'Your endpoint asks for a retry later: it is busy or starting, or its store or key is unavailable.',
-  odd: 'Your endpoint answered with an unusual status. Answer 200 once the event is handled.',
+  unexpected: 'Your endpoint answered with an unexpected status. Answer 200 once the event is handled.',
 } as const;
 
 type Diagnosis = keyof typeof DIAGNOSES;
@@ -84,7 +85,7 @@ const BY_STATUS: ReadonlyMap<number, Diagnosis> = new Map([
   [504, 'badGateway'],
 ]);
 
-/** With these faults the whole event never arrives. */
+/** With these faults the event never arrives completely. */
 const LOSES_EVENT: ReadonlySet<FaultKind> = new Set(['drop', 'truncate_body', 'reset_connection']);
 
 interface SettledAttempt extends Pick<SimulatedAttempt, 'fault' | 'response' | 'error' | 'succeeded'> {
@@ -92,7 +93,7 @@ interface SettledAttempt extends Pick<SimulatedAttempt, 'fault' | 'response' | '
   readonly newKey?: boolean;
 }
 
-/** Null for an attempt that succeeded and should have. */
+/** Null for an attempt that succeeded as expected. */
 export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | null {
   const diagnosis = diagnosisOf(attempt);
   if (!diagnosis) return null;
@@ -124,7 +125,7 @@ function byAnswer(response: EndpointResponse, newKey = false): Diagnosis {
   if (known) return known;
   if (status >= 300 && status < 400) return 'redirect';
   if (status >= 400 && status < 500) return 'clientError';
-  return status >= 500 && status < 600 ? 'failed' : 'odd';
+  return status >= 500 && status < 600 ? 'failed' : 'unexpected';
 }
 
 function byError(code: string): Diagnosis {
@@ -135,12 +136,12 @@ function byError(code: string): Diagnosis {
   return code.startsWith('ERR_SSL') ? 'tls' : 'network';
 }
 
-/** A documented code of this package's receiver. */
+/** Whether the receiver answered with this code. */
 function hasCode({ body }: EndpointResponse, code: ErrorCode): boolean {
   return body.length < 1_000 && new RegExp(`"code":\\s*"${code}"`).test(body);
 }
 
-/** Whole seconds; undefined without that header, and for a date. */
+/** The seconds in `Retry-After`; undefined if it is missing or a date. */
 export function retryAfterOf(response: EndpointResponse | null): number | undefined {
   const [, value = ''] = response?.headers.find(([name]) => name.toLowerCase() === 'retry-after') ?? [];
   return /^\d{1,9}$/.test(value) ? Number(value) : undefined;

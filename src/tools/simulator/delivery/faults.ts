@@ -1,4 +1,4 @@
-// The faults in force: which deliveries they apply to, and how often.
+// The active faults: which attempts they apply to, and how often.
 import { z } from 'zod';
 import { didYouMean } from '../../../errors.js';
 import { HttpError } from '../../pages/http-error.js';
@@ -30,24 +30,18 @@ export interface FaultRule {
   readonly event?: string | null;
   /** Only deliveries to the webhook with this id. @default every webhook */
   readonly webhook?: string | null;
-  /** How many attempts. @default 1 */
+  /** How many attempts get the fault. @default 1 */
   readonly times?: number | 'always';
   /** The probability that an attempt gets the fault, above 0 and at most 1. @default 1 */
   readonly probability?: number;
-  /** For `delay` and `reorder`, on the simulator's clock, and `slow_body`, in real time. @default 5000, 5000, 2000 */
+  /** How long `delay` and `reorder` (by the simulator's clock) and `slow_body` (real time) take. @default 5000, 5000, 2000 */
   readonly delayMs?: number | null;
 }
 
-/** A fault in force. */
-export interface Fault {
+/** An active fault. */
+export interface Fault extends Required<FaultRule> {
   readonly id: string;
-  readonly kind: FaultKind;
-  readonly event: string | null;
-  readonly webhook: string | null;
-  readonly times: number | 'always';
   remaining: number | 'always';
-  readonly probability: number;
-  readonly delayMs: number | null;
 }
 
 const MAX_DELAY_MS = 7 * 86_400_000;
@@ -68,10 +62,9 @@ export class Faults {
   }
 
   /** @param rule as {@link readFaultRule} returns it */
-  add({ kind, event, webhook, times, probability, delayMs }: Required<FaultRule>): Fault {
-    const id = this.#randomness.uuid();
-    const fault = { id, kind, event, webhook, times, remaining: times, probability, delayMs };
-    this.#faults.set(id, fault);
+  add(rule: Required<FaultRule>): Fault {
+    const fault = { id: this.#randomness.uuid(), ...rule, remaining: rule.times };
+    this.#faults.set(fault.id, fault);
     this.#changed();
     return { ...fault };
   }
@@ -132,12 +125,12 @@ export const faultRule = z.object({
     .custom<number>(isFrom(Number.MIN_VALUE, 1), 'The probability must be above 0 and at most 1.')
     .default(1),
   delayMs: z
-    .custom<number>(isFrom(0, MAX_DELAY_MS), 'The delayMs must be milliseconds from 0 to 7 days.')
+    .custom<number>(isFrom(0, MAX_DELAY_MS), 'The delayMs must be between 0 and 7 days, in milliseconds.')
     .nullable()
     .default(null),
 });
 
-/** Reads a rule from an untrusted source. @throws {HttpError} with the errors of every field */
+/** Validates an untrusted rule. @throws {HttpError} with the errors of every field */
 export function readFaultRule(fields: unknown): Required<FaultRule> {
   const result = faultRule.safeParse(fields);
   if (result.success) return result.data;

@@ -7,7 +7,7 @@ import type { SimulatedDelivery } from './simulated-delivery.js';
 export class Scheduler {
   /** Makes the attempt of a delivery that is due; resolves when it is settled. */
   onDue: (delivery: SimulatedDelivery) => Promise<void> = () => Promise.resolve();
-  /** With their timers, where the clock is real. */
+  /** The scheduled deliveries, with their timers if the clock is real. */
   protected readonly waiting = new Map<SimulatedDelivery, Timer | undefined>();
 
   /** Milliseconds since 1970, by this clock. */
@@ -15,7 +15,7 @@ export class Scheduler {
     return now();
   }
 
-  /** Moves a manual clock; resolves when every attempt that became due is settled. */
+  /** Advances a manual clock; resolves when every attempt that is due by then is settled. */
   async advance(_ms: number): Promise<void> {
     throw new ConfigurationError(
       'clock is "real" and advances by itself. To use advance(), set clock: "manual".',
@@ -29,9 +29,9 @@ export class Scheduler {
     else void this.onDue(delivery);
   }
 
-  /** Schedules deliveries from a state file for the times that they have. */
+  /** Schedules deliveries from a state file at their saved times. */
   resume(deliveries: readonly SimulatedDelivery[]): void {
-    // Several may be due already: the earliest goes first.
+    // Several may be overdue: the earliest goes first.
     for (const delivery of [...deliveries].sort((a, b) => dueAt(a) - dueAt(b))) this.wait(delivery);
   }
 
@@ -48,7 +48,7 @@ export class Scheduler {
     this.remove(delivery);
     const ms = Math.min(Math.max(0, dueAt(delivery) - now()), MAX_TIMER_MS);
     const timer = after(ms, () => {
-      // A timer may end a moment early, and none lasts longer than MAX_TIMER_MS.
+      // A timer may fire a moment early, and cannot run longer than MAX_TIMER_MS.
       if (dueAt(delivery) > now()) return this.wait(delivery);
       this.waiting.delete(delivery);
       void this.onDue(delivery);
@@ -71,7 +71,7 @@ export class ManualScheduler extends Scheduler {
     return this.#now;
   }
 
-  /** One call after the other, so that two callers move the clock twice. */
+  /** Calls run one after the other, so that the times of concurrent calls add up. */
   override advance(ms: number): Promise<void> {
     this.#advancing = this.#advancing.then(() => this.#advanceTo(this.#now + ms));
     return this.#advancing;

@@ -27,12 +27,12 @@ export class RequestSender {
 
   constructor(timeout: number) {
     this.#timeout = timeout;
-    // Idle connections close soon: a restarted endpoint must not get a request on an old one.
+    // Idle connections close soon, so that a restarted endpoint gets no request on a stale one.
     const options = { keepAlive: true, timeout: 1_500, maxFreeSockets: 256 };
     this.#agents = { http: new http.Agent(options), https: new https.Agent(options) };
   }
 
-  /** Never rejects: a failure is a result. What happens first settles it. */
+  /** Never rejects: a failure is a result too. The first outcome settles it. */
   send(target: Target, outgoing: OutgoingRequest): Promise<AttemptResult> {
     return new Promise((resolve) => {
       const started = monotonicNow();
@@ -60,7 +60,9 @@ export class RequestSender {
         request = this.#connect(target, outgoing.headers);
         this.#open.add(request);
         request.on('error', fail);
-        request.on('close', () => settle('ECONNRESET', 'The connection closed before an answer.'));
+        request.on('close', () =>
+          settle('ECONNRESET', 'The connection closed before the endpoint answered.'),
+        );
         request.on('response', (response) => {
           received = collect(response, settle);
         });
@@ -71,7 +73,7 @@ export class RequestSender {
     });
   }
 
-  /** Ends the requests in flight; each settles as failed. */
+  /** Aborts the requests in flight; each settles as failed. */
   abort(): void {
     for (const request of this.#open) request.destroy();
   }
@@ -91,7 +93,7 @@ export class RequestSender {
   }
 }
 
-/** An error for several addresses has no message of its own, only those of the single errors. */
+/** The error for several addresses has no message, only a list of errors. */
 function messageOf(error: Error & { readonly errors?: readonly Error[] }): string | undefined {
   return error.message || error.errors?.map(({ message }) => message).join(', ') || undefined;
 }
@@ -99,10 +101,10 @@ function messageOf(error: Error & { readonly errors?: readonly Error[] }): strin
 function writeBody(request: ClientRequest, { body, fault, slowMs }: OutgoingRequest): void {
   if (fault === 'slow_body') writeSlowly(request, body, slowMs);
   else if (fault === 'truncate_body') request.write(body, () => request.socket?.end());
-  // Later: an endpoint that gets the half and the RST at once may see a normal end.
+  // Delayed: an endpoint that gets the RST right after the partial body may see a normal end.
   else if (fault === 'reset_connection')
     request.write(body, () => after(RESET_AFTER_MS, () => reset(request.socket)));
-  // As latin1, Node writes head and body at once, and every byte stays as it is.
+  // As latin1, Node sends headers and body in one write, and keeps every byte.
   else request.end(body.toString('latin1'), 'latin1');
 }
 
@@ -127,7 +129,7 @@ function writeSlowly(request: ClientRequest, body: Buffer, slowMs: number): void
 /**
  * Collects the first 64 KiB of a response, and drops the connection of a longer one.
  *
- * @returns what has come so far
+ * @returns a function that returns what has arrived so far
  */
 function collect(response: IncomingMessage, done: () => void): () => EndpointResponse {
   const chunks: Buffer[] = [];
@@ -152,7 +154,7 @@ function collect(response: IncomingMessage, done: () => void): () => EndpointRes
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       headers.push([rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '']);
     }
-    // Text, so that no chunk of the socket stays in memory.
+    // As text, so that no buffer of the socket stays in memory.
     const body = Buffer.concat(chunks).toString('utf8');
     return { status, headers, body, body_truncated: !complete };
   };

@@ -1,4 +1,4 @@
-// An event on its way to one webhook, with every attempt to deliver it, as the simulator keeps them.
+// The simulator's model of a delivery: an event, its webhook, and every attempt.
 import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
 
@@ -19,13 +19,13 @@ export interface EndpointResponse {
   body_truncated: boolean;
 }
 
-/** An event that was triggered. Its bytes are made once: every attempt signs and sends these. */
+/** A triggered event. It is serialized once: every attempt signs and sends the same bytes. */
 export interface SimulatedEvent {
   readonly id: string;
   readonly name: string;
   readonly sandbox: boolean;
   readonly body: Buffer;
-  /** Undefined: that of the simulator. */
+  /** Undefined for the `signatureHeader` of the simulator. */
   readonly signatureHeader?: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface SimulatedAttempt extends AttemptResult {
   nextAttemptAt: number | null;
 }
 
-/** The fault of a delivery's next attempt. `postponed`: it has delayed that attempt already. */
+/** The fault of a delivery's next attempt. `postponed`: it has already delayed that attempt. */
 export interface PlannedFault {
   readonly kind: FaultKind;
   readonly delayMs: number | null;

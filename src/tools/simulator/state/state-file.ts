@@ -1,4 +1,4 @@
-// The state file: locked while it is open, written soon after every change, and always replaced as a whole.
+// The state file: locked while open, written soon after every change, and replaced atomically.
 import { randomBytes } from 'node:crypto';
 import { constants, lstat, open, readdir, readlink, rename, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -10,14 +10,14 @@ import { codeOf, StateLock } from './state-lock.js';
 
 const SOON_MS = 50;
 const RETRY_MS = 1_000;
-// Pauses are this many times as long as the last write: writing takes at most a fifth of the time.
+// The pause is this many times the last write, so that writing takes at most a fifth of the time.
 const PAUSE_FACTOR = 4;
 
 export class StateFile {
   readonly path: string;
   /** The content when it was opened; undefined for a new file. */
   readonly content: State | undefined;
-  /** The code of the error of the last write. */
+  /** The error code of the last write; null if it succeeded. */
   error: string | null = null;
   readonly #lock: StateLock;
   readonly #logger: Logger;
@@ -26,7 +26,7 @@ export class StateFile {
   #lastMs = 0;
   /** Whether something has changed since the last write began. */
   #dirty = false;
-  /** The latest write, also while it waits for the one before it. */
+  /** The latest write, running or queued behind the previous one. */
   #writing: Promise<void> = Promise.resolve();
   #waits = false;
   #closed = false;
@@ -54,7 +54,7 @@ export class StateFile {
     }
   }
 
-  /** Writes the first state, so that an error shows at the start. @throws {ConfigurationError} */
+  /** Writes the initial state, so that an error shows at startup. @throws {ConfigurationError} */
   async begin(take: () => State): Promise<void> {
     try {
       await replaceFile(this.path, stateText(take()));
@@ -64,14 +64,13 @@ export class StateFile {
     this.#take = take;
   }
 
-  /** Call it after every change. */
   writeSoon(): void {
     this.#writeIn(SOON_MS + this.#lastMs * PAUSE_FACTOR);
   }
 
-  /** Resolves when every change is on disk, or an error says that it is not. */
+  /** Resolves when every change is on disk, or {@link error} says that the write failed. */
   saved(): Promise<void> {
-    // The current write began before this change. All callers until its end share the next one.
+    // The running write began before this change. All callers until it ends share the next write.
     if (this.#dirty && !this.#waits) {
       this.#waits = true;
       this.#writing = this.#writing.then(() => this.#write());
@@ -115,8 +114,8 @@ export class StateFile {
 }
 
 /**
- * Writes a temporary file and renames it, so that there is always one whole file, the old or the new.
- * Its name is random, so that nothing that exists is written to.
+ * Writes a temporary file and renames it, so that the file is complete at all times.
+ * Its name is random, so that no existing file is overwritten.
  */
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(8).toString('hex')}`;
@@ -158,18 +157,18 @@ async function readText(path: string): Promise<string> {
     );
   }
   if (!stat.isFile()) throw unusable(path, 'is not a regular file');
-  // It may have become a link by now. Windows has no such flag.
+  // It may have become a link by now. Windows does not have this flag.
   const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   return file.readFile('utf8').finally(() => file.close());
 }
 
 function unusable(path: string, reason: string): ConfigurationError {
   return new ConfigurationError(
-    `The state file ${path} ${reason}. It was left as it is: move it, or choose another file.`,
+    `The state file ${path} ${reason}. It was not changed. Move it, or choose another file.`,
   );
 }
 
-/** Removes what killed processes left: temporary files, and locks of a takeover. Only the holder of the lock needs either. */
+/** Removes the temporary files and takeover locks of killed processes. Only the holder of the lock uses either. */
 async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder)) {
@@ -178,7 +177,7 @@ async function removeLeftovers(path: string): Promise<void> {
   }
 }
 
-/** After a power failure the rename could be lost without it. Windows cannot do it, and does not need it. */
+/** Without it, a power failure could undo the rename. Windows does not support it, and does not need it. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch(() => undefined);
   await folder?.sync().catch(() => {});

@@ -1,4 +1,4 @@
-// Locks a state file for one simulator. The lock of a process that has died is taken over.
+// Locks a state file for one simulator, and takes over the lock of a dead process.
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile, unlink } from 'node:fs/promises';
@@ -6,9 +6,8 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../errors.js';
 import { isoTime } from '../delivery/delivery-record.js';
-import { now } from '../real-time.js';
+import { after, monotonicNow, now } from '../real-time.js';
 
-/** The process that holds a lock. */
 const lockHolder = z.object({
   id: z.string().regex(/^[0-9a-f]{16}$/),
   pid: z.int().positive(),
@@ -20,6 +19,9 @@ const lockHolder = z.object({
 });
 
 type LockHolder = z.infer<typeof lockHolder>;
+
+/** A process creates its lock and then writes it. On a busy machine, others see it empty for a while. */
+const WRITTEN_WITHIN_MS = 1000;
 
 /** A file that names its holder, and that only one process can create. */
 export class StateLock {
@@ -66,13 +68,18 @@ export class StateLock {
 
   /** Undefined if there is no such lock. */
   async #read(lock: string): Promise<LockHolder | undefined> {
-    try {
-      return lockHolder.parse(JSON.parse(await readFile(lock, 'utf8')));
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return undefined;
-      throw new ConfigurationError(
-        `The state file ${this.#path} may be in use. Its lock ${lock} cannot be read. If no simulator uses the file, delete the lock.`,
-      );
+    const deadline = monotonicNow() + WRITTEN_WITHIN_MS;
+    for (;;) {
+      try {
+        return lockHolder.parse(JSON.parse(await readFile(lock, 'utf8')));
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') return undefined;
+        if (monotonicNow() > deadline)
+          throw new ConfigurationError(
+            `The state file ${this.#path} may be in use. Its lock ${lock} cannot be read. If no simulator uses the file, delete the lock.`,
+          );
+      }
+      await new Promise<void>((resolve) => void after(20, resolve).ref());
     }
   }
 
@@ -85,8 +92,8 @@ export class StateLock {
 }
 
 /**
- * False if the file exists. Synchronous, so that there is hardly a moment without its text, and flushed: after a power
- * failure an empty file would not say whose lock it is. Only its owner may read it.
+ * Returns false if the file exists. Synchronous, so that the file is empty only for a moment, and flushed, because an
+ * empty lock after a power failure would not name its holder. Only its owner may read it.
  */
 function createFile(path: string, text: string): boolean {
   try {
@@ -98,7 +105,7 @@ function createFile(path: string, text: string): boolean {
   }
 }
 
-/** Whether the process may still run. Nothing is known about another host, so there it counts as running. */
+/** Whether the process may still be running. A process on another host counts as running. */
 function mayRun({ pid, host, start }: LockHolder): boolean {
   if (host !== hostname()) return true;
   try {
@@ -108,19 +115,19 @@ function mayRun({ pid, host, start }: LockHolder): boolean {
     if (codeOf(error) === 'ESRCH') return false;
   }
   const known = processStart(pid);
-  // Another process may have the number now, after a reboot for example.
+  // Another process may have the PID now, for example after a reboot.
   return start === null || known === null || start === known;
 }
 
 /**
- * Tells a process from a later one with the same number: the boot, and the start of the process within it.
- * Null where the system does not say; only Linux does.
+ * Tells a process from a later one with the same PID: the boot, and when the process started within it.
+ * Null if the system does not say; only Linux does.
  */
 function processStart(pid: number): string | null {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may contain anything. After it come the state and, 19 fields later, the start.
+    // The name in parentheses may contain anything. After it come the state and, 19 fields later, the start time.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? 'ended' : `${boot} ${fields[19]}`;
   } catch {
@@ -128,7 +135,6 @@ function processStart(pid: number): string | null {
   }
 }
 
-/** The code of a system error. */
 export function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException).code ?? error);
 }

@@ -1,4 +1,4 @@
-// The state that outlives a restart: taken from a running simulator, as text, and restored.
+// Serializes the state of a running simulator, and restores it after a restart.
 import { z } from 'zod';
 import type { ServiceParts } from '../delivery/deliverer.js';
 import { deliveryStatuses } from '../delivery/delivery-status.js';
@@ -32,7 +32,7 @@ const attempt = z.object({
 
 const delivery = z.object({
   id: z.string(),
-  /** The position in the list of events. */
+  /** The index in `events`. */
   event: z.number(),
   webhookId: z.string(),
   url: z.url(),
@@ -129,7 +129,7 @@ export function takeState({ store, faults, accounts, randomness, scheduler }: Se
 export function restoreState(saved: State, { store, faults, accounts, randomness }: ServiceParts): void {
   const { first, current } = saved.keys;
   const { privateKey, sandboxKey } = accounts.initial;
-  // Other keys given at the start are newer than a rotation of the old ones.
+  // Other keys given at startup are newer than a rotation of the old ones.
   if (first.privateKey === privateKey && first.sandboxKey === sandboxKey) accounts.rotate(current);
   randomness.drawn = saved.drawn;
   for (const webhook of saved.webhooks) store.saveWebhook({ ...webhook });
