@@ -1,26 +1,24 @@
-// The first lines of `simulate`: what to paste into the app, how to trigger an event, addresses and credentials.
-
+// The banner of `simulate`: the key for the app, how to trigger an event, addresses and credentials.
 import type { Webhook } from '../simulator/api/registrations.js';
 import { shellQuote } from '../simulator/delivery/curl.js';
 import { DEVELOPER, seeds } from '../simulator/seeds.js';
 import type { Simulator } from '../simulator/simulator.js';
-import type { Key } from './keyboard.js';
+import type { DemoEndpoint } from './demo-endpoint.js';
 import { type Paint, table } from './print.js';
 
 export interface Facts {
   readonly service: Simulator;
-  /** The addresses at which other machines may call it. */
+  /** Its addresses for other machines. */
   readonly otherUrls: readonly string[];
   readonly forwards: readonly string[];
-  readonly demo: { readonly url: string; readonly letters: string } | undefined;
+  readonly demo: DemoEndpoint | undefined;
 }
 
 interface BannerStyle {
-  readonly keys: readonly Key[];
+  readonly keys: readonly { readonly letter: string; readonly about: string }[];
   readonly paint: Paint;
-  /** Whether to list the credentials. */
   readonly credentials: boolean;
-  /** Where the other commands look for the simulator without --url. */
+  /** The address that the other commands use without --url. */
   readonly defaultUrl: string;
 }
 
@@ -34,7 +32,7 @@ export function banner(facts: Facts, { keys, paint, credentials, defaultUrl }: B
     '',
     'Start your app with its key, and trigger an event in another terminal:',
     '',
-    // As a shell and a .env file read it.
+    // Quoted for a shell and for a .env file.
     `  SERVICE_PRIVATE_KEY=${/^[\w.-]+$/.test(privateKey) ? privateKey : shellQuote(privateKey)}`,
     `  ${baseUrl === defaultUrl ? trigger : `${trigger} --url ${baseUrl}`}`,
     '',
@@ -49,7 +47,6 @@ export function banner(facts: Facts, { keys, paint, credentials, defaultUrl }: B
   ].join('\n');
 }
 
-/** The same for programs. */
 export function bannerJson({ service, otherUrls, forwards, demo }: Facts): object {
   const { baseUrl, dashboardUrl, privateKey, sandboxKey } = service;
   return {
@@ -81,7 +78,6 @@ function addresses({ service, otherUrls, demo }: Facts): string[][] {
   ];
 }
 
-/** Why it does not receive every event. */
 function restriction({ paused, events }: Webhook): string {
   if (paused) return ' (paused)';
   return events.includes('*') ? '' : ` (only ${events.join(', ')})`;
@@ -95,7 +91,6 @@ export function credentialTable(service: Simulator): string {
   ]);
 }
 
-/** Every key and token, each with what a request with it shows. */
 export function credentialsOf({ privateKey, sandboxKey }: Simulator) {
   const keys = seeds.keys.map(({ key, account, sandbox, shows }, index) => ({
     key: account === DEVELOPER ? (sandbox ? sandboxKey : privateKey) : key,

@@ -1,4 +1,4 @@
-// The checks of `doctor`: each a delivery, what is expected of the endpoint, and what to fix if it answers otherwise.
+// The checks of `doctor`: what to send, what answer to expect, and what to fix if another one comes.
 import { fixtures } from '../../fixtures/fixture.js';
 import { badDeliveries } from '../../testing/bad-deliveries.js';
 import { type SigningOptions, signedDelivery } from '../../testing/sign-delivery.js';
@@ -13,15 +13,15 @@ export interface Check {
 
 export interface Checks {
   readonly first: Check;
-  /** Proves nothing unless a handler ran for the first. */
+  /** Means nothing unless a handler ran for the first. */
   readonly repeat: Check;
   readonly others: readonly Check[];
-  /** Sent while the others are, because it takes as long as the endpoint waits. */
+  /** Sent at the same time as the others, because it takes as long as the endpoint waits. */
   readonly slow: Check;
   readonly last: Check;
 }
 
-/** How a person and a program recognise the test events, which are also sandbox events. */
+/** Marks the test events, which are also sandbox events. */
 const TEST_ORDER = 'doctor-test';
 
 export function checks(signing: SigningOptions): Checks {
@@ -60,14 +60,9 @@ function testEvent(metadata: Record<string, string> = {}): object {
 
 type Answer = Extract<Reply, { status: number }>;
 
-interface Expected {
-  readonly isMet: (answer: Answer) => boolean;
-  /** What to do about an answer that does not meet it. @param name of the check */
-  readonly fix: (answer: Answer, name: string) => string;
-}
-
 const accepts = ({ status }: Answer) => status >= 200 && status < 300;
 const refuses = ({ status }: Answer) => status >= 400 && status < 500;
+const acceptsOrRefuses = (answer: Answer) => accepts(answer) || refuses(answer);
 
 const PARSED_FIRST =
   'express.json() runs before receiver() and keeps no bytes, so no signature can be checked. Move app.post(…, receiver()) above the line app.use(express.json()), or change that line to app.use(express.json({ verify: keepRawBody })), with keepRawBody from payment-webhooks.';
@@ -75,82 +70,65 @@ const REENCODED =
   'The app checks the signature over JSON that it parsed and encoded again, as in JSON.stringify(req.body). Check it over the raw bytes: receiver() does, if it comes before express.json().';
 const UNHANDLED = {
   ignored:
-    "It answered 200 ignored: no handler ran. Either no handler is registered for transaction.paid, or the option sandbox is 'ignore'. Register a handler. With sandbox: 'ignore', run doctor where the app processes sandbox events.",
+    "It answered 200 ignored: no handler ran. Either no handler is registered for transaction.paid, or the option sandbox is 'ignore'. Register a handler, or run doctor where the app processes sandbox events.",
   kept: 'It answered 200 kept: no handler ran, because the event does not match the schema that the app declares for transaction.paid. The event is a dead letter now. Fix the schema.',
 };
 
+const ACCEPTED_FIXES: Readonly<Record<number, string>> = {
+  401: 'A correct signature was refused. Common causes: the app has another key; it reads another header (see --header); or express.json() runs before the signature is checked.',
+  403: 'Something before the receiver refuses the request. Exclude this path from sign-in and CSRF checks.',
+  404: 'There is no route at this path. Compare the URL with the one in app.post(…).',
+  405: 'The route does not accept POST. Mount the receiver with app.post(…).',
+  413: 'An ordinary event is larger than the limit. Raise the option limit.',
+  415: 'Its content type is refused. Mount the receiver before any body parser; it accepts any content type.',
+  422: 'The event does not match the schema that the app declares for transaction.paid.',
+  500: 'The app failed on a valid event; see its log. If a handler needs the order to exist, skip sandbox events (the option sandbox).',
+  503: 'The app cannot process deliveries now. Check its store, its key function, and what its handlers wait for.',
+};
+
+/** What to fix; undefined for an expected answer. @param name of the check */
+type Fix = (answer: Answer, name: string) => string | undefined;
+
 const EXPECTED = {
-  accepted: {
-    isMet: accepts,
-    fix: ({ status, text }, name) => {
-      if (status === 401 && name.includes('spacing')) return REENCODED;
-      return ACCEPTED_FIXES.get(status) ?? `Answer 2xx to a valid delivery.${errorCode(text)}`;
-    },
+  accepted: (answer, name) => {
+    if (accepts(answer)) return undefined;
+    if (answer.status === 401 && name.includes('spacing')) return REENCODED;
+    return ACCEPTED_FIXES[answer.status] ?? `Answer 2xx to a valid delivery.${errorCode(answer.text)}`;
   },
-  /** Accepted, and not handled again. */
-  deduplicated: {
-    isMet: (answer) => accepts(answer) && outcomeIn(answer.text) !== 'processed',
-    fix: ({ status }) =>
-      status < 300
-        ? 'The event was handled twice. Senders repeat deliveries: keep a store (the default memoryStore(), or redisStore() for several processes), and do not set store: false.'
-        : 'The same delivery was accepted the first time. Answer 2xx for an event that was already handled, or the sender may send it again and again.',
+  deduplicated: (answer) => {
+    if (!accepts(answer))
+      return 'The same delivery was accepted the first time. Answer 2xx for an event that was already handled, or the sender may send it again and again.';
+    if (outcomeIn(answer.text) !== 'processed') return undefined;
+    return 'The event was handled twice. Senders deliver events more than once: keep a store (the default memoryStore(), or redisStore() for several processes), and do not set store: false.';
   },
-  /** The signature is forged. `cachedKeys()` asks for a retry until it can load newer keys. */
-  refused: {
-    isMet: (answer) => refuses(answer) || (answer.status === 503 && answer.text.includes('KEY_UNAVAILABLE')),
-    fix: ({ status }, name) => {
-      if (status >= 300)
-        return 'Check the signature before anything else, and answer 401: after a 5xx the sender retries.';
-      if (/seriali[sz]ed/.test(name)) return REENCODED;
-      return 'A FORGED DELIVERY WAS ACCEPTED: anyone who knows the URL can report payments. Check the signature over the raw bytes, in constant time, and accept only 64 lower-case hexadecimal digits: mount receiver().';
-    },
+  /** Forged. `cachedKeys()` answers 503 until it may load newer keys. */
+  refused: (answer, name) => {
+    const { status, text } = answer;
+    if (refuses(answer) || (status === 503 && text.includes('KEY_UNAVAILABLE'))) return undefined;
+    if (status >= 300)
+      return 'Check the signature before anything else, and answer 401: after a 5xx the sender retries.';
+    if (/seriali[sz]ed/.test(name)) return REENCODED;
+    return 'A FORGED DELIVERY WAS ACCEPTED: anyone who knows the URL can report payments. Check the signature over the raw bytes, in constant time, and accept only 64 lower-case hexadecimal digits: mount receiver().';
   },
-  /** The signature is right and the content is useless, so the endpoint may refuse or ignore it. */
-  'not-retried': {
-    isMet: (answer) => accepts(answer) || refuses(answer),
-    fix: () => 'Answer 4xx: after a 5xx the sender retries a delivery that can never succeed.',
-  },
-  /** Refused, or accepted without a crash: it is larger than any event. */
-  limited: {
-    isMet: (answer) => accepts(answer) || refuses(answer),
-    fix: () => 'Limit the size of the body (the default of receiver() is 256 KB), and answer 413.',
-  },
-  'not-found': {
-    isMet: refuses,
-    fix: () => 'Mount the receiver for POST only: app.post(…, receiver()).',
-  },
-  /** The endpoint stops reading a body that never ends. */
-  'timed-out': {
-    isMet: refuses,
-    fix: () => 'Answer 408 to a body that does not end: receiver() does after bodyTimeout.',
-  },
-} satisfies Readonly<Record<string, Expected>>;
+  /** Correctly signed, but invalid: the endpoint may refuse or ignore it. */
+  'not-retried': unless(
+    acceptsOrRefuses,
+    'Answer 4xx: after a 5xx the sender retries a delivery that can never succeed.',
+  ),
+  /** Larger than any event: refused, or accepted without a crash. */
+  limited: unless(
+    acceptsOrRefuses,
+    'Limit the size of the body (the default of receiver() is 256 KB), and answer 413.',
+  ),
+  'not-found': unless(refuses, 'Mount the receiver for POST only: app.post(…, receiver()).'),
+  'timed-out': unless(refuses, 'Answer 408 to a body that does not end: receiver() does after bodyTimeout.'),
+} satisfies Readonly<Record<string, Fix>>;
 
-const ACCEPTED_FIXES: ReadonlyMap<number, string> = new Map([
-  [
-    401,
-    'A correct signature was refused. Common causes: the app has another key; it reads another header (see --header); or express.json() runs before the signature is checked.',
-  ],
-  [403, 'Something before the receiver refuses the request. Exclude this path from sign-in and CSRF checks.'],
-  [404, 'There is no route at this path. Compare the URL with the one in app.post(…).'],
-  [405, 'The route does not accept POST. Mount the receiver with app.post(…).'],
-  [413, 'An ordinary event is larger than the limit. Raise the option limit.'],
-  [
-    415,
-    'Its content type is refused. Mount the receiver before any body parser; it accepts any content type.',
-  ],
-  [422, 'The event does not match the schema that the app declares for transaction.paid.'],
-  [
-    500,
-    'The app failed on a valid event; see its log. If a handler needs the order to exist, skip sandbox events (the option sandbox).',
-  ],
-  [
-    503,
-    'The app cannot process deliveries now. Check its store, its key function, and what its handlers wait for.',
-  ],
-]);
+function unless(isMet: (answer: Answer) => boolean, fix: string): Fix {
+  return (answer) => (isMet(answer) ? undefined : fix);
+}
 
-/** What the endpoint answered, in a few words, and what to fix unless that is as it should be. */
+/** What the endpoint answered, and what to fix if that was not expected. */
 export function evaluateCheck({ expected, name }: Check, reply: Reply): { got: string; fix?: string } {
   if (reply.status === undefined) {
     const stopsReading = expected === 'timed-out' && reply.failure !== 'TIMED_OUT';
@@ -159,8 +137,8 @@ export function evaluateCheck({ expected, name }: Check, reply: Reply): { got: s
   const unhandled = expected === 'accepted' ? outcomeWithoutHandler(reply) : undefined;
   if (unhandled) return { got: `${reply.status} ${unhandled}`, fix: UNHANDLED[unhandled] };
   const got = String(reply.status);
-  const { isMet, fix }: Expected = EXPECTED[expected];
-  return isMet(reply) ? { got } : { got, fix: causeInAnswer(reply) ?? fix(reply, name) };
+  const fix = EXPECTED[expected](reply, name);
+  return fix === undefined ? { got } : { got, fix: causeInAnswer(reply) ?? fix };
 }
 
 /** Set where the endpoint has accepted the event, and says that no handler ran. */
@@ -169,12 +147,12 @@ export function outcomeWithoutHandler(reply: Reply): keyof typeof UNHANDLED | un
   return outcome === 'ignored' || outcome === 'kept' ? outcome : undefined;
 }
 
-/** A cause that the answer itself shows, whatever was sent. */
+/** A cause that the answer shows, whichever delivery was sent. */
 function causeInAnswer({ status, text }: Answer): string | undefined {
   if (status >= 300 && status < 400) {
     return 'Senders do not follow redirects. Register the URL that this one redirects to.';
   }
-  // receiver() names the code; a hand-written check fails when it hashes an object.
+  // The code of receiver(), or the error of createHmac().update() for a parsed body.
   const consumed = /BODY_CONSUMED|must be of type string or an instance of Buffer/.test(text);
   return status >= 500 && consumed ? PARSED_FIRST : undefined;
 }

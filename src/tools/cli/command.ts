@@ -1,7 +1,7 @@
-// What a command is: its arguments and options as data, and the function that runs it.
+// What a command consists of: arguments and options as data, and the function that runs it.
 import type { Readable, Writable } from 'node:stream';
 
-/** Where a command reads and writes; the process itself is one. */
+/** Streams and environment of a command, such as `process`. */
 export interface Terminal {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly isTTY?: boolean };
@@ -9,12 +9,11 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the shell completes a value with: file names, event names, or these words. */
+/** What the shell offers as a value: file names, event names, or these words. */
 export type Offer = 'file' | 'event' | readonly string[];
 
 export interface Option {
   readonly type: 'string' | 'boolean';
-  /** Whether it may be given several times. */
   readonly multiple?: boolean;
   /** The placeholder of the value in help, such as `FILE`. */
   readonly value?: string;
@@ -22,8 +21,10 @@ export interface Option {
   readonly example?: string;
   readonly about: string;
   readonly offer?: Offer;
-  /** Another name that works and is not shown: a former one, or that of the same option of another command. */
+  /** Also accepted, but not shown: an earlier name, or the name that another command uses. */
   readonly alias?: string;
+  /** Reads the value that was given for `name`. Without it the value is the text. @throws {UsageError} */
+  readonly read?: (name: string, text: string) => unknown;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -33,29 +34,31 @@ export interface Argument {
   readonly optional?: boolean;
   readonly about: string;
   readonly offer?: Offer;
+  readonly read?: (name: string, text: string) => string;
 }
 
+type Single<Kind extends Option> = Kind extends { read(name: string, text: string): infer Read }
+  ? Read
+  : string;
 type Value<Kind extends Option> = Kind extends { type: 'boolean' }
   ? boolean
   : Kind extends { multiple: true }
-    ? string[]
-    : string;
+    ? Single<Kind>[]
+    : Single<Kind>;
 
-/** What was typed, by the name of the option. */
+/** The values of the options that were given. */
 export type Values<Known extends Options> = { readonly [Name in keyof Known]?: Value<Known[Name]> };
 
-/** A command in the table of all commands. */
 export interface Row {
   /** One word, or two for a command of a group. */
   readonly name: string;
-  /** The heading in the overview under which it stands. */
+  /** Its heading in the overview. */
   readonly topic: string;
   readonly summary: string;
-  /** Called when the command is needed, so that no command waits for the imports of another. */
+  /** Imports the command when it is needed, so that starting one command does not import the others. */
   readonly load: () => Promise<Command>;
 }
 
-/** A command line that was parsed. */
 export interface Invocation<Known extends Options> {
   readonly positionals: readonly string[];
   readonly values: Values<Known>;
@@ -63,30 +66,26 @@ export interface Invocation<Known extends Options> {
   readonly commands: readonly Row[];
 }
 
-/** What a command found. */
 export interface Result {
-  /** For programs: one line of JSON each. */
+  /** With --json, one line each. */
   readonly values: readonly unknown[];
-  /** For people, on standard output. */
   readonly text: string;
-  /** Printed on standard error. */
   readonly notes?: Iterable<string>;
   /** Default: 0. */
   readonly exitCode?: ExitCode;
 }
 
 export interface Command<Known extends Options = Options> {
-  /** What a person should know before the first use. */
   readonly about: string;
   readonly arguments: readonly Argument[];
   readonly options: Known;
-  /** The purpose of each, by the whole command line. */
+  /** Command lines, each with its purpose. */
   readonly examples: Readonly<Record<string, string>>;
-  /** Resolves with the exit code alone when the command printed its result itself. */
+  /** Resolves with an exit code if the command has printed its result itself. */
   run(invocation: Invocation<Known>): Promise<Result | ExitCode>;
 }
 
-/** Infers the types of the values from the options; a command without arguments need not say so. */
+/** Infers the types of the values from the options. */
 export function command<const Known extends Options>(
   definition: Omit<Command<Known>, 'arguments'> & Partial<Pick<Command, 'arguments'>>,
 ): Command<Known> {
@@ -99,20 +98,17 @@ export const EXIT = {
   failed: 1,
   /** Wrong usage, a missing key, or a refusal to do what was asked. */
   refused: 2,
-  /** Nothing listens there. */
   unreachable: 3,
   timedOut: 4,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** For a connection that failed with this code. */
 export function connectionExitCode(code: string | undefined): ExitCode {
   const isUnreachable = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code ?? '');
   return isUnreachable ? EXIT.unreachable : EXIT.failed;
 }
 
-/** Ends a command with a message for a person, and an exit code. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly exitCode: ExitCode;
@@ -125,7 +121,7 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line is wrong; the message is followed by where to find help. */
+/** The command line is wrong. The message is followed by a hint to `--help`. */
 export class UsageError extends CommandError {
   constructor(message: string) {
     super(message, EXIT.refused, 'USAGE');
@@ -137,16 +133,15 @@ export class UsageError extends CommandError {
  *
  * @param value the placeholder in help, with a valid value for the error when it is missing: `{ FILE: 'key.txt' }`
  */
-export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer' | 'alias'>> = {}>(
+export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer' | 'alias' | 'read'>> = {}>(
   value: Readonly<Record<string, string>>,
   about: string,
   more?: More,
 ) {
   const [[placeholder = '', example = ''] = []] = Object.entries(value);
-  return { type: 'string', value: placeholder, example, about, ...(more as More) } as const;
+  return { type: 'string', value: placeholder, example, about, ...(more as NoInfer<More>) } as const;
 }
 
-/** An option without a value. */
 export function flag(about: string) {
   return { type: 'boolean', about } as const;
 }

@@ -1,74 +1,57 @@
-// The table of commands: help, completion and docs/cli.md derive from it. A new command is a row and a file.
-import type { Row } from './command.js';
+// The table of commands, the source of help, completion and docs/cli.md.
+import type { Command, Row } from './command.js';
 
-const deliveries = () => import('./deliveries.js');
-const webhooks = () => import('./webhooks.js');
-const deadLetters = () => import('./dead-letters.js');
+/** Imports a file that exports each command under the last word of its name. */
+type Load = () => Promise<object>;
 
-const TOPICS: Readonly<
-  Record<string, readonly (readonly [name: string, summary: string, load: Row['load']])[]>
-> = {
+const account: Load = () => import('./account.js');
+const deadLetters: Load = () => import('./dead-letters.js');
+const deliveries: Load = () => import('./deliveries.js');
+const signature: Load = () => import('./signature.js');
+
+const TOPICS: Readonly<Record<string, readonly (readonly [name: string, summary: string, load: Load])[]>> = {
   'Simulate the service': [
-    [
-      'simulate',
-      'Simulate the service on this machine',
-      async () => (await import('./simulate.js')).simulate,
-    ],
-    ['trigger', 'Trigger an event in the simulator', async () => (await import('./trigger.js')).trigger],
-    ['deliveries list', 'List the deliveries of the simulator', async () => (await deliveries()).list],
-    ['deliveries show', 'Show one delivery, and why it failed', async () => (await deliveries()).show],
-    ['deliveries resend', 'Send the same event again', async () => (await deliveries()).resend],
-    ['deliveries curl', 'Print a delivery as a curl command', async () => (await deliveries()).curl],
-    [
-      'deliveries clear',
-      'Delete the finished deliveries of the simulator',
-      async () => (await deliveries()).clear,
-    ],
-    [
-      'keys rotate',
-      'Make a new private key for the simulator',
-      async () => (await import('./keys.js')).rotate,
-    ],
+    ['simulate', 'Simulate the service on this machine', () => import('./simulate.js')],
+    ['trigger', 'Trigger an event in the simulator', () => import('./trigger.js')],
+    ['deliveries list', 'List the deliveries of the simulator', deliveries],
+    ['deliveries show', 'Show one delivery, and why it failed', deliveries],
+    ['deliveries resend', 'Send the same event again', deliveries],
+    ['deliveries curl', 'Print a delivery as a curl command', deliveries],
+    ['deliveries clear', 'Delete the finished deliveries of the simulator', deliveries],
+    ['keys rotate', 'Make a new private key for the simulator', account],
   ],
   'Test an endpoint': [
-    ['doctor', 'Test an endpoint, and say what to fix', async () => (await import('./doctor.js')).doctor],
-    ['sign', 'Print the signature of a body', async () => (await import('./sign.js')).sign],
-    ['verify', 'Check a signature, and say what is wrong', async () => (await import('./verify.js')).verify],
-    ['explain', 'Say what an error code means', async () => (await import('./explain.js')).explain],
+    ['doctor', 'Test an endpoint, and say what to fix', () => import('./doctor.js')],
+    ['sign', 'Print the signature of a body', signature],
+    ['verify', 'Check a signature, and say what is wrong', signature],
+    ['explain', 'Say what an error code means', () => import('./explain.js')],
   ],
   'Manage dead letters': [
-    ['dead-letters list', 'List events that were not processed', async () => (await deadLetters()).list],
-    [
-      'dead-letters show',
-      'Show one dead letter, and why it was kept',
-      async () => (await deadLetters()).show,
-    ],
-    ['dead-letters replay', 'Process dead letters', async () => (await deadLetters()).replay],
-    ['dead-letters discard', 'Delete dead letters for good', async () => (await deadLetters()).discard],
-    ['learn', 'Propose a schema from events that arrived', async () => (await import('./learn.js')).learn],
+    ['dead-letters list', 'List events that were not processed', deadLetters],
+    ['dead-letters show', 'Show one dead letter, and why it was kept', deadLetters],
+    ['dead-letters replay', 'Process dead letters', deadLetters],
+    ['dead-letters discard', 'Delete dead letters for good', deadLetters],
+    ['learn', 'Propose a schema from events that arrived', () => import('./learn.js')],
   ],
   'Manage the account': [
-    ['account', 'Show the account of the key', async () => (await import('./account.js')).account],
-    ['webhooks list', 'List the webhooks on the account', async () => (await webhooks()).list],
-    ['webhooks create', 'Register a webhook', async () => (await webhooks()).create],
-    ['webhooks update', 'Change the URL or the events of a webhook', async () => (await webhooks()).update],
-    ['webhooks delete', 'Delete a webhook', async () => (await webhooks()).remove],
-    ['webhooks ensure', 'Register a webhook if it is missing', async () => (await webhooks()).ensure],
+    ['account', 'Show the account of the key', account],
+    ['webhooks list', 'List the webhooks on the account', account],
+    ['webhooks create', 'Register a webhook', account],
+    ['webhooks update', 'Change the URL or the events of a webhook', account],
+    ['webhooks delete', 'Delete a webhook', account],
+    ['webhooks ensure', 'Register a webhook if it is missing', account],
   ],
-  'Set up the shell': [
-    [
-      'completion',
-      'Print a shell completion script',
-      async () => (await import('./completion.js')).completion,
-    ],
-  ],
+  'Set up the shell': [['completion', 'Print a shell completion script', () => import('./completion.js')]],
 };
 
 export const commands: readonly Row[] = Object.entries(TOPICS).flatMap(([topic, rows]) =>
-  rows.map(([name, summary, load]) => ({ name, topic, summary, load })),
+  rows.map(([name, summary, load]) => {
+    const [word = ''] = name.split(' ').slice(-1);
+    return { name, topic, summary, load: async () => Reflect.get(await load(), word) as Command };
+  }),
 );
 
-/** The command that a command line names, and the words after it. */
+/** The command at the beginning of `words`, and the words after it. */
 export function findCommand(words: readonly string[]): { row: Row; rest: readonly string[] } | undefined {
   for (const length of [2, 1]) {
     const found = commands.find(({ name }) => name === words.slice(0, length).join(' '));

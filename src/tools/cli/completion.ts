@@ -1,24 +1,19 @@
-// `completion`: scripts for bash, zsh and fish, made from the table of commands.
+// `completion`: prints a script for bash, zsh or fish, made from the table of commands.
 import { builtInEventNames } from '../../events/event.js';
-import { type Command, command, EXIT, type Offer, type Row, UsageError } from './command.js';
+import { type Command, command, EXIT, type Offer, type Row } from './command.js';
+import { oneOf } from './flag-values.js';
 
 type Offered = 'file' | readonly string[];
 type Described = readonly [name: string, about: string];
 
-/** A command with its name and summary. */
 type Entry = Row & Command;
 
-const SCRIPTS: ReadonlyMap<string, (entries: readonly Entry[]) => string> = new Map([
-  ['bash', bash],
-  ['zsh', zsh],
-  ['fish', fish],
-]);
-const SHELLS = [...SCRIPTS.keys()];
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const completion = command({
   about:
-    'Prints a script that teaches the shell the commands, options and names of this program. The shell completes a program that it finds, so first run npm install --global payment-webhooks.',
-  arguments: [{ name: 'SHELL', about: 'bash, zsh or fish', offer: SHELLS }],
+    'Prints a script that completes the commands, options and values of this program. The shell must find the program, so first run npm install --global payment-webhooks.',
+  arguments: [{ name: 'SHELL', about: 'bash, zsh or fish', offer: SHELLS, read: oneOf(SHELLS) }],
   options: {},
   examples: {
     'source <(payment-webhooks completion bash)': 'in ~/.bashrc',
@@ -26,9 +21,8 @@ export const completion = command({
     'payment-webhooks completion fish > ~/.config/fish/completions/payment-webhooks.fish': 'once, for fish',
   },
   async run({ positionals: [shell = ''], terminal, commands }) {
-    const script = SCRIPTS.get(shell);
-    if (!script) throw new UsageError(`SHELL ${JSON.stringify(shell)} is not one of ${SHELLS.join(', ')}.`);
     const entries = await Promise.all(commands.map(async (row) => ({ ...row, ...(await row.load()) })));
+    const script = { bash, zsh, fish }[shell as (typeof SHELLS)[number]];
     terminal.stdout.write(script(entries));
     return EXIT.ok;
   },
@@ -44,12 +38,11 @@ function argumentOf({ arguments: [argument] }: Entry): Offered {
 }
 
 function firstWords(entries: readonly Entry[]): Described[] {
-  const single = entries.filter(({ name }) => !name.includes(' '));
   return [
     ...groups(entries).map(
       ([first, members]): Described => [first, members.map(([name]) => name).join(', ')],
     ),
-    ...single.map(({ name, summary }): Described => [name, summary]),
+    ...entries.flatMap(({ name, summary }) => (name.includes(' ') ? [] : [[name, summary] as const])),
   ];
 }
 
@@ -68,12 +61,12 @@ function flags({ options }: Entry): Described[] {
   return [...known, ['--help', 'Show this help.']];
 }
 
-/** In single quotes, as every shell reads them. */
+/** In single quotes, which all three shells read the same way. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", '’')}'`;
 }
 
-/** The same for bash and zsh: each defines the variables, and what `offer` and `files` do. @param word as `offer` takes it */
+/** Shared by bash and zsh, which define the variables and functions in it. @param word as `offer` takes it */
 function cases(entries: readonly Entry[], word: (described: Described) => string): string {
   const offer = (words: readonly Described[]) => ['_payment_webhooks_offer', ...words.map(word)].join(' ');
   const offerValues = (values: Offered) =>

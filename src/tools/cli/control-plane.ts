@@ -10,7 +10,7 @@ import {
   UsageError,
 } from './command.js';
 import { duration } from './flag-values.js';
-import { AnswerError, JsonClient } from './json-client.js';
+import { AnswerError, JsonClient, type NoAnswer } from './json-client.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:4747';
 
@@ -19,12 +19,11 @@ export const simulatorUrlOption = text(
   `Address of the simulator. Default: SERVICE_SIM_URL, or else ${DEFAULT_URL}.`,
 );
 
-/** The options of every command that calls the control plane. */
 export const controlOptions = { url: simulatorUrlOption, json: jsonOption } as const;
 
 export interface SimulatorUrl {
   readonly address: string;
-  /** What the person typed or set for it. */
+  /** The option or variable that it came from. */
   readonly source: string;
 }
 
@@ -33,7 +32,7 @@ export function simulatorUrl(typed: string | undefined, { env }: Terminal): Simu
   return { address: env.SERVICE_SIM_URL || DEFAULT_URL, source: 'SERVICE_SIM_URL' };
 }
 
-/** Why nothing answers there, when the cause of a failed fetch says so. */
+/** Why a fetch failed, if its cause tells. */
 export function explainUnreachable({ address, source }: SimulatorUrl, cause: unknown): string | undefined {
   const { origin, port } = new URL(address);
   const { code, message } = Object(cause) as { code?: string; message?: string };
@@ -61,7 +60,7 @@ export class ControlPlane extends JsonClient {
     this.#url = simulator;
   }
 
-  async deliveries(query: Readonly<Record<string, string | undefined>>): Promise<Delivery[]> {
+  async deliveries(query: Readonly<Record<string, string | number | undefined>>): Promise<Delivery[]> {
     return (await this.get<{ data: Delivery[] }>('/deliveries', query)).data;
   }
 
@@ -69,24 +68,19 @@ export class ControlPlane extends JsonClient {
     return (await this.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
   }
 
-  protected timedOut(): CommandError {
-    return new CommandError(`${this.origin} did not answer in time.`, EXIT.timedOut, 'TIMED_OUT');
-  }
-
-  protected unreachable(code: string, cause: unknown): CommandError {
+  protected unreachable({ code, cause }: NoAnswer): CommandError {
+    if (code === 'TIMED_OUT')
+      return new CommandError(`${this.origin} did not answer in time.`, EXIT.timedOut, code);
     const reason = explainUnreachable(this.#url, cause);
     if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
-    const exitCode = connectionExitCode(code);
-    return new CommandError(`The connection to ${this.origin} failed (${code}).`, exitCode, code);
+    const message = `The connection to ${this.origin} failed (${code}).`;
+    return new CommandError(message, connectionExitCode(code), code);
   }
 
-  protected refused({ status }: Response, { message }: { message?: unknown }): CommandError | undefined {
-    return typeof message === 'string' ? new AnswerError(message, status) : undefined;
-  }
-
-  protected otherServer(): CommandError {
-    const message = `The server at ${this.origin} is not a simulator. Check ${this.#url.source}.`;
-    return new CommandError(message, EXIT.failed, 'NO_SIMULATOR');
+  protected refused({ status }: Response, { message }: { message?: unknown }): CommandError {
+    if (typeof message === 'string') return new AnswerError(message, status);
+    const other = `The server at ${this.origin} is not a simulator. Check ${this.#url.source}.`;
+    return new CommandError(other, EXIT.failed, 'NO_SIMULATOR');
   }
 
   protected isExpected({ data }: { data?: unknown }): boolean {
@@ -96,52 +90,40 @@ export class ControlPlane extends JsonClient {
 
 export const timeoutOption = text({ TIME: '30s' }, 'How long to wait in total. Default: 2m.');
 
-// Short enough to notice soon that the simulator dropped a delivery.
+// Between two requests the command notices that the simulator has deleted the delivery.
 const SLICE_MS = 5_000;
 
-/** How long a command waits in total. */
-export class WaitLimit {
-  readonly #text: string;
-  readonly #endsAt: number;
-
-  constructor(timeout = '2m') {
-    this.#text = timeout;
-    this.#endsAt = performance.now() + duration('--timeout', timeout);
-  }
-
-  /** Milliseconds for the next request. @throws {CommandError} when the time is over */
-  slice(): number {
-    const left = Math.ceil(this.#endsAt - performance.now());
+/** Limits how long a command waits in total. @returns milliseconds for the next request; throws after the timeout */
+export function timeLimit(timeout = '2m'): () => number {
+  const endsAt = performance.now() + duration('--timeout', timeout);
+  return () => {
+    const left = Math.ceil(endsAt - performance.now());
     if (left > 0) return Math.min(left, SLICE_MS);
-    throw new CommandError(
-      `Not finished after ${this.#text}. \`payment-webhooks deliveries list\` shows the state.`,
-      EXIT.timedOut,
-      'TIMED_OUT',
-    );
-  }
+    const message = `Not finished after ${timeout}. Check it with \`payment-webhooks deliveries list\`.`;
+    throw new CommandError(message, EXIT.timedOut, 'TIMED_OUT');
+  };
 }
 
-/** @param attempt wait until this one is settled, instead of until the delivery is finished */
+/** @param attempt wait for the end of this attempt, instead of the end of the delivery */
 export async function waitForDelivery(
   control: ControlPlane,
   { id, attempt }: { readonly id: string; readonly attempt?: number },
-  limit: WaitLimit,
+  nextWait: () => number,
 ): Promise<Delivery> {
   for (;;) {
-    const ms = limit.slice();
-    const query = { id, timeout: `${ms}ms`, attempt: attempt?.toString() };
+    const ms = nextWait();
     try {
-      return (await control.get<{ data: Delivery }>('/wait', query, ms)).data;
+      return (await control.get<{ data: Delivery }>('/wait', { id, timeout: `${ms}ms`, attempt }, ms)).data;
     } catch (error) {
       if (!(error instanceof AnswerError) || error.status !== 408) throw error;
-      await control.delivery(id).catch(explainDropped);
+      await control.delivery(id).catch(explainDeleted);
     }
   }
 }
 
-function explainDropped(error: unknown): never {
+function explainDeleted(error: unknown): never {
   if (!(error instanceof AnswerError) || error.status !== 404) throw error;
   const message =
-    'A delivery is finished and already dropped: the simulator keeps the last 500. Wait for fewer events.';
+    'A delivery is finished and already deleted: the simulator keeps the last 500. Trigger fewer events at once.';
   throw new CommandError(message, EXIT.failed, 'FORGOTTEN');
 }

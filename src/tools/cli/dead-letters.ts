@@ -1,9 +1,8 @@
-// `dead-letters …`: lists, shows, replays and discards what an app kept, through its page.
-
+// `dead-letters …`: lists, shows, replays and discards the dead letters of an app, through its page.
 import type { ReplayCounts, ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
 import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../dead-letter-page/replay-text.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { defined, oneOf, wholeNumber } from './flag-values.js';
+import { defined, notEmpty, oneOf, wholeNumber } from './flag-values.js';
 import {
   allLetters,
   filterOf,
@@ -20,24 +19,21 @@ import { confirm } from './read-input.js';
 const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
 
 export const list = command({
-  about:
-    'Lists the dead letters of an app, in the order of their arrival: authentic events that were not processed.',
+  about: 'Lists the dead letters of an app, oldest first: authentic events that were not processed.',
   options: {
     ...filterOptions,
-    discarded: flag(
-      'What is left of discarded letters, instead of letters: who discarded them, when and why.',
-    ),
-    limit: text({ N: '1000' }, 'At most this many. Default: 50.'),
+    discarded: flag('List discarded letters instead: who discarded them, when and why.'),
+    limit: text({ N: '1000' }, 'At most this many. Default: 50.', { read: wholeNumber(1, 1_000_000) }),
     ...pageOptions,
   },
   examples: {
     [`payment-webhooks dead-letters list ${WITH_PAGE}`]: 'the oldest fifty',
     [`payment-webhooks dead-letters list --reason invalid --since 7d ${WITH_PAGE}`]:
-      'payloads that did not fit',
+      'payloads that did not match their schema',
   },
   async run({ values }) {
     const filter = defined({ ...filterOf(values), discarded: values.discarded ? 'true' : undefined });
-    const limit = wholeNumber('--limit', values.limit ?? '50', [1, 1_000_000]);
+    const { limit = 50 } = values;
     const page = await LetterPage.open(values);
     const letters: JsonLetter[] = [];
     let more = false;
@@ -46,7 +42,7 @@ export const list = command({
       if (more) break;
       letters.push(letter);
     }
-    const notes = more ? [`There are more than ${limit}. Raise --limit, or narrow them down.`] : [];
+    const notes = more ? [`There are more than ${limit}. Raise --limit, or add a filter.`] : [];
     const filtered = Object.keys(filter).length > 0;
     return { values: letters, text: letterTable(letters, filtered), notes };
   },
@@ -55,15 +51,14 @@ export const list = command({
 export const show = command({
   about:
     'Shows one dead letter: why it was kept, what to do, its headers, and its payload with every value masked. With --reveal it shows the exact body too; the app logs who asked for it.',
-  arguments: [{ name: 'ID', about: 'the id of the letter, as `dead-letters list` shows it' }],
+  arguments: [{ name: 'ID', about: 'the id of the letter, as `dead-letters list` shows it', read: notEmpty }],
   options: { reveal: flag('Show the exact body, which may hold personal data.'), ...pageOptions },
   examples: {
-    [`payment-webhooks dead-letters show "$LETTER_ID" ${WITH_PAGE}`]: 'why was it not processed?',
+    [`payment-webhooks dead-letters show "$LETTER_ID" ${WITH_PAGE}`]: 'why it was not processed',
     [`payment-webhooks dead-letters show "$LETTER_ID" --reveal --json ${WITH_PAGE} | jq -r .body`]:
-      'its body alone',
+      'only its body',
   },
   async run({ positionals: [id = ''], values }) {
-    if (id === '') throw new UsageError('ID is empty.');
     const page = await LetterPage.open(values);
     const shown = await page.letter(id);
     const letter = values.reveal ? { ...shown, ...(await page.reveal(id)) } : shown;
@@ -73,30 +68,30 @@ export const show = command({
 
 export const replay = command({
   about:
-    'Runs the handlers of the app for dead letters again, with the schemas of today. No event runs twice, so a replay can be ended with Ctrl-C and started again at any point. Without a filter it takes every letter. The exit code is 0 when no letter is left, else 1.',
+    'Runs the current handlers of the app for dead letters, with its current schemas. An event that was processed is not processed again, so you can stop a replay with Ctrl-C and start it again at any time. Without a filter it replays every letter. The exit code is 0 when no letter is left, else 1.',
   options: {
     ...filterOptions,
     'dry-run': flag('Only say what would happen: no handler runs, and nothing changes.'),
-    keys: text({ KEYS: 'any' }, 'any: also letters whose private key is not configured. Not after a leak.', {
-      offer: ['any'],
+    keys: text(
+      { KEYS: 'any' },
+      'any: also replay letters whose private key is not configured. Do not use it after a leak.',
+      {
+        offer: ['any'],
+        read: oneOf(['configured', 'any']),
+      },
+    ),
+    concurrency: text({ N: '4' }, 'How many letters at once. Default: 1, oldest first.', {
+      read: wholeNumber(1, 100),
     }),
-    concurrency: text({ N: '4' }, 'How many letters at once. Default: 1, in the order of their arrival.'),
     ...pageOptions,
   },
   examples: {
-    [`payment-webhooks dead-letters replay --event 'refund.*' --dry-run ${WITH_PAGE}`]: 'what would happen?',
+    [`payment-webhooks dead-letters replay --event 'refund.*' --dry-run ${WITH_PAGE}`]: 'what would happen',
     [`payment-webhooks dead-letters replay --event 'refund.*' --concurrency 4 ${WITH_PAGE}`]: 'process them',
   },
   async run({ values, terminal }) {
     const { 'dry-run': dryRun, keys, concurrency } = values;
-    if (keys !== undefined) oneOf('--keys', keys, ['configured', 'any']);
-    const request = {
-      ...filterOf(values),
-      dryRun,
-      keys,
-      concurrency:
-        concurrency === undefined ? undefined : wholeNumber('--concurrency', concurrency, [1, 100]),
-    };
+    const request = { ...filterOf(values), dryRun, keys, concurrency };
     const page = await LetterPage.open(values);
     const report = await replayLetters(page, request, new ProgressBar(terminal));
     const isDone = lettersLeftIn(report) === 0 && report.stopped === undefined;
@@ -106,10 +101,10 @@ export const replay = command({
 
 export const discard = command({
   about:
-    'Deletes the bytes and headers of dead letters for good, and leaves who did so, when and why. It discards the letters that match when it starts, and asks first when there are several; without a terminal, give --yes.',
+    'Deletes the body and headers of dead letters for good, and records who did so, when and why. It discards the letters that match when it starts. It asks first if there are several; without a terminal, give --yes.',
   options: {
     ...filterOptions,
-    because: text({ TEXT: 'duplicate' }, 'Why, in a few words. It is kept with your name.'),
+    because: text({ TEXT: 'duplicate' }, 'Why, in a few words. It is recorded with your name.'),
     yes: flag('Do not ask.'),
     ...pageOptions,
   },
@@ -131,16 +126,16 @@ export const discard = command({
     if (ids.length > 1 && !values.yes) {
       await confirm(`Discard ${ids.length} dead letters? Their bytes are deleted for good.`, terminal);
     }
-    const discarded = await discardEach(page, { ids, because }, new ProgressBar(terminal));
+    const discarded = await discardEach(page, ids, because, new ProgressBar(terminal));
     const others = 'are gone, or their events are being processed.';
     if (discarded === 0)
       throw new CommandError(`Nothing was discarded: the letters ${others}`, EXIT.failed, 'NOT_FOUND');
-    const told = discarded < ids.length ? ` The others ${others}` : '';
-    return { values: [{ discarded }], text: `${discarded} discarded.${told}` };
+    const rest = discarded < ids.length ? ` The others ${others}` : '';
+    return { values: [{ discarded }], text: `${discarded} discarded.${rest}` };
   },
 });
 
-/** Chosen before the question, so that no letter is discarded that arrived after it. */
+/** Read before the question, so that a letter that arrives later is not discarded. */
 async function idsOf(page: LetterPage, { id, ...filter }: LetterFilter): Promise<string[]> {
   if (id !== undefined && Object.keys(filter).length > 0)
     throw new UsageError('--id names one letter. Leave out the other filters.');
@@ -152,7 +147,8 @@ async function idsOf(page: LetterPage, { id, ...filter }: LetterFilter): Promise
 
 async function discardEach(
   page: LetterPage,
-  { ids, because }: { readonly ids: readonly string[]; readonly because: string },
+  ids: readonly string[],
+  because: string,
   bar: ProgressBar,
 ): Promise<number> {
   let discarded = 0;
@@ -176,7 +172,7 @@ async function discardEach(
 
 const AGAIN = 'What was processed stays processed. Run the same command again for the rest.';
 
-/** @throws {CommandError} when it ends before the report; Ctrl-C ends it, and a second one the process */
+/** @throws {CommandError} when it ends before the report. Ctrl-C stops it; a second Ctrl-C ends the process. */
 async function replayLetters(page: LetterPage, request: object, bar: ProgressBar): Promise<ReplayReport> {
   const controller = new AbortController();
   const stop = () => controller.abort();
@@ -185,7 +181,10 @@ async function replayLetters(page: LetterPage, request: object, bar: ProgressBar
   try {
     for await (const line of page.stream('replay', request, controller.signal)) {
       if (line.report) return line.report as ReplayReport;
-      if (line.error) throw failed(line.error);
+      if (line.error) {
+        const { code, message } = { code: 'REPLAY_FAILED', message: 'The replay failed.', ...line.error };
+        throw new CommandError(`${message} ${AGAIN}`, EXIT.failed, String(code));
+      }
       if (!line.progress) continue;
       const { done, total, processed, failed: failures } = line.progress as ReplayProgress;
       reached = ` after ${done} of ${total} letters`;
@@ -202,17 +201,13 @@ async function replayLetters(page: LetterPage, request: object, bar: ProgressBar
   throw new CommandError(message, EXIT.failed, 'REPLAY_CUT');
 }
 
-function failed(error: unknown): CommandError {
-  const { code = 'REPLAY_FAILED', message = 'The replay failed.' } = Object(error) as Record<string, unknown>;
-  return new CommandError(`${message} ${AGAIN}`, EXIT.failed, String(code));
-}
-
-/** What became of the letters, by event, and what to do about those that are left. */
+/** How the letters of each event ended, and what to do about those that are left. */
 function replayText(report: ReplayReport): string {
-  const countsText = (counts: ReplayCounts) =>
-    ORDER.filter((end) => counts[end] > 0).map((end) => `${counts[end]} ${ENDS[end].label}`);
+  const endsIn = (counts: ReplayCounts) => ORDER.filter((end) => counts[end] > 0);
   const events = report.events.flatMap(({ eventName, issues, ...counts }) => [
-    `${printable(eventName)}: ${countsText(counts).join(', ')}`,
+    `${printable(eventName)}: ${endsIn(counts)
+      .map((end) => `${counts[end]} ${ENDS[end].label}`)
+      .join(', ')}`,
     ...issues.map(
       ({ path, count }) => `  does not fit in ${count}: ${path === '' ? 'payload' : printable(path)}`,
     ),
@@ -222,14 +217,16 @@ function replayText(report: ReplayReport): string {
     total === 0
       ? 'No dead letter matches.'
       : `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be' : 'are'} left.`;
-  const hints = ORDER.filter((end) => report[end] > 0 && ENDS[end].hint).map(
-    (end) => `${ENDS[end].label}: ${ENDS[end].hint}`,
-  );
-  const stopped = report.stopped ? ['It was stopped before the last letter. Run it again for the rest.'] : [];
+  const hints = endsIn(report)
+    .filter((end) => ENDS[end].hint)
+    .map((end) => `${ENDS[end].label}: ${ENDS[end].hint}`);
+  const stopped = report.stopped
+    ? ['The replay stopped before the last letter. Run it again for the rest.']
+    : [];
   return [...events, verdict, ...hints, ...stopped].join('\n');
 }
 
-export function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
+function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
   const [first] = letters;
   if (!first) return filtered ? 'No dead letter matches.' : 'There are no dead letters.';
   const redriven = letters.some(({ nextTry }) => nextTry !== undefined);
@@ -247,14 +244,13 @@ export function letterTable(letters: readonly JsonLetter[], filtered: boolean): 
   ]);
 }
 
-/** Date and time of day, by the clock of this machine. */
 function localTime(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
   return `${date.toLocaleDateString('sv-SE')} ${date.toTimeString().slice(0, 8)}`;
 }
 
-export function letterText(shown: ShownLetter): string {
+function letterText(shown: ShownLetter): string {
   const { letter, payload, size, headers = {}, diagnosis = [], body, base64 } = shown;
   const { discarded } = letter;
   const facts = table([

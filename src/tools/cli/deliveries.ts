@@ -1,18 +1,17 @@
-// `deliveries …`: what the simulator recorded, and sending it again.
-
+// `deliveries …`: lists, shows, resends and deletes the deliveries of the simulator.
 import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
+import { ControlPlane, controlOptions, timeLimit, timeoutOption, waitForDelivery } from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
-import { checkPattern, oneOf, wholeNumber } from './flag-values.js';
+import { eventPattern, notEmpty, oneOf, wholeNumber } from './flag-values.js';
 import { AnswerError } from './json-client.js';
 import { print, printable, table } from './print.js';
 
-const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits' };
+const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits', read: notEmpty };
 
 const attemptOptions = {
-  attempt: text({ N: '1' }, 'The number of the attempt. Default: the last.'),
+  attempt: text({ N: '1' }, 'The number of the attempt. Default: the last.', { read: wholeNumber(1) }),
   ...controlOptions,
 } as const;
 
@@ -21,12 +20,14 @@ export const list = command({
   options: {
     status: text({ 'A,B': 'failed,retrying' }, `Only these: ${deliveryStatuses.join(', ')}.`, {
       offer: deliveryStatuses,
+      read: statuses,
     }),
     event: text({ NAME: 'transaction.paid' }, 'Only this event, or a pattern like transaction.*.', {
       offer: 'event',
+      read: eventPattern,
     }),
     search: text({ TEXT: 'order-7' }, 'Only those with this text in an id, the event name or the URL.'),
-    limit: text({ N: '100' }, 'At most this many. Default: 20.'),
+    limit: text({ N: '100' }, 'At most this many. Default: 20.', { read: wholeNumber(1, 1_000) }),
     ...controlOptions,
   },
   examples: {
@@ -35,10 +36,7 @@ export const list = command({
     'payment-webhooks deliveries list --json --limit 500 | jq -r .status': 'for programs',
   },
   async run({ values, terminal }) {
-    const { status, event, search: q, limit = '20' } = values;
-    for (const each of status?.split(',') ?? []) oneOf('--status', each, deliveryStatuses);
-    if (event !== undefined) checkPattern('--event', event);
-    wholeNumber('--limit', limit, [1, 1_000]);
+    const { status, event, search: q, limit = 20 } = values;
     const control = new ControlPlane(values.url, terminal);
     const found = await control.deliveries({ status, event, q, limit });
     const filtered = [status, event, q].some((value) => value !== undefined);
@@ -53,9 +51,8 @@ export const show = command({
   options: attemptOptions,
   examples: { 'payment-webhooks deliveries show 0b6d9d55': 'by the first digits of its id' },
   async run({ positionals: [id = ''], values, terminal }) {
-    const number = attemptNumber(values.attempt);
     const delivery = await findDelivery(new ControlPlane(values.url, terminal), id);
-    return { values: [delivery], text: deliveryText(delivery, chosenAttempt(delivery, number)) };
+    return { values: [delivery], text: deliveryText(delivery, chosenAttempt(delivery, values.attempt)) };
   },
 });
 
@@ -65,12 +62,11 @@ export const curl = command({
   options: attemptOptions,
   examples: { 'payment-webhooks deliveries curl 0b6d9d55 | sh': 'send it now' },
   async run({ positionals: [id = ''], values, terminal }) {
-    const number = attemptNumber(values.attempt);
+    const { attempt } = values;
     const control = new ControlPlane(values.url, terminal);
     const delivery = await findDelivery(control, id);
-    chosenAttempt(delivery, number);
-    const query = { attempt: number?.toString() };
-    const line = (await control.getText(`/deliveries/${delivery.id}/curl`, query)).trimEnd();
+    chosenAttempt(delivery, attempt);
+    const line = (await control.getText(`/deliveries/${delivery.id}/curl`, { attempt })).trimEnd();
     return { values: [{ curl: line }], text: line };
   },
 });
@@ -89,12 +85,12 @@ export const resend = command({
   },
   async run({ positionals: [id], values, terminal }) {
     if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
-    const limit = new WaitLimit(values.timeout);
+    const limit = timeLimit(values.timeout);
     const control = new ControlPlane(values.url, terminal);
     // Oldest first.
     const chosen =
       id === undefined
-        ? (await control.deliveries({ status: 'failed', limit: '1000' })).reverse()
+        ? (await control.deliveries({ status: 'failed', limit: 1_000 })).reverse()
         : [await findDelivery(control, id)];
     if (chosen.length === 0) return { values: [], text: 'No delivery has failed.' };
     const resent: Delivery[] = [];
@@ -107,7 +103,7 @@ export const resend = command({
         if (!succeeded) exitCode = EXIT.failed;
         if (diagnosis !== null) diagnoses.add(diagnosis);
       } catch (error) {
-        // The others can still be sent.
+        // With --failed, the others can still be sent.
         if (id !== undefined || !wasDeleted(error)) throw error;
         exitCode = EXIT.failed;
         print(terminal.stderr, printable(`${shortId(delivery.id)}: ${error.message}`));
@@ -137,11 +133,11 @@ export const clear = command({
   },
 });
 
-/** The delivery and its new attempt; an automatic retry may come in between. */
+/** The delivery and its new attempt. An automatic retry may run before that attempt. */
 async function resendOne(
   control: ControlPlane,
   { id }: Delivery,
-  limit: WaitLimit,
+  limit: () => number,
 ): Promise<[Delivery, Attempt]> {
   const path = `/deliveries/${encodeURIComponent(id)}/resend`;
   const { data } = await control.post<{ data: Delivery }>(path).catch((error) => {
@@ -158,19 +154,18 @@ async function resendOne(
   }
 }
 
-/** Whether the simulator says that the webhook of the delivery was deleted. */
+/** Whether the webhook of the delivery was deleted. */
 function wasDeleted(error: unknown): error is AnswerError {
   return error instanceof AnswerError && error.status === 409;
 }
 
-/** The delivery with this id, or the only one whose id begins with it. */
+/** The delivery whose id is, or begins with, `id`. */
 async function findDelivery(control: ControlPlane, id: string): Promise<Delivery> {
-  if (id === '') throw new UsageError('ID is empty.');
   try {
     return await control.delivery(id);
   } catch (error) {
     if (!(error instanceof AnswerError) || error.status !== 404) throw error;
-    const matches = await control.deliveries({ q: id, limit: '1000' });
+    const matches = await control.deliveries({ q: id, limit: 1_000 });
     const found = matches.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
     const [only] = found;
     if (!only) throw error;
@@ -181,13 +176,14 @@ async function findDelivery(control: ControlPlane, id: string): Promise<Delivery
   }
 }
 
-function attemptNumber(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : wholeNumber('--attempt', text, [1, Number.MAX_SAFE_INTEGER]);
-}
-
 function chosenAttempt({ attempts }: Delivery, number: number | undefined): Attempt | undefined {
   if (number === undefined) return attempts.at(-1);
   const attempt = attempts.find((one) => one.number === number);
   if (attempt) return attempt;
   throw new CommandError(`--attempt ${number} does not exist.`, EXIT.failed);
+}
+
+function statuses(name: string, text: string): string {
+  for (const status of text.split(',')) oneOf(deliveryStatuses)(name, status);
+  return text;
 }

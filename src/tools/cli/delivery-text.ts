@@ -1,16 +1,17 @@
-// Deliveries as text: a table of many, or everything about one.
-import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
-import { indented, printable, table } from './print.js';
+// Deliveries as text: a table, one delivery in full, or one line per attempt while `simulate` runs.
+import type { Logger } from '../../logger.js';
+import type { Attempt, AttemptFields, Delivery } from '../simulator/delivery/delivery-record.js';
+import { indented, type Output, printable, type Style, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
 
-/** The part of an id that people see and type. */
+/** The part of an id that people read and type. */
 export function shortId(id: string): string {
   return id.slice(0, 8);
 }
 
 /** The local time of day; empty for null. */
-export function clockTime(time: string | null): string {
+function clockTime(time: string | null): string {
   return time === null ? '' : new Date(time).toTimeString().slice(0, 8);
 }
 
@@ -35,7 +36,7 @@ function answerOf({ response, outcome, error }: Attempt): string {
  *
  * @param answer the status, or the code of the error
  */
-export function answerText(
+function answerText(
   answer: number | string | undefined,
   { reason, outcome }: { readonly reason: string | null | undefined; readonly outcome: string | null },
 ): string {
@@ -43,7 +44,6 @@ export function answerText(
   return [known || reason || '', outcome ?? ''].join(' ').trimEnd();
 }
 
-/** Everything about one delivery, with one attempt in full. */
 export function deliveryText(delivery: Delivery, shown: Attempt | undefined): string {
   const { id, event_id, event_name, url, status, attempts, created_at, cancelled_because } = delivery;
   const reason = cancelled_because === undefined ? '' : ` (${cancelled_because})`;
@@ -57,7 +57,7 @@ export function deliveryText(delivery: Delivery, shown: Attempt | undefined): st
   return [facts, ...attempts.map(attemptText), ...(shown ? [exchangeText(shown)] : [])].join('\n\n');
 }
 
-/** Each attempt, where there were several; else the table says it all. */
+/** Each attempt, if there were several: one attempt is complete in the table. */
 export function attemptsText({ id, attempts }: Delivery): string {
   if (attempts.length < 2) return '';
   return [`delivery ${shortId(id)}`, ...attempts.map(attemptText)].join('\n');
@@ -74,7 +74,7 @@ function attemptText(attempt: Attempt): string {
   return diagnosis === null ? line : `${line}\n  ${diagnosis}`;
 }
 
-export function attemptNotes(fault: string | null, nextAttemptAt: string | null): string[] {
+function attemptNotes(fault: string | null, nextAttemptAt: string | null): string[] {
   const retry = nextAttemptAt === null ? [] : [`next retry at ${clockTime(nextAttemptAt)}`];
   return fault === null ? retry : [`fault ${fault}`, ...retry];
 }
@@ -95,4 +95,89 @@ function headerLines(headers: readonly (readonly string[])[]): string[] {
 
 function lines(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
+}
+
+const STYLES: ReadonlyMap<string, Style> = new Map([
+  ['delivered', 'green'],
+  ['retrying', 'yellow'],
+  ['failed', 'red'],
+]);
+
+export class AttemptLog implements Logger {
+  readonly #output: Output;
+  /** Attempts to print after the banner; undefined once the banner is printed. */
+  #early: AttemptFields[] | undefined = [];
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  /** Prints the attempts so far, and from now on each one at once. */
+  begin(): void {
+    for (const settled of this.#early ?? []) this.#print(settled);
+    this.#early = undefined;
+  }
+
+  readonly info = (fields: object | string): void => {
+    if (typeof fields === 'string' || !('eventName' in fields)) return;
+    if (this.#early) this.#early.push(fields as AttemptFields);
+    else this.#print(fields as AttemptFields);
+  };
+
+  readonly warn = (fields: object | string, message = String(fields)): void => {
+    const { state, host } = Object(fields) as { state?: string; host?: string };
+    const place = state ?? host;
+    const reason = reasonIn(fields);
+    this.#output.note(`${message}${place ? ` (${place})` : ''}${reason ? `: ${reason}` : ''}`);
+  };
+
+  readonly error = this.warn;
+
+  #print(settled: AttemptFields): void {
+    this.#output.print(jsonLine(settled), this.#line(settled));
+  }
+
+  #line({ delivery, event, eventName, url, answer, ...settled }: AttemptFields): string {
+    const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+    const { paint } = this.#output;
+    const line = [
+      paint('dim', clockTime(new Date().toISOString())),
+      paint(STYLES.get(status) ?? 'dim', status.padEnd(9)),
+      `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
+      printable(answerText(typeof answer === 'number' ? `[${answer}]` : answer, settled)),
+      `${Math.round(durationMs)} ms`,
+      [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
+    ].join('  ');
+    return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
+  }
+}
+
+/** An error, or its description in a log entry. */
+interface LoggedError {
+  readonly code?: string;
+  readonly message?: string;
+  readonly type?: string;
+}
+
+/** Why something failed: the code, or else the message or the type of the error. */
+function reasonIn(fields: object | string): string {
+  const {
+    code,
+    err,
+    error = err,
+  } = Object(fields) as LoggedError & { err?: LoggedError; error?: LoggedError };
+  return code || error?.code || error?.message || error?.type || '';
+}
+
+function jsonLine({ delivery, event, eventName, durationMs, nextAttemptAt, ...same }: AttemptFields): object {
+  return {
+    type: 'attempt',
+    delivery_id: delivery,
+    event_id: event,
+    event_name: eventName,
+    ...same,
+    answer: same.answer ?? null,
+    duration_ms: durationMs,
+    next_attempt_at: nextAttemptAt,
+  };
 }

@@ -1,4 +1,4 @@
-// The endpoint of `simulate --demo`: a receiver that can be stopped, and the page of the events that it could not process.
+// The endpoint of `simulate --demo`: a receiver that can be stopped, and its dead-letter page.
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { closeServer } from '../simulator/listen.js';
 const MAX_LETTERS = 10_000;
 
 export class DemoEndpoint {
-  /** What outlives a deployment. */
+  /** Kept when a new version is deployed. */
   readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MAX_LETTERS }) };
   readonly #currentKey: () => string;
   #key = '';
@@ -20,7 +20,7 @@ export class DemoEndpoint {
   readonly #server = createServer((request, response) => this.#app(request, response));
   #port = 0;
 
-  /** @param currentKey called at every start: after a rotation the old key is in use until then, as in an app */
+  /** @param currentKey called at every start: like an app, the endpoint uses the old key until it restarts */
   constructor(currentKey: () => string) {
     this.#currentKey = currentKey;
     this.#app = this.#deploy('keeps undeclared');
@@ -30,7 +30,6 @@ export class DemoEndpoint {
     return `http://127.0.0.1:${this.#port}/hooks`;
   }
 
-  /** The page of the events that it has kept. */
   get letters(): string {
     return `http://127.0.0.1:${this.#port}/dead-letters/`;
   }
@@ -39,7 +38,7 @@ export class DemoEndpoint {
     return this.#server.listening;
   }
 
-  /** As the next version of an app would. Until then they are kept. */
+  /** Deploys a version that handles the undeclared events, which are kept as dead letters until then. */
   handleUndeclared(): void {
     this.#key = this.#currentKey();
     this.#app = this.#deploy('handles undeclared');
@@ -65,7 +64,7 @@ export class DemoEndpoint {
     });
     if (version === 'handles undeclared') hooks.onUnknown(() => {});
     const app = express();
-    // It listens on this machine alone. With hosts, no web page reaches it by a name that resolves to this machine.
+    // `hosts` protects against DNS rebinding.
     app.use('/dead-letters', deadLetterPage(hooks, { authorize: () => 'demo', hosts: ['localhost'] }));
     app.use(hooks);
     return app;

@@ -19,17 +19,24 @@ import { confirm, readKey } from './read-input.js';
 
 export const doctor = command({
   about:
-    'Sends an endpoint signed test events and forged, broken and slow ones, and prints what to fix for each failed check. The events are sandbox events with the order_id "doctor-test"; the handlers of the endpoint run for them. It sends to the given URL only, and asks before it sends to another machine. Use the key that the endpoint has; the key is never sent. If the valid delivery is not accepted, the other checks are skipped, because their results would prove nothing. If no handler runs for it, that check fails.',
-  arguments: [{ name: 'URL', about: 'the endpoint, such as 3000/hooks or http://localhost:3000/hooks' }],
+    'Sends an endpoint signed test events and forged, broken and slow ones, and prints what to fix for each failed check. The events are sandbox events with the order_id "doctor-test", and the handlers of the endpoint run for them. It sends to the given URL only, and asks before it sends to another machine. Use the key of the endpoint; the key itself is never sent. If the valid delivery is not accepted, the other checks are skipped, because their results would mean nothing. If no handler runs for it, that check fails.',
+  arguments: [
+    {
+      name: 'URL',
+      about: 'the endpoint, such as 3000/hooks or http://localhost:3000/hooks',
+      read: endpointUrl,
+    },
+  ],
   options: {
     header: text(
       { NAME: 'X-Signature' },
-      'Name of the header with the signature, instead of X-SERVICE-SIGNATURE.',
-      { alias: 'signature-header' },
+      'Name of the header with the signature. Default: X-SERVICE-SIGNATURE.',
+      { alias: 'signature-header', read: headerName },
     ),
     timeout: text(
       { TIME: '30s' },
-      'How long to wait for an answer, also to a body that never ends. Default: 15s.',
+      'How long to wait for each answer, including the one to a body that never ends. Default: 15s.',
+      { read: duration },
     ),
     yes: flag('Do not ask before sending to another machine.'),
     'key-file': keyFileOption,
@@ -40,15 +47,13 @@ export const doctor = command({
     'payment-webhooks doctor https://staging.shop.example/hooks --yes --json': 'a deployed app, in CI',
   },
   async run({ positionals: [address = ''], values, terminal }) {
-    const url = new URL(endpointUrl('URL', address));
-    const timeoutMs = duration('--timeout', values.timeout ?? '15s');
-    const { header = 'X-SERVICE-SIGNATURE', json = false } = values;
-    const signatureHeader = headerName('--header', header);
+    const url = new URL(address);
+    const { header: signatureHeader, timeout = 15_000, json = false } = values;
     const privateKey = await readKey(values['key-file'], terminal);
     if (!isLocalHost(url.hostname) && !values.yes) await confirm(question(url), terminal);
     const { first, repeat, others, slow, last } = checks({ privateKey, signatureHeader });
     const checklist = new Checklist(terminal, { json, total: others.length + 4 });
-    const send = (check: Check) => probe(url, check.delivery, timeoutMs);
+    const send = (check: Check) => probe(url, check.delivery, timeout);
     if (!json) print(terminal.stdout, announcement(url));
     const reply = await send(first);
     refuseUnreachable(url, reply.failure);
@@ -81,7 +86,6 @@ function refuseUnreachable(url: URL, failure: string | undefined): void {
 
 const NAME_WIDTH = 52;
 
-/** Each result on a line, with what to fix below it; between them, the progress. */
 class Checklist {
   readonly #output: Output;
   readonly #progress: ProgressBar;
@@ -96,7 +100,7 @@ class Checklist {
     this.#progress = new ProgressBar(terminal);
   }
 
-  /** Whether the check passed. */
+  /** @returns whether the check passed */
   add(check: Check, reply: Reply): boolean {
     const { got, fix } = evaluateCheck(check, reply);
     const passed = fix === undefined;
@@ -110,11 +114,10 @@ class Checklist {
     return passed;
   }
 
-  /** Checks that were not made, because their result would prove nothing. */
   skip(checks: readonly Check[], reason: string): void {
     this.#count.skipped += checks.length;
     this.#skippedBecause = reason;
-    // A person needs no list of them.
+    // Without --json, one line stands for all of them.
     for (const { name } of this.#output.json ? checks : checks.slice(0, 1)) {
       const shown = checks.length === 1 ? name : `${checks.length} other checks`;
       const text = `${this.#output.paint('dim', 'skip')}  ${shown.padEnd(NAME_WIDTH)}  ${reason}`;
@@ -126,12 +129,11 @@ class Checklist {
     this.#progress.line(`… waiting for the endpoint to stop reading: ${name}`);
   }
 
-  /** How many checks failed. */
   end(): number {
     const { passed, failed, skipped } = this.#count;
     const verdict =
       failed === 0
-        ? this.#output.paint('green', 'All is well.')
+        ? this.#output.paint('green', 'Nothing to fix.')
         : this.#output.paint('red', `Fix ${failed === 1 ? 'this' : 'these'} and run it again.`);
     const left = skipped === 0 ? '' : `, ${skipped} skipped: ${this.#skippedBecause}`;
     this.#print({ ...this.#count }, `\n${passed} passed, ${failed} failed${left}. ${verdict}`);

@@ -1,9 +1,9 @@
-// `explain`: what a code in a log, an error or an answer means, and what to do. The text is docs/errors.md.
+// `explain`: prints what an error code means and what to do, from docs/errors.md.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ANSWERS, didYouMean, type ErrorCode } from '../../errors.js';
 import { packageFolder } from '../pages/package-folder.js';
-import { CommandError, command, EXIT, jsonOption, type Result, UsageError } from './command.js';
+import { CommandError, command, EXIT, jsonOption, UsageError } from './command.js';
 import { table } from './print.js';
 
 const CODES = Object.keys(ANSWERS) as ErrorCode[];
@@ -18,35 +18,30 @@ export const explain = command({
     'payment-webhooks explain': 'every code',
   },
   async run({ positionals: [typed] }) {
-    return typed === undefined ? everyCode() : explanationOf(codeOf(typed));
+    if (typed === undefined) {
+      const values = CODES.map(answerOf);
+      return { values, text: table(values.map(({ code, status, message }) => [code, `${status}`, message])) };
+    }
+    const code = codeOf(typed);
+    const text = asText(sectionOf(code));
+    return { values: [{ ...answerOf(code), text }], text: `${code}\n\n${text}` };
   },
 });
 
-function everyCode(): Result {
-  const values = CODES.map(answerOf);
-  const text = table(values.map(({ code, status, message }) => [code, String(status), message]));
-  return { values, text };
-}
-
 function answerOf(code: ErrorCode) {
-  // Nobody is there to be answered, so its record has status 0 too.
+  // It cannot be answered, so its record has status 0 as well.
   return { code, ...ANSWERS[code], ...(code === 'BODY_ABORTED' && { status: 0 }) };
 }
 
-/** Typed in either case, and with any hyphens. */
+/** Accepts any case, and hyphens for underscores. */
 function codeOf(typed: string): ErrorCode {
   const wanted = typed.toUpperCase().replaceAll('-', '_');
   const code = CODES.find((known) => known === wanted);
   if (code) return code;
   const shown = JSON.stringify(typed.slice(0, 80));
   throw new UsageError(
-    `CODE ${shown} is not known.${didYouMean(wanted, CODES)} The codes are ${CODES.join(', ')}.`,
+    `CODE ${shown} does not exist.${didYouMean(wanted, CODES)} The codes are ${CODES.join(', ')}.`,
   );
-}
-
-function explanationOf(code: ErrorCode): Result {
-  const text = asText(sectionOf(code));
-  return { values: [{ ...answerOf(code), text }], text: `${code}\n\n${text}` };
 }
 
 function sectionOf(code: ErrorCode): string {
@@ -63,7 +58,7 @@ function readPage(): string {
   }
 }
 
-/** Markdown for a terminal: code is indented, and a link shows the page that it leads to. */
+/** Markdown for a terminal: code is indented, and a link is followed by its page. */
 function asText(markdown: string): string {
   return markdown
     .replace(/^```.*\n([\s\S]*?)^```$/gm, (_fence, code: string) => code.trimEnd().replace(/^(?=.)/gm, '  '))

@@ -1,4 +1,4 @@
-// A failed command -> the text for a person, the line for a program, and the exit code.
+// Turns an error into the text or the JSON line to print, and the exit code.
 import { ConnectionError, ServiceError } from '../../client/errors.js';
 import { ConfigurationError, WebhookError } from '../../errors.js';
 import { CommandError, connectionExitCode, EXIT, type ExitCode } from './command.js';
@@ -6,7 +6,7 @@ import { printable } from './print.js';
 
 export function describeFailure(error: unknown) {
   const { message, code, status } = Object(error) as { message?: unknown; code?: unknown; status?: unknown };
-  // A key that was typed in the wrong place must not reach a log.
+  // A key typed in the wrong place must not reach a log.
   const text = printable(withoutKeys(String(message)));
   const known = {
     code: typeof code === 'string' ? code : 'FAILED',
@@ -16,7 +16,7 @@ export function describeFailure(error: unknown) {
   return { text, line: { error: known }, exitCode: exitCode(error) };
 }
 
-/** Advice may name the documented prefixes; anything longer may be a key. */
+/** Keeps the documented prefixes, which messages mention. Anything longer may be a key. */
 function withoutKeys(text: string): string {
   return text.replace(/pri_[^\s"'`]*/g, (word) =>
     /^pri_(?:sandbox_)?(?:sim_)?…?[.,;:)]*$/.test(word) ? word : 'pri_…',
@@ -25,7 +25,7 @@ function withoutKeys(text: string): string {
 
 function exitCode(error: unknown): ExitCode {
   if (error instanceof CommandError) return error.exitCode;
-  // Thrown by the client and by sign() before anything was sent.
+  // The client and sign() throw it before they send anything.
   if (error instanceof WebhookError) return EXIT.refused;
   if (!(error instanceof ConnectionError)) return EXIT.failed;
   if (error.code === 'TIMED_OUT') return EXIT.timedOut;
@@ -33,13 +33,13 @@ function exitCode(error: unknown): ExitCode {
   return connectionExitCode(code);
 }
 
-/** What the person typed or set, by the name of the API option that it became. */
+/** The flag or variable that the user gave, by the API option that it became. */
 export type TypedNames = Readonly<Record<string, string>>;
 
-/** The error in the names that the person typed or set. */
+/** The error, with the flag or variable instead of the API option in its message. */
 export function withTypedNames(names: TypedNames, error: unknown): unknown {
   if (error instanceof ServiceError) {
-    // Nothing else is replaced, because the message may quote the service. No command has an option for the path.
+    // Only baseUrl, because the message may quote the service. No command has an option for apiPath.
     const { baseUrl: address = 'baseUrl' } = names;
     const message = error.message.replace('baseUrl and apiPath lead', `${address} leads`);
     error.message = message.replace('baseUrl', address);

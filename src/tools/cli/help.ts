@@ -1,4 +1,4 @@
-// Help texts, made from the table of commands, and the version of the package.
+// The help texts, from the table of commands, and the version of the package.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageFolder } from '../pages/package-folder.js';
@@ -11,7 +11,8 @@ export function packageVersion(): string {
   return folder ? JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version : 'unknown';
 }
 
-/** Every command with its summary, by topic. */
+type Described = readonly [name: string, about: string];
+
 export function overview(rows: readonly Row[]): string {
   const width = Math.max(...rows.map(({ name }) => name.length));
   const sections = [...new Set(rows.map(({ topic }) => topic))].map((topic) =>
@@ -31,7 +32,7 @@ Examples
   payment-webhooks webhooks ensure https://shop.example/hooks --live
 
 The private key comes from SERVICE_PRIVATE_KEY or --key-file, never from the
-command line, because every user of the machine can read that.
+command line, because every user of the machine can read the command line.
 
 Exit codes
   0  success
@@ -45,7 +46,6 @@ Exit codes
 `;
 }
 
-/** The commands that begin with the same word, and what each is for. */
 export async function groupHelp(first: string, rows: readonly Row[]): Promise<string> {
   const loaded = await Promise.all(rows.map(({ load }) => load()));
   const sections = [
@@ -57,21 +57,23 @@ export async function groupHelp(first: string, rows: readonly Row[]): Promise<st
   return `${sections.join('\n\n')}\n`;
 }
 
-function summaryRow({ name, summary }: Row): [string, string] {
+function summaryRow({ name, summary }: Row): Described {
   return [name, summary];
 }
 
-function section(title: string, rows: readonly (readonly [string, string])[], width = 0): string {
-  return `${title}\n${columns(rows, width)}`;
+/** @param width at least, of the left column */
+function section(title: string, rows: readonly Described[], width = 0): string {
+  const left = Math.max(width, ...rows.map(([name]) => name.length)) + 4;
+  const lines = rows.map(([name, about]) => `  ${name.padEnd(left - 2)}${wrap(about, ' '.repeat(left))}`);
+  return [title, ...lines].join('\n');
 }
 
 function examplesText(examples: readonly (readonly [line: string, purpose: string])[]): string {
   return `Examples\n${examples.map(([line, purpose]) => `  # ${purpose}\n  ${line}`).join('\n')}`;
 }
 
-/** Everything about one command. */
 export function commandHelp({ name }: Row, command: Command): string {
-  const positionals = command.arguments.map((argument): [string, string] => [argument.name, argument.about]);
+  const positionals = command.arguments.map(({ name, about }): Described => [name, about]);
   const sections = [
     `Usage: ${usage(name, command)}`,
     wrap(command.about, ''),
@@ -82,30 +84,23 @@ export function commandHelp({ name }: Row, command: Command): string {
   return `${sections.join('\n\n')}\n`;
 }
 
-export function usage(name: string, command: Command): string {
+function usage(name: string, command: Command): string {
   const positionals = command.arguments.map((argument) =>
     argument.optional ? `[${argument.name}]` : argument.name,
   );
   return ['payment-webhooks', name, ...positionals, '[options]'].join(' ');
 }
 
-/** Each option as it is typed, and what it does. */
-export function optionRows({ options }: Command): [string, string][] {
+function optionRows({ options }: Command): Described[] {
   const typed = (name: string, { type, value = 'TEXT', multiple }: Option) =>
     `--${name}${type === 'string' ? ` ${value}` : ''}${multiple ? ' …' : ''}`;
   return [
-    ...Object.entries(options).map(([name, option]): [string, string] => [typed(name, option), option.about]),
+    ...Object.entries(options).map(([name, option]): Described => [typed(name, option), option.about]),
     ['-h, --help', 'Show this help.'],
   ];
 }
 
-/** @param width at least, of the left column */
-function columns(rows: readonly (readonly [string, string])[], width: number): string {
-  const left = Math.max(width, ...rows.map(([name]) => name.length)) + 4;
-  return rows.map(([name, about]) => `  ${name.padEnd(left - 2)}${wrap(about, ' '.repeat(left))}`).join('\n');
-}
-
-/** Breaks a text between words; every line but the first is indented. */
+/** Breaks a text between words, and indents every line but the first. */
 function wrap(text: string, indent: string): string {
   const lines: string[] = [];
   let line = '';

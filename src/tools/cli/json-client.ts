@@ -1,19 +1,24 @@
-// Calls an HTTP API of JSON for a command, and turns what goes wrong into failures of the command.
+// Calls a JSON API over HTTP, and turns its failures into failures of the command.
 import { CommandError, EXIT } from './command.js';
 
-type Query = Readonly<Record<string, string | undefined>>;
+/** Undefined values are left out. */
+type Query = Readonly<Record<string, string | number | undefined>>;
 
 /** A JSON object; empty for any other text. */
 type Answer = Readonly<Record<string, unknown>>;
 
+export interface NoAnswer {
+  /** `TIMED_OUT`, or the code of the connection error. */
+  readonly code: string;
+  readonly cause: unknown;
+}
+
 interface Call extends RequestInit {
   readonly query?: Query;
-  readonly body?: string;
-  /** How long the server may hold the answer back on purpose. */
+  /** How long the server may delay its answer on purpose. */
   readonly waitMs?: number;
 }
 
-/** The server answered an error. */
 export class AnswerError extends CommandError {
   readonly status: number;
 
@@ -23,7 +28,7 @@ export class AnswerError extends CommandError {
   }
 }
 
-/** One kind of server is one subclass, which knows what to tell a person about its failures. */
+/** Each subclass knows one kind of server, and how to explain its failures. */
 export abstract class JsonClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #answerMs: number;
@@ -38,31 +43,31 @@ export abstract class JsonClient {
     this.origin = new URL(address).origin;
   }
 
-  async get<Data extends object>(path: string, query: Query = {}, waitMs = 0): Promise<Data> {
-    return this.#dataIn(await this.#fetch(path, { query, waitMs }));
+  get<Data extends object>(path: string, query: Query = {}, waitMs = 0): Promise<Data> {
+    return this.#fetchData(path, { query, waitMs });
   }
 
   async getText(path: string, query: Query = {}): Promise<string> {
-    return this.#textOf(await this.#fetch(path, { query }));
+    return (await this.#fetch(path, { query })).text().catch(this.#fail);
   }
 
-  async post<Data extends object>(path: string, body: object = {}): Promise<Data> {
-    return this.#dataIn(await this.#post(path, body));
+  post<Data extends object>(path: string, body: object = {}): Promise<Data> {
+    return this.#fetchData(path, postOf(body));
   }
 
-  async delete<Data extends object>(path: string): Promise<Data> {
-    return this.#dataIn(await this.#fetch(path, { method: 'DELETE' }));
+  delete<Data extends object>(path: string): Promise<Data> {
+    return this.#fetchData(path, { method: 'DELETE' });
   }
 
   /**
-   * The lines of an answer that is a stream, each parsed. It ends where the stream ends, also in the middle.
+   * The lines of a streamed answer, parsed. It ends where the stream ends, even if that is too early.
    *
    * @param signal ends the request; the error is then its reason
    */
   async *stream(path: string, body: object, signal: AbortSignal): AsyncGenerator<Answer> {
-    const response = await this.#post(path, body, signal);
+    const response = await this.#fetch(path, { ...postOf(body), signal });
     const type = response.headers.get('content-type') ?? '';
-    if (!response.body || !type.startsWith('application/x-ndjson')) throw this.otherServer(response.status);
+    if (!response.body || !type.startsWith('application/x-ndjson')) throw this.refused(response, {});
     const decoder = new TextDecoder();
     let rest = '';
     try {
@@ -77,55 +82,44 @@ export abstract class JsonClient {
     }
   }
 
-  /** @param seconds how long the command waited */
-  protected abstract timedOut(seconds: number): CommandError;
-  protected abstract unreachable(code: string, cause: unknown): CommandError;
-  /** For an answer that is not what this kind of server gives. */
-  protected abstract otherServer(status: number): CommandError;
-  /** For an answer that is an error; undefined where this kind of server does not answer like that. */
-  protected abstract refused(response: Response, answer: Answer): CommandError | undefined;
+  /** The error when no answer came. */
+  protected abstract unreachable(failure: NoAnswer): CommandError;
+  /** The error for an error answer, or for an answer of another kind of server. */
+  protected abstract refused(response: Response, answer: Answer): CommandError;
   protected abstract isExpected(answer: Answer): boolean;
 
-  #post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
-    const headers = { 'content-type': 'application/json' };
-    const call = { method: 'POST', headers, body: JSON.stringify(body) };
-    return this.#fetch(path, signal ? { ...call, signal } : call);
-  }
-
-  /** An answer that is not an error. */
-  async #fetch(path: string, { query = {}, waitMs = 0, ...init }: Call): Promise<Response> {
-    const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
-    const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
-    const signal = init.signal ?? AbortSignal.timeout(this.#answerMs + waitMs);
-    const headers = { ...init.headers, ...this.#headers };
-    const request = { ...init, headers, signal, redirect: 'manual' } as const;
-    const response = await fetch(this.address + path + search, request).catch((error: unknown) => {
-      throw this.#failure(error);
-    });
-    if (response.ok) return response;
-    const answer = parsed(await response.text().catch(() => ''));
-    throw this.refused(response, answer) ?? this.otherServer(response.status);
-  }
-
-  #textOf(response: Response): Promise<string> {
-    return response.text().catch((error: unknown) => {
-      throw this.#failure(error);
-    });
-  }
-
-  async #dataIn<Data>(response: Response): Promise<Data> {
-    const answer = parsed(await this.#textOf(response));
-    if (!this.isExpected(answer)) throw this.otherServer(response.status);
+  async #fetchData<Data>(path: string, call: Call): Promise<Data> {
+    const response = await this.#fetch(path, call);
+    const answer = parsed(await response.text().catch(this.#fail));
+    if (!this.isExpected(answer)) throw this.refused(response, {});
     return answer as Data;
   }
 
-  #failure(error: unknown): unknown {
-    const { name, cause } = Object(error) as Error;
-    if (name === 'AbortError') return error;
-    if (name === 'TimeoutError') return this.timedOut(this.#answerMs / 1_000);
-    const { code = 'FAILED' } = Object(cause) as { code?: string };
-    return this.unreachable(code, cause);
+  async #fetch(path: string, { query = {}, waitMs = 0, ...init }: Call): Promise<Response> {
+    const url = new URL(this.address + path);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    const response = await fetch(url, {
+      ...init,
+      headers: { ...init.headers, ...this.#headers },
+      signal: init.signal ?? AbortSignal.timeout(this.#answerMs + waitMs),
+      redirect: 'manual',
+    }).catch(this.#fail);
+    if (response.ok) return response;
+    throw this.refused(response, parsed(await response.text().catch(() => '')));
   }
+
+  readonly #fail = (error: unknown): never => {
+    const { name, cause } = Object(error) as Error;
+    if (name === 'AbortError') throw error;
+    const { code = 'FAILED' } =
+      name === 'TimeoutError' ? { code: 'TIMED_OUT' } : (Object(cause) as { code?: string });
+    throw this.unreachable({ code, cause });
+  };
+}
+
+function postOf(body: object): Call {
+  return { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
 function parsed(text: string): Answer {

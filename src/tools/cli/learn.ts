@@ -1,30 +1,38 @@
-// `learn`: proposes a schema, a type and a fixture for events, from bodies that arrived.
+// `learn`: proposes a schema, a type and a fixture for each event, from the bodies of events.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isEnvelope } from '../../events/envelope.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
 import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
-import { checkPattern, duration, wholeNumber } from './flag-values.js';
+import { eventPattern, wholeNumber } from './flag-values.js';
 import { AnswerError } from './json-client.js';
-import { identifierOf, type LearnedEvent, moduleCode, moduleFiles } from './learn/module-code.js';
-import { Proposer } from './learn/proposal.js';
-import { mergeShapes, type Shape, shapeOf } from './learn/shape.js';
-import { allLetters, filterOptions, LetterPage, pageOptions, type Revealed } from './letter-page.js';
+import { identifierOf, type LearnedEvent, moduleCode, moduleFiles, Proposer } from './learn/proposal.js';
+import { Shape } from './learn/shape.js';
+import {
+  allLetters,
+  filterOptions,
+  type LetterFilter,
+  LetterPage,
+  pageOptions,
+  type Revealed,
+} from './letter-page.js';
 import { ProgressBar } from './print.js';
 import { readNamed, readStdin } from './read-input.js';
 
 const options = {
   file: text(
     { FILE: 'body.json' },
-    'Read bodies from this file: one body, a list of bodies, or one on each line. Default: standard input.',
+    'Read bodies from this file: one body, an array of bodies, or one per line. Default: standard input.',
     { multiple: true, offer: 'file' },
   ),
   since: filterOptions.since,
-  limit: text({ N: '500' }, 'With --page, at most this many letters of each event. Default: 100.'),
+  limit: text({ N: '500' }, 'With --page, at most this many letters of each event. Default: 100.', {
+    read: wholeNumber(1, 100_000),
+  }),
   out: text(
     { DIR: 'src/events' },
-    'Write a file for each event, and index.ts, into this folder. Overwrites no file.',
+    'Write a file for each event, and index.ts, into this folder. Existing files are not overwritten.',
     { offer: 'file' },
   ),
   ...pageOptions,
@@ -32,12 +40,13 @@ const options = {
 
 export const learn = command({
   about:
-    'Proposes a zod schema, a TypeScript type and a fixture for each event, from the bodies of events. With --page it reads the dead letters that are unknown or invalid; each that it reads is revealed, which the app logs. Without --page it reads files or standard input. Every value in a fixture is made up. The names of fields are those of the events, and so are words that a field such as status or currency had in at least five events: read the proposal before you commit it.',
+    'Proposes a zod schema, a TypeScript type and a fixture for each event, from the bodies of events. With --page it reads the dead letters that are unknown or invalid; each one that it reads is revealed, which the app logs. Without --page it reads files or standard input. Every value in a fixture is made up. Names of fields come from the events, and so do words that a field such as status or currency had in at least five events: read the proposal before you commit it.',
   arguments: [
     {
       name: 'EVENT',
       optional: true,
       about: 'only this event, or a pattern like refund.*; default: every event',
+      read: eventPattern,
     },
   ],
   options,
@@ -45,17 +54,29 @@ export const learn = command({
     "payment-webhooks learn 'refund.*' --page https://shop.example/ops/webhooks --token-file token.txt":
       'from dead letters',
     'payment-webhooks learn --file body.json --out src/events': 'from a body that you saved',
-    'payment-webhooks learn refund.succeeded < bodies.jsonl': 'from many, one on each line',
+    'payment-webhooks learn refund.succeeded < bodies.jsonl': 'from many bodies, one per line',
   },
-  async run({ positionals: [event], values, terminal }) {
-    if (event !== undefined) checkPattern('EVENT', event);
+  async run(invocation) {
+    const { positionals, values } = invocation;
+    const [event] = positionals;
     const learner = new EventLearner(event);
-    for await (const body of givenBodies(event, { values, terminal })) learner.add(body);
+    for await (const body of givenBodies(invocation)) learner.add(body);
     const events = learner.learned();
     const { skipped } = learner;
-    if (events.length === 0) throw nothingLearned(event, values.page === undefined || skipped > 0);
+    if (events.length === 0) {
+      const nothing =
+        values.page === undefined || skipped > 0
+          ? 'No body is an event'
+          : 'There are no unknown or invalid dead letters';
+      const of = event === undefined ? '' : ` of ${event}`;
+      throw new CommandError(`${nothing}${of}.`, EXIT.failed, 'NOTHING_LEARNED');
+    }
     const notes =
-      skipped === 0 ? [] : [`${skipped} ${skipped === 1 ? 'body is' : 'bodies are'} no event, and left out.`];
+      skipped === 0
+        ? []
+        : [
+            `Skipped ${skipped} ${skipped === 1 ? 'body that is not an event' : 'bodies that are not events'}.`,
+          ];
     const written = values.out === undefined ? undefined : await write(values.out, events);
     return {
       values: events.map((each) => ({ event: each.name, events: each.count, code: moduleCode([each]) })),
@@ -65,17 +86,17 @@ export const learn = command({
   },
 });
 
-type Given = Pick<Invocation<typeof options>, 'values' | 'terminal'>;
-
 /** From the page, from files, or else from standard input. */
-async function* givenBodies(event: string | undefined, { values, terminal }: Given): AsyncGenerator<unknown> {
-  const { page: address, file: files, since } = values;
+async function* givenBodies({
+  positionals: [event],
+  values,
+  terminal,
+}: Invocation<typeof options>): AsyncGenerator<unknown> {
+  const { page: address, file: files, since, limit = 100 } = values;
   if (address !== undefined) {
     if (files) throw new UsageError('Give --page or --file, not both.');
-    if (since !== undefined) duration('--since', since);
-    const limit = wholeNumber('--limit', values.limit ?? '100', [1, 100_000]);
     const page = await LetterPage.open(values);
-    yield* bodiesOfLetters(page, { event, since, limit }, new ProgressBar(terminal));
+    yield* bodiesOfLetters(page, { event, since }, limit, new ProgressBar(terminal));
     return;
   }
   for (const flag of ['since', 'limit', 'token-file'] as const)
@@ -89,7 +110,7 @@ async function* givenBodies(event: string | undefined, { values, terminal }: Giv
   yield* bodiesIn('Standard input', String(typed));
 }
 
-/** One body, a list of bodies, or one on each line. The error names the line and shows nothing of it. */
+/** One body, an array of bodies, or one per line. The error does not quote the line. */
 function bodiesIn(source: string, text: string): unknown[] {
   const whole = parsed(text);
   if (whole !== undefined) return Array.isArray(whole) ? whole : [whole];
@@ -98,7 +119,7 @@ function bodiesIn(source: string, text: string): unknown[] {
     const body = parsed(line);
     if (body !== undefined) return [body];
     throw new CommandError(
-      `${source} is not JSON (line ${index + 1}). Give one body, a list of bodies, or one body on each line.`,
+      `${source} is not JSON (line ${index + 1}). Give one body, an array of bodies, or one body per line.`,
     );
   });
 }
@@ -111,23 +132,17 @@ function parsed(text: string): unknown {
   }
 }
 
-interface LetterChoice {
-  readonly event: string | undefined;
-  readonly since: string | undefined;
-  /** Most letters of one event name. */
-  readonly limit: number;
-}
-
-/** The bodies of unknown and invalid events. Each is revealed, which the app logs. */
+/** The bodies of unknown and invalid events. Each is revealed, which the app logs. @param limit for each event name */
 async function* bodiesOfLetters(
   page: LetterPage,
-  { event, since, limit }: LetterChoice,
+  filter: LetterFilter,
+  limit: number,
   bar: ProgressBar,
 ): AsyncGenerator<unknown> {
   const ids: string[] = [];
   const counts = new Map<string, number>();
   for (const reason of ['unknown', 'invalid']) {
-    for await (const { id, eventName } of allLetters(page, { event, since, reason })) {
+    for await (const { id, eventName } of allLetters(page, { ...filter, reason })) {
       const count = counts.get(eventName) ?? 0;
       if (count < limit) ids.push(id);
       counts.set(eventName, count + 1);
@@ -145,22 +160,13 @@ async function* bodiesOfLetters(
 }
 
 function withoutBody(error: unknown): Revealed {
-  // It was processed or discarded meanwhile.
+  // Processed or discarded in the meantime.
   if (error instanceof AnswerError && error.status === 404) return {};
-  // What is stored is not what was kept. The others can still be read.
+  // The stored bytes were changed. The other letters can still be read.
   if (error instanceof AnswerError && error.status === 409) return { body: '' };
   throw error;
 }
 
-function nothingLearned(event: string | undefined, wasRead: boolean): CommandError {
-  const of = event === undefined ? '' : ` of ${event}`;
-  const message = wasRead
-    ? `Nothing that was read is an event${of}.`
-    : `There is no unknown or invalid dead letter${of}.`;
-  return new CommandError(message, EXIT.failed, 'NOTHING_LEARNED');
-}
-
-/** @returns the paths of the files */
 async function write(folder: string, events: readonly LearnedEvent[]): Promise<string[]> {
   await mkdir(folder, { recursive: true }).catch((error) => refuse(folder, error));
   const files = [...moduleFiles(events)].map(([name, code]) => ({ path: join(folder, name), code }));
@@ -174,41 +180,36 @@ function refuse(path: string, { code }: Pick<NodeJS.ErrnoException, 'code'>): ne
   const quoted = JSON.stringify(path);
   throw new CommandError(
     code === 'EEXIST'
-      ? `${quoted} exists already. Delete it, or give --out another folder.`
+      ? `${quoted} already exists. Delete it, or give --out another folder.`
       : `${quoted} cannot be written (${code}).`,
   );
 }
 
-/** Gathers what the payloads of events have in common; it keeps no value but words that may be a choice. */
+/** Collects what the payloads of each event have in common. The only values it keeps are words that may be enum values. */
 export class EventLearner {
   readonly #pattern: string;
-  readonly #events = new Map<string, { readonly sources: Map<string, number>; shape: Shape }>();
-  /** Bodies that are no event. */
+  readonly #events = new Map<string, { readonly sources: Map<string, number>; readonly shape: Shape }>();
   skipped = 0;
 
   constructor(pattern = '*') {
     this.#pattern = pattern;
   }
 
-  /** @param body parsed JSON */
   add(body: unknown): void {
     if (!isEnvelope(body)) this.skipped += 1;
-    else if (matchesEvent(this.#pattern, body.event_name))
-      this.#addEvent(body.event_name, body.id, body.payload);
-  }
-
-  #addEvent(name: string, id: string, payload: object): void {
-    const known = this.#events.get(name);
-    const sources = known?.sources ?? new Map<string, number>();
-    // The same event delivered again says nothing about how often a value comes.
-    const source = sources.get(id) ?? sources.size;
-    sources.set(id, source);
-    const shape = shapeOf(payload, source);
-    this.#events.set(name, { sources, shape: known ? mergeShapes(known.shape, shape) : shape });
+    else if (matchesEvent(this.#pattern, body.event_name)) {
+      const { event_name: name, id, payload } = body;
+      const known = this.#events.get(name) ?? { sources: new Map<string, number>(), shape: new Shape() };
+      // A second delivery of an event must not count as another event with the same value.
+      const source = known.sources.get(id) ?? known.sources.size;
+      known.sources.set(id, source);
+      known.shape.add(payload, source);
+      this.#events.set(name, known);
+    }
   }
 
   learned(): LearnedEvent[] {
-    // `index.ts` has all of them.
+    // `index.ts` re-exports all events.
     const taken = new Set(['index']);
     const byName = [...this.#events].sort(([one], [other]) => (one < other ? -1 : 1));
     return byName.map(([name, { sources, shape }]) => ({

@@ -1,17 +1,17 @@
-// Calls a dead-letter page with a token: the options for it, its lists, and its errors.
+// Calls a dead-letter page with a token: its options, its lists and its errors.
 import { type DeadLetter, REASONS } from '../../claims/dead-letter-store.js';
 import { isLoopback } from '../../client/options.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { isKeyId } from '../../signature.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
-import { checkPattern, defined, duration, oneOf } from './flag-values.js';
-import { AnswerError, JsonClient } from './json-client.js';
+import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
+import { AnswerError, JsonClient, type NoAnswer } from './json-client.js';
 import { readNamed } from './read-input.js';
 
 const ANSWER_MS = 30_000;
 
 export class LetterPage extends JsonClient {
-  /** @throws {CommandError} for an address that the token must not be sent to, and for a file without a token */
+  /** @throws {CommandError} for an address that the token must not be sent to, or a file without a token */
   static async open({ page, 'token-file': file }: PageChoice): Promise<LetterPage> {
     const address = pageAddress(page);
     return new LetterPage(address, ANSWER_MS, { authorization: `Bearer ${await readToken(file)}` });
@@ -26,12 +26,11 @@ export class LetterPage extends JsonClient {
     return this.post(`letters/${encodeURIComponent(id)}/reveal`);
   }
 
-  protected timedOut(seconds: number): CommandError {
-    const message = `${this.origin} did not answer within ${seconds} seconds. Try again.`;
-    return new CommandError(message, EXIT.timedOut, 'TIMED_OUT');
-  }
-
-  protected unreachable(code: string): CommandError {
+  protected unreachable({ code }: NoAnswer): CommandError {
+    if (code === 'TIMED_OUT') {
+      const message = `${this.origin} did not answer within ${ANSWER_MS / 1_000} seconds. Try again.`;
+      return new CommandError(message, EXIT.timedOut, code);
+    }
     const exitCode = connectionExitCode(code);
     const message =
       exitCode === EXIT.unreachable
@@ -43,29 +42,25 @@ export class LetterPage extends JsonClient {
   protected refused(
     { status, headers }: Response,
     { code, message }: { code?: unknown; message?: unknown },
-  ): CommandError | undefined {
-    if (status >= 300 && status < 400) return this.#redirected(status, headers.get('location'));
+  ): CommandError {
+    if (status >= 300 && status < 400) {
+      const location = headers.get('location') ?? '';
+      const target = URL.canParse(location, this.address) ? new URL(location, this.address) : undefined;
+      const where = target ? ` to ${target.origin}${target.pathname}` : '';
+      return new CommandError(
+        `The server redirects (${status})${where}, and the token was not sent there. Give --page the final address of the page.`,
+        EXIT.failed,
+        'REDIRECTED',
+      );
+    }
     const known = typeof message === 'string' && typeof code === 'string' ? { message, code } : undefined;
-    if (status !== 401 && status !== 403) return known && new AnswerError(known.message, status, known.code);
-    const refusal = `The page refuses the token in --token-file (${status}).`;
-    return new AnswerError(known ? `${refusal} ${known.message}` : refusal, status, known?.code);
-  }
-
-  #redirected(status: number, location: string | null): CommandError {
-    const target = URL.canParse(location ?? '', this.address)
-      ? new URL(location ?? '', this.address)
-      : undefined;
-    const where = target ? ` to ${target.origin}${target.pathname}` : '';
+    if (status === 401 || status === 403) {
+      const refusal = `The page refuses the token in --token-file (${status}).`;
+      return new AnswerError(known ? `${refusal} ${known.message}` : refusal, status, known?.code);
+    }
+    if (known) return new AnswerError(known.message, status, known.code);
     return new CommandError(
-      `The server redirects (${status})${where}, and the token was not sent there. Give --page the address of the page itself.`,
-      EXIT.failed,
-      'REDIRECTED',
-    );
-  }
-
-  protected otherServer(status: number): CommandError {
-    return new CommandError(
-      `The server at ${this.address} answers (${status}), but not as a dead-letter page. Give --page the address at which the app mounts deadLetterPage().`,
+      `The server at ${this.address} answered ${status}, but it is not a dead-letter page. Give --page the address at which the app mounts deadLetterPage().`,
       EXIT.failed,
       'NO_DEAD_LETTER_PAGE',
     );
@@ -76,42 +71,39 @@ export class LetterPage extends JsonClient {
   }
 }
 
-/** As JSON: times are ISO 8601. */
 export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
+  /** ISO 8601, like every time here. */
   readonly keptAt: string;
-  /** When it is retried by itself, if it is. */
+  /** When redrive retries it next. */
   readonly nextTry?: string;
   readonly discarded?: { readonly by: string; readonly because: string; readonly at: string };
 };
 
-/** A letter with all that the page tells of it. */
 export interface ShownLetter extends Revealed {
   readonly letter: JsonLetter;
   /** The parsed body, with every value masked. */
   readonly payload?: unknown;
-  /** Bytes of the body. */
+  /** Size of the body in bytes. */
   readonly size?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sentences: what is wrong, and what to do. */
   readonly diagnosis?: readonly string[];
 }
 
-/** The exact body of a letter. */
 export interface Revealed {
   readonly body?: string;
   /** Whether `body` is base64, because it is not UTF-8. */
   readonly base64?: boolean;
 }
 
-/** As many as the page gives. */
-const PAGE_LIMIT = '100';
+/** The maximum of the page. */
+const PAGE_LIMIT = 100;
 
 interface List {
   readonly letters: readonly JsonLetter[];
   readonly next: string | null;
 }
 
-/** @throws {CommandError} for a list that leads back to a page that was read before */
+/** @throws {CommandError} if the cursor of the list repeats */
 export async function* allLetters(
   page: LetterPage,
   filter: LetterFilter & { readonly discarded?: string },
@@ -123,7 +115,7 @@ export async function* allLetters(
     if (typeof next !== 'string' || letters.length === 0) return;
     if (read.has(next)) {
       throw new CommandError(
-        "The list of dead letters repeats itself. Check list() of the app's dead-letter store with deadLetterContract().",
+        "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().",
         EXIT.failed,
         'REPEATED_PAGE',
       );
@@ -135,16 +127,22 @@ export async function* allLetters(
 
 const reasons = [...REASONS];
 
-/** Together: letters that fit everything that is given. */
 export const filterOptions = {
-  reason: text({ REASON: 'unknown' }, `Only letters of this reason: ${reasons.join(', ')}.`, {
+  reason: text({ REASON: 'unknown' }, `Only letters with this reason: ${reasons.join(', ')}.`, {
     offer: reasons,
+    read: oneOf(reasons),
   }),
-  event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.'),
-  'event-id': text({ ID: '"$EVENT_ID"' }, 'Only letters of the event with this id.'),
-  'key-id': text({ ID: '"$KEY_ID"' }, 'Only letters that the private key with this id signed.'),
-  since: text({ TIME: '7d' }, 'Only letters that were kept within this time, such as 7d.'),
-  id: text({ ID: '"$LETTER_ID"' }, 'Only the letter with this id, as `dead-letters list` shows it.'),
+  event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.', {
+    read: eventPattern,
+  }),
+  'event-id': text({ ID: '"$EVENT_ID"' }, 'Only letters of the event with this id.', { read: notEmpty }),
+  'key-id': text({ ID: '"$KEY_ID"' }, 'Only letters that the private key with this id signed.', {
+    read: keyId,
+  }),
+  since: text({ TIME: '7d' }, 'Only letters that were kept within this time, such as 7d.', { read: since }),
+  id: text({ ID: '"$LETTER_ID"' }, 'Only the letter with this id, as `dead-letters list` shows it.', {
+    read: notEmpty,
+  }),
 } as const;
 
 type FilterValues = { readonly [Name in keyof typeof filterOptions]?: string };
@@ -152,20 +150,22 @@ type FilterValues = { readonly [Name in keyof typeof filterOptions]?: string };
 /** The filter as text, which the page checks again. */
 export type LetterFilter = { readonly [Name in keyof ReplayFilter]?: string | undefined };
 
-/** @throws {UsageError} naming the flag */
 export function filterOf(values: FilterValues): LetterFilter {
   const { reason, event, 'event-id': eventId, 'key-id': keyId, since, id } = values;
-  if (reason !== undefined) oneOf('--reason', reason, reasons);
-  if (event !== undefined) checkPattern('--event', event);
-  if (since !== undefined) duration('--since', since);
-  for (const [flag, value] of Object.entries({ '--event-id': eventId, '--id': id }))
-    if (value === '') throw new UsageError(`${flag} is empty.`);
-  if (keyId !== undefined && !isKeyId(keyId))
-    throw new UsageError('--key-id is not the id of a key: 12 hexadecimal digits, and never the key itself.');
   return defined({ reason, event, eventId, keyId, since, id });
 }
 
-/** The options of every command that calls a dead-letter page. */
+function keyId(name: string, text: string): string {
+  if (isKeyId(text)) return text;
+  throw new UsageError(`${name} is not the id of a key: 12 hexadecimal digits, and never the key itself.`);
+}
+
+/** The text, which the page reads itself. */
+function since(name: string, text: string): string {
+  duration(name, text);
+  return text;
+}
+
 export const pageOptions = {
   page: text(
     { URL: 'https://shop.example/ops/webhooks' },
@@ -182,7 +182,7 @@ export const pageOptions = {
 
 type PageChoice = { readonly [Name in 'page' | 'token-file']?: string };
 
-/** With a slash at its end. The messages do not quote it, because it may hold a password. */
+/** Ends with a slash. The messages do not quote it, because it may hold a password. */
 function pageAddress(typed: string | undefined): string {
   if (typed === undefined) {
     throw new UsageError(
@@ -200,7 +200,7 @@ function pageAddress(typed: string | undefined): string {
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new CommandError(
-      '--page is http: to another machine, so others could read the token on its way. Use https:, or a tunnel to this machine such as ssh -L 3000:localhost:3000.',
+      '--page is http: to another machine, so others could read the token in transit. Use https:, or a tunnel to this machine such as ssh -L 3000:localhost:3000.',
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}/`;
@@ -211,6 +211,9 @@ async function readToken(file: string | undefined): Promise<string> {
   const text = String(await readNamed('--token-file', file));
   const token = text.replace(/^\ufeff/, '').replace(/(?:\r?\n)+$/, '');
   if (/^[!-~]+$/.test(token)) return token;
-  const fault = token === '' ? 'is empty' : 'has a space, a line break or a letter that no header can hold';
-  throw new CommandError(`--token-file ${fault}. Write the token alone into it.`);
+  const fault =
+    token === ''
+      ? 'is empty'
+      : 'has a space, a line break or another character that a header must not contain';
+  throw new CommandError(`--token-file ${fault}. The file must hold only the token.`);
 }

@@ -1,4 +1,4 @@
-// Finds the command that a command line names, parses its options, and prints its result or its failure.
+// Finds the command, parses its options, runs it, and prints its result or failure.
 
 import { parseArgs } from 'node:util';
 import { didYouMean, nearestName } from '../../errors.js';
@@ -15,7 +15,7 @@ import {
 import { commands, findCommand } from './commands.js';
 import { print } from './print.js';
 
-/** @param argv the command line without `node` and the path of the program */
+/** @param argv without `node` and the path of the program */
 export async function main(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const json = argv.includes('--json');
   try {
@@ -60,7 +60,7 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
   return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
 }
 
-/** Prints the overview, or throws for words that name no command. */
+/** Prints the overview or the help of a group, or throws for an unknown command. */
 async function withoutCommand(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [first = '', second = ''] = words;
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
@@ -79,7 +79,7 @@ async function withoutCommand(words: readonly string[], terminal: Terminal): Pro
   throw new UsageError(`There is no command ${quoted(first)}.${suggestion(first)}`);
 }
 
-/** The first word of a command, or the commands with this second word. */
+/** Suggests the first word of a command, or each command with this second word. */
 function suggestion(typed: string): string {
   const near = nearestName(typed, new Set(commands.flatMap(({ name }) => name.split(' '))));
   if (near === undefined) return '';
@@ -90,7 +90,7 @@ function suggestion(typed: string): string {
 type Parsed = Pick<Invocation<Options>, 'values' | 'positionals'>;
 
 function parse(name: string, { arguments: known, options }: Command, args: readonly string[]): Parsed {
-  const { values, positionals } = parseOptions(name, options, args);
+  const { values: typed, positionals } = parseOptions(name, options, args);
   const missing = known[positionals.length];
   if (missing && !missing.optional) {
     throw new UsageError(`\`${name}\` needs ${missing.name}: ${missing.about}`);
@@ -98,16 +98,30 @@ function parse(name: string, { arguments: known, options }: Command, args: reado
   if (positionals.length > known.length) {
     throw new UsageError(`\`${name}\` takes no argument ${quoted(positionals[known.length])}.`);
   }
-  return { values: values as Parsed['values'], positionals };
+  const values: Record<string, unknown> = {};
+  for (const [option, { alias = option, read }] of Object.entries(options)) {
+    const given = typed[option] ?? typed[alias];
+    const readOne = (text: unknown) => (read ? read(`--${option}`, String(text)) : text);
+    if (given !== undefined) values[option] = Array.isArray(given) ? given.map(readOne) : readOne(given);
+  }
+  return {
+    values: values as Parsed['values'],
+    positionals: positionals.map((text, index) => {
+      const argument = known[index];
+      return argument?.read ? argument.read(argument.name, text) : text;
+    }),
+  };
 }
 
 function parseOptions(name: string, options: Options, args: readonly string[]) {
+  const aliases = Object.values(options).flatMap((option) => (option.alias ? [[option.alias, option]] : []));
+  const known: Options = { ...Object.fromEntries(aliases), ...options };
   try {
-    return parseArgs({ args: withoutAliases(options, args), options, allowPositionals: true });
+    return parseArgs({ args: [...args], options: known, allowPositionals: true });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const [typed = ''] = /--?[\w-]+/.exec(message) ?? [];
-    const option = options[typed.slice(2)];
+    const option = known[typed.slice(2)];
     if (code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' || !option) {
       throw new UsageError(unknownOption(name, typed, Object.keys(options)));
     }
@@ -117,17 +131,6 @@ function parseOptions(name: string, options: Options, args: readonly string[]) {
       : '';
     throw new UsageError(`${typed} needs a value, such as ${typed} ${option.example}.${hint}`);
   }
-}
-
-/** Nothing after `--` is an option. */
-function withoutAliases(options: Options, args: readonly string[]): string[] {
-  const end = args.includes('--') ? args.indexOf('--') : args.length;
-  const aliased = Object.entries(options).filter(([, { alias }]) => alias !== undefined);
-  const rename = (arg: string) => {
-    const [name] = aliased.find(([, { alias }]) => /^--([^=]*)/.exec(arg)?.[1] === alias) ?? [];
-    return name === undefined ? arg : arg.replace(/^--[^=]*/, `--${name}`);
-  };
-  return [...args.slice(0, end).map(rename), ...args.slice(end)];
 }
 
 /** @param typed with its hyphens */

@@ -1,4 +1,4 @@
-// What commands print: tables, progress, colours on a terminal; control characters made visible.
+// How commands print: tables, progress, colours; control characters are escaped.
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { Terminal } from './command.js';
@@ -6,7 +6,7 @@ import type { Terminal } from './command.js';
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 export type Paint = (style: Style, text: string) => string;
 
-/** Colours for a stream: only for a terminal that has them, and never with `NO_COLOR` (https://no-color.org). */
+/** Colours only on a terminal, and never with `NO_COLOR` (https://no-color.org). */
 export function painter(
   stream: { readonly isTTY?: boolean },
   env: Readonly<Record<string, string | undefined>>,
@@ -15,7 +15,7 @@ export function painter(
   return (style, text) => (plain ? text : styleText(style, text, { validateStream: false }));
 }
 
-/** A text from elsewhere that must not control the terminal: control characters as `\u001b`. */
+/** Escapes control characters, so that text from outside cannot control the terminal. */
 export function printable(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -23,7 +23,6 @@ export function printable(text: string): string {
   );
 }
 
-/** Each line two spaces in, and printable. */
 export function indented(lines: readonly string[]): string {
   return lines.map((line) => `  ${printable(line)}`.trimEnd()).join('\n');
 }
@@ -31,7 +30,7 @@ export function indented(lines: readonly string[]): string {
 /** Rows in columns as wide as their longest cell; the cells are made printable. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(printable));
-  // A spread into Math.max() overflows the stack at some 120,000 rows.
+  // Not Math.max(...rows): it overflows the stack at about 120,000 rows.
   const widest = (column: number) => cells.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0);
   const widths = (cells[0] ?? []).map((_, column) => widest(column));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
@@ -42,7 +41,7 @@ export function print(stream: Writable, text: string): void {
   stream.write(`${text}\n`);
 }
 
-/** Prints lines as they come: for people, or one JSON object per line for programs. */
+/** Prints records while a command runs: as text, or with --json as one JSON object per line. */
 export class Output {
   readonly json: boolean;
   readonly paint: Paint;
@@ -58,7 +57,7 @@ export class Output {
     print(this.#terminal.stdout, this.json ? JSON.stringify(record) : text);
   }
 
-  /** On standard error, with --json too. */
+  /** On standard error, also with --json. */
   note(text: string): void {
     print(this.#terminal.stderr, printable(text));
   }
@@ -73,22 +72,20 @@ export class ProgressBar {
     this.#stderr = stderr;
   }
 
-  /** @param more what else there is to say, without characters that control a terminal */
+  /** @param more printable text for the end of the line */
   show(done: number, total: number, more = ''): void {
     const filled = total > 0 ? Math.floor((Math.min(done, total) / total) * WIDTH) : WIDTH;
     const bar = `${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}`;
     this.line(`[${bar}] ${done} of ${total}${more === '' ? '' : `, ${more}`}`);
   }
 
-  /** Replaces what it showed before. */
   line(text: string): void {
     if (!this.#stderr.isTTY) return;
-    // What wraps into a second line could not be erased.
+    // A line that wraps could not be erased.
     const room = (this.#stderr.columns || Number.POSITIVE_INFINITY) - 1;
     this.#stderr.write(`\r\u001b[K${text.slice(0, room)}`);
   }
 
-  /** Leaves an empty line for what is printed next. */
   end(): void {
     this.line('');
   }

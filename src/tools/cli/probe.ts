@@ -1,4 +1,4 @@
-// Sends one delivery, and reports the answer or why no answer came.
+// Sends one delivery, and returns the answer or why no answer came.
 import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -11,7 +11,6 @@ export interface Delivery {
   readonly slowly?: boolean;
 }
 
-/** An answer, or why no answer came. */
 export type Reply = { readonly ms: number } & (
   | { readonly status: number; readonly text: string; readonly failure?: undefined }
   | {
@@ -25,7 +24,7 @@ export type Reply = { readonly ms: number } & (
 const MAX_ANSWER_BYTES = 65_536;
 const BYTE_EVERY_MS = 500;
 
-/** Never rejects. Each delivery has its own connection, so that none affects the next. */
+/** Never rejects. Each delivery has its own connection, so that it cannot affect the next. */
 export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Promise<Reply> {
   const start = performance.now();
   const ms = () => Math.round(performance.now() - start);
@@ -33,7 +32,7 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
   const length = method === 'POST' ? { 'content-length': String(body.byteLength) } : {};
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const outgoing = send(url, { method, headers: { ...headers, ...length }, agent: false });
-  // Also after the answer began, when nothing waits for an error any more.
+  // After the answer has begun, nothing else listens for errors.
   outgoing.on('error', () => {});
   const timedOut = Object.assign(new Error(`no answer within ${timeoutMs / 1_000} s`), { code: 'TIMED_OUT' });
   const timer = setTimeout(() => outgoing.destroy(timedOut), timeoutMs);
@@ -43,7 +42,7 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
     return { status: response.statusCode ?? 0, text: await read(response), ms: ms() };
   } catch (error) {
     const { code = 'FAILED', message } = error as NodeJS.ErrnoException;
-    // The error of several addresses together has no message.
+    // An AggregateError, for several addresses, has no message.
     return { failure: code, message: message || code, ms: ms() };
   } finally {
     clearTimeout(timer);
@@ -52,7 +51,7 @@ export async function probe(url: URL, delivery: Delivery, timeoutMs: number): Pr
   }
 }
 
-/** The timer that writes the rest of a slow body. */
+/** @returns the timer that writes the rest of a slow body */
 function write(outgoing: ClientRequest, { body, slowly }: Delivery): NodeJS.Timeout | undefined {
   if (!slowly) {
     outgoing.end(body);
@@ -67,7 +66,7 @@ function write(outgoing: ClientRequest, { body, slowly }: Delivery): NodeJS.Time
   return setInterval(next, BYTE_EVERY_MS);
 }
 
-/** What arrives of the body: a cut or endless one is not a failure, because the status has arrived. */
+/** Reads what arrives of the body. A cut or endless body is not a failure: the status has arrived. */
 async function read(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;

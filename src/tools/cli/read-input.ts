@@ -1,4 +1,4 @@
-// Reads what a person gives: private keys, a body, byte for byte, or the answer to a question.
+// Reads private keys, bodies, and the answer to a question.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { keyFault } from '../../signature.js';
@@ -26,7 +26,7 @@ export async function readBody(
   return readNamed(`${flag} ${JSON.stringify(body)}`, body.slice(1));
 }
 
-/** @param prompt for a person who types it */
+/** @param prompt printed if standard input is a terminal */
 export async function readStdin({ stdin, stderr }: Terminal, prompt: string): Promise<Buffer> {
   if (stdin.isTTY) print(stderr, prompt);
   const chunks: Buffer[] = [];
@@ -34,21 +34,21 @@ export async function readStdin({ stdin, stderr }: Terminal, prompt: string): Pr
   return Buffer.concat(chunks);
 }
 
-/** @param name of the file in the error; without the path, where that may be a secret typed in the wrong place */
+/** @param name for the file in the error: not its path where that may be a secret typed in the wrong place */
 export function readNamed(name: string, file: string): Promise<Buffer> {
   return readFile(file).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(`${name} cannot be read (${error.code}).`);
   });
 }
 
-/** @throws {CommandError} unless a person answers yes */
+/** @throws {CommandError} unless the answer is yes */
 export async function confirm(question: string, { stdin, stderr }: Terminal): Promise<void> {
   const asked = printable(question);
   if (!stdin.isTTY) {
     throw new CommandError(`${asked} Standard input is not a terminal, so give --yes to confirm.`);
   }
   stderr.write(`${asked} [y/N] `);
-  // A terminal passes on whole lines, so the first chunk is the answer.
+  // A terminal sends whole lines, so the first chunk is the answer.
   for await (const line of stdin) {
     if (/^\s*y(es)?\s*$/i.test(String(line))) return;
     break;
@@ -58,12 +58,11 @@ export async function confirm(question: string, { stdin, stderr }: Terminal): Pr
 
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 
-/** Whether the key has a prefix of simulator keys. */
 export function isSimulatorKey(key: string): boolean {
   return /^pri_(sandbox_)?sim_/.test(key);
 }
 
-/** Where the key came from, as the beginning of a sentence. */
+/** Where the key came from: the start of a sentence. */
 export function keySource(file: string | undefined): string {
   return file === undefined ? KEY_VARIABLE : 'The key in --key-file';
 }
@@ -74,23 +73,22 @@ export async function readKey(file: string | undefined, terminal: Terminal): Pro
   throw new CommandError(`--key-file holds ${more.length + 1} keys. Keep only the one to use.`);
 }
 
-/** The keys of the file, one per line (during a rotation either may have signed), or else that of the environment. */
+/** The keys in the file, one per line (during a rotation there are two), or else the one in the environment. */
 export async function readKeys(file: string | undefined, { env }: Terminal): Promise<string[]> {
   const key = env[KEY_VARIABLE];
   if (file === undefined && key === undefined) {
     throw new CommandError('The private key is missing. Set SERVICE_PRIVATE_KEY, or give --key-file.');
   }
   const source = file === undefined ? KEY_VARIABLE : 'A key in --key-file';
-  const keys = file === undefined ? [key] : await linesOf(file);
-  for (const candidate of keys) {
-    const fault = keyFault(candidate);
+  const keys = file === undefined ? [key ?? ''] : linesIn(String(await readNamed('--key-file', file)));
+  for (const each of keys) {
+    const fault = keyFault(each);
     if (fault) throw new CommandError(`${source} ${fault}`);
   }
-  return keys.filter((candidate) => candidate !== undefined);
+  return keys;
 }
 
-async function linesOf(file: string): Promise<string[]> {
-  const text = String(await readNamed('--key-file', file));
+function linesIn(text: string): string[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   while (lines.length > 1 && lines.at(-1) === '') lines.pop();
   return lines;

@@ -1,4 +1,4 @@
-// Which service a command calls: the simulator on this machine, or with --live the service itself.
+// Chooses the service to call: the simulator on this machine, or with --live the real service.
 import { ConnectionError } from '../../client/errors.js';
 import { ServiceClient } from '../../client/service-client.js';
 import { isSandboxKey } from '../../signature.js';
@@ -7,7 +7,6 @@ import { explainUnreachable, type SimulatorUrl, simulatorUrl, simulatorUrlOption
 import { type TypedNames, withTypedNames } from './failure.js';
 import { isSimulatorKey, KEY_VARIABLE, keySource, readKey } from './read-input.js';
 
-/** The published key of the simulator. */
 const SIMULATOR_KEY = 'pri_sim_dev';
 
 export const serviceOptions = {
@@ -21,11 +20,10 @@ export interface ServiceChoice {
   readonly url?: string;
   readonly live?: boolean;
   readonly 'key-file'?: string;
-  /** What was typed for the options of the call. */
+  /** Names for the options of the call in messages. */
   readonly names?: TypedNames;
 }
 
-/** Runs `call` with a client of the chosen service. */
 export async function withService<Result>(
   choice: ServiceChoice,
   terminal: Terminal,
@@ -43,9 +41,13 @@ export async function withService<Result>(
   try {
     return await call(new ServiceClient({ baseUrl: address, privateKey, ...(live ? {} : simulated) }));
   } catch (error) {
-    const reason = live ? undefined : unreachable(service, error);
+    if (!live && error instanceof ConnectionError) {
+      const reason = explainUnreachable(service, error.cause);
+      const message = `${reason}, or --live to call the service itself.`;
+      if (reason) throw new CommandError(message, EXIT.unreachable, error.code);
+    }
     const names = { baseUrl: source, privateKey: keySource(file), url: 'URL', ...choice.names };
-    throw reason ?? withTypedNames(names, error);
+    throw withTypedNames(names, error);
   }
 }
 
@@ -66,7 +68,7 @@ async function liveKey(file: string | undefined, terminal: Terminal): Promise<st
   );
 }
 
-/** Only a simulator's key is sent to a simulator: a live key must reach nothing but the service. */
+/** Only a simulator key is sent to a simulator: a live key must never reach anything but the service. */
 async function simulatorKey(file: string | undefined, terminal: Terminal): Promise<string> {
   if (file === undefined) {
     const key = terminal.env[KEY_VARIABLE] ?? '';
@@ -75,13 +77,6 @@ async function simulatorKey(file: string | undefined, terminal: Terminal): Promi
   const key = await readKey(file, terminal);
   if (isSimulatorKey(key)) return key;
   throw new CommandError(
-    `${keySource(file)} is not a simulator's, so it was not sent to one. To call the service itself, give --live.`,
+    `${keySource(file)} is not a simulator key, so it was not sent to the simulator. To call the service itself, give --live.`,
   );
-}
-
-function unreachable(simulator: SimulatorUrl, error: unknown): CommandError | undefined {
-  if (!(error instanceof ConnectionError)) return undefined;
-  const reason = explainUnreachable(simulator, error.cause);
-  if (!reason) return undefined;
-  return new CommandError(`${reason}, or --live to call the service itself.`, EXIT.unreachable, error.code);
 }

@@ -1,6 +1,6 @@
-// `simulate`: runs the service on this machine until it is stopped, with options from its flags.
+// `simulate`: runs the service on this machine until it is stopped.
 import { once } from 'node:events';
-import { ConfigurationError, didYouMean } from '../../errors.js';
+import { didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
 import { isSandboxKey } from '../../signature.js';
 import { hostName } from '../pages/request.js';
@@ -18,46 +18,48 @@ import {
   UsageError,
   type Values,
 } from './command.js';
-import { simulatorUrl } from './control-plane.js';
-import { withTypedNames } from './failure.js';
-import { defined, endpointUrl, headerName, wholeNumber } from './flag-values.js';
-import { keyboard } from './keyboard.js';
-import { Output, print } from './print.js';
+import { defined, endpointUrl, headerName, notEmpty, wholeNumber } from './flag-values.js';
+import { print } from './print.js';
 import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
 
-/** The flags that become options of the simulator. */
 const simulatorFlags = {
-  port: text({ N: '4747' }, 'Listen on this port; 0 is any free port. Default: 4747.'),
+  port: text({ N: '4747' }, 'Listen on this port; 0 is any free port. Default: 4747.', {
+    read: wholeNumber(0, 65_535),
+  }),
   host: text(
     { ADDRESS: '0.0.0.0' },
     'Listen on this address. Default: 127.0.0.1. One that other machines can reach, such as 0.0.0.0 in a container, needs --allow-host.',
+    { read: notEmpty },
   ),
   'allow-host': text(
     { HOST: 'simulator' },
     'Also answer requests to this host name or address, such as the name of the container.',
-    { multiple: true },
+    { multiple: true, read: allowedHost },
   ),
   retry: text(
     { TIMES: '1s,5m' },
     'Delays before retries: fast (2s,5s,15s,60s), realistic (hours), off, or delays separated by commas. Default: fast.',
-    { offer: scheduleNames },
+    { offer: scheduleNames, read: retrySchedule },
   ),
   state: text(
     { FILE: 'simulator.json' },
     'Keep everything in this file, so that pending retries continue after a restart.',
-    { offer: 'file' },
+    { offer: 'file', read: notEmpty },
   ),
-  seed: text({ TEXT: 'demo' }, 'Use the same ids in every run with this text.'),
-  'allow-target': text({ HOST: 'shop.example' }, 'Also deliver to this public host.', { multiple: true }),
+  seed: text({ TEXT: 'demo' }, 'Use the same ids in every run with this text.', { read: notEmpty }),
+  'allow-target': text({ HOST: 'shop.example' }, 'Also deliver to this public host.', {
+    multiple: true,
+    read: notEmpty,
+  }),
   'signature-header': text(
     { NAME: 'X-Signature' },
     'Name of the header with the signature, as in the option signatureHeader of the app. Default: X-SERVICE-SIGNATURE.',
-    { alias: 'header' },
+    { alias: 'header', read: headerName },
   ),
   'debug-headers': flag(
     'Add X-SIM-DELIVERY, X-SIM-ATTEMPT and X-SIM-FAULT, which the service does not send.',
   ),
-  'allow-production': flag('Start although NODE_ENV is production.'),
+  'allow-production': flag('Start even if NODE_ENV is production.'),
   'key-file': {
     ...keyFileOption,
     about: 'Read the keys of the account from this file: they begin with pri_sim_ or pri_sandbox_sim_.',
@@ -66,73 +68,61 @@ const simulatorFlags = {
 
 type SimulatorFlags = Values<typeof simulatorFlags>;
 
-/** With what was typed for the options that only the simulator checks. */
 async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal) {
-  refuseEmpty(flags);
-  refuseHosts(flags);
+  refuseHostAlone(flags);
   if (terminal.env.NODE_ENV === 'production' && !flags['allow-production']) {
     throw new CommandError(
       'NODE_ENV is "production", and the simulator is for development and tests. Unset NODE_ENV, or give --allow-production.',
     );
   }
-  const { port = '4747', 'signature-header': header, state, seed, host } = flags;
+  const { port = 4747, state, seed, host, retry } = flags;
   const { keys, names } = await accountKeys(flags['key-file'], terminal);
   const given = defined({
-    ...{ state, seed, host },
+    ...{ state, seed, host, retry },
     allowHosts: flags['allow-host'],
     allowTargets: flags['allow-target'],
     debugHeaders: flags['debug-headers'],
     allowProduction: flags['allow-production'],
-    retry: retrySchedule(flags.retry),
-    signatureHeader: header === undefined ? undefined : headerName('--signature-header', header),
+    signatureHeader: flags['signature-header'],
   });
-  const options = {
-    ...keys,
-    ...given,
-    port: wholeNumber('--port', port, [0, 65_535]),
-    clock: 'real' as const,
-  };
-  return { options, names };
+  return { options: { ...keys, ...given, port, clock: 'real' as const }, names };
 }
 
-function refuseEmpty(flags: SimulatorFlags): void {
-  for (const name of ['state', 'seed', 'host', 'allow-target'] as const) {
-    const values = [flags[name] ?? []].flat();
-    if (values.some((value) => value.trim() === '')) throw new UsageError(`--${name} is empty.`);
-  }
-}
-
-function refuseHosts({ host = '127.0.0.1', 'allow-host': hosts = [] }: SimulatorFlags): void {
-  const wrong = hosts.find((each) => hostName(each) === undefined);
-  if (wrong !== undefined) {
-    throw new UsageError(
-      `--allow-host ${JSON.stringify(wrong)} is not a host. Give a name or address without a port, such as simulator.`,
-    );
-  }
+function refuseHostAlone({ host = '127.0.0.1', 'allow-host': hosts = [] }: SimulatorFlags): void {
   if (hosts.length > 0 || isLocalHost(host)) return;
   throw new UsageError(
     `--host ${JSON.stringify(host)} lets other machines reach the simulator, which would refuse them. Name the hosts at which they call it, such as --allow-host simulator.`,
   );
 }
 
-function retrySchedule(text: string | undefined): RetrySchedule | undefined {
+function allowedHost(name: string, text: string): string {
+  if (hostName(text) !== undefined) return text;
+  throw new UsageError(
+    `${name} ${JSON.stringify(text)} is not a host. Give a name or address without a port, such as simulator.`,
+  );
+}
+
+function retrySchedule(option: string, text: string): RetrySchedule {
   const named = scheduleNames.find((name) => name === text);
-  if (named !== undefined || text === undefined) return named;
+  if (named !== undefined) return named;
   const delays = text.split(',').map((delay) => delay.trim());
   const wrong = delays.find((delay) => parseDuration(delay) === undefined);
   if (wrong === undefined) return delays;
   const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
   throw new UsageError(
-    `--retry ${JSON.stringify(text)} is not a schedule${part}. Give ${scheduleNames.join(', ')}, or delays like 1s,5m.` +
+    `${option} ${JSON.stringify(text)} is not a schedule${part}. Give ${scheduleNames.join(', ')}, or delays like 1s,5m.` +
       didYouMean(text, scheduleNames),
   );
 }
 
-/** A key in the environment that is not a simulator's belongs to the app, and is not used. */
+/** Ignores a key in the environment that is not a simulator key: it is the app's. */
 async function accountKeys(file: string | undefined, terminal: Terminal) {
   const key = terminal.env[KEY_VARIABLE] ?? '';
   if (file === undefined && !isSimulatorKey(key)) {
-    if (key) print(terminal.stderr, FOREIGN_KEY);
+    if (key) {
+      const problem = `${KEY_VARIABLE} does not hold a simulator key, so the simulator does not use it.`;
+      print(terminal.stderr, `${problem} Start your app with the key below.`);
+    }
     return { keys: {}, names: {} };
   }
   const all = await readKeys(file, terminal);
@@ -148,9 +138,6 @@ async function accountKeys(file: string | undefined, terminal: Terminal) {
   };
 }
 
-const FOREIGN_KEY =
-  'SERVICE_PRIVATE_KEY does not hold a simulator key, so the simulator does not use it. Start your app with the key below.';
-
 export const simulate = command({
   about:
     'Starts the service on this machine: its API, signed deliveries with retries, faults, and a page that shows every attempt. It answers this machine only, unless you give --host and --allow-host, and delivers to this machine and private networks only. Ctrl-C stops it.',
@@ -158,12 +145,14 @@ export const simulate = command({
     forward: text(
       { PLACE: '3000/hooks' },
       'Deliver every event to this URL; 3000/hooks is short for http://localhost:3000/hooks.',
-      { multiple: true },
+      { multiple: true, read: endpointUrl },
     ),
     demo: flag(
-      'Also start an endpoint to deliver to. It keeps undeclared events as dead letters, with a page to replay them. In a terminal, the key s stops and starts it, and d makes it handle undeclared events.',
+      'Also start an endpoint to deliver to. It keeps undeclared events as dead letters, with a page to replay them. In a terminal, press s to stop or start it, and d to make it handle undeclared events.',
     ),
-    credentials: flag('List every key and token, with what each shows. In a terminal, the key c lists them.'),
+    credentials: flag(
+      'List every key and token, with what each is for. In a terminal, press c to list them.',
+    ),
     open: flag('Open the page in the browser.'),
     ...simulatorFlags,
     json: jsonOption,
@@ -171,44 +160,21 @@ export const simulate = command({
   examples: {
     'payment-webhooks simulate --demo --open': 'a first look: the page, and an endpoint to deliver to',
     'payment-webhooks simulate --forward 3000/hooks': 'deliver to the app on port 3000',
-    'payment-webhooks simulate --retry 1s,1m,1h --state simulator.json': 'own delays, kept over restarts',
+    'payment-webhooks simulate --retry 1s,1m,1h --state simulator.json':
+      'your own delays, kept across restarts',
     'payment-webhooks simulate --host 0.0.0.0 --allow-host simulator --forward http://app:3000/hooks':
       'in a container named simulator',
   },
   async run({ values, terminal }) {
-    const { json = false, demo = false, credentials = false, forward = [] } = values;
-    const targets = forward.map((place) => endpointUrl('--forward', place));
-    const { options, names } = await simulatorOptions(values, terminal);
-    const { Simulation } = await import('./simulation.js');
+    const { json = false, demo = false, credentials = false, open = false, forward: forwards = [] } = values;
+    const simulator = await simulatorOptions(values, terminal);
+    const { runSimulation } = await import('./simulation.js');
     const signal = stopSignal();
-    const simulation = await Simulation.start(new Output(terminal, json), options).catch((error) => {
-      signal.stop();
-      throw withTypedNames(names, error);
-    });
-    try {
-      for (const url of targets) await simulation.forwardTo(url).catch(nameForward);
-      if (demo) await simulation.startDemo(options.port === 0 ? 0 : options.port + 1);
-      const keys = simulation.keys(signal.stop);
-      const typed = keyboard(terminal, keys);
-      const { address: defaultUrl } = simulatorUrl(undefined, terminal);
-      const style = { keys: typed.active ? keys : [], credentials, defaultUrl };
-      simulation.announce(options.allowHosts ?? [], style);
-      if (values.open) simulation.openPage();
-      await signal.stopped;
-      typed.end();
-    } finally {
-      signal.stop();
-      await simulation.close();
-    }
+    const settings = { ...simulator, forwards, demo, credentials, open, json };
+    await runSimulation(terminal, settings, signal).finally(signal.stop);
     return EXIT.ok;
   },
 });
-
-/** The simulator names the URL of a webhook `url`. */
-function nameForward(error: unknown): never {
-  if (!ConfigurationError.is(error)) throw error;
-  throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
-}
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

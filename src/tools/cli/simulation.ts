@@ -1,148 +1,192 @@
-// A running `simulate`: the simulator, its forwards, the demo endpoint, and what its keys do.
+// A running `simulate`: the simulator, the webhooks of --forward, the demo endpoint, and the keyboard.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { ReadStream } from 'node:tty';
+import { ConfigurationError } from '../../errors.js';
 import { hostName } from '../pages/request.js';
 import type { SimulatorOptions } from '../simulator/settings.js';
 import { type Simulator, startSimulator } from '../simulator/simulator.js';
-import { AttemptLog } from './attempt-log.js';
-import { banner, bannerJson, credentialsOf, credentialTable } from './banner.js';
+import { banner, bannerJson, credentialsOf, credentialTable, type Facts } from './banner.js';
+import { CommandError, type Terminal } from './command.js';
+import { simulatorUrl } from './control-plane.js';
+import { AttemptLog } from './delivery-text.js';
 import type { DemoEndpoint } from './demo-endpoint.js';
-import type { Key } from './keyboard.js';
-import type { Output } from './print.js';
+import { describeFailure, type TypedNames, withTypedNames } from './failure.js';
+import { Output, print } from './print.js';
 
-export class Simulation {
-  readonly #output: Output;
-  readonly #service: Simulator;
-  readonly #log: AttemptLog;
-  readonly #forwards: string[] = [];
-  #demo: DemoEndpoint | undefined;
+export interface SimulationSettings {
+  readonly options: SimulatorOptions & { readonly port: number };
+  /** Names for the options that only the simulator checks. */
+  readonly names: TypedNames;
+  readonly forwards: readonly string[];
+  readonly demo: boolean;
+  readonly open: boolean;
+  readonly credentials: boolean;
+  readonly json: boolean;
+}
 
-  private constructor(output: Output, service: Simulator, log: AttemptLog) {
-    this.#output = output;
-    this.#service = service;
-    this.#log = log;
-  }
-
-  static async start(output: Output, options: SimulatorOptions): Promise<Simulation> {
-    const log = new AttemptLog(output);
-    return new Simulation(output, await startSimulator({ ...options, logger: log }), log);
-  }
-
-  async forwardTo(url: string): Promise<void> {
-    await this.#register(url);
-    this.#forwards.push(url);
-  }
-
-  /** @param port preferred, so that the URL stays the same after a restart */
-  async startDemo(port: number): Promise<void> {
-    // Imported late: it needs Express, and only the simulator says so when it is missing.
-    const { DemoEndpoint } = await import('./demo-endpoint.js');
-    this.#demo = new DemoEndpoint(() => this.#service.privateKey);
-    await this.#demo.start(port).catch(() => this.#demo?.start(0));
-    await this.#register(this.#demo.url);
-  }
-
-  /**
-   * Prints the banner, and from then on each attempt.
-   *
-   * @param hosts at which other machines may call it
-   * @param defaultUrl where the other commands look for the simulator without --url
-   */
-  announce(
-    hosts: readonly string[],
-    style: { readonly keys: readonly Key[]; readonly credentials: boolean; readonly defaultUrl: string },
-  ): void {
-    const { port } = new URL(this.#service.baseUrl);
-    const facts = {
-      service: this.#service,
-      otherUrls: hosts.map((host) => `http://${hostName(host)}:${port}`),
-      forwards: this.#forwards,
-      demo: this.#demo,
-    };
-    const { paint } = this.#output;
-    this.#output.print(bannerJson(facts), banner(facts, { ...style, paint }));
-    this.#log.begin();
-  }
-
-  keys(quit: () => void): Key[] {
-    const demo: Key[] = [
-      { letter: 's', about: 'stop or start the demo endpoint', press: () => this.#toggle() },
-      { letter: 'd', about: 'let the demo endpoint handle undeclared events', press: () => this.#declare() },
-    ];
-    return [
-      { letter: 't', about: 'trigger transaction.paid', press: () => this.#trigger() },
-      { letter: 'r', about: 'resend the last delivery', press: () => this.#resend() },
-      ...(this.#demo ? demo : []),
-      { letter: 'o', about: 'open the page', press: () => this.openPage() },
-      { letter: 'c', about: 'list every key and token', press: () => this.#listCredentials() },
-      { letter: 'q', about: 'quit', press: quit },
-    ];
-  }
-
-  openPage(): void {
-    const { dashboardUrl } = this.#service;
-    openInBrowser(dashboardUrl, () => this.#output.note(`The browser did not open. Go to ${dashboardUrl}`));
-  }
-
-  async close(): Promise<void> {
-    await this.#service.close();
-    await this.#demo?.stop();
-  }
-
-  /** Unless it is registered since the last run. */
-  async #register(url: string): Promise<void> {
-    const same = ({ url: registered }: { url: string }) => new URL(registered).href === new URL(url).href;
-    if (!this.#service.webhooks.list().some(same)) await this.#service.webhooks.create({ url });
-  }
-
-  async #trigger(): Promise<void> {
-    const deliveries = await this.#service.trigger('transaction.paid');
-    if (deliveries.length > 0) return;
-    this.#output.note(
-      'No webhook subscribes to transaction.paid. Register one on the page, or start with --forward.',
-    );
-  }
-
-  async #resend(): Promise<void> {
-    const last = this.#service.deliveries().at(-1);
-    if (last) await this.#service.resend(last.id);
-    else this.#output.note('There is no delivery yet. Press t to trigger an event.');
-  }
-
-  #listCredentials(): void {
-    this.#output.print(credentialsOf(this.#service), credentialTable(this.#service));
-  }
-
-  #declare(): void {
-    this.#demo?.handleUndeclared();
-    this.#output.note(
-      `The demo endpoint handles undeclared events now. Replay those that it kept: ${this.#demo?.letters}`,
-    );
-  }
-
-  async #toggle(): Promise<void> {
-    if (this.#demo?.running) {
-      await this.#demo.stop();
-      this.#output.note('The demo endpoint is stopped. The next delivery will be retried.');
-    } else {
-      await this.#demo?.start();
-      this.#output.note('The demo endpoint is running again.');
+/** Runs until `signal.stopped`; a key may call `signal.stop`. */
+export async function runSimulation(
+  terminal: Terminal,
+  settings: SimulationSettings,
+  signal: { readonly stop: () => void; readonly stopped: Promise<unknown> },
+): Promise<void> {
+  const { options, names, forwards, credentials } = settings;
+  const output = new Output(terminal, settings.json);
+  const log = new AttemptLog(output);
+  const service = await startSimulator({ ...options, logger: log }).catch((error) => {
+    throw withTypedNames(names, error);
+  });
+  let demo: DemoEndpoint | undefined;
+  try {
+    for (const url of forwards) await register(service, url).catch(nameForward);
+    if (settings.demo) {
+      // Imported after the simulator has started, which reports a missing Express.
+      const { DemoEndpoint } = await import('./demo-endpoint.js');
+      demo = new DemoEndpoint(() => service.privateKey);
+      // The next port if it is free, so that the URL is the same after a restart.
+      await demo.start(options.port === 0 ? 0 : options.port + 1).catch(() => demo?.start(0));
+      await register(service, demo.url);
     }
+    const { port } = new URL(service.baseUrl);
+    const otherUrls = (options.allowHosts ?? []).map((host) => `http://${hostName(host)}:${port}`);
+    const running = { service, output, otherUrls, forwards, demo };
+    const keys = keysOf(running, signal.stop);
+    const endKeyboard = readKeyboard(terminal, keys);
+    const { address: defaultUrl } = simulatorUrl(undefined, terminal);
+    const style = { keys: endKeyboard ? keys : [], paint: output.paint, credentials, defaultUrl };
+    output.print(bannerJson(running), banner(running, style));
+    log.begin();
+    if (settings.open) openPage(running);
+    await signal.stopped;
+    endKeyboard?.();
+  } finally {
+    await service.close();
+    await demo?.stop();
   }
+}
+
+/** Unless it is still registered from the last run (--state). */
+async function register({ webhooks }: Simulator, url: string): Promise<void> {
+  const same = ({ url: registered }: { url: string }) => new URL(registered).href === new URL(url).href;
+  if (!webhooks.list().some(same)) await webhooks.create({ url });
+}
+
+/** The messages of the simulator call it `url`. */
+function nameForward(error: unknown): never {
+  if (!ConfigurationError.is(error)) throw error;
+  throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
+}
+
+interface Key {
+  readonly letter: string;
+  readonly about: string;
+  readonly press: () => void | Promise<void>;
+}
+
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+
+/**
+ * Ctrl-C and Ctrl-D act as `q`: in raw mode, a terminal sends no signals.
+ *
+ * @returns a function that stops reading; undefined without a terminal
+ */
+function readKeyboard({ stdin, stdout, stderr }: Terminal, keys: readonly Key[]): (() => void) | undefined {
+  if (!(stdin instanceof ReadStream) || !stdout.isTTY || inBackground()) return undefined;
+  const onData = (data: Buffer) => {
+    for (const typed of data.toString()) {
+      const letter = typed === CTRL_C || typed === CTRL_D ? 'q' : typed.toLowerCase();
+      const key = keys.find((each) => each.letter === letter);
+      Promise.resolve(key?.press()).catch((error) => print(stderr, describeFailure(error).text));
+    }
+  };
+  stdin.setRawMode(true).on('data', onData).resume();
+  return () => void stdin.off('data', onData).setRawMode(false).pause();
+}
+
+/** Whether it was started with `&`: reading the terminal would then suspend the process. Known on Linux only. */
+function inBackground(): boolean {
+  try {
+    // After the program name in parentheses: state, parent, group, session, terminal, foreground group.
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return fields[2] !== fields[5];
+  } catch {
+    return false;
+  }
+}
+
+interface Running extends Facts {
+  readonly output: Output;
+}
+
+function keysOf(running: Running, quit: () => void): Key[] {
+  const { service, output, demo } = running;
+  const ofDemo = (endpoint: DemoEndpoint): Key[] => [
+    {
+      letter: 's',
+      about: 'stop or start the demo endpoint',
+      press: async () => {
+        const { running } = endpoint;
+        await (running ? endpoint.stop() : endpoint.start());
+        output.note(
+          running
+            ? 'The demo endpoint is stopped. The next delivery will be retried.'
+            : 'The demo endpoint is running again.',
+        );
+      },
+    },
+    {
+      letter: 'd',
+      about: 'let the demo endpoint handle undeclared events',
+      press: () => {
+        endpoint.handleUndeclared();
+        output.note(
+          `The demo endpoint now handles undeclared events. Replay the ones it kept at ${endpoint.letters}`,
+        );
+      },
+    },
+  ];
+  return [
+    { letter: 't', about: 'trigger transaction.paid', press: () => trigger(running) },
+    { letter: 'r', about: 'resend the last delivery', press: () => resend(running) },
+    ...(demo ? ofDemo(demo) : []),
+    { letter: 'o', about: 'open the page', press: () => openPage(running) },
+    {
+      letter: 'c',
+      about: 'list every key and token',
+      press: () => output.print(credentialsOf(service), credentialTable(service)),
+    },
+    { letter: 'q', about: 'quit', press: quit },
+  ];
+}
+
+async function trigger({ service, output }: Running): Promise<void> {
+  const deliveries = await service.trigger('transaction.paid');
+  if (deliveries.length > 0) return;
+  output.note(
+    'No webhook subscribes to transaction.paid. Register one on the page, or start with --forward.',
+  );
+}
+
+async function resend({ service, output }: Running): Promise<void> {
+  const last = service.deliveries().at(-1);
+  if (last) await service.resend(last.id);
+  else output.note('No deliveries yet. Press t to trigger an event.');
 }
 
 const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   darwin: ['open'],
-  // Not `cmd /c start`: Node would escape the quotes of the empty title that it needs.
+  // Not `cmd /c start`, which needs an empty title in quotes: Node would escape them.
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-/** @param onFailure called when no program can open it */
-function openInBrowser(url: string, onFailure: () => void): void {
+function openPage({ service: { dashboardUrl }, output }: Running): void {
   const [program = '', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
-  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
-  child.once('error', onFailure);
-  child.once('exit', (code) => {
-    if (code) onFailure();
+  const failed = () => output.note(`The browser did not open. Go to ${dashboardUrl}`);
+  const child = spawn(program, [...args, dashboardUrl], { stdio: 'ignore', detached: true });
+  child.once('error', failed).once('exit', (code) => {
+    if (code) failed();
   });
   child.unref();
 }

@@ -1,4 +1,4 @@
-// `trigger`: triggers an event in the simulator, changed by --set and --data, and can wait.
+// `trigger`: triggers an event in the simulator, changed by --set and --data, and waits for its delivery.
 import { didYouMean } from '../../errors.js';
 import { envelope, isEventName } from '../../events/envelope.js';
 import { builtInEventNames } from '../../events/event.js';
@@ -6,7 +6,7 @@ import { samplePayload } from '../../fixtures/fixture.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeoutOption, WaitLimit, waitForDelivery } from './control-plane.js';
+import { ControlPlane, controlOptions, timeLimit, timeoutOption, waitForDelivery } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
 import { defined, headerName, oneOf, wholeNumber } from './flag-values.js';
 import { AnswerError } from './json-client.js';
@@ -20,7 +20,7 @@ interface Triggered {
 
 export const trigger = command({
   about:
-    'Triggers an event in the simulator, which delivers it to every webhook that subscribes to it. The event is a complete sample with a new id; --set and --data change it. An undeclared name needs --force, because it may be a typing error; its payload is empty unless you give --data or --set.',
+    'Triggers an event in the simulator, which delivers it to every webhook that subscribes to it. The event is a complete sample with a new id; --set and --data change it. An undeclared name may be a typo, so it needs --force; its payload is empty unless you give --data or --set.',
   arguments: [{ name: 'EVENT', about: 'name of the event, such as transaction.paid', offer: 'event' }],
   options: {
     set: text(
@@ -33,14 +33,15 @@ export const trigger = command({
       'JSON instead of the sample: a payload, or a whole event. @FILE, @- or the text itself.',
     ),
     force: flag('Send the event although its name is not declared.'),
-    count: text({ N: '10' }, 'How many events, at most 1000.'),
+    count: text({ N: '10' }, 'How many events, at most 1000.', { read: wholeNumber(1, 1_000) }),
     fault: text({ KIND: 'tamper_body' }, `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`, {
       offer: faultKinds,
+      read: oneOf(faultKinds),
     }),
     'signature-header': text(
       { NAME: 'X-Signature' },
       'Name of the header with the signature. Default: that of the simulator.',
-      { alias: 'header' },
+      { alias: 'header', read: headerName },
     ),
     wait: flag(
       'Wait until every delivery is delivered, failed or cancelled, instead of for the first attempt.',
@@ -54,31 +55,28 @@ export const trigger = command({
       'another amount, in the sandbox',
     "payment-webhooks trigger transaction.paid --set 'payload.metadata.cart\\.id=cart-7'":
       'a name with a dot',
-    'payment-webhooks trigger refund.succeeded --force --data @refund.json': 'an event of your own',
+    'payment-webhooks trigger refund.succeeded --force --data @refund.json': 'your own event',
     'payment-webhooks trigger transaction.paid --fault tamper_body':
       'a changed body: expect a 401 at the first attempt',
   },
   async run({ positionals: [name = ''], values, terminal }) {
     checkName(name, values.force);
     if (values.timeout !== undefined && !values.wait) throw new UsageError('--timeout needs --wait.');
-    const limit = new WaitLimit(values.timeout);
-    const { count, fault, 'signature-header': header } = values;
+    const limit = timeLimit(values.timeout);
     const control = new ControlPlane(values.url, terminal);
     const data =
       values.data === undefined ? undefined : (await readBody('--data', values.data, terminal)).toString();
     const { data: triggered, message } = await control.post<Triggered>('/events', {
       event_name: name,
       ...eventChanges(name, data, values.set ?? []),
-      count: count === undefined ? undefined : wholeNumber('--count', count, [1, 1_000]),
-      fault: fault === undefined ? undefined : oneOf('--fault', fault, faultKinds),
-      signature_header: header === undefined ? undefined : headerName('--signature-header', header),
+      count: values.count,
+      fault: values.fault,
+      signature_header: values['signature-header'],
     });
     if (message !== undefined) throw new CommandError(message, EXIT.failed, 'NO_WEBHOOK');
+    const waitFor = values.wait ? waitForDelivery : waitForFirstAttempt;
     const deliveries: Delivery[] = [];
-    for (const each of triggered.deliveries)
-      deliveries.push(
-        await (values.wait ? waitForDelivery(control, each, limit) : tried(control, each, limit)),
-      );
+    for (const each of triggered.deliveries) deliveries.push(await waitFor(control, each, limit));
     const open = deliveries.filter(({ status }) => status !== 'delivered');
     const failed = values.wait ? open : open.filter(isUnexpected);
     return {
@@ -90,8 +88,12 @@ export const trigger = command({
   },
 });
 
-/** After its first attempt. The simulator keeps 500 deliveries, so one of many may be gone by then. */
-async function tried(control: ControlPlane, delivery: Delivery, limit: WaitLimit): Promise<Delivery> {
+/** The simulator keeps 500 deliveries, so it may have deleted this one before its answer is read. */
+async function waitForFirstAttempt(
+  control: ControlPlane,
+  delivery: Delivery,
+  limit: () => number,
+): Promise<Delivery> {
   const { id } = delivery;
   try {
     const known = await control.delivery(id);
@@ -104,12 +106,12 @@ async function tried(control: ControlPlane, delivery: Delivery, limit: WaitLimit
   }
 }
 
-/** Whether its attempt failed, and not because of a fault. */
+/** Whether the last attempt had no injected fault that explains its failure. */
 function isUnexpected({ attempts }: Delivery): boolean {
   return attempts.at(-1)?.fault === null;
 }
 
-/** The service has more events, with names that are not documented, so --force allows any name. */
+/** --force allows any name, because the service has events that it does not document. */
 function checkName(name: string, force = false): void {
   const declared: readonly string[] = builtInEventNames;
   if (force && !isEventName(name)) {
@@ -129,26 +131,23 @@ function checkName(name: string, force = false): void {
 
 type Fields = Record<string, unknown>;
 
-/** What differs from the sample event; a given payload replaces the sample's. */
-interface EventChanges {
-  readonly overrides: object;
-  readonly payload?: object;
-}
-
 const ROOTS = ['id', 'payload', 'sandbox'];
 
-const KINDS_WITHOUT_FIELDS: ReadonlyMap<string, string> = new Map([
-  ['string', 'text'],
-  ['number', 'a number'],
-  ['boolean', 'true or false'],
-]);
+/** By `typeof`. */
+const KINDS_WITHOUT_FIELDS: Partial<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+};
 
 /**
+ * The changes to the sample event. A `payload` replaces that of the sample.
+ *
  * @param data JSON: a payload, or a whole event, which has an `event_name`
  * @param sets `a.b=text` and `a.b:=json`, from the root of the event; a dot in a name is `\.`
  * @throws {UsageError}
  */
-export function eventChanges(name: string, data: string | undefined, sets: readonly string[]): EventChanges {
+export function eventChanges(name: string, data: string | undefined, sets: readonly string[]) {
   const { payload, overrides } = data === undefined ? { overrides: {} } : readData(name, data);
   const changed: Fields = { ...overrides };
   const sample = { id: '', sandbox: false, payload: payload ?? samplePayload(name) ?? {}, ...overrides };
@@ -169,22 +168,27 @@ function readData(name: string, text: string): { payload?: object; overrides: ob
   return { payload, overrides };
 }
 
-/** Writes one `--set` into `fields`. The sample says which of its fields hold no further ones. */
+/** Applies one `--set` to `fields`. The sample tells which fields are objects. */
 function set(fields: Fields, text: string, sample: unknown): void {
   const equals = text.indexOf('=');
   const isJson = text[equals - 1] === ':';
   const path = text.slice(0, isJson ? equals - 1 : Math.max(equals, 0));
-  if (path === '') throw new UsageError(`--set ${text} is not like payload.transaction.amount=12.50.`);
+  if (path === '')
+    throw new UsageError(`--set ${text} is invalid. Give one like payload.transaction.amount=12.50.`);
   const value = isJson ? parse(text.slice(equals + 1), `--set ${path}:=`) : text.slice(equals + 1);
   const names = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
-  refuseUnknownRoot(path, names[0] ?? '');
+  const [root = ''] = names;
+  if (!ROOTS.includes(root)) {
+    const near = didYouMean(root, ROOTS) || ` Did you mean "payload.${path}"?`;
+    throw new UsageError(`--set ${path} does not begin with id, sandbox or payload.${near}`);
+  }
   let place = fields;
   let sampled = sample;
   for (const [index, part] of names.slice(0, -1).entries()) {
     sampled = fieldOf(sampled, part);
     const changed = fieldOf(place, part);
     const current = changed === undefined ? sampled : changed;
-    const kind = Array.isArray(current) ? 'a list' : KINDS_WITHOUT_FIELDS.get(typeof current);
+    const kind = Array.isArray(current) ? 'a list' : KINDS_WITHOUT_FIELDS[typeof current];
     if (kind) {
       const parent = names.slice(0, index + 1).join('.');
       throw new UsageError(`--set ${path}: ${parent} is ${kind} and has no fields.`);
@@ -195,13 +199,7 @@ function set(fields: Fields, text: string, sample: unknown): void {
   put(place, names.at(-1) ?? '', value);
 }
 
-function refuseUnknownRoot(path: string, root: string): void {
-  if (ROOTS.includes(root)) return;
-  const near = didYouMean(root, ROOTS) || ` Did you mean "payload.${path}"?`;
-  throw new UsageError(`--set ${path} does not begin with id, sandbox or payload.${near}`);
-}
-
-/** Refuses what the simulator would refuse, and names what the person typed. */
+/** Refuses what the simulator would refuse, but names the option that was typed. */
 function refuseInvalid(name: string, changed: Fields, sets: readonly string[]): void {
   const event = { id: '-', sandbox: false, payload: {}, ...changed, event_name: name };
   const issue = envelope.safeParse(event).error?.issues[0];
@@ -212,7 +210,7 @@ function refuseInvalid(name: string, changed: Fields, sets: readonly string[]): 
   throw new UsageError(`${where} is not valid: ${issue.message.replace(/^Invalid input: /, '')}.${hint}`);
 }
 
-/** Defined, not assigned: a name may be `__proto__`. */
+/** Not an assignment, because the name may be `__proto__`. */
 function put(fields: Fields, name: string, value: unknown): void {
   Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true });
 }

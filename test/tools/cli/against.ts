@@ -1,7 +1,8 @@
-// Runs commands against a simulator that both live in this process; the simulator ends with the test.
+// Simulators in this process, and commands that ask them; each simulator ends with the test.
 import type { RetrySchedule } from 'payment-webhooks/simulator';
-import { simulator } from '../simulator/world.js';
-import { type Run, runCli } from './run-cli.js';
+import { until } from '../../setup/waiting.js';
+import { afterwards, simulator } from '../simulator/world.js';
+import { type Run, runCli, startCli } from './run-cli.js';
 
 export interface Ask {
   (...args: string[]): Promise<Run>;
@@ -24,4 +25,39 @@ export async function against({
   return Object.assign((...args: string[]) => run(args, ''), {
     with: (stdin: string, ...args: string[]) => run(args, stdin),
   });
+}
+
+export interface Simulating {
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  readonly baseUrl: string;
+  /** Ends every simulator of this process, as Ctrl-C does. */
+  stop(): Promise<Run>;
+  /** Another command, asking this simulator. */
+  ask(...argv: string[]): Promise<Run>;
+}
+
+/** All of the banner but the keys to press. What is asked for on the command line is done by then. */
+export const BANNER = /^\{.*\}\n|(?:More keys and tokens|sim_token_none).*\r?\n\r?\n/;
+
+/** `simulate` on a free port, until the test is over. */
+export async function simulate(
+  argv: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<Simulating> {
+  const { printed, ended } = startCli(['simulate', '--port', '0', ...argv], { env });
+  const stop = () => {
+    process.emit('SIGTERM');
+    return ended;
+  };
+  afterwards(stop);
+  await Promise.race([ended, until(() => BANNER.test(printed.stdout))]);
+  const [baseUrl = `nowhere: ${printed.stderr}`] = /http:\/\/127\.0\.0\.1:\d+/.exec(printed.stdout) ?? [];
+  return {
+    stdout: () => printed.stdout,
+    stderr: () => printed.stderr,
+    baseUrl,
+    stop,
+    ask: (...words) => runCli(words, { env: { SERVICE_SIM_URL: baseUrl } }),
+  };
 }

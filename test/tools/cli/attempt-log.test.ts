@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { describeError } from '../../../src/logger.js';
-import { AttemptLog } from '../../../src/tools/cli/attempt-log.js';
+import { AttemptLog } from '../../../src/tools/cli/delivery-text.js';
 import { Output } from '../../../src/tools/cli/print.js';
 import { refusingPort } from '../../setup/ports.js';
 import { afterwards, simulator } from '../simulator/world.js';

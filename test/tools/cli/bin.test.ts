@@ -1,28 +1,40 @@
+// The command line as it is shipped: real processes, real signals, a real terminal.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type SpecServer, startSpecServer } from '../../client/spec-server.js';
-import { needing, testOnUnix } from '../../setup/platform.js';
-import { type Built, build } from './built.js';
+import { needing, testOnLinux, testOnUnix } from '../../setup/platform.js';
+import { freePort } from '../../setup/ports.js';
+import { until } from '../../setup/waiting.js';
+import { afterwards, endpoint } from '../simulator/world.js';
+import { BuiltProgram } from './built.js';
+import { runCli } from './run-cli.js';
 
-let built: Built;
+let folder: string;
+let program: BuiltProgram;
 let server: SpecServer;
 beforeAll(async () => {
-  built = build();
+  folder = mkdtempSync(join(tmpdir(), 'bin-'));
+  program = new BuiltProgram();
   server = await startSpecServer();
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
-  built.remove();
+  program.remove();
+  rmSync(folder, { recursive: true });
   await server.close();
 });
 
-const run: Built['run'] = (...typed) => built.run(...typed);
+const trigger = (baseUrl: string, ...words: string[]) =>
+  runCli(['trigger', ...words, '--wait', '--url', baseUrl]);
 
 describe('the program', () => {
   needing('openssl').test('signs what is piped in, as openssl does', async () => {
     const shell = `printf %s '{"a":1}' | SERVICE_PRIVATE_KEY=pri_x "$NODE" "$CLI" sign`;
-    const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: built.cli };
+    const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: program.path };
     const signed = execFileSync('sh', ['-c', shell], { env }).toString();
     const openssl = execFileSync('openssl', ['dgst', '-sha256', '-hmac', 'pri_x'], {
       input: '{"a":1}',
@@ -31,27 +43,28 @@ describe('the program', () => {
   });
 
   testOnUnix('can be started by its own name, as npm links it', () => {
-    const manifest = JSON.parse(readFileSync(join(dirname(built.cli), '../../package.json'), 'utf8'));
+    const manifest = JSON.parse(readFileSync(join(dirname(program.path), '../../package.json'), 'utf8'));
     expect(manifest.bin).toEqual({ 'payment-webhooks': './dist/cjs/cli.js' });
-    expect(readFileSync(built.cli, 'utf8').split('\n')[0]).toBe('#!/usr/bin/env node');
-    const link = join(dirname(built.cli), 'payment-webhooks');
-    chmodSync(built.cli, 0o755);
-    symlinkSync(built.cli, link);
+    expect(readFileSync(program.path, 'utf8').split('\n')[0]).toBe('#!/usr/bin/env node');
+    const link = join(dirname(program.path), 'payment-webhooks');
+    chmodSync(program.path, 0o755);
+    symlinkSync(program.path, link);
     expect(spawnSync(link, ['--version']).stdout.toString()).toBe(`${manifest.version}\n`);
   });
 
-  test.each<[number, string[], object]>([
-    [0, ['--help'], {}],
-    [1, ['verify', '--signature', 'x'], {}],
-    [2, ['sign'], { SERVICE_PRIVATE_KEY: '' }],
-    [2, ['nonsense'], {}],
-  ])('ends with exit code %i after %j', async (code, args, env) => {
-    expect((await run(args, { env })).code).toBe(code);
+  test.each<[number, string[]]>([
+    [0, ['--help']],
+    [1, ['verify', '--signature', 'x']],
+    [2, ['nonsense']],
+  ])('ends with exit code %i after %j, and prints no colours into a pipe', async (code, args) => {
+    const ended = await program.run(args);
+    expect(ended.code).toBe(code);
+    expect(ended.stdout + ended.stderr).not.toContain('\u001b');
   });
 
   test('talks to a simulator and ends at once, although connections are kept alive', async () => {
     const start = performance.now();
-    const done = await run(['webhooks', 'ensure', 'http://localhost:3000/hooks'], {
+    const done = await program.run(['webhooks', 'ensure', 'http://localhost:3000/hooks'], {
       env: { SERVICE_SIM_URL: server.baseUrl },
     });
     expect(done).toEqual({ code: 0, stdout: expect.stringMatching(/^created {2}/), stderr: '' });
@@ -59,7 +72,7 @@ describe('the program', () => {
   });
 
   test('warns in one line about a webhook that is not https', async () => {
-    const { code, stderr } = await run(['webhooks', 'create', 'http://shop.example/hooks'], {
+    const { code, stderr } = await program.run(['webhooks', 'create', 'http://shop.example/hooks'], {
       env: { SERVICE_SIM_URL: server.baseUrl },
     });
     expect(code).toBe(0);
@@ -68,13 +81,9 @@ describe('the program', () => {
 
   testOnUnix('is content when its reader has seen enough', () => {
     const shell = 'set -o pipefail; "$NODE" "$CLI" --help | head -n 1 >/dev/null; echo "$?"';
-    const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: built.cli };
+    const env = { PATH: process.env.PATH, NODE: process.execPath, CLI: program.path };
     const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', shell], { env });
     expect({ code: stdout.toString(), stderr: stderr.toString() }).toEqual({ code: '0\n', stderr: '' });
-  });
-
-  test('prints no colours into a pipe', async () => {
-    expect((await run(['verify', '--signature', 'x'])).stdout).not.toContain('\u001b');
   });
 });
 
@@ -92,8 +101,8 @@ describe('starting', () => {
 
   test('loads little, and for sign little more', () => {
     const names = (file: string) =>
-      [...loaded(join(dirname(built.cli), file))]
-        .map((path) => (isAbsolute(path) ? relative(dirname(built.cli), path).split(sep).join('/') : path))
+      [...loaded(join(dirname(program.path), file))]
+        .map((path) => (isAbsolute(path) ? relative(dirname(program.path), path).split(sep).join('/') : path))
         .sort();
     expect(names('cli.js')).toEqual([
       'cli.js',
@@ -104,7 +113,7 @@ describe('starting', () => {
       'tools/cli/main.js',
       'tools/cli/print.js',
     ]);
-    expect(names('tools/cli/sign.js')).toEqual([
+    expect(names('tools/cli/signature.js')).toEqual([
       'errors.js',
       'node:buffer',
       'node:crypto',
@@ -115,7 +124,151 @@ describe('starting', () => {
       'tools/cli/command.js',
       'tools/cli/print.js',
       'tools/cli/read-input.js',
-      'tools/cli/sign.js',
+      'tools/cli/signature.js',
     ]);
+  });
+});
+
+describe('simulate', () => {
+  testOnUnix('ends with 0 when a signal asks for it', async () => {
+    const { child, ended } = await program.simulate();
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  needing('openssl').test(
+    'delivers over HTTPS, to an endpoint whose certificate it is told to trust',
+    async () => {
+      const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+      const request =
+        'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=endpoint';
+      const words = [...request.split(' '), '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key];
+      expect(spawnSync('openssl', [...words, '-out', certificate]).status).toBe(0);
+      const paths: (string | undefined)[] = [];
+      const options = { key: readFileSync(key), cert: readFileSync(certificate) };
+      const server = createServer(options, (request, response) => {
+        paths.push(request.url);
+        request.resume().on('end', () => response.end());
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      afterwards(() => new Promise((resolve) => server.close(resolve)));
+      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`;
+      const env = { NODE_EXTRA_CA_CERTS: certificate };
+      const { child, ended, baseUrl } = await program.simulate(['--forward', url], env);
+      const { code, stdout } = await trigger(baseUrl, 'transaction.paid');
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(url) });
+      expect(paths).toEqual(['/hooks']);
+      child.kill('SIGKILL');
+      await ended;
+    },
+  );
+
+  test('keeps its state, also over kill -9, and registers a forward once', async () => {
+    const state = join(folder, 'state.json');
+    let isKilled = false;
+    const app = await endpoint((_, response) => response.writeHead(isKilled ? 200 : 500).end());
+    const args = ['--state', state, '--forward', app.url, '--retry', Array(30).fill('1s').join()];
+    const first = await program.simulate(args);
+    await runCli(['trigger', 'transaction.paid', '--url', first.baseUrl]);
+    await until(() => first.printed.stdout.includes('attempt 1, next retry'));
+    first.child.kill('SIGKILL');
+    await first.ended;
+    isKilled = true;
+    const second = await program.simulate(args);
+    await until(() => second.printed.stdout.includes('delivered  transaction.paid'));
+    expect(second.printed.stdout).toMatch(/^The service runs on this machine\.\n/);
+    const { stdout } = await runCli(['webhooks', 'list', '--json', '--url', second.baseUrl]);
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+  });
+
+  testOnLinux('opens the page with --open, with whatever the machine opens pages with', async () => {
+    const opened = join(folder, 'opened');
+    const script = `#!/bin/sh\nprintf %s "$1" > '${opened}.part'\nmv '${opened}.part' '${opened}'\n`;
+    writeFileSync(join(folder, 'xdg-open'), script, { mode: 0o755 });
+    const { baseUrl } = await program.simulate(['--open'], { PATH: `${folder}:${process.env.PATH}` });
+    const content = () => spawnSync('cat', [opened]).stdout.toString();
+    await until(() => content() !== '');
+    expect(content()).toBe(`${baseUrl}/`);
+  });
+
+  testOnUnix('says where the page is when no browser can be opened', async () => {
+    const { baseUrl, printed } = await program.simulate(['--open'], { PATH: '/nonexistent' });
+    await until(() => printed.stderr.includes('\n'));
+    expect(printed.stderr).toBe(`The browser did not open. Go to ${baseUrl}/\n`);
+  });
+});
+
+/** That of util-linux: the one of macOS takes other options. */
+const hasScript = spawnSync('script', ['--version']).status === 0;
+const describeInTerminal = hasScript ? describe : describe.skip;
+
+describeInTerminal('simulate in a terminal', () => {
+  async function simulateInTerminal(...args: string[]) {
+    const through = (words: readonly string[]) => [
+      ...['script', '--quiet', '--flush', '--return', '--command'],
+      ...[words.map((word) => `'${word}'`).join(' '), '/dev/null'],
+    ];
+    const { child, ended, printed, baseUrl } = await program.simulate(args, { TERM: 'xterm' }, through);
+    await until(() => printed.stdout.includes('q  quit'));
+    return {
+      ended,
+      baseUrl,
+      seen: () => printed.stdout,
+      type: (key: string) => child.stdin.write(key),
+    };
+  }
+
+  test('listens to single keys: trigger, resend, stop and start the demo endpoint, quit', async () => {
+    // Ports that nobody takes while the endpoint is stopped, and retries for as long as it is.
+    const args = ['--port', String(await freePort()), '--demo', '--retry', Array(60).fill('400ms').join()];
+    const { seen, type, ended, baseUrl } = await simulateInTerminal(...args);
+    expect(seen()).toContain('s  stop or start the demo endpoint');
+    expect(seen()).not.toContain('sim_token_none');
+    type('c');
+    await until(() => seen().includes('token  sim_token_none       403 everywhere'));
+    type('t');
+    await until(() => /delivered.*attempt 1/.test(seen()));
+    expect(seen()).toContain('\u001b[32mdelivered');
+    type('r');
+    await until(() => /delivered.*attempt 2/.test(seen()));
+    type('s');
+    await until(() => seen().includes('The demo endpoint is stopped'));
+    type('t');
+    await until(() =>
+      /retrying.*ECONNREFUSED.*next retry at.*\r\n.*Nothing listens at this address\./.test(seen()),
+    );
+    type('s');
+    await until(() => seen().includes('The demo endpoint is running again.'));
+    await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 3);
+
+    // As an app: it has the key with which it was started.
+    await runCli(['keys', 'rotate', '--url', baseUrl]);
+    await until(() => seen().includes('the private key was rotated'));
+    type('t');
+    await until(() => /401.*\r\n.*it may still have only the old one/.test(seen()));
+    type('s');
+    await until(() => [.../is stopped/g[Symbol.matchAll](seen())].length >= 2);
+    type('s');
+    await until(() => [.../delivered/g[Symbol.matchAll](seen())].length >= 4);
+    type('q');
+    expect((await ended).code).toBe(0);
+  });
+
+  test('with the key d the demo endpoint handles undeclared events, and Ctrl-C, which is no signal there, ends it', async () => {
+    const { seen, type, ended, baseUrl } = await simulateInTerminal('--demo');
+    const [, page = ''] = /dead letters +(http\S+)/.exec(seen()) ?? [];
+    const replay = async () => {
+      const headers = { 'Content-Type': 'application/json' };
+      const answer = await fetch(`${page}replay`, { method: 'POST', headers, body: '{}' });
+      return JSON.parse((await answer.text()).trim().split('\n').at(-1) ?? '').report;
+    };
+    await trigger(baseUrl, 'refund.succeeded', '--force');
+    expect(await replay()).toMatchObject({ processed: 0, stillUnknown: 1 });
+    type('dd');
+    await until(() => seen().includes(`Replay the ones it kept at ${page}`));
+    expect(await replay()).toMatchObject({ processed: 1, stillUnknown: 0 });
+    expect(await replay()).toMatchObject({ processed: 0, stillUnknown: 0 });
+    type('\u0003');
+    expect((await ended).code).toBe(0);
   });
 });

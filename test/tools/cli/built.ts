@@ -1,56 +1,71 @@
-// The command line as it is shipped: compiled like the package, in a folder of its own.
+// The command line as it is shipped: compiled like the package, in a folder of its own, and run in processes.
 import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { ROOT } from '../../setup/shell.js';
+import { until } from '../../setup/waiting.js';
+import { afterwards } from '../simulator/world.js';
+import { BANNER } from './against.js';
+import type { Run, Setting } from './run-cli.js';
 
-export interface Built {
-  /** Path of the program. */
-  readonly cli: string;
-  run(args: readonly string[], setting?: { env?: object; input?: string }): Promise<Finished>;
-  remove(): void;
+export class BuiltProgram {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'built-'));
+  readonly path = join(this.#folder, 'dist/cjs/cli.js');
+
+  constructor() {
+    const outDir = join(this.#folder, 'dist/cjs');
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [tsc, '-p', 'tsconfig.cjs.json', '--outDir', outDir], { cwd: ROOT });
+    writeFileSync(join(outDir, 'package.json'), '{ "type": "commonjs" }');
+    copyFileSync(join(ROOT, 'package.json'), join(this.#folder, 'package.json'));
+    // A junction needs no special rights on Windows; elsewhere it is a symbolic link.
+    symlinkSync(join(ROOT, 'node_modules'), join(this.#folder, 'node_modules'), 'junction');
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async run(args: readonly string[], { env = {} }: Pick<Setting, 'env'> = {}): Promise<Run> {
+    const { child, ended } = started([process.execPath, this.path, ...args], {
+      SERVICE_PRIVATE_KEY: 'pri_x',
+      ...env,
+    });
+    child.stdin.end();
+    return await ended;
+  }
+
+  /**
+   * `simulate` on a free port. It is killed when the test is over.
+   *
+   * @param through what runs the program, in place of Node alone
+   */
+  async simulate(
+    args: readonly string[] = [],
+    env: Record<string, string> = {},
+    through = (words: readonly string[]) => words,
+  ) {
+    const words = [process.execPath, this.path, 'simulate', '--port', '0', ...args];
+    const program = started(through(words), env);
+    afterwards(async () => void program.child.kill('SIGKILL'));
+    await Promise.race([program.ended, until(() => BANNER.test(program.printed.stdout))]);
+    const { stdout, stderr } = program.printed;
+    const [baseUrl = `nowhere: ${stderr}`] = /http:\/\/127\.0\.0\.1:\d+/.exec(stdout) ?? [];
+    return { ...program, baseUrl };
+  }
 }
 
-export interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-const project = resolve(__dirname, '../../..');
-
-export function build(): Built {
-  const folder = mkdtempSync(join(tmpdir(), 'built-'));
-  const tsc = join(project, 'node_modules/typescript/bin/tsc');
-  const outDir = join(folder, 'dist/cjs');
-  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.cjs.json', '--outDir', outDir], { cwd: project });
-  writeFileSync(join(outDir, 'package.json'), '{ "type": "commonjs" }');
-  copyFileSync(join(project, 'package.json'), join(folder, 'package.json'));
-  // A junction needs no special rights on Windows; elsewhere it is a symbolic link.
-  symlinkSync(join(project, 'node_modules'), join(folder, 'node_modules'), 'junction');
-  const cli = join(outDir, 'cli.js');
-  return {
-    cli,
-    run: (args, { env = {}, input = '' } = {}) => finish(cli, args, { env, input }),
-    remove: () => rmSync(folder, { recursive: true }),
-  };
-}
-
-function finish(
-  cli: string,
-  args: readonly string[],
-  { env, input }: { env: object; input: string },
-): Promise<Finished> {
-  const child = spawn(process.execPath, [cli, ...args], {
-    env: { PATH: process.env.PATH, SERVICE_PRIVATE_KEY: 'pri_x', ...env },
+function started([program = '', ...words]: readonly string[], env: Record<string, string>) {
+  const child = spawn(program, words, { env: { PATH: process.env.PATH, ...env } });
+  const printed = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text) => {
+      printed[name] += text;
+    });
+  child.stdin.on('error', () => {});
+  const ended = new Promise<Run>((resolve) => {
+    child.once('close', (code) => resolve({ code: code ?? Number.NaN, ...printed }));
   });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text;
-  });
-  child.stdin.on('error', () => {}).end(input);
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
+  return { child, printed, ended };
 }

@@ -1,8 +1,5 @@
 // `dead-letters …` and `learn --page` against a receiver and its real page.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { memoryDeadLetters, memoryStore, receiver } from 'payment-webhooks';
 import { z } from 'zod';
@@ -10,22 +7,12 @@ import { fixtures } from '../../../src/fixtures/fixture.js';
 import { listen, type PageWorld, pageWorld, USER, type WorldOptions } from '../../dead-letters/page-world.js';
 import { delivery, KEY } from '../../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../../setup/faulty-dead-letters.js';
+import { freePort } from '../../setup/ports.js';
 import { gate, until } from '../../setup/waiting.js';
-import { type Run, runCli, type Setting } from './run-cli.js';
+import { fileWith } from './files.js';
+import { jsonLines, type Run, runCli, type Setting } from './run-cli.js';
 
-let folder: string;
-let token: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'dead-letters-'));
-  token = tokenFile('good\n');
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-
-function tokenFile(content: string): string {
-  const path = join(folder, `token-${Math.random()}`);
-  writeFileSync(path, content);
-  return path;
-}
+const token = fileWith('good\n');
 
 const refund = (id: string, payload: object = { refund: { id } }) => ({
   ...fixtures.event('refund.made', payload),
@@ -59,13 +46,6 @@ async function world(
   return { ...after, before, run: commandFor(after.port) };
 }
 
-const json = ({ stdout }: Run) =>
-  stdout
-    .trim()
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line));
-
 describe('dead-letters list', () => {
   test('lists what is asked for, in the order of arrival', async () => {
     const { keep, run } = await worldOf();
@@ -73,7 +53,7 @@ describe('dead-letters list', () => {
     await keep(refund('r-2'));
     await keep(fixtures.event('payout.sent', {}));
     const ids = async (...words: string[]) =>
-      json(await run('dead-letters', 'list', '--json', ...words)).map(({ eventName, eventId }) =>
+      jsonLines(await run('dead-letters', 'list', '--json', ...words)).map(({ eventName, eventId }) =>
         eventName === 'refund.made' ? eventId : eventName,
       );
     expect(await ids()).toEqual(['r-1', 'r-2', 'payout.sent']);
@@ -81,12 +61,12 @@ describe('dead-letters list', () => {
     expect(await ids('--event-id', 'r-2')).toEqual(['r-2']);
     expect(await ids('--reason', 'unknown', '--since', '1h')).toHaveLength(3);
     expect(await ids('--reason', 'failed')).toEqual([]);
-    const [{ id }] = json(await run('dead-letters', 'list', '--json'));
+    const [{ id }] = jsonLines(await run('dead-letters', 'list', '--json'));
     expect(await ids('--id', id)).toEqual(['r-1']);
     const { code, stdout, stderr } = await run('dead-letters', 'list', '--limit', '2');
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: 'There are more than 2. Raise --limit, or narrow them down.\n',
+      stderr: 'There are more than 2. Raise --limit, or add a filter.\n',
     });
     expect(stdout).toMatch(
       /^ID +REASON +EVENT +EVENT ID +ATTEMPTS +KEPT +CODE\n[\da-f]{32} {2}unknown {2}refund\.made {2}r-1 +1 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*\n.* r-2 .*\n$/,
@@ -99,7 +79,7 @@ describe('dead-letters list', () => {
     await keep(refund('r-1'));
     const { stdout } = await commandFor(port)('dead-letters', 'list');
     expect(stdout).toMatch(/ATTEMPTS +KEPT +NEXT TRY +CODE\n.* r-1 +1 +(\d{4}-\S+ \S+) +(?!\1)\d{4}-\S+ \S+/);
-    const [{ id }] = json(await commandFor(port)('dead-letters', 'list', '--json'));
+    const [{ id }] = jsonLines(await commandFor(port)('dead-letters', 'list', '--json'));
     expect((await commandFor(port)('dead-letters', 'show', id)).stdout).toMatch(/^next try +\d{4}-/m);
   });
 
@@ -118,12 +98,12 @@ describe('dead-letters list', () => {
       const { body: rawBody, headers } = delivery(refund(id));
       await hooks.receive({ rawBody, headers });
     }
-    const listed = json(await run('dead-letters', 'list', '--json', '--limit', '230'));
+    const listed = jsonLines(await run('dead-letters', 'list', '--json', '--limit', '230'));
     expect(listed.map(({ eventId }) => eventId)).toEqual(ids);
   });
 });
 
-describe('the letters of an app that has very many, or that repeats itself', () => {
+describe('the letters of an app that repeats itself', () => {
   const letter = (id: number) => ({
     ...{ id: `${id}`, reason: 'failed', namespace: 'webhooks', eventName: 'refund.made', eventId: `r-${id}` },
     ...{ sandbox: false, attempts: 1, keptAt: '2026-01-31T12:00:00.000Z', code: null, issues: [] },
@@ -138,16 +118,6 @@ describe('the letters of an app that has very many, or that repeats itself', () 
       }),
     );
 
-  test('150,000 letters are printed', async () => {
-    const run = await served(() => ({
-      letters: Array.from({ length: 150_000 }, (_, id) => letter(id)),
-      next: null,
-    }));
-    const { code, stdout, stderr } = await run('dead-letters', 'list', '--limit', '150000');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout.trimEnd().split('\n')).toHaveLength(150_001);
-  }, 30_000);
-
   test.each([
     ['gives the same next page', () => 'same'],
     ['gives pages in a circle', (after: string | null) => (after === 'a' ? 'b' : 'a')],
@@ -161,7 +131,7 @@ describe('the letters of an app that has very many, or that repeats itself', () 
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr:
-        "The list of dead letters repeats itself. Check list() of the app's dead-letter store with deadLetterContract().\n",
+        "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().\n",
     });
     expect(requests).toBeLessThan(5);
   });
@@ -170,7 +140,7 @@ describe('the letters of an app that has very many, or that repeats itself', () 
     const run = await served((after) =>
       after === null ? { letters: [letter(1)], next: 'more' } : { letters: [], next: 'more still' },
     );
-    expect(json(await run('dead-letters', 'list', '--json'))).toMatchObject([{ id: '1' }]);
+    expect(jsonLines(await run('dead-letters', 'list', '--json'))).toMatchObject([{ id: '1' }]);
   });
 });
 
@@ -186,7 +156,7 @@ describe('dead-letters show', () => {
     const masked = await run('dead-letters', 'show', id);
     expect({ code: masked.code, stderr: masked.stderr }).toEqual({ code: 0, stderr: '' });
     expect(masked.stdout).toMatch(new RegExp(`^letter +${id}\nreason +unknown`));
-    expect(masked.stdout).toContain('Nobody had declared refund.made when it arrived');
+    expect(masked.stdout).toContain('refund.made was not declared when it arrived');
     expect(masked.stdout).toContain('"iban": "string"');
     expect(masked.stdout).not.toContain('DE02');
     expect(log.lines.filter(({ msg }) => msg === 'letter revealed')).toEqual([]);
@@ -195,7 +165,7 @@ describe('dead-letters show', () => {
     expect(shown.stdout).toContain('"iban":"DE02\\u001b[2J"');
     expect(shown.stdout).not.toContain('\u001b');
     expect(log.lines).toContainEqual(expect.objectContaining({ msg: 'letter revealed', user: USER }));
-    const [{ letter, body }] = json(await run('dead-letters', 'show', id, '--reveal', '--json'));
+    const [{ letter, body }] = jsonLines(await run('dead-letters', 'show', id, '--reveal', '--json'));
     expect([letter.id, JSON.parse(body).payload.refund.iban]).toEqual([id, 'DE02\u001b[2J']);
   });
 
@@ -215,7 +185,8 @@ describe('the key of a letter', () => {
     expect((await run('dead-letters', 'show', `${letter?.id}`)).stdout).toMatch(
       new RegExp(`^key +${keyId}$`, 'm'),
     );
-    const listed = async (id: string) => json(await run('dead-letters', 'list', '--json', '--key-id', id));
+    const listed = async (id: string) =>
+      jsonLines(await run('dead-letters', 'list', '--json', '--key-id', id));
     expect(await listed(keyId)).toMatchObject([{ eventId: 'r-1', keyId }]);
     expect(await listed('0123456789ab')).toEqual([]);
     const refused = await run('dead-letters', 'list', '--key-id', KEY);
@@ -263,7 +234,7 @@ describe('dead-letters replay', () => {
     expect(ran).toEqual(['r-1', 'r-2', 'r-3']);
     const second = await run('dead-letters', 'replay', '--concurrency', '4', '--json');
     expect(second.code).toBe(0);
-    expect(json(second)).toEqual([expect.objectContaining({ processed: 1, failed: 0, dryRun: false })]);
+    expect(jsonLines(second)).toEqual([expect.objectContaining({ processed: 1, failed: 0, dryRun: false })]);
     expect(await lettersOf(hooks)).toEqual([]);
     expect(await run('dead-letters', 'replay')).toMatchObject({
       code: 0,
@@ -436,7 +407,7 @@ describe('learn --page', () => {
     await keep(refund('r-2', { refund: { id: 'r-2' } }));
     await keep(fixtures.event('payout.sent', { payout: [] }));
     const run = commandFor(port);
-    const learned = json(await run('learn', '--json', '--since', '1h'));
+    const learned = jsonLines(await run('learn', '--json', '--since', '1h'));
     expect(learned.map(({ event, events }) => [event, events])).toEqual([
       ['payout.sent', 1],
       ['refund.made', 2],
@@ -452,7 +423,7 @@ describe('learn --page', () => {
     expect(nothing).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'There is no unknown or invalid dead letter of order.*.\n',
+      stderr: 'There are no unknown or invalid dead letters of order.*.\n',
     });
     expect(await lettersOf(hooks)).toHaveLength(4);
   });
@@ -469,12 +440,12 @@ describe('learn --page leaves letters out', () => {
       return reads === 1 ? { status: 'unreadable' } : real();
     };
     const { code, stdout, stderr } = await commandFor(port)('learn');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '1 body is no event, and left out.\n' });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Skipped 1 body that is not an event.\n' });
     expect(stdout).toContain('the one event that it was learned from');
     deadLetters.faults.read = () => ({ status: 'unreadable' });
     expect(await commandFor(port)('learn')).toMatchObject({
       code: 1,
-      stderr: 'Nothing that was read is an event.\n',
+      stderr: 'No body is an event.\n',
     });
   });
 });
@@ -520,10 +491,10 @@ describe('an address or a token that is not right', () => {
     );
     const cases = [
       ['/nowhere/c4nary', '--token-file cannot be read (ENOENT).\n'],
-      [tokenFile('\n'), '--token-file is empty. Write the token alone into it.\n'],
+      [fileWith('\n'), '--token-file is empty. The file must hold only the token.\n'],
       ...['c4nary x', 'c4nary\nx', 'c4näry'].map((text) => [
-        tokenFile(text),
-        '--token-file has a space, a line break or a letter that no header can hold. Write the token alone into it.\n',
+        fileWith(text),
+        '--token-file has a space, a line break or another character that a header must not contain. The file must hold only the token.\n',
       ]),
     ] as const;
     for (const [file = '', stderr] of cases)
@@ -531,9 +502,7 @@ describe('an address or a token that is not right', () => {
   });
 
   test('says that nothing listens', async () => {
-    const port = await listen(() => {});
-    const { port: closed } = await closedPort();
-    expect(port).not.toBe(closed);
+    const closed = await freePort();
     const { code, stderr } = await list(`http://localhost:${closed}/ops`);
     expect({ code, stderr }).toEqual({
       code: 3,
@@ -544,14 +513,14 @@ describe('an address or a token that is not right', () => {
   test('says what the page says of the token', async () => {
     const { port, hooks } = await worldOf();
     const url = `http://127.0.0.1:${port}/ops/`;
-    const { code, stdout, stderr } = await list(url, tokenFile('c4nary'));
+    const { code, stdout, stderr } = await list(url, fileWith('c4nary'));
     expect({ code, stdout, stderr }).toEqual({
       code: 1,
       stdout: '',
       stderr:
         'The page refuses the token in --token-file (403). You may not see this page. Sign in with another account.\n',
     });
-    const replay = ['dead-letters', 'replay', '--page', url, '--token-file', tokenFile('c4nary'), '--json'];
+    const replay = ['dead-letters', 'replay', '--page', url, '--token-file', fileWith('c4nary'), '--json'];
     const refused = await runCli(replay);
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'FORBIDDEN' } });
     expect(await lettersOf(hooks)).toEqual([]);
@@ -566,17 +535,17 @@ describe('an address or a token that is not right', () => {
     [
       'another page',
       (_, response) => void response.send('<h1>Shop</h1>'),
-      /answers \(200\), but not as a dead-letter page/,
+      /answered 200, but it is not a dead-letter page/,
     ],
     [
       'another JSON',
       (_, response) => void response.json([1]),
-      /answers \(200\), but not as a dead-letter page/,
+      /answered 200, but it is not a dead-letter page/,
     ],
     [
       'a path that is not there',
       (_, __, next) => next(),
-      /answers \(404\), but not as a dead-letter page\. Give --page/,
+      /answered 404, but it is not a dead-letter page\. Give --page/,
     ],
     [
       'a login',
@@ -596,8 +565,3 @@ describe('an address or a token that is not right', () => {
     }
   });
 });
-
-async function closedPort(): Promise<{ port: number }> {
-  const { freePort } = await import('../../setup/ports.js');
-  return { port: await freePort() };
-}

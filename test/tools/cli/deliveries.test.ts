@@ -4,6 +4,7 @@ import { shell } from '../../setup/shell.js';
 import { until } from '../../setup/waiting.js';
 import { endpoint } from '../simulator/world.js';
 import { against } from './against.js';
+import { jsonLines } from './run-cli.js';
 
 describe('deliveries', () => {
   async function withTwo() {
@@ -13,12 +14,8 @@ describe('deliveries', () => {
     await ask('trigger', 'transaction.paid', '--wait');
     answer = 200;
     await ask('trigger', 'refund.succeeded', '--force', '--wait');
-    const { stdout } = await ask('deliveries', 'list', '--json');
-    const records = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    return { app, ask, refund: records[0], payment: records[1] };
+    const [refund, payment] = jsonLines(await ask('deliveries', 'list', '--json'));
+    return { app, ask, refund, payment };
   }
 
   test('list shows the newest first, and only what is asked for', async () => {
@@ -99,17 +96,10 @@ describe('deliveries', () => {
   test('resend --failed goes on after a delivery whose webhook was deleted', async () => {
     const app = await endpoint(500, 500, 500, 200);
     const ask = await against({ app, retry: 'off' });
-    const ids = async () => {
-      const { stdout } = await ask('webhooks', 'list', '--json');
-      return stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line).id);
-    };
     await ask('trigger', 'transaction.paid', '--wait');
-    const [first] = await ids();
+    const [first] = jsonLines(await ask('webhooks', 'list', '--json'));
     await ask('webhooks', 'create', `${app.url}/second`);
-    await ask('webhooks', 'delete', first);
+    await ask('webhooks', 'delete', first.id);
     await ask('trigger', 'transaction.paid', '--wait');
     await ask('trigger', 'transaction.paid', '--wait');
     const { code, stdout, stderr } = await ask('deliveries', 'resend', '--failed', '--json');
@@ -119,12 +109,7 @@ describe('deliveries', () => {
     );
     const one = await ask('deliveries', 'resend', stderr.slice(0, 8));
     expect(one).toEqual({ code: 1, stdout: '', stderr: stderr.slice('12345678: '.length) });
-    expect(
-      stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line).status),
-    ).toEqual(['delivered', 'delivered']);
+    expect(jsonLines({ stdout })).toMatchObject([{ status: 'delivered' }, { status: 'delivered' }]);
     expect(app.received).toHaveLength(5);
   });
 

@@ -7,7 +7,7 @@ import express from 'express';
 import { cachedKeys, memoryDeadLetters, type ReceiverOptions, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { refusingPort } from '../../setup/ports.js';
-import { runCli, type Setting } from './run-cli.js';
+import { jsonLines, runCli, type Setting } from './run-cli.js';
 
 const KEY = 'pri_doctor_test';
 const setting: Setting = { env: { SERVICE_PRIVATE_KEY: KEY } };
@@ -41,10 +41,7 @@ const WAIT = ['--timeout', '4s'];
 async function examine(listener: RequestListener, ...args: string[]) {
   const url = await serve(listener);
   const { code, stdout, stderr } = await runCli(['doctor', url, '--json', ...WAIT, ...args], setting);
-  const lines = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const lines = jsonLines({ stdout });
   const end = lines.pop() as { passed: number; failed: number; skipped: number };
   const failed = (lines as Line[]).filter(({ passed }) => passed === false);
   return {
@@ -183,7 +180,7 @@ describe('an app with receiver()', () => {
     expect(stdout).toContain(`Sending signed sandbox events with the order_id "doctor-test" to ${url}.`);
     expect(stdout).toMatch(/^pass {2}a valid delivery +200$/m);
     expect(stdout).toMatch(/^pass {2}a body that never ends +408$/m);
-    expect(stdout).toMatch(/\n\d+ passed, 0 failed\. All is well\.\n$/);
+    expect(stdout).toMatch(/\n\d+ passed, 0 failed\. Nothing to fix\.\n$/);
     expect(stderr).toBe('');
   });
 
@@ -276,22 +273,12 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
     expect(failed).toEqual([expect.objectContaining({ check: 'a valid delivery', got: '418' })]);
   });
 
-  test('another key', async () => {
-    const { cureOf } = await examine(mounted(hooks({ privateKey: 'pri_other' })));
-    expect(cureOf('a valid delivery')).toContain('the app has another key');
-  });
-
-  test('a handler that fails', async () => {
-    const handlers = {
-      '*': () => {
-        throw new Error('no such order');
-      },
-    };
-    const { cureOf } = await examine(mounted(hooks({ handlers })));
-    expect(cureOf('a valid delivery')).toContain('see its log');
-  });
-
+  const failing = () => {
+    throw new Error('no such order');
+  };
   test.each<[string, RequestListener, string]>([
+    ['another key', mounted(hooks({ privateKey: 'pri_other' })), 'the app has another key'],
+    ['a handler that fails', mounted(hooks({ handlers: { '*': failing } })), 'see its log'],
     ['another path', express(), 'There is no route at this path'],
     ['a redirect', (_, response) => void response.writeHead(308, { location: '/x' }).end(), 'redirects'],
     ['a sign-in before it', (_, response) => void response.writeHead(403).end(), 'CSRF'],
@@ -444,7 +431,7 @@ describe('the examples', () => {
   test('minimal passes everything, exit code 0', async () => {
     const { code, stdout } = await minimal;
     expect(stdout).not.toContain('FAIL');
-    expect(stdout).toMatch(/\d\d passed, 0 failed\. All is well\.\n$/);
+    expect(stdout).toMatch(/\d\d passed, 0 failed\. Nothing to fix\.\n$/);
     expect(code).toBe(0);
   }, 60_000);
 

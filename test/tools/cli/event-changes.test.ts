@@ -38,8 +38,8 @@ describe('--set', () => {
   });
 
   test.each<[string[], string]>([
-    [['payload'], 'is not like payload.transaction.amount=12.50'],
-    [['=1'], 'is not like'],
+    [['payload'], '--set payload is invalid. Give one like payload.transaction.amount=12.50.'],
+    [['=1'], '--set =1 is invalid'],
     [['transaction.amount=1'], 'Did you mean "payload.transaction.amount"?'],
     [['paylod.a=1'], 'Did you mean "payload"?'],
     [['event_name=a.b'], 'id, sandbox or payload'],

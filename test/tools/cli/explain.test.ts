@@ -42,7 +42,7 @@ describe('explain', () => {
   test('refuses an unknown code, with the nearest one and the list', async () => {
     const { code, stdout, stderr } = await runCli(['explain', 'SIGNATURE_MISSMATCH']);
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('CODE "SIGNATURE_MISSMATCH" is not known. Did you mean "SIGNATURE_MISMATCH"?');
+    expect(stderr).toContain('CODE "SIGNATURE_MISSMATCH" does not exist. Did you mean "SIGNATURE_MISMATCH"?');
     for (const [name] of codes) expect(stderr).toContain(name);
   });
 

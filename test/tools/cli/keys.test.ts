@@ -27,7 +27,7 @@ test('keys rotate prints the new key once, and the old one no longer works', asy
 
   const triggered = await runCli(['trigger', 'transaction.paid', '--wait'], { env });
   expect(triggered.code).toBe(1);
-  expect(triggered.stderr).toContain('it may still have the old one. Give it both keys.');
+  expect(triggered.stderr).toContain('it may still have only the old one. Configure both keys.');
 });
 
 test('keys rotate --json prints one object, and nothing else', async () => {

@@ -1,25 +1,13 @@
 // `learn` from files and from standard input. From dead letters: dead-letters.test.ts.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fixtures } from '../../../src/fixtures/fixture.js';
-import { runCli } from './run-cli.js';
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'learn-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+import { fileWith, folder } from './files.js';
+import { jsonLines, runCli } from './run-cli.js';
 
 const refund = fixtures.event('refund.succeeded', { refund: { id: 'r-1', amount: 12 } });
 const payout = fixtures.event('payout.sent', { payout: { iban: 'DE02120300000000202051' } });
-
-function fileWith(text: string): string {
-  const path = join(folder, `body-${Math.random()}.json`);
-  writeFileSync(path, text);
-  return path;
-}
 
 describe('learn', () => {
   test.each([
@@ -35,8 +23,7 @@ describe('learn', () => {
     const fromInput = await runCli(['learn', '--json'], { stdin: text });
     expect(fromFile).toEqual(fromInput);
     expect({ code: fromFile.code, stderr: fromFile.stderr }).toEqual({ code: 0, stderr: '' });
-    const lines = fromFile.stdout.trim().split('\n');
-    expect(lines.map((line) => JSON.parse(line).event)).toEqual(names);
+    expect(jsonLines(fromFile).map(({ event }) => event)).toEqual(names);
     expect(fromFile.stdout).not.toContain('DE02');
   });
 
@@ -83,7 +70,7 @@ export const events = {
     expect(again).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/payout-sent\.ts" exists already/),
+      stderr: expect.stringMatching(/payout-sent\.ts" already exists/),
     });
     expect(readFileSync(join(out, 'payout-sent.ts'), 'utf8')).toBe('mine');
   });
@@ -98,12 +85,12 @@ export const events = {
 
   test('says how many bodies are no event', async () => {
     const { code, stderr } = await runCli(['learn'], { stdin: JSON.stringify([refund, { id: 1 }, null]) });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '2 bodies are no event, and left out.\n' });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'Skipped 2 bodies that are not events.\n' });
   });
 
   test.each<[string[], string, number, RegExp]>([
-    [[], '', 1, /^Nothing that was read is an event\.\n$/],
-    [['payout.*'], JSON.stringify(refund), 1, /^Nothing that was read is an event of payout\.\*\.\n$/],
+    [[], '', 1, /^No body is an event\.\n$/],
+    [['payout.*'], JSON.stringify(refund), 1, /^No body is an event of payout\.\*\.\n$/],
     [[], '{"id":"canary"', 2, /^Standard input is not JSON \(line 1\)/],
     [['refund'], '', 2, /^EVENT "refund" is not an event name/],
     [['--file', '/nowhere'], '', 2, /^--file "\/nowhere" cannot be read \(ENOENT\)/],

@@ -201,6 +201,12 @@ describe('tables', () => {
     expect(table([])).toBe('');
   });
 
+  // As many dead letters may be listed.
+  test('may be very long', () => {
+    const rows = Array.from({ length: 150_000 }, (_, index) => [`${index}`, 'x']);
+    expect(table(rows).split('\n')).toHaveLength(150_000);
+  });
+
   test('show control characters', () => {
     expect(printable('a\u0000\u009b\u2028\ud800é支')).toBe('a\\u0000\\u009b\\u2028\\ud800é支');
   });

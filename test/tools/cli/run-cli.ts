@@ -1,6 +1,6 @@
 // Runs a command line in this process, with streams of its own.
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { main } from '../../../src/tools/cli/main.js';
 
 export interface Run {
@@ -17,13 +17,34 @@ export interface Setting {
   readonly tty?: boolean;
 }
 
-export async function runCli(argv: readonly string[], setting: Setting = {}): Promise<Run> {
-  const { env = {}, stdin = '', tty = false } = setting;
+export function runCli(argv: readonly string[], setting: Setting = {}): Promise<Run> {
+  return startCli(argv, setting).ended;
+}
+
+/** The same, for a command that runs until it is stopped. */
+export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = false }: Setting) {
+  const printed = { stdout: '', stderr: '' };
   const stream = () => Object.assign(new PassThrough(), { isTTY: tty });
-  const [input, stdout, stderr] = [stream(), stream(), stream()];
-  input.end(stdin);
-  const code = await main(argv, { stdin: input, stdout, stderr, env });
-  stdout.end();
-  stderr.end();
-  return { code, stdout: await text(stdout), stderr: await text(stderr) };
+  const output = (name: 'stdout' | 'stderr') =>
+    stream()
+      .setEncoding('utf8')
+      .on('data', (text) => {
+        printed[name] += text;
+      });
+  const input = stream().end(stdin);
+  const terminal = { stdin: input, stdout: output('stdout'), stderr: output('stderr'), env };
+  const ended = main(argv, terminal).then(async (code) => {
+    await Promise.all([terminal.stdout, terminal.stderr].map((each) => each.end() && once(each, 'end')));
+    return { code, ...printed };
+  });
+  return { printed, ended };
+}
+
+/** What was printed with --json: one value a line. */
+// biome-ignore lint/suspicious/noExplicitAny: what it holds is what the tests find out
+export function jsonLines({ stdout }: Pick<Run, 'stdout'>): any[] {
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 }

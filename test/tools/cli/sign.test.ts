@@ -1,24 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { opensslHmac } from '../simulator/world.js';
+import { fileWith } from './files.js';
 import { runCli } from './run-cli.js';
 
 const KEY = 'pri_x';
 const env = { SERVICE_PRIVATE_KEY: KEY };
 const openssl = (body: string | Buffer, key = KEY) => opensslHmac(body, key);
-
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sign-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
-const file = (name: string, content: string | Buffer) => {
-  const path = join(folder, name);
-  writeFileSync(path, content);
-  return path;
-};
 
 describe('sign', () => {
   test.each<[string, string | Buffer]>([
@@ -35,7 +22,7 @@ describe('sign', () => {
       stdout: `${expected}\n`,
       stderr: '',
     });
-    const path = file('body', body);
+    const path = fileWith(body);
     expect((await runCli(['sign', '--body', `@${path}`], { env })).stdout).toBe(`${expected}\n`);
   });
 
@@ -45,7 +32,7 @@ describe('sign', () => {
   });
 
   test('says so when a body as text is the name of a file', async () => {
-    const path = file('event.json', '{}');
+    const path = fileWith('{}');
     const { code, stdout, stderr } = await runCli(['sign', '--body', path], { env });
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${openssl(path)}\n` });
     expect(stderr).toContain(`To read the file, give @${path}`);
@@ -60,7 +47,7 @@ describe('sign', () => {
   test.each(['pri_y', 'pri_y\n', 'pri_y\r\n', '\ufeffpri_y\n'])(
     'takes the key of a file before that of the environment, without the line break at its end',
     async (content) => {
-      const { stdout } = await runCli(['sign', '--key-file', file('key', content)], { env, stdin: 'x' });
+      const { stdout } = await runCli(['sign', '--key-file', fileWith(content)], { env, stdin: 'x' });
       expect(stdout).toBe(`${openssl('x', 'pri_y')}\n`);
     },
   );
@@ -84,7 +71,7 @@ describe('sign', () => {
       ['pri_c4nary\npri_other\n', 'holds 2 keys'],
       ['pri_c4nary \n', 'white space'],
     ] as const) {
-      const { code, stderr } = await runCli(['sign', '--key-file', file('key', content)], { stdin: 'x' });
+      const { code, stderr } = await runCli(['sign', '--key-file', fileWith(content)], { stdin: 'x' });
       expect(code).toBe(2);
       expect(stderr).toContain(message);
       expect(stderr).not.toContain('c4nary');

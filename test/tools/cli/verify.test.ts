@@ -1,9 +1,7 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
+import { fileWith } from './files.js';
 import { runCli } from './run-cli.js';
 
 const KEY = 'pri_8Zt';
@@ -36,97 +34,52 @@ describe('verify', () => {
     .replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const python = '{"id": "x", "list": [1, 2, {"a": null}], "empty": {}, "text": "a,\\nb: {"}';
 
-  test.each<[string, string, string | Buffer, string | Buffer, (signature: string) => string, string]>([
-    ['upper case', 'upper_case', body, body, (s) => s.toUpperCase(), 'in upper case'],
-    ['mixed case', 'upper_case', body, body, (s) => s.slice(0, 32) + s.slice(32).toUpperCase(), 'upper case'],
-    [
-      'a signature cut short',
-      'truncated',
-      body,
-      body,
-      (s) => s.slice(0, 40),
-      '40 of 64 digits, and those are right',
-    ],
-    ['another signature cut short', 'truncated', body, body, () => 'abc', '3 of 64 digits.'],
-    ['a body cut short', 'truncated', body, body.slice(0, 300), (s) => s, 'ends early, after'],
-    ['a body cut inside a text', 'truncated', '{"a":"bc"}', '{"a":"b', (s) => s, 'ends early, after 7 bytes'],
-    ['a BOM that came', 'bom', body, BOM + body, (s) => s, 'without a byte-order mark'],
-    ['a BOM that went', 'bom', BOM + body, body, (s) => s, 'with a byte-order mark'],
-    ['a newline that came', 'trailing_newline', body, `${body}\n`, (s) => s, 'without its trailing newline'],
-    [
-      'newlines that came',
-      'trailing_newline',
-      body,
-      `${body}\r\n\n`,
-      (s) => s,
-      'without its trailing newline',
-    ],
-    ['a newline that went', 'trailing_newline', `${body}\n`, body, (s) => s, 'with another trailing newline'],
-    ['a newline that changed', 'trailing_newline', `${body}\r\n`, `${body}\n`, (s) => s, 'trailing newline'],
-    ['JSON spread out', 'reserialised', body, JSON.stringify(event, null, 2), (s) => s, 'without spaces'],
-    [
-      'JSON spread out, and a newline',
-      'reserialised',
-      body,
-      `${JSON.stringify(event, null, '\t')}\n`,
-      (s) => s,
-      'without',
-    ],
-    [
-      'JSON pressed together',
-      'reserialised',
-      JSON.stringify(event, null, 4),
-      body,
-      (s) => s,
-      'by four spaces',
-    ],
-    [
-      'JSON from a file of tabs',
-      'reserialised',
-      `${JSON.stringify(event, null, '\t')}\n`,
-      body,
-      (s) => s,
-      'by tabs',
-    ],
-    ['JSON of PHP', 'reserialised', php, body, (s) => s, 'as PHP writes it'],
-    [
-      'JSON of Python',
-      'reserialised',
-      python,
-      JSON.stringify(JSON.parse(python)),
-      (s) => s,
-      'as Python writes it',
-    ],
-    [
-      'JSON of Go',
-      'reserialised',
-      '{"a":"\\u003cb\\u003e\\u0026"}',
-      '{"a":"<b>&"}',
-      (s) => s,
-      'as Go writes it',
-    ],
-    ['a prefix', 'signature_form', body, body, (s) => `sha256=${s}`, 'though it contains the right ones'],
-    ['white space', 'signature_form', body, body, (s) => ` ${s}`, 'though it contains the right ones'],
-    ['rubbish behind it', 'signature_form', body, body, (s) => `${s}zz`, 'though it contains the right ones'],
-    ['base64', 'signature_form', body, body, (s) => Buffer.from(s, 'hex').toString('base64'), 'in base64'],
-    ['something else', 'signature_form', body, body, () => 'hello', 'not exactly 64 hexadecimal digits.'],
-    ['nothing', 'signature_missing', body, body, () => '', 'no signature'],
-    [
-      'another body',
-      'wrong_key',
-      body,
-      body.replace('149.90', '1.00'),
-      (s) => s,
-      'were not signed with this key',
-    ],
-    ['a body that is not JSON', 'wrong_key', body, 'id=1&name=2', (s) => s, 'Wrong key'],
-    ['no body', 'wrong_key', body, '', (s) => s, 'Wrong key'],
-  ])('names %s: %s', async (_, difference, signed, received, change, message) => {
-    const found = await verdict(received, change(hmac(signed)));
+  async function expectFinding(received: string, signature: string, [difference, message]: [string, string]) {
+    const found = await verdict(received, signature);
     expect(Object.keys(found)).toEqual(['code', 'valid', 'difference', 'message', 'cure']);
     expect(found).toMatchObject({ code: 1, valid: false, difference });
     expect(found.message).toContain(message);
     expect(found.cure.length).toBeGreaterThan(20);
+  }
+  const base64 = (signature: string) => Buffer.from(signature, 'hex').toString('base64');
+
+  test.each<[string, string, (signature: string) => string, string]>([
+    ['upper case', 'upper_case', (s) => s.toUpperCase(), 'in upper case'],
+    ['mixed case', 'upper_case', (s) => s.slice(0, 32) + s.slice(32).toUpperCase(), 'upper case'],
+    ['a signature cut short', 'truncated', (s) => s.slice(0, 40), '40 of 64 digits, and those are right'],
+    ['another signature cut short', 'truncated', () => 'abc', '3 of 64 digits.'],
+    ['a prefix', 'signature_form', (s) => `sha256=${s}`, 'though it contains the right ones'],
+    ['white space', 'signature_form', (s) => ` ${s}`, 'though it contains the right ones'],
+    ['rubbish behind it', 'signature_form', (s) => `${s}zz`, 'though it contains the right ones'],
+    ['base64', 'signature_form', base64, 'in base64'],
+    ['something else', 'signature_form', () => 'hello', 'not exactly 64 hexadecimal digits.'],
+    ['nothing', 'signature_missing', () => '', 'no signature'],
+  ])('names what is wrong with a signature, %s: %s', async (_, difference, change, message) => {
+    await expectFinding(body, change(hmac(body)), [difference, message]);
+  });
+
+  const indented = (space: number | string) => JSON.stringify(event, null, space);
+  test.each<[string, string, string, string, string]>([
+    ['a body cut short', 'truncated', body, body.slice(0, 300), 'ends early, after'],
+    ['a body cut inside a text', 'truncated', '{"a":"bc"}', '{"a":"b', 'ends early, after 7 bytes'],
+    ['a BOM that came', 'bom', body, BOM + body, 'without a byte-order mark'],
+    ['a BOM that went', 'bom', BOM + body, body, 'with a byte-order mark'],
+    ['a newline that came', 'trailing_newline', body, `${body}\n`, 'without its trailing newline'],
+    ['newlines that came', 'trailing_newline', body, `${body}\r\n\n`, 'without its trailing newline'],
+    ['a newline that went', 'trailing_newline', `${body}\n`, body, 'with another trailing newline'],
+    ['a newline that changed', 'trailing_newline', `${body}\r\n`, `${body}\n`, 'trailing newline'],
+    ['JSON spread out', 'reserialised', body, indented(2), 'without spaces'],
+    ['JSON spread out, and a newline', 'reserialised', body, `${indented('\t')}\n`, 'without'],
+    ['JSON pressed together', 'reserialised', indented(4), body, 'by four spaces'],
+    ['JSON from a file of tabs', 'reserialised', `${indented('\t')}\n`, body, 'by tabs'],
+    ['JSON of PHP', 'reserialised', php, body, 'as PHP writes it'],
+    ['JSON of Python', 'reserialised', python, JSON.stringify(JSON.parse(python)), 'as Python writes it'],
+    ['JSON of Go', 'reserialised', '{"a":"\\u003cb\\u003e\\u0026"}', '{"a":"<b>&"}', 'as Go writes it'],
+    ['another body', 'wrong_key', body, body.replace('149.90', '1.00'), 'were not signed with this key'],
+    ['a body that is not JSON', 'wrong_key', body, 'id=1&name=2', 'Wrong key'],
+    ['no body', 'wrong_key', body, '', 'Wrong key'],
+  ])('names what became of a body, %s: %s', async (_, difference, signed, received, message) => {
+    await expectFinding(received, hmac(signed), [difference, message]);
   });
 
   test.each([
@@ -179,23 +132,14 @@ describe('verify', () => {
     });
 
     test('a key file of line breaks', async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'verify-'));
-      writeFileSync(join(folder, 'keys'), `${KEY}${'\n'.repeat(size)}x\n`);
-      const args = ['verify', '--signature', hmac(body), '--key-file', join(folder, 'keys')];
+      const keys = fileWith(`${KEY}${'\n'.repeat(size)}x\n`);
+      const args = ['verify', '--signature', hmac(body), '--key-file', keys];
       expect(await runCli(args, { stdin: body })).toMatchObject({ code: 2 });
-      rmSync(folder, { recursive: true });
     });
   });
 
   describe('with several keys in a file', () => {
-    let folder: string;
-    let keys: string;
-    beforeAll(() => {
-      folder = mkdtempSync(join(tmpdir(), 'verify-'));
-      keys = join(folder, 'keys');
-      writeFileSync(keys, 'pri_new\npri_old\n');
-    });
-    afterAll(() => rmSync(folder, { recursive: true }));
+    const keys = fileWith('pri_new\npri_old\n');
 
     test('says which of them it was', async () => {
       const args = ['verify', '--signature', hmac(body, 'pri_old'), '--key-file', keys];

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   INACTIVE_KEY,
@@ -11,28 +8,20 @@ import {
   startSpecServer,
 } from '../../client/spec-server.js';
 import { refusingPort } from '../../setup/ports.js';
-import { runCli, type Setting } from './run-cli.js';
+import { fileWith } from './files.js';
+import { jsonLines, runCli, type Setting } from './run-cli.js';
 
 let server: SpecServer;
-let folder: string;
 /** An address where nothing listens. */
 let nowhere: string;
 beforeAll(async () => {
   nowhere = `http://127.0.0.1:${await refusingPort()}`;
   server = await startSpecServer();
-  folder = mkdtempSync(join(tmpdir(), 'webhooks-'));
 });
 beforeEach(() => server.reset());
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await server.close();
-});
+afterAll(() => server.close());
 
-const keyFile = (key: string) => {
-  const path = join(folder, 'key');
-  writeFileSync(path, `${key}\n`);
-  return path;
-};
+const keyFile = (key: string) => fileWith(`${key}\n`);
 const url = 'https://shop.example/hooks';
 const basic = (key: string) => `Basic ${Buffer.from(`${key}:`).toString('base64')}`;
 const sentKeys = () => [...new Set(server.requests.map(({ headers }) => headers.authorization))];
@@ -74,8 +63,8 @@ describe('the webhooks of a simulator', () => {
     const created = JSON.parse((await run('create', url)).stdout);
     expect(created).toEqual({ id: expect.any(String), url, events: ['*'], created_at: 'now' });
     await run('create', 'https://other.example');
-    const listed = (await run('list')).stdout.trimEnd().split('\n');
-    expect(listed.map((line) => JSON.parse(line).url)).toEqual([url, 'https://other.example']);
+    const listed = jsonLines(await run('list'));
+    expect(listed.map((webhook) => webhook.url)).toEqual([url, 'https://other.example']);
     expect(JSON.parse((await run('ensure', url)).stdout)).toEqual({ action: 'unchanged', webhook: created });
     expect(JSON.parse((await run('delete', created.id)).stdout)).toEqual({ deleted: created.id });
   });
@@ -107,7 +96,7 @@ describe('the webhooks of a simulator', () => {
       );
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: expect.stringMatching(/^The key in --key-file is not a simulator's.*--live/),
+        stderr: expect.stringMatching(/^The key in --key-file is not a simulator key.*--live/),
       });
       expect(stderr).not.toContain('c4nary');
     }
@@ -230,7 +219,7 @@ describe('failures', () => {
     server.once((_, response) => response.writeHead(302, { location: 'https://x.example/' }).end());
     const moved = await runCli(['account', '--url', server.baseUrl], {});
     expect(moved.stderr).toContain(
-      'The client follows none, to keep the credential here. Set --url to the final address.',
+      'The client does not follow redirects, so that it cannot send the credential elsewhere. Set --url to the final address.',
     );
   });
 

@@ -1,7 +1,6 @@
-// Decides what a schema says of the values that came, and what of their data may be shown; writes it as TypeScript.
+// Proposes schemas, types and fixtures as code, and decides which keys and words they may show.
 import { type Field, MAX_SOURCES, type Maps, madeUpText, type Shape, type Texts } from './shape.js';
 
-/** What is proposed for one place, as code. */
 export interface Proposal {
   readonly schema: string;
   readonly type: string;
@@ -12,11 +11,11 @@ export interface Proposal {
 }
 
 const ANYTHING: Proposal = { schema: 'z.unknown()', type: 'unknown', sample: 'null' };
-/** Places in one schema; what is deeper than the last of them may be anything. */
+/** Maximum number of places in one schema. Further places are `unknown`. */
 const MAX_PLACES = 1_000;
 const MAX_FIELDS = 100;
 
-/** Names of fields whose values are a choice that programs make, and never something of a person. */
+/** Names of fields with enum words, which are never personal data. */
 const CHOICES = new Set(
   'brand channel category currency kind method mode outcome result scheme state status type'.split(' '),
 );
@@ -74,7 +73,7 @@ export class Proposer {
   }
 }
 
-/** Every list was empty. PHP writes an empty map like that. */
+/** Every list was empty. PHP writes an empty map like this, too. */
 const EMPTY_LIST: Proposal = {
   schema: 'z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])',
   type: 'Array<unknown> | Record<string, unknown>',
@@ -97,7 +96,7 @@ function textProposal(texts: Texts, key: string): Proposal {
 
 function union(variants: readonly Proposal[], nullable: boolean): Proposal {
   const [first, ...others] = variants;
-  // What was null each time is something else some other time.
+  // A value that was always null may be something else in other events.
   if (!first) return nullable ? { ...ANYTHING, note: 'Was null each time.' } : ANYTHING;
   const schemas = variants.map(({ schema }) => schema);
   const schema = others.length === 0 ? first.schema : `z.union([${schemas.join(', ')}])`;
@@ -110,7 +109,7 @@ function union(variants: readonly Proposal[], nullable: boolean): Proposal {
   };
 }
 
-/** As a string literal that is safe in a source and in a terminal: nothing invisible is in it. */
+/** A string literal without invisible characters: safe in source code and in a terminal. */
 export function literal(text: string): string {
   return JSON.stringify(text).replace(/[^\x20-\x7e\p{L}\p{N}\p{P}\p{S}]/gu, (character) => {
     const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
@@ -118,29 +117,29 @@ export function literal(text: string): string {
   });
 }
 
-/** Lines between brackets, one step deeper; on one line when there is nothing between them. */
+/** Indented lines between brackets; on one line if there are no lines. */
 function block(open: string, lines: readonly string[], close: string): string {
   if (lines.length === 0) return open + close;
   return [open, ...lines.map((line) => line.replace(/^/gm, '  ')), close].join('\n');
 }
 
-/** Objects have these from their prototype, so a schema would see fields that were never sent. */
+/** Inherited by every object, so a schema would see fields that were never sent. */
 const INHERITED = new Set([...Object.getOwnPropertyNames(Object.prototype), '__proto__']);
 
-/** Whether a key may be shown. All others pass a loose schema unseen. */
+/** Whether a key may be shown. The loose schema accepts all other keys. */
 function isField([key, { sources }]: [string, Field], { filled }: Maps): boolean {
   if (INHERITED.has(key) || !isName(key)) return false;
-  // A field in a single one of many events may be a name that somebody chose.
+  // A key in only one of many events may be a name that a person chose.
   return sources.size > 1 || filled < 10;
 }
 
-/** Whether each object has other keys, so that they are data and not fields. */
+/** Whether the keys differ between objects, so that they are data and not fields. */
 function hasVaryingKeys({ fields, filled }: Maps): boolean {
   if (fields.size > MAX_FIELDS) return true;
   return filled >= 3 && fields.size >= 6 && [...fields.values()].every(({ count }) => count * 2 <= filled);
 }
 
-/** The values of a choice: words that each came in several events, of a field that is named like a choice. */
+/** Enum words: each was in several events, in a field with the name of an enum. */
 function wordsOf({ words }: Texts, key: string): string[] {
   const [last = ''] = key.match(/[A-Z]?[a-z]+$|[A-Z]+$/) ?? [];
   if (!words || !CHOICES.has(last.toLowerCase())) return [];
@@ -155,9 +154,75 @@ const HEXADECIMAL = /^[\da-f]{8,}$/i;
 /** More changes between letters and digits than names such as `address2line1` have. */
 const RANDOM = /(?:[a-z]+\d+){3}|(?:\d+[a-z]+){3}/i;
 
-/** Whether a key is a word as programmers name fields, and not an id, an address, a number or a date. */
+/** Whether a key looks like the name of a field, and not like an id, an address, a number or a date. */
 export function isName(key: string): boolean {
   if (!/^[A-Za-z_$][\w$.:-]*$/.test(key) || key.length > MAX_KEY_LENGTH || NUMBER.test(key)) return false;
   const bare = key.replace(/[-_]/g, '');
   return !(HEXADECIMAL.test(bare) && /\d/.test(bare)) && !RANDOM.test(bare);
+}
+
+export interface LearnedEvent {
+  readonly name: string;
+  /** How many events it was learned from. */
+  readonly count: number;
+  readonly proposal: Proposal;
+  /** A unique name for the code, such as `refundSucceeded`. */
+  readonly identifier: string;
+}
+
+/** Names of schema, type and fixture in the code. */
+function namesIn({ identifier }: LearnedEvent) {
+  const type = identifier.replace(/^./, (first) => first.toUpperCase());
+  return { schema: `${identifier}Payload`, type: `${type}Payload`, fixture: `${identifier}Fixture` };
+}
+
+/** In camel case. @param taken identifiers in lower case, to which this one is added */
+export function identifierOf(name: string, taken: Set<string>): string {
+  const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase();
+  const [first = '', ...others] = name.match(/[A-Za-z0-9]+/g) ?? [];
+  const joined = [first.toLowerCase(), ...others.map(capital)].join('');
+  const base = (/^[a-z]/.test(joined) ? joined : `event${joined}`).slice(0, 60);
+  let identifier = base;
+  // It becomes a file name, and some file systems ignore case.
+  for (let count = 2; taken.has(identifier.toLowerCase()); count += 1) identifier = `${base}${count}`;
+  taken.add(identifier.toLowerCase());
+  return identifier;
+}
+
+const HEAD = `// Proposed by \`payment-webhooks learn\`. Every value is made up; the names of fields are those of the events.
+import { z } from 'zod';`;
+
+export function eventCode(event: LearnedEvent): string {
+  const { count, proposal } = event;
+  const { schema, type, fixture } = namesIn(event);
+  return `/** Fits the payload of ${count === 1 ? 'the one event' : `the ${count} events`} that it was learned from. */
+export const ${schema} = ${proposal.schema};
+
+export type ${type} = ${proposal.type};
+
+/** Made up: \`fixtures.event(name, ${fixture})\` of payment-webhooks/testing makes an event of it. */
+export const ${fixture}: ${type} = ${proposal.sample};`;
+}
+
+/** One module with all events. */
+export function moduleCode(events: readonly LearnedEvent[]): string {
+  return `${[HEAD, ...events.map(eventCode), registryCode(events)].join('\n\n')}\n`;
+}
+
+function registryCode(events: readonly LearnedEvent[]): string {
+  const lines = events.map((event) => `  ${literal(event.name)}: ${namesIn(event).schema},`);
+  return ['/** For `receiver({ events })`. */', 'export const events = {', ...lines, '};'].join('\n');
+}
+
+/** A module for each event, and `index.ts` with all events. @returns code by file name */
+export function moduleFiles(events: readonly LearnedEvent[]): Map<string, string> {
+  const files = new Map(events.map((event) => [`${fileName(event)}.ts`, `${HEAD}\n\n${eventCode(event)}\n`]));
+  const imports = events.map(
+    (event) => `import { ${namesIn(event).schema} } from './${fileName(event)}.js';`,
+  );
+  return files.set('index.ts', `${imports.join('\n')}\n\n${registryCode(events)}\n`);
+}
+
+function fileName({ identifier }: LearnedEvent): string {
+  return identifier.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

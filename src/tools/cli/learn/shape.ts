@@ -1,6 +1,6 @@
-// What values of one place have in common: types, fields, and what texts look like.
+// What the values in one place have in common: types, fields, and the form of texts.
 
-/** What a text may look like, each with a made-up one. The first that fits counts. */
+/** Forms of text, each with a made-up example. The first match counts. */
 const LOOKS: readonly (readonly [pattern: RegExp, madeUp: string])[] = [
   [/^$/, ''],
   [/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i, '00000000-0000-4000-8000-000000000001'],
@@ -18,119 +18,93 @@ const ANY_LOOK = 'Made-up text';
 
 type Kind = 'anything' | 'null' | 'boolean' | 'number' | 'fraction' | 'list';
 
-/** The values of one place in events. Everything in it can be merged in any order. */
-export interface Shape {
-  /** `anything`: a value came that no schema can tell apart, because it is too deep, or a number that is not finite. */
-  readonly kinds: ReadonlySet<Kind>;
-  readonly texts?: Texts | undefined;
-  /** What is in the lists. Undefined while every list was empty. */
-  readonly element?: Shape | undefined;
-  readonly maps?: Maps | undefined;
-}
-
 export interface Texts {
-  /** A made-up text for each look. */
-  readonly madeUp: ReadonlySet<string>;
-  /** Short words, each with some of the events that it came in. Undefined when there are too many to be a choice. */
-  readonly words: ReadonlyMap<string, Sources> | undefined;
+  /** A made-up text for each form. */
+  readonly madeUp: Set<string>;
+  /** Short words, each with some of its events. Undefined if there are too many for an enum. */
+  words: Map<string, Set<number>> | undefined;
 }
 
 export interface Maps {
-  readonly count: number;
-  readonly filled: number;
-  readonly fields: ReadonlyMap<string, Field>;
+  count: number;
+  filled: number;
+  readonly fields: Map<string, Field>;
 }
 
 export interface Field {
-  /** In how many objects. */
+  /** The number of objects that have it. */
   readonly count: number;
-  readonly sources: Sources;
+  /** Some of the events that have it. */
+  readonly sources: Set<number>;
   readonly shape: Shape;
 }
 
-/** Some of the events that something came in: no more than matter. */
-type Sources = ReadonlySet<number>;
-
+/** How many events are remembered for a word or a field. */
 export const MAX_SOURCES = 5;
 const MAX_WORDS = 20;
 const MAX_DEPTH = 10;
 /** A word of one case, such as `paid`, `PAID` or `sent_back`. */
 const WORD = /^(?=.{2,32}$)(?:[a-z]+(?:[_-][a-z]+)*|[A-Z]+(?:[_-][A-Z]+)*)$/;
 
-/** @param source a number for the event that the value is from */
-export function shapeOf(value: unknown, source: number, depth = 0): Shape {
-  const only = (...kinds: Kind[]) => ({ kinds: new Set(kinds) });
-  if (value === null) return only('null');
-  if (typeof value === 'boolean') return only('boolean');
-  if (typeof value === 'string') return { ...only(), texts: textsOf(value, source) };
-  // JSON can write 1e999, which no schema for numbers takes.
-  if (typeof value === 'number' && Number.isFinite(value))
-    return value % 1 === 0 ? only('number') : only('number', 'fraction');
-  if (typeof value !== 'object' || depth === MAX_DEPTH) return only('anything');
-  if (Array.isArray(value))
-    return { ...only('list'), element: mergeAll(value.map((each) => shapeOf(each, source, depth + 1))) };
-  const fields = Object.entries(value).map(([key, field]): [string, Field] => [
-    key,
-    { count: 1, sources: new Set([source]), shape: shapeOf(field, source, depth + 1) },
-  ]);
-  return { ...only(), maps: { count: 1, filled: Math.min(fields.length, 1), fields: new Map(fields) } };
+/** The values in one place. */
+export class Shape {
+  /** `anything`: a value was too deep, or a number that is not finite. */
+  readonly kinds = new Set<Kind>();
+  texts: Texts | undefined;
+  /** The elements of the lists. Undefined if every list was empty. */
+  element: Shape | undefined;
+  maps: Maps | undefined;
+
+  /** @param source the number of the event */
+  add(value: unknown, source: number, depth = 0): void {
+    if (value === null) this.kinds.add('null');
+    else if (typeof value === 'boolean') this.kinds.add('boolean');
+    else if (typeof value === 'string') this.#addText(value, source);
+    // JSON allows 1e999, which becomes Infinity and matches no number schema.
+    else if (typeof value === 'number' && Number.isFinite(value)) {
+      this.kinds.add('number');
+      if (value % 1 !== 0) this.kinds.add('fraction');
+    } else if (typeof value !== 'object' || depth === MAX_DEPTH) this.kinds.add('anything');
+    else if (Array.isArray(value)) {
+      this.kinds.add('list');
+      if (value.length > 0) this.element ??= new Shape();
+      for (const each of value) this.element?.add(each, source, depth + 1);
+    } else this.#addMap(value, source, depth);
+  }
+
+  #addText(text: string, source: number): void {
+    this.texts ??= { madeUp: new Set(), words: new Map() };
+    const { madeUp, words } = this.texts;
+    madeUp.add(LOOKS.find(([pattern]) => pattern.test(text))?.[1] ?? ANY_LOOK);
+    if (words && WORD.test(text)) words.set(text, withSource(source, words.get(text)));
+    else this.texts.words = undefined;
+    if (words && words.size > MAX_WORDS) this.texts.words = undefined;
+  }
+
+  #addMap(value: object, source: number, depth: number): void {
+    this.maps ??= { count: 0, filled: 0, fields: new Map() };
+    const { fields } = this.maps;
+    const entries = Object.entries(value);
+    this.maps.count += 1;
+    if (entries.length > 0) this.maps.filled += 1;
+    for (const [key, field] of entries) {
+      const { count, sources, shape } = fields.get(key) ?? {
+        count: 0,
+        sources: undefined,
+        shape: new Shape(),
+      };
+      shape.add(field, source, depth + 1);
+      fields.set(key, { count: count + 1, sources: withSource(source, sources), shape });
+    }
+  }
 }
 
-/** Undefined of no shapes. By halves: one after the other would copy thousands of different keys thousands of times. */
-function mergeAll(shapes: readonly Shape[]): Shape | undefined {
-  if (shapes.length < 2) return shapes[0];
-  const middle = Math.ceil(shapes.length / 2);
-  return merged(mergeAll(shapes.slice(0, middle)), mergeAll(shapes.slice(middle)), mergeShapes);
+function withSource(source: number, sources = new Set<number>()): Set<number> {
+  return sources.size < MAX_SOURCES ? sources.add(source) : sources;
 }
 
-export function mergeShapes(a: Shape, b: Shape): Shape {
-  return {
-    kinds: new Set([...a.kinds, ...b.kinds]),
-    texts: merged(a.texts, b.texts, mergeTexts),
-    element: merged(a.element, b.element, mergeShapes),
-    maps: merged(a.maps, b.maps, mergeMaps),
-  };
-}
-
-function merged<Part>(
-  a: Part | undefined,
-  b: Part | undefined,
-  merge: (a: Part, b: Part) => Part,
-): Part | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : merge(a, b);
-}
-
-function textsOf(text: string, source: number): Texts {
-  const [, madeUp = ANY_LOOK] = LOOKS.find(([pattern]) => pattern.test(text)) ?? [];
-  const words = WORD.test(text) ? new Map([[text, new Set([source])]]) : undefined;
-  return { madeUp: new Set([madeUp]), words };
-}
-
-/** A made-up text that looks like all of them. */
+/** A made-up text in the form of all of them. */
 export function madeUpText({ madeUp }: Texts): string {
   const [only = '', ...others] = [...madeUp].filter((text) => text !== '');
   return others.length === 0 ? only : ANY_LOOK;
-}
-
-function mergeTexts(a: Texts, b: Texts): Texts {
-  const madeUp = new Set([...a.madeUp, ...b.madeUp]);
-  if (!a.words || !b.words) return { madeUp, words: undefined };
-  const words = new Map(a.words);
-  for (const [word, sources] of b.words) words.set(word, mergeSources(words.get(word) ?? new Set(), sources));
-  return { madeUp, words: words.size > MAX_WORDS ? undefined : words };
-}
-
-function mergeMaps(a: Maps, b: Maps): Maps {
-  const fields = new Map(a.fields);
-  for (const [key, field] of b.fields) fields.set(key, merged(fields.get(key), field, mergeFields) ?? field);
-  return { count: a.count + b.count, filled: a.filled + b.filled, fields };
-}
-
-function mergeFields(a: Field, b: Field): Field {
-  const shape = mergeShapes(a.shape, b.shape);
-  return { count: a.count + b.count, sources: mergeSources(a.sources, b.sources), shape };
-}
-
-function mergeSources(a: Sources, b: Sources): Sources {
-  return a.size >= MAX_SOURCES ? a : new Set([...a, ...b].slice(0, MAX_SOURCES));
 }

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { moduleCode } from '../../../../src/tools/cli/learn/module-code.js';
+import { moduleCode } from '../../../../src/tools/cli/learn/proposal.js';
 import { node, ROOT } from '../../../setup/shell.js';
 import { learnedFrom, runCode } from './learned-code.js';
 

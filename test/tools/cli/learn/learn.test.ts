@@ -1,7 +1,6 @@
 // What is learned from payloads that a person can read.
 import { describe, expect, test } from '@jest/globals';
-import { eventCode } from '../../../../src/tools/cli/learn/module-code.js';
-import { isName } from '../../../../src/tools/cli/learn/proposal.js';
+import { eventCode, isName } from '../../../../src/tools/cli/learn/proposal.js';
 import { EventLearner } from '../../../../src/tools/cli/learn.js';
 import { codeFrom, learnedFrom, NAME, runCode } from './learned-code.js';
 

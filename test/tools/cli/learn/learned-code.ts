@@ -1,7 +1,7 @@
 // Learns from payloads and runs the code that is proposed: its schema and its fixture.
 import { transformSync } from '@swc/core';
 import * as zod from 'zod';
-import { eventCode, type LearnedEvent, moduleCode } from '../../../../src/tools/cli/learn/module-code.js';
+import { eventCode, type LearnedEvent, moduleCode } from '../../../../src/tools/cli/learn/proposal.js';
 import { EventLearner } from '../../../../src/tools/cli/learn.js';
 
 export const NAME = 'refund.succeeded';

@@ -1,16 +1,31 @@
-// `verify`: whether a signature belongs to a body, and if not, why they differ.
+// `sign` and `verify`: prints the signature of a body, or checks one and explains why it does not match.
 import { createHmac } from 'node:crypto';
 import {
   isSignature,
   type SigningKey,
-  sign,
+  sign as signBody,
   signingKeys,
   verify as verifySignature,
 } from '../../signature.js';
 import { command, EXIT, jsonOption, keyFileOption, text } from './command.js';
-import { detectReserialization, outlineJson } from './detect-reserialization.js';
 import { painter } from './print.js';
-import { bodyOption, readBody, readKeys } from './read-input.js';
+import { bodyOption, readBody, readKey, readKeys } from './read-input.js';
+
+export const sign = command({
+  about:
+    'Prints the lower-case hexadecimal HMAC-SHA256 of the body, keyed with the private key: the value of X-SERVICE-SIGNATURE. Every byte counts, including a line break at the end of a file.',
+  options: { body: bodyOption, 'key-file': keyFileOption, json: jsonOption },
+  examples: {
+    'printf %s \'{"a":1}\' | payment-webhooks sign':
+      'the same digits as openssl dgst -sha256 -hmac "$SERVICE_PRIVATE_KEY"',
+    'payment-webhooks sign --body @event.json --key-file key.txt': 'a body and a key from files',
+  },
+  async run({ values, terminal }) {
+    const key = await readKey(values['key-file'], terminal);
+    const digits = signBody(await readBody('--body', values.body, terminal), key);
+    return { values: [{ signature: digits }], text: digits };
+  },
+});
 
 export const verify = command({
   about:
@@ -36,9 +51,8 @@ export const verify = command({
       const text = `${paint('green', 'Valid:')} the signature belongs to this body.${which}`;
       return { values: [verdict], text };
     }
-    const { fix, ...difference } = verdict;
-    const text = `${paint('red', 'Not valid:')} ${verdict.message}\n${fix}`;
-    return { values: [{ ...difference, cure: fix }], text, exitCode: EXIT.failed };
+    const text = `${paint('red', 'Not valid:')} ${verdict.message}\n${verdict.cure}`;
+    return { values: [verdict], text, exitCode: EXIT.failed };
   },
 });
 
@@ -54,14 +68,13 @@ type Difference =
 
 interface Finding {
   readonly difference: Difference;
-  /** What differs. */
   readonly message: string;
-  readonly fix: string;
+  readonly cure: string;
 }
 
 type Verdict = { readonly valid: true; readonly keyIndex: number } | ({ readonly valid: false } & Finding);
 
-/** Undoes each common mistake until the two match. */
+/** Tries to undo each common mistake until the signature matches. */
 function explainSignature(body: Buffer, signature: string, privateKeys: readonly string[]): Verdict {
   const keys = signingKeys(privateKeys);
   const keyIndex = isSignature(signature) ? verifySignature(body, signature, keys) : -1;
@@ -74,15 +87,15 @@ function explainSignature(body: Buffer, signature: string, privateKeys: readonly
   return { valid: false, ...finding };
 }
 
-/** The signature does not have the form that the service sends. */
+/** The signature does not look like one of the service. */
 function explainForm(body: Buffer, signature: string, privateKeys: readonly string[]): Finding | undefined {
-  const right = privateKeys.map((key) => sign(body, key));
+  const right = privateKeys.map((key) => signBody(body, key));
   const text = signature.trim();
   if (text === '') {
     return {
       difference: 'signature_missing',
       message: 'There is no signature.',
-      fix: 'Give the value of X-SERVICE-SIGNATURE with --signature. If it never arrived, check whether a proxy drops the header.',
+      cure: 'Give the value of X-SERVICE-SIGNATURE with --signature. If it never arrived, check whether a proxy drops the header.',
     };
   }
   if (/^[0-9a-f]{1,63}$/i.test(text)) {
@@ -90,14 +103,14 @@ function explainForm(body: Buffer, signature: string, privateKeys: readonly stri
     return {
       difference: 'truncated',
       message: `The signature is truncated: ${text.length} of 64 digits${whole ? ', and those are right' : ''}.`,
-      fix: 'Copy the whole value. Check for a database column or a log field that is too short for it.',
+      cure: 'Copy the whole value. Check for a database column or a log field that is too short for it.',
     };
   }
   if (right.includes(text.toLowerCase()) && text !== text.toLowerCase()) {
     return {
       difference: 'upper_case',
       message: 'The digits are right, but in upper case.',
-      fix: 'The service sends lower case, and receivers accept nothing else. Find what changes the header on its way.',
+      cure: 'The service sends lower case, and receivers accept nothing else. Find out what changes the header.',
     };
   }
   if (isSignature(text.toLowerCase()) && text === signature) return undefined;
@@ -108,11 +121,11 @@ function explainForm(body: Buffer, signature: string, privateKeys: readonly stri
     message: base64
       ? 'The digest is right, but in base64.'
       : `The signature is not exactly 64 hexadecimal digits${inside ? ', though it contains the right ones' : ''}.`,
-    fix: 'Send the 64 lower-case hexadecimal digits alone, without a prefix, quotes or white space.',
+    cure: 'Send the 64 lower-case hexadecimal digits alone, without a prefix, quotes or white space.',
   };
 }
 
-/** The signature matches other bytes than these, and we know which. */
+/** The signature matches a known variant of the bytes. */
 function explainBody(body: Buffer, signature: string, keys: readonly SigningKey[]): Finding | undefined {
   const matches = (bytes: Uint8Array) =>
     isSignature(signature) && verifySignature(bytes, signature, keys) !== -1;
@@ -122,9 +135,9 @@ function explainBody(body: Buffer, signature: string, keys: readonly SigningKey[
     return {
       difference: 'bom',
       message: `The signature matches the body ${hasBom ? 'without' : 'with'} a byte-order mark (BOM).`,
-      fix: hasBom
+      cure: hasBom
         ? 'An editor or a logger put EF BB BF before the body. Save it without a BOM.'
-        : 'The body was signed with EF BB BF before it. Find what removed those bytes.',
+        : 'The body was signed with EF BB BF before it. Find out what removed those bytes.',
     };
   }
   const bare = withoutLineBreaksAtEnd(body);
@@ -132,7 +145,7 @@ function explainBody(body: Buffer, signature: string, keys: readonly SigningKey[
     return {
       difference: 'trailing_newline',
       message: `The signature matches the body ${matches(bare) ? 'without its' : 'with another'} trailing newline.`,
-      fix: 'Editors and `echo` add a line break at the end. Use printf %s, or the bytes as they arrived.',
+      cure: 'Editors and `echo` add a line break at the end. Use printf %s, or the bytes as they arrived.',
     };
   }
   const layout = detectReserialization(body, matches);
@@ -140,7 +153,7 @@ function explainBody(body: Buffer, signature: string, keys: readonly SigningKey[
   return {
     difference: 'reserialised',
     message: `The JSON was reserialized: the signature matches the same document, ${layout}.`,
-    fix: 'Check the raw bytes before anything parses them. JSON.stringify(JSON.parse(body)) gives different bytes.',
+    cure: 'Check the raw bytes before anything parses them. JSON.stringify(JSON.parse(body)) gives different bytes.',
   };
 }
 
@@ -150,14 +163,14 @@ function explainKey(body: Buffer, signature: string, privateKeys: readonly strin
     ['with a colon at its end', (key) => `${key}:`],
     ['in quotes', (key) => `"${key}"`],
   ];
-  // Not with sign(), which refuses keys like these.
+  // Not signBody(), which refuses such keys.
   const signedWith = (key: string) => createHmac('sha256', key).update(body).digest('hex') === signature;
   const [slip] = slips.find(([, change]) => privateKeys.some((key) => signedWith(change(key)))) ?? [];
   if (slip !== undefined) {
     return {
       difference: 'wrong_key',
       message: `Wrong key: it was signed with this key ${slip}.`,
-      fix: 'Use exactly the key of the dashboard on both sides.',
+      cure: 'Use the exact key from the dashboard on both sides.',
     };
   }
   const text = body.toString('utf8');
@@ -165,20 +178,100 @@ function explainKey(body: Buffer, signature: string, privateKeys: readonly strin
     return {
       difference: 'truncated',
       message: `The body is truncated: its JSON ends early, after ${body.byteLength} bytes.`,
-      fix: 'Compare with Content-Length. Check the limits of proxies and logs, and where you copied the body from.',
+      cure: 'Compare with Content-Length. Check the limits of proxies and logs, and where you copied the body from.',
     };
   }
   const which = privateKeys.length > 1 ? 'any of these keys' : 'this key';
   return {
     difference: 'wrong_key',
-    message: `Wrong key: these bytes were not signed with ${which}, and undoing the common mistakes did not help.`,
-    fix: 'Compare the key with the dashboard (live or sandbox? rotated?). If it is right, the content of the body was changed.',
+    message: `Wrong key: these bytes were not signed with ${which}, and no common mistake explains the difference.`,
+    cure: 'Compare the key with the dashboard (live or sandbox? rotated?). If it is right, the content of the body was changed.',
   };
 }
 
-/** A loop, because a pattern would start again at each line break of the body. */
+/** A loop, because a regular expression would take quadratic time for a body of many line breaks. */
 function withoutLineBreaksAtEnd(body: Buffer): Buffer {
   let end = body.byteLength;
   while (body[end - 1] === 0x0a || body[end - 1] === 0x0d) end -= 1;
   return body.subarray(0, end);
+}
+
+// More would turn a small body into megabytes of spaces. An ordinary event has about a hundred.
+const MAX_INDENTATION = 1_000_000;
+
+const LAYOUTS: readonly (readonly [string, write: (value: unknown) => string])[] = [
+  ['without spaces', (value) => JSON.stringify(value)],
+  ['with a space after each comma and colon, as Python writes it', spaced],
+  ['indented by two spaces', (value) => JSON.stringify(value, null, 2)],
+  ['indented by four spaces', (value) => JSON.stringify(value, null, 4)],
+  ['indented by tabs', (value) => JSON.stringify(value, null, '\t')],
+];
+
+const ESCAPES: readonly (readonly [string, (text: string) => string])[] = [
+  ['', (text) => text],
+  [' and with \\uXXXX for letters beyond ASCII', escapeLetters],
+  [' and with \\/ for slashes, as PHP writes it', escapeSlashes],
+  [' and with \\/ and \\uXXXX, as PHP writes it', (text) => escapeSlashes(escapeLetters(text))],
+  [
+    ' and with \\uXXXX for <, > and &, as Go writes it',
+    (text) => text.replace(/[<>&\u2028\u2029]/g, unicodeEscape),
+  ],
+];
+
+/** How the document was written when it was signed; undefined when no known way matches. */
+function detectReserialization(body: Buffer, matches: (bytes: Uint8Array) => boolean): string | undefined {
+  const received = body.toString('utf8').replace(/^\ufeff/, '');
+  const indentable = outlineJson(received).indentation <= MAX_INDENTATION;
+  try {
+    const value = JSON.parse(received);
+    for (const [layout, write] of indentable ? LAYOUTS : LAYOUTS.slice(0, 1)) {
+      const text = write(value);
+      const found = ESCAPES.find(([, escapeIn]) =>
+        ['', '\n'].some((end) => matches(Buffer.from(escapeIn(text) + end))),
+      );
+      if (found) return layout + found[0];
+    }
+  } catch {
+    // Not JSON, or JSON that is too deep to stringify.
+  }
+  return undefined;
+}
+
+/** Every line break is formatting: inside a string it would be escaped. */
+function spaced(value: unknown): string {
+  return JSON.stringify(value, null, 1)
+    .replace(/,\n */g, ', ')
+    .replace(/([[{])\n */g, '$1')
+    .replace(/\n *([\]}])/g, '$1');
+}
+
+function escapeLetters(text: string): string {
+  return text.replace(/[\u0080-\uffff]/g, unicodeEscape);
+}
+
+function escapeSlashes(text: string): string {
+  return text.replaceAll('/', '\\/');
+}
+
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+// A string, whose closing quote may be missing, or a character that changes the indentation or begins a line.
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|[[\]{},]/gs;
+
+/**
+ * Reads the outline of a JSON text in one pass, without parsing it: whether it ends inside a string, an array or an
+ * object, and the sum of the indentation levels of its lines, if each value had its own line.
+ */
+function outlineJson(text: string): { readonly isCut: boolean; readonly indentation: number } {
+  let [depth, indentation] = [0, 0];
+  for (const [token, lastQuote] of text.matchAll(TOKEN)) {
+    if (lastQuote === '') return { isCut: true, indentation };
+    if (lastQuote !== undefined) continue;
+    if (token === '[' || token === '{') depth += 1;
+    if (token === ']' || token === '}') depth -= 1;
+    indentation += Math.max(0, depth);
+  }
+  return { isCut: depth > 0, indentation };
 }
