@@ -18,12 +18,12 @@ export interface ConstructEventOptions<Events extends EventSchemas = {}> {
 }
 
 /**
- * The event in a delivery, once its signature has proven right. Nothing here stops a replay: remember the event's
- * id, or use `receiver()`.
+ * The event of a delivery whose signature is right. It does not protect against replays: remember the event's id, or use
+ * `receiver()`.
  *
  * @throws {SignatureError} the signature is missing, malformed, or made with none of the keys
  * @throws {BodyError} the body is not JSON in UTF-8
- * @throws {EventError} the body is no event, or the payload of a declared one does not fit
+ * @throws {EventError} the body is not an event, or the payload of a declared one does not fit
  * @throws {ConfigurationError} for unusable keys or schemas, or a schema that validates asynchronously
  * @example
  * const event = constructEvent({ rawBody, signature: headers['x-service-signature'], privateKey });

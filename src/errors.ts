@@ -252,7 +252,7 @@ export class Rejection {
   }
 }
 
-/** For an error of the receiver or of a processor itself: the sender should retry. */
+/** An error in the receiver or the processor itself: the sender should retry. */
 export function internalError(hint: string, cause: unknown): Rejection {
   return new Rejection('HANDLER_FAILED', { hint, cause });
 }
@@ -268,7 +268,7 @@ export function storeUnavailable({ message, cause }: { message: string; cause: u
   return new Rejection('STORE_UNAVAILABLE', { hint: message, cause });
 }
 
-/** A value for an error message: text and numbers as they are, of anything else only the kind. */
+/** A value for an error message: text and numbers as they are, otherwise only the type. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)
@@ -280,7 +280,7 @@ export function show(value: unknown): string {
 const MAX_COMPARED = 100;
 
 /**
- * The closest of the names by edit distance, when it is close enough to be a likely slip. Text and names of more
+ * The closest name by edit distance, if it is close enough to be a typo. Text and names of more
  * than 100 characters are not compared.
  */
 export function nearestName(typed: string, names: Iterable<string>): string | undefined {
@@ -317,7 +317,7 @@ function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** What people type who know another library: no edit of a few letters leads to the name here. */
+/** What people know from other libraries. Edit distance alone would not find the name here. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['secret', 'privateKey'],
   ['key', 'privateKey'],

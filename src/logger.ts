@@ -41,11 +41,11 @@ export function loggerOf(request: object): Logger | undefined {
   return isLogger(log) ? log : undefined;
 }
 
-/** Logs, and swallows what a broken logger throws: it must not cost an event. */
+/** Logs, and ignores errors of the logger: they must not lose an event. */
 export function writeLog(logger: Logger, level: LogLevel, fields: object, message: string): void {
   try {
     const written: unknown = logger[level](fields, message);
-    // A logger that sends its lines somewhere may be asynchronous.
+    // An asynchronous logger may reject.
     if (written !== undefined) Promise.resolve(written).catch(() => {});
   } catch {}
 }
@@ -60,16 +60,16 @@ export function childLogger(logger: Logger, fields: Record<string, unknown>): Lo
   }
 }
 
-/** A checked id or name, cut to a length that no log line suffers from. */
+/** Cuts an id or name to a length that fits a log line. */
 export function shorten(text: string): string {
   return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1)}…` : text;
 }
 
-/** Holds back repeated lines: a stranger must not be able to fill the disk. */
+/** Suppresses repeated lines, so that a stranger cannot fill the disk. */
 export class Throttle {
   readonly #reasons = new Map<string, { until: number; suppressed: number }>();
 
-  /** How many lines were held back since the last one for this reason; undefined: hold this one back too. */
+  /** How many lines were suppressed since the last one for this reason; undefined to suppress this one too. */
   admit(reason: string): number | undefined {
     const now = performance.now();
     const known = this.#reasons.get(reason);
@@ -84,7 +84,7 @@ export class Throttle {
 
 const SYSTEM_OR_SQL = /^(?:E[A-Z0-9]{2,14}|[0-9][0-9A-Z]{4})$/;
 
-/** What is logged of something that a handler, a store or an observer threw. */
+/** What is logged about an error of a handler, a store or an observer. */
 export interface ErrorDescription {
   readonly type: string;
   /** A system or SQL code, or one of this package. */
@@ -94,8 +94,8 @@ export interface ErrorDescription {
 }
 
 /**
- * The kind of error, its code, and where it came from. Its message may quote a customer, so it is left out. Getters of
- * the error may throw.
+ * The type of an error, its code, and where it came from. The message is left out, because it may quote a customer. Getters
+ * of the error may throw.
  */
 export function describeError(error: unknown): ErrorDescription {
   try {
@@ -116,7 +116,7 @@ const MAX_STACK = 4_000;
 const HIDDEN =
   'Its message is not logged, because it may quote a customer. To see it, set NODE_ENV=development, or catch and log it in the handler.';
 
-/** The fields of a log line. While an app is developed or tested, its own words help more than they harm. */
+/** The fields of a log line. In development and tests they include the message. */
 export function handlerErrorFields(error: unknown): {
   error: ErrorDescription & { message?: string; stack?: string };
   hint?: string;
@@ -138,7 +138,7 @@ export function handlerErrorFields(error: unknown): {
   }
 }
 
-// Only what is a path or a URL: a stack is text that anybody may set, and might quote a customer too.
+// Only paths and URLs: code can set a stack to any text, which might quote a customer.
 const FRAME = /^\s{4}at (?:.{1,100} \(|async )?((?:file:\/|node:|\/|[A-Za-z]:[\\/]).{1,300}?:\d+:\d+)\)?$/;
 const MAX_FRAMES = 5;
 
@@ -161,5 +161,5 @@ function describeFrames(error: Error): string[] | undefined {
   return frames.length > 0 ? frames : undefined;
 }
 
-/** Where `hooks.deadLetters` has the logger of the receiver, for the page, which may be of another copy of this package. */
+/** The receiver's logger on `hooks.deadLetters`, for the page, which may come from another copy of this package. */
 export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');

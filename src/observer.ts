@@ -1,4 +1,4 @@
-// What telemetry is told about a delivery, and how it is kept from changing anything.
+// What an observer is told about a delivery. Its errors never affect the delivery.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode, Issue } from './errors.js';
 
@@ -6,17 +6,17 @@ import type { ErrorCode, Issue } from './errors.js';
 export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
 
 /**
- * - `unknown`: nobody declared its name, and there is no `onUnknown` handler.
- * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but no
- *   event of the documented shape: then its `eventId` is the SHA-256 of its bytes.
+ * - `unknown`: its name is not declared, and there is no `onUnknown` handler.
+ * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but
+ *   not of the documented shape: then its `eventId` is the SHA-256 of its bytes.
  * - `failed`: a handler failed or took too long; the service was asked for a retry.
  * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
- * - `rejected`: a handler threw `NonRetriableError`: it is never retried by itself.
- * - `unfinished`: the journal has it, and nothing is known of its end: it is being processed, or its process died.
+ * - `rejected`: a handler threw `NonRetriableError`, so it is never retried automatically.
+ * - `unfinished`: the journal kept it before its handlers ran: it is still being processed, or the process died.
  */
 export type DeadLetterReason = 'unknown' | 'invalid' | 'failed' | 'conflict' | 'rejected' | 'unfinished';
 
-/** How one handler fared. `skipped`: named, and it had succeeded on an earlier attempt. */
+/** The result of one handler. `skipped`: named, and it had succeeded on an earlier attempt. */
 export interface HandlerReport {
   readonly name: string;
   readonly status: 'fulfilled' | 'rejected' | 'skipped' | 'running';
@@ -63,7 +63,7 @@ export interface ExhaustedLetter {
   readonly attempts: number;
 }
 
-/** Told of every delivery; `openTelemetry()` makes one. What it throws is logged and changes nothing. */
+/** Told about every delivery; `openTelemetry()` makes one. Its errors are logged and change nothing. */
 export interface Observer {
   /** Wraps one delivery, to open a span. Call `work` before the first await, and return its promise. */
   around?<T>(delivery: { readonly headers: IncomingHttpHeaders }, work: () => Promise<T>): Promise<T>;
@@ -82,12 +82,12 @@ export interface Observer {
   exhausted?(letter: ExhaustedLetter): void;
 }
 
-/** Hears of what its observer threw. */
+/** Logs the errors of its observer. */
 interface Observed {
   observerFailed(error: unknown): void;
 }
 
-/** Handles one delivery inside `around`, where the observer has it. */
+/** Handles one delivery inside `around`, if the observer has it. */
 export function observedDelivery<T>(
   observer: Observer | undefined,
   work: () => Promise<T>,
@@ -99,8 +99,8 @@ export function observedDelivery<T>(
 }
 
 /**
- * Does the work once inside `wrap`. The work's own promise is what comes back, so a wrapper that throws,
- * calls twice, or never calls can neither lose nor repeat it.
+ * Does the work once inside `wrap`. Returns the promise of the work itself, so a wrapper that throws, calls twice, or never
+ * calls can neither lose nor repeat it.
  */
 export function observed<T>(
   wrap: (work: () => Promise<T>) => Promise<T>,

@@ -88,9 +88,9 @@ export function receiver<
   ..._mountWhatReceiverReturns: never[]
 ): Receiver<Events, Extra, Letters> {
   const c = resolveOptions(options, memoryStore);
-  const conductor = new Conductor(c);
+  const pipeline = new Pipeline(c);
   const { handlers } = c;
-  const hooks = ((req, res) => conductor.serve(req, res)) as Receiver<Events, Extra, Letters>;
+  const hooks = ((req, res) => pipeline.serve(req, res)) as Receiver<Events, Extra, Letters>;
   const chained = <Given extends unknown[]>(register: (...given: Given) => void) => {
     return (...given: Given) => {
       register.apply(handlers, given);
@@ -100,19 +100,19 @@ export function receiver<
   hooks.on = chained(handlers.on);
   hooks.onUnknown = chained(handlers.onUnknown);
   hooks.onInvalid = chained(handlers.onInvalid);
-  hooks.fetch = (request, _env, context) => conductor.fetch(request, context);
-  hooks.receive = (given) => conductor.receive(given);
-  hooks.start = () => conductor.redrive?.start();
-  hooks.close = () => conductor.close();
+  hooks.fetch = (request, _env, context) => pipeline.fetch(request, context);
+  hooks.receive = (given) => pipeline.receive(given);
+  hooks.start = () => pipeline.redrive?.start();
+  hooks.close = () => pipeline.close();
   return Object.defineProperties(hooks, {
-    deadLetters: { value: openDeadLetters(c, conductor.limiter), enumerable: true },
+    deadLetters: { value: openDeadLetters(c, pipeline.limiter), enumerable: true },
     eventNames: { value: [...c.events.keys()], enumerable: true },
-    inFlight: { get: () => conductor.limiter.inFlight, enumerable: true },
-    [RECEIVER_STATS]: { value: conductor.stats },
+    inFlight: { get: () => pipeline.limiter.inFlight, enumerable: true },
+    [RECEIVER_STATS]: { value: pipeline.stats },
   });
 }
 
-class Conductor {
+class Pipeline {
   readonly limiter: InFlightLimiter;
   readonly redrive: ReturnType<typeof openRedrive>;
   readonly stats: ReceiverStats;

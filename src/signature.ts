@@ -9,9 +9,9 @@ export type PrivateKey = string | Uint8Array;
 /** A private key, checked and turned into a key object once, so that no delivery pays for it. */
 export interface SigningKey {
   readonly secret: KeyObject;
-  /** Names the key in dead letters: the beginning of its SHA-256, from which nobody can make signatures. */
+  /** Identifies the key in dead letters: the first digits of its SHA-256, which cannot sign anything. */
   readonly id: string;
-  /** It has the documented prefix of sandbox keys, so it must never vouch for a live event. */
+  /** Whether it has the documented prefix of sandbox keys. Such a key must never be accepted for a live event. */
   readonly sandbox: boolean;
 }
 
@@ -26,13 +26,13 @@ const QUOTED = /^(["'`])pri_.*\1$/;
 
 /**
  * Whether the text has the shape of a signature. Ask before decoding it: `Buffer.from(text, 'hex')` stops
- * silently at the first character that is no digit, so a valid signature with rubbish behind it would pass.
+ * silently at the first character that is not hexadecimal, so a valid signature followed by garbage would pass.
  */
 export function isSignature(text: unknown): text is string {
   return typeof text === 'string' && SIGNATURE.test(text);
 }
 
-/** Whether it is the id of a key, as {@link SigningKey} has it. */
+/** Whether it has the shape of the `id` of a {@link SigningKey}. */
 export function isKeyId(value: unknown): value is string {
   return typeof value === 'string' && KEY_ID.test(value);
 }
@@ -40,9 +40,9 @@ export function isKeyId(value: unknown): value is string {
 const COPY = 'Copy the private key from the dashboard.';
 
 /**
- * What is wrong with a private key and what to do, in words that never quote it; undefined when nothing is.
+ * What is wrong with a private key and how to fix it, without quoting it; undefined if nothing is.
  *
- * @param advice what to do about a key that is not there
+ * @param advice how to fix a missing key
  */
 export function keyFault(given: unknown, advice = COPY): string | undefined {
   const key = keyText(given);
@@ -63,8 +63,8 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
 }
 
 /**
- * A key as text where its bytes spell text: those of a key file, say, whose line break would make every signature
- * wrong. Random bytes are not UTF-8, or hold other control characters than a text file does.
+ * The text of a key that was given as bytes of text: those of a key file, say, whose line break would make every signature
+ * wrong. Random bytes are not UTF-8, or contain control characters that a text file does not.
  */
 function keyText(key: unknown): unknown {
   if (!(key instanceof Uint8Array) || !isUtf8(key)) return key;
@@ -107,7 +107,7 @@ export function signWith(rawBody: Uint8Array, key: SigningKey): string {
 
 /**
  * Which key signed these bytes: its index, or -1. The signature must have passed {@link isSignature}.
- * Every key is tried whatever came before, so that the time taken tells nothing about which one matched.
+ * Always tries every key, so that timing does not reveal which one matched.
  */
 export function verify(rawBody: Uint8Array, signature: string, keys: readonly SigningKey[]): number {
   const given = Buffer.from(signature);
@@ -150,7 +150,7 @@ export function signingKeys(
   );
 }
 
-/** @throws {ConfigurationError} for a parsed object: encoding it again would give other bytes than were signed. */
+/** @throws {ConfigurationError} for a parsed object: encoding it again would give different bytes than were signed. */
 export function asBytes(rawBody: string | Uint8Array): Buffer {
   if (Buffer.isBuffer(rawBody)) return rawBody;
   if (rawBody instanceof Uint8Array)

@@ -15,7 +15,7 @@ export type ClaimAnswer =
   | { readonly status: 'in_progress'; readonly retryAfterMs: number | undefined }
   | { readonly status: 'completed'; readonly fingerprint: string };
 
-/** Reads each value once, because a getter may throw or return another the next time. */
+/** Reads each value once, because a getter may throw, or return something else the next time. */
 export function readClaimAnswer(answer: unknown): ClaimAnswer | StoreFailure {
   if (answer instanceof StoreFailure) return answer;
   try {

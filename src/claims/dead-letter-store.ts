@@ -54,24 +54,24 @@ export interface NewDeadLetter extends Omit<DeadLetter, 'keptAt' | 'discarded'> 
   readonly signaturePrefix?: string | undefined;
 }
 
-/** What an attempt changes of a letter. */
+/** What an attempt changes in a letter. */
 export interface DeadLetterChange extends Pick<DeadLetter, 'reason' | 'code' | 'issues'> {
-  /** Undefined: as many as before. */
+  /** Unchanged if undefined. */
   readonly attempts?: number | undefined;
 }
 
-/** Which letters are meant: those that fit everything that is given. */
+/** Selects the letters that match every given field. */
 export interface DeadLetterQuery {
   readonly namespace: string;
-  /** Whether tombstones are meant, and nothing else; false: letters alone. */
+  /** True for tombstones only, false for letters only. */
   readonly discarded: boolean;
   readonly id?: string | undefined;
   readonly reason?: DeadLetterReason | undefined;
   readonly eventId?: string | undefined;
   readonly eventName?: string | undefined;
-  /** How the name of the event begins, such as `refund.`: any characters, none of which is a wildcard. */
+  /** How the name of the event begins, such as `refund.`. No character is a wildcard. */
   readonly eventNamePrefix?: string | undefined;
-  /** Kept at this time or after it. */
+  /** Kept at this time or later. */
   readonly since?: Date | undefined;
 }
 
@@ -90,20 +90,20 @@ export interface DeadLetterPage {
 /** The letters of one reason and one name of event. */
 export interface DeadLetterGroup {
   readonly reason: DeadLetterReason;
-  /** A name, or `…` for the letters of all names beyond the most that are told apart. */
+  /** A name, or `…` for all names beyond `names` together. */
   readonly eventName: string;
   readonly count: number;
   /** When the oldest of them was first kept. */
   readonly oldest: Date;
 }
 
-/** What stands for all further names. No event can have it: a name is printable ASCII. */
+/** Stands for all further names. No event can have it: names are printable ASCII. */
 export const FURTHER_NAMES = '…';
 
 /**
  * - `found`: the bytes and headers are a copy of the caller's own.
  * - `gone`: there is no letter of this id, or it is discarded.
- * - `unreadable`: what is stored is not what was kept; it is reported and never replayed.
+ * - `unreadable`: the stored bytes are not those that were kept. Reported, and never replayed.
  */
 export type DeadLetterContent =
   | {
@@ -121,9 +121,9 @@ export type DeadLetterContent =
 export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
 
 /**
- * Keeps events that were not processed. Each call may answer at once or by a promise, and rejects when the store cannot
- * do it. A letter is there until it is removed, discarded, or older than the retention; then no call finds it, whether or
- * not anything deletes it. `deadLetterContract()` in `payment-webhooks/testing` checks an implementation.
+ * Keeps events that were not processed. Every method may return a value or a promise, and throws or rejects if the store
+ * fails. A letter exists until it is removed, discarded, or older than the retention. After that no call finds it, even if
+ * it is not yet deleted. `deadLetterContract()` in `payment-webhooks/testing` checks an implementation.
  */
 export interface DeadLetterStore {
   /**
@@ -132,17 +132,17 @@ export interface DeadLetterStore {
    * its id, its place and `keptAt`.
    *
    * @returns the id that the letter has
-   * @throws when the letter is not kept, also when the store is full: none makes room for another
+   * @throws if the letter is not kept, also because the store is full: no letter is evicted for another
    */
   keep(letter: NewDeadLetter): string | Promise<string>;
-  /** Changes a letter where it is; false, and nothing changed, when it is gone. */
+  /** Updates a letter in place. False, and nothing changed, if it is gone. */
   update(id: string, change: DeadLetterChange): boolean | Promise<boolean>;
   /** Letters in the order in which they were first kept, at most `limit` of them. */
   list(query: DeadLetterQuery, page: DeadLetterPageRequest): DeadLetterPage | Promise<DeadLetterPage>;
-  /** How many letters fit. */
+  /** How many letters match. */
   count(query: DeadLetterQuery): number | Promise<number>;
   /**
-   * How many letters fit, by reason and name of event, in any order. For each reason at most `names` names: those whose
+   * How many letters match, by reason and event name, in any order. For each reason at most `names` names: those whose
    * letters arrived first. The letters of its other names are counted together, under the name `…`. A store without this
    * method is asked for its pages.
    */
@@ -176,7 +176,7 @@ export interface DeadLetterStore {
   close?(): Promise<void>;
 }
 
-/** By this name a store has the table, as SQL has it, in which a claim on the same `database` can look for a letter. */
+/** The SQL name of the table of a dead-letter store, in which a claim on the same `database` can look for a letter. */
 export const LETTER_TABLE = Symbol.for('payment-webhooks.letterTable');
 
 export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
@@ -188,7 +188,7 @@ export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
   'unfinished',
 ]);
 
-/** Why an attempt has not processed the event. */
+/** Why an attempt did not process the event. */
 export interface Unprocessed {
   readonly reason: DeadLetterReason;
   readonly rejection?: Rejection | undefined;
@@ -200,7 +200,7 @@ export interface Unprocessed {
 export interface DeliveryLetter {
   /** Why there is a letter of this event now, as far as this delivery knows. */
   readonly reason: DeadLetterReason | undefined;
-  /** Somebody else has processed or discarded what is replayed. */
+  /** The letter was processed or discarded while it was being replayed. */
   readonly gone: boolean;
   /** Under the claim, before any handler runs: the journal keeps the event, and a replay sees whether its letter is `gone`. */
   enter(claim: GrantedClaim): Promise<StoreFailure | undefined>;

@@ -1,4 +1,4 @@
-// What a store threw, by its code alone, with what to do: its message may hold anything.
+// Describes what a store threw by its code, with a hint. Its message may contain anything.
 import { StoreError } from '../errors.js';
 
 export interface Thrown {
@@ -49,7 +49,7 @@ export function describeThrown(cause: unknown, store: 'store' | 'deadLetters'): 
   }
 }
 
-/** The innermost code: an outer one is that of the client, which says less. */
+/** The innermost code: outer ones come from the client, and say less. */
 function codeOf(error: unknown, depth: number): string | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined;
   const { code, meta, cause, message } = error as Record<string, unknown>;

@@ -7,14 +7,14 @@ export interface Fingerprint {
   readonly text: string;
   /** The first digits of the signature that the bytes came with; undefined where it is not known. */
   readonly signaturePrefix?: string | undefined;
-  /** Whether a fingerprint that the store kept stands for these bytes. */
+  /** Whether a stored fingerprint is that of these bytes. */
   matches(stored: string): boolean;
 }
 
 /** Too short to be used as a signature, and long enough to tell the bytes of one event apart. */
 const DIGITS = 12;
 
-/** The beginning of the proven signature, which costs nothing more to compute. */
+/** The first digits of the proven signature, which cost nothing to compute. */
 export class SignatureFingerprint implements Fingerprint {
   readonly text: string;
   readonly #bytes: Uint8Array;
@@ -29,7 +29,7 @@ export class SignatureFingerprint implements Fingerprint {
 
   matches(stored: string): boolean {
     if (stored === this.text) return true;
-    // What a store of a user's own answers may be of any type.
+    // A user's own store may return any type.
     if (typeof stored !== 'string') return false;
     // Version 0.1 stored a digest.
     if (stored.length !== DIGITS) return stored === digestOf(this.#bytes);

@@ -1,4 +1,4 @@
-// The contract of a store: it remembers event ids, so that an event is worked on once.
+// The contract of a store: it remembers event ids, so that each event is processed once.
 
 import type { EventNames } from '../events/envelope.js';
 
@@ -12,7 +12,7 @@ export interface ClaimRequest {
   readonly deadLetters?: JoinableLetters | undefined;
 }
 
-/** A store of dead letters, as far as another store has to know it. */
+/** What another store has to know of a dead-letter store. */
 export interface JoinableLetters {
   readonly database?: object | undefined;
 }
@@ -28,22 +28,22 @@ export type ClaimResult<Extra extends object = {}> =
   | { readonly status: 'completed'; readonly fingerprint: string };
 
 /**
- * Remembers event ids. Each call may answer at once or by a promise. `storeContract()` in `payment-webhooks/testing`
+ * Remembers event ids. Every method may return a value or a promise. `storeContract()` in `payment-webhooks/testing`
  * checks an implementation.
  */
 export interface IdempotencyStore<Extra extends object = {}> {
   /**
-   * Asks for the sole right to work on `key`. Exactly one of any number of concurrent callers gets it. A key
-   * whose retention is over is new. Only the store's clock counts. A store with bounded memory may forget a key earlier,
-   * but never one that is worked on, and older ones first.
+   * Requests the exclusive right to process `key`. Exactly one of any number of concurrent callers gets it. A key whose
+   * retention has expired is new. Only the store's clock counts. A store with bounded memory may forget keys earlier, the
+   * oldest first, but never one that is being processed.
    *
    * @throws when the store cannot answer: the delivery is then refused with 503 and no handler runs
    */
   claim(key: string, request: ClaimRequest): ClaimResult<Extra> | Promise<ClaimResult<Extra>>;
   /**
-   * Asks for a lock that one caller at a time has; undefined while another has it. Without this method, handlers with
-   * `serial` are refused. A lock is no event and no transaction: an event is claimed, completed and rolled back while it is
-   * held. Nothing of it is remembered once it is released.
+   * Requests a lock that one caller at a time can hold; undefined while another holds it. Without this method, handlers with
+   * `serial` are refused. A lock is neither an event nor a transaction: events are claimed, completed and rolled back while
+   * it is held. Nothing is remembered once it is released.
    *
    * @throws when the store cannot answer
    */
@@ -54,12 +54,13 @@ export interface IdempotencyStore<Extra extends object = {}> {
    */
   joins?(deadLetters: JoinableLetters): boolean;
   /**
-   * The fingerprint with which the event is completed, undefined unless it is; as of now, and without a change. Without this
-   * method the dead letter of an event that was processed while it was kept stays, until a replay finds it completed.
+   * The fingerprint with which the event was completed; undefined if it is not completed. Reads the current state and changes
+   * nothing. Without this method the dead letter of an event that was processed while it was kept stays, until a replay finds
+   * it completed.
    */
   completedWith?(key: string): string | undefined | Promise<string | undefined>;
   /**
-   * Claims and changes nothing, and rejects when a claim could not be made now. `health()` calls it, so it must be cheap.
+   * Claims and changes nothing, and rejects if a claim would fail now. `health()` calls it, so it must be cheap.
    */
   ping?(): unknown;
   /** Whether other processes share what this store remembers; `'process'` earns a warning in production. */
@@ -71,16 +72,16 @@ export interface IdempotencyStore<Extra extends object = {}> {
 }
 
 /**
- * The right to work on one event. Every operation compares a token that only this claim has, and sets in one step: it
- * returns false, and changes nothing, once another caller has claimed the key. An owner whose lease has
- * lapsed, without a claim in between, may still renew, complete or release.
+ * The right to process one event. Every operation is an atomic compare-and-set on the token of this claim: it returns false,
+ * and changes nothing, once another caller has claimed the key. An owner whose lease has expired may still renew, complete
+ * or release, until another caller claims the key.
  */
 export interface Claim<Extra extends object = {}> {
   /** 1 for the first claim of an event, and one more for every later one: a fencing number. */
   readonly attempt: number;
   /** Named handlers that succeeded on an earlier attempt. */
   readonly finished: readonly string[];
-  /** Joins the context of the handlers. */
+  /** Merged into the context of the handlers. */
   readonly context?: Extra;
   /** `complete()` commits the handlers' own writes: if it fails, so does the delivery. */
   readonly transactional?: boolean;
@@ -108,8 +109,8 @@ export interface Lock {
   release(): boolean | Promise<boolean>;
 }
 
-/** The key of an event. Namespace and mode have no colon in them, so no two of these tuples make one key. */
+/** The key of an event. Namespace and mode have no colon in them, so different events have different keys. */
 export function keyOf(namespace: string, event: EventNames | undefined): string {
-  // Few parts: V8 keeps joined text in the parts it was joined from, and stores keep many keys.
+  // Few parts: V8 keeps every part of a joined string, and stores keep many keys.
   return `${namespace}${event?.sandbox ? ':sandbox:' : ':live:'}${event?.id}`;
 }

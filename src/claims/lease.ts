@@ -19,7 +19,7 @@ export class Lease {
   #idle = true;
   #stopped = false;
 
-  /** @param store whose latest call was that for the claim or lock */
+  /** @param store its latest call must be the one for the claim or lock */
   constructor(store: StoreCalls, held: Held) {
     this.#store = store;
     this.#held = held;
@@ -46,7 +46,7 @@ export class Lease {
   }
 
   /** @param passed milliseconds of the lease that are over */
-  #schedule(passed = 0): void {
+  #schedule(passed: number): void {
     this.#idle = true;
     const ms = Math.max(this.#store.rules.lease / 3 - passed, 0);
     this.#renewal = setTimeout(() => void this.#renew(), ms);
@@ -65,7 +65,7 @@ export class Lease {
     if (answer === false) return this.#lose();
     if (answer === true) this.#extend(calledAt);
     else this.#abortOnLapse();
-    this.#schedule();
+    this.#schedule(performance.now() - calledAt);
   }
 
   #extend(from: number): void {

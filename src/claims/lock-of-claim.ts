@@ -1,7 +1,7 @@
 // The lock of a store that keeps locks like events: a claim that is forgotten when it is released.
 import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store.js';
 
-/** In place of what stands for the bytes of an event. */
+/** In place of the fingerprint of an event. */
 const FINGERPRINT = 'serial';
 
 /** An answer to a claim whose owner can also forget the event. */

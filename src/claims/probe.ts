@@ -1,11 +1,11 @@
-// Asks a store now and then, however often somebody wants to know, and waits for it only so long.
+// Caches the answer of a store, and limits how long a caller waits for it.
 import { withDeadline } from './deadline.js';
 
-/** Milliseconds. A driver may wait for ever on a server that went silent; later questions must get through. */
+/** Milliseconds. A driver may wait forever for a server that went silent; later questions must get through. */
 const GIVEN_UP_MS = 30_000;
 
 export interface ProbeRules {
-  /** Milliseconds until nothing is taken for the answer. */
+  /** Milliseconds until the answer is undefined. */
   readonly timeout: number;
   /** Milliseconds for which an answer is used again. */
   readonly cache: number;

@@ -53,7 +53,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return checked;
   }
 
-  /** Of a store without locks it is a claim. @returns undefined while another caller has the lock */
+  /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
   async lock(key: string): Promise<Lock | undefined | StoreFailure> {
     const { lease, storeTimeout } = this.rules;
     const store = this.#store;
@@ -91,7 +91,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
    * True once the event is remembered, false when the claim is lost. In lease mode it is tried three times while the
    * lease runs; a commit is tried once, since its outcome does not change.
    *
-   * @param onLate called when the event is remembered after all, once the answer is no longer waited for
+   * @param onLate called if the store remembers the event after the deadline
    */
   async complete(
     { claim, transactional }: GrantedClaim,
@@ -145,7 +145,7 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return answer.status === 'completed' ? answer.fingerprint : undefined;
   }
 
-  /** A claim that comes when its own lease has ended is given back: another delivery may have the event by now. */
+  /** A claim that is granted after its own lease has ended is given back: another delivery may have the event by now. */
   #withinLease(answer: ClaimAnswer | StoreFailure, ms: number): ClaimAnswer | StoreFailure {
     if (ms < this.rules.lease || !isGranted(answer)) return answer;
     this.#giveBack(answer);

@@ -2,10 +2,10 @@
 import { describeError, type Logger, writeLog } from '../logger.js';
 import { describeThrown } from './describe-thrown.js';
 
-/** The store threw, rejected, did not answer in time, or answered what its contract does not know. */
+/** The store threw, rejected, did not answer in time, or broke its contract. */
 export class StoreFailure {
   readonly message: string;
-  /** What the store threw. Its message may hold anything, so it is never logged. */
+  /** What the store threw. Its message may contain anything, so it is never logged. */
   readonly cause: unknown;
 
   constructor(message: string, cause?: unknown) {
@@ -14,7 +14,7 @@ export class StoreFailure {
   }
 }
 
-/** The calls of one caller, whose log says what went wrong. None of them rejects. */
+/** Calls on behalf of one caller, with its logger. They never reject. */
 export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
   /** The name of its option, for messages. */
@@ -47,7 +47,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
     }
   }
 
-  /** Drivers wait for ever on a server that went silent. */
+  /** Drivers wait forever for a server that went silent. */
   #inTime<Value>(
     answering: PromiseLike<Value>,
     ms: number,
@@ -90,7 +90,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   }
 }
 
-/** Asked by its method: the promises of another library or realm are no instances of ours. */
+/** By its method: promises of another library or realm are not instances of `Promise`. */
 function isThenable<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

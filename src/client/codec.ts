@@ -1,7 +1,7 @@
-// Every wire shape that the service does not document: our assumptions, replaceable in one place.
+// The wire shapes that the service does not document: assumptions that you can replace.
 import type { Issue } from '../errors.js';
 
-/** A webhook registration. Other fields are kept as they came. */
+/** A registered webhook. Other fields are returned as the service sent them. */
 export interface Webhook {
   readonly id: string;
   readonly url: string;
@@ -10,21 +10,20 @@ export interface Webhook {
   readonly [field: string]: unknown;
 }
 
-/** The account, as the service describes it: its fields are not documented. */
+/** The account, as the service returns it. Its fields are not documented. */
 export interface Account {
   readonly [field: string]: unknown;
 }
 
-/** What a webhook is registered with. */
 export interface WebhookFields {
   readonly url: string;
   readonly events: readonly string[];
 }
 
 /**
- * The translation between this package and the wire. The documentation names the endpoints but shows none of their
- * bodies, so every function here is an assumption; replace those that the service disproves. A function that cannot
- * read a body throws; its message reaches the caller in a `RESPONSE_UNEXPECTED`.
+ * Writes request bodies and reads answers. The documentation of the service names the endpoints but shows no bodies,
+ * so every function is an assumption: replace those that prove wrong. A function that cannot read a body throws; the
+ * call then fails with `RESPONSE_UNEXPECTED` and its message.
  */
 export interface Codec {
   /** Body of `POST /webhooks`. */
@@ -34,14 +33,14 @@ export interface Codec {
   readonly account: (body: unknown) => Account;
   readonly webhook: (body: unknown) => Webhook;
   readonly webhooks: (body: unknown) => Webhook[];
-  /** What the service says about a failed request; undefined when it says nothing. */
+  /** The message of an error answer; undefined without one. */
   readonly message: (body: unknown) => string | undefined;
-  /** What is wrong with a request that was answered 422. */
+  /** The invalid fields in a 422 answer. */
   readonly issues: (body: unknown) => Issue[];
 }
 
 /**
- * The default codec. Records and lists may stand bare or under `data`; a record needs `id`, `url` and `events`.
+ * The default codec. Records and lists may be wrapped in `data`. A webhook needs `id`, `url` and `events`.
  *
  * @example
  * new ServiceClient({ codec: { ...codec, createBody: ({ url, events }) => ({ target: url, topics: events }) } });
@@ -71,7 +70,7 @@ export const codec: Codec = {
   },
 };
 
-/** The value under `data`. A body with an `id` is itself the record, whatever its own `data` holds. */
+/** The value under `data`. A body with an `id` is the record itself, whatever its `data` is. */
 function unwrapped(body: unknown): unknown {
   if (!isRecord(body) || 'id' in body) return body;
   return typeof body.data === 'object' && body.data !== null ? body.data : body;

@@ -1,10 +1,10 @@
-// The client's credential: a private key or an access token, and its Authorization header.
+// The client's credential: a private key or an access token, its header, and its redaction.
 import { ConfigurationError } from '../errors.js';
 import { keyFault } from '../signature.js';
 
 /**
- * Returns the access token to send. Called once for every call of the service, and once more after a 401, with
- * `refresh` true: then a token from your own cache would be refused again.
+ * Returns the access token to send. It is called once for each call of the service, and once more after a 401, with
+ * `refresh: true`: do not return a cached token then, because it would be refused again.
  */
 export type AccessTokenSource = (request: {
   readonly refresh: boolean;
@@ -12,14 +12,12 @@ export type AccessTokenSource = (request: {
 }) => string | Promise<string>;
 
 export interface Authorization {
-  /** The value of the Authorization header. */
   readonly header: string;
-  /** The key or token in it. */
   readonly secret: string;
 }
 
 export interface Credential {
-  /** Whether a second call of `authorize` after a 401 may give another token. */
+  /** Whether `authorize` may return another token after a 401. */
   readonly refreshable: boolean;
   readonly authorize: (request: Parameters<AccessTokenSource>[0]) => Authorization | Promise<Authorization>;
 }
@@ -36,7 +34,7 @@ export function keyCredential(privateKey: unknown, option: string): Credential {
   }
   if (privateKey.includes(':')) {
     throw new ConfigurationError(
-      `${option} has a colon, which ends the user name in Basic authentication. Give the private key alone, not encoded.`,
+      `${option} has a colon, which Basic authentication does not allow in a user name. Give the private key alone, not encoded.`,
     );
   }
   const header = `Basic ${Buffer.from(`${privateKey}:`, 'utf8').toString('base64')}`;
@@ -72,10 +70,9 @@ function bearer(token: unknown, what: string): Authorization {
 
 const MARK = '[redacted]';
 
-/** Removes a credential from text, or in place from every text and name in a value of `JSON.parse`. */
-export type Redact = <Value>(value: Value) => Value;
+export type Redact = (text: string) => string;
 
-/** Knows every spelling of the credential that a server may echo. */
+/** Removes every spelling of the credential that a server may echo. */
 export function redactor({ secret, header }: Authorization): Redact {
   const sent = header.slice(header.indexOf(' ') + 1);
   const plain = [secret, sent, Buffer.from(secret).toString('base64')].map((text) => text.replace(/=+$/, ''));
@@ -85,29 +82,16 @@ export function redactor({ secret, header }: Authorization): Redact {
     text.replaceAll('+', '-').replaceAll('/', '_'),
     JSON.stringify(text).slice(1, -1),
   ]);
-  // The longest first: one spelling may begin with another, and the rest of it must not remain.
+  // The longest first: one spelling may begin with another, and its rest must not remain.
   const parts = spellings.filter((text) => text !== '').sort((one, other) => other.length - one.length);
-  const redactText = (text: string) => parts.reduce((clean, part) => clean.replaceAll(part, MARK), text);
-  return <Value>(value: Value) => mapTexts(value, redactText) as Value;
+  return (text) => parts.reduce((clean, part) => clean.replaceAll(part, MARK), text);
 }
 
-/** A loop: the value may be too deep to recurse. */
-function mapTexts(value: unknown, map: (text: string) => string): unknown {
-  const root = { value };
-  const waiting: Record<string, unknown>[] = [root];
-  for (let holder = waiting.pop(); holder; holder = waiting.pop()) {
-    for (const [name, entry] of Object.entries(holder)) {
-      const newName = holder === root || Array.isArray(holder) ? name : map(name);
-      const mapped = typeof entry === 'string' ? map(entry) : entry;
-      if (newName !== name) delete holder[name];
-      if (newName !== name || mapped !== entry) define(holder, newName, mapped);
-      if (typeof mapped === 'object' && mapped !== null) waiting.push(mapped as Record<string, unknown>);
-    }
-  }
-  return root.value;
-}
-
-/** Assignment would call the setter of a field named `__proto__`. */
-function define(holder: object, name: string, value: unknown): void {
-  Object.defineProperty(holder, name, { value, enumerable: true, writable: true, configurable: true });
+/** Parses JSON, and redacts every text and every name in it. */
+export function parseRedacted(json: string, redact: Redact): unknown {
+  return JSON.parse(json, (_name, value: unknown) => {
+    if (typeof value === 'string') return redact(value);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, field]) => [redact(name), field]));
+  });
 }

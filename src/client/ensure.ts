@@ -1,4 +1,4 @@
-// Registers a webhook once, however often and from however many deploys at once `ensure` is called.
+// Registers a webhook exactly once, even if several deploys call `ensure` at the same time.
 import type { Webhook, WebhookFields } from './codec.js';
 import { NotFoundError } from './errors.js';
 import type { RequestOptions } from './options.js';
@@ -10,7 +10,7 @@ export interface Ensured {
   readonly webhook: Webhook;
 }
 
-/** The part of `WebhooksClient` that is used here. */
+/** The part of `WebhooksClient` that `ensure` needs. */
 export interface Registrations {
   list(options: RequestOptions): Promise<Webhook[]>;
   create(fields: WebhookFields, options: RequestOptions): Promise<Webhook>;
@@ -23,8 +23,8 @@ const LOOKS = 4;
 const PAUSE_MS = 250;
 
 /**
- * Deletes only the webhook that this call created, and then checks again that one is registered: two webhooks only
- * deliver an event twice, but no webhook loses it.
+ * Deletes only the webhook that this call created, and then checks again that one is registered: two webhooks deliver
+ * an event twice, but without a webhook it is lost.
  */
 export async function ensureWebhook(
   webhooks: Registrations,
@@ -41,7 +41,7 @@ export async function ensureWebhook(
   }
 }
 
-/** The webhook that is registered already, updated to the wanted events; undefined without one. */
+/** Finds a registered webhook, and updates its events if they differ. */
 async function adopt(
   webhooks: Registrations,
   wanted: WebhookFields,
@@ -55,14 +55,13 @@ async function adopt(
   const [first] = same;
   if (!first) return undefined;
   const webhook = await webhooks.update(first.id, { events: wanted.events }, options).catch(ignoreNotFound);
-  // Deleted since it was listed: another deploy withdrew it in favour of one that the next round will find.
+  // Deleted since it was listed: another deploy prefers a webhook that the next round will find.
   return webhook ? { action: 'updated', webhook } : undefined;
 }
 
 /**
- * Whether our new webhook is the one to keep. Two deploys that create at the same moment both see both. The smaller id
- * stays, and the deploy that created the other deletes it. A rival that stays belongs to a deploy that finished before
- * it could see ours: then ours is deleted.
+ * Whether to keep our new webhook. Two deploys that create a webhook at the same time both see both: the smaller id
+ * stays, and the other deploy deletes its own. If a rival stays, its deploy finished before ours was listed: delete ours.
  */
 async function mayStay(webhooks: Registrations, ours: Webhook, options: RequestOptions): Promise<boolean> {
   for (let look = 1; look <= LOOKS; look += 1) {
@@ -84,7 +83,7 @@ function ignoreNotFound(error: unknown): undefined {
   throw error;
 }
 
-/** Whether two URLs reach the same endpoint: the case of the host, a default port and a fragment do not count. */
+/** Ignores the case of the host, a default port and a fragment. */
 function sameUrl(one: string, other: string): boolean {
   return normal(one) === normal(other);
 }
@@ -101,7 +100,7 @@ function sameEvents(one: readonly string[], other: readonly string[]): boolean {
   return first.size === second.size && [...first].every((name) => second.has(name));
 }
 
-/** Order and duplicates do not count, and beside `*` no other name does. */
+/** Ignores order and duplicates; `*` includes every other name. */
 function eventSet(events: readonly string[]): Set<string> {
   return events.includes('*') ? new Set(['*']) : new Set(events);
 }

@@ -1,4 +1,4 @@
-// The errors of a call of the service: one class for each kind, one code for each reason.
+// The errors of the client: one class for each kind, one code for each reason.
 import { BrandedError, type Issue } from '../errors.js';
 
 /** Why no usable answer came. */
@@ -10,7 +10,7 @@ export type ConnectionCode =
   | 'RESPONSE_TOO_LARGE'
   | 'RESPONSE_NOT_JSON';
 
-/** A stable name for each thing that a call of the service can fail with. */
+/** A stable code for each way in which a call of the service can fail. */
 export type ServiceErrorCode =
   | ConnectionCode
   | 'UNAUTHENTICATED'
@@ -23,7 +23,7 @@ export type ServiceErrorCode =
   | 'REDIRECT_REFUSED'
   | 'RESPONSE_UNEXPECTED';
 
-/** What is known about a failed call, without the credential in use. */
+/** What is known about a failed call. The credential is redacted. */
 interface ServiceErrorDetails {
   readonly status?: number | undefined;
   readonly body?: unknown;
@@ -45,9 +45,9 @@ export class ServiceError extends BrandedError {
   readonly code: ServiceErrorCode;
   /** The HTTP status, when the service answered. */
   declare readonly status?: number;
-  /** The body of the answer, parsed when it was JSON, without the credential. */
+  /** The body of the answer, parsed if it was JSON. The credential is redacted. */
   declare readonly body?: unknown;
-  /** How long the service asks you to wait before the next attempt. */
+  /** How long to wait before the next attempt, from `Retry-After`. */
   declare readonly retryAfterMs?: number;
 
   constructor(code: ServiceErrorCode, message: string, details: ServiceErrorDetails = {}) {
@@ -77,7 +77,7 @@ export class NotFoundError extends ServiceError {
   declare readonly name: 'NotFoundError';
 }
 
-/** 422: the service refuses what was sent; `issues` says where. */
+/** 422: the service rejects the data; `issues` names the fields. */
 export class ValidationError extends ServiceError {
   static override readonly name = 'ValidationError';
   declare readonly name: 'ValidationError';
@@ -89,7 +89,7 @@ export class ValidationError extends ServiceError {
   }
 }
 
-/** 429: too many requests; `retryAfterMs` says how long to wait, when the service did. */
+/** 429: too many requests. `retryAfterMs` is set if the service says how long to wait. */
 export class RateLimitError extends ServiceError {
   static override readonly name = 'RateLimitError';
   declare readonly name: 'RateLimitError';

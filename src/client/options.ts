@@ -1,4 +1,4 @@
-// The options of the client: their defaults, and the checks of all that can be wrong before a request.
+// The options of the client: their defaults and checks.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { anything, defineOptions, type OptionRule, option } from '../options/define-options.js';
 import { MAX_TIMER_MS } from '../options/duration.js';
@@ -19,23 +19,22 @@ export interface ServiceClientOptions {
   readonly timeout?: number | undefined;
   /** How often GET, PUT and DELETE are retried after 429, 502, 503, 504, a timeout or a network failure. @default 2 */
   readonly retries?: number | undefined;
-  /** Most bytes of an answer that are read. @default 1_048_576 */
+  /** Maximum size of an answer in bytes. @default 1_048_576 */
   readonly maxResponseBytes?: number | undefined;
   /** @default globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** How bodies are written and read. The default codec does what you leave out. */
+  /** How bodies are written and read. Functions that you leave out are those of the default codec. */
   readonly codec?: Partial<Codec> | undefined;
 }
 
 /** Options of one call: the last argument of every method. */
 export interface RequestOptions {
-  /** Ends the call at once, also between two attempts. The call rejects with the reason of the signal. */
+  /** Ends the call at once, also between two attempts. The call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for one attempt, instead of the client's `timeout`; 0: none. */
   readonly timeout?: number | undefined;
 }
 
-/** The options, checked and complete. */
 export interface ResolvedOptions {
   /** Address and `apiPath`, without a slash at the end. */
   readonly root: string;
@@ -47,7 +46,7 @@ export interface ResolvedOptions {
   readonly codec: Codec;
 }
 
-/** The one list of options; the compiler checks that it is complete. */
+/** The compiler checks that it names every option. */
 export const CLIENT_OPTIONS = defineOptions({
   baseUrl: anything(),
   privateKey: anything(),
@@ -70,7 +69,7 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
   };
 }
 
-/** @throws {ConfigurationError} for anything but milliseconds that a timer can wait */
+/** @throws {ConfigurationError} unless it is a number of milliseconds that a timer can wait */
 export function timeoutOf(value: unknown): number {
   return wholeNumber('timeout', value, { to: MAX_TIMER_MS });
 }
@@ -104,7 +103,7 @@ function resolveCredential(options: ServiceClientOptions, apiPath: string): Cred
 }
 
 function resolveFetch(given: unknown): typeof globalThis.fetch {
-  // Looked up on each call, so that an instrumented or replaced global fetch is used.
+  // Looked up for each call, so that a global fetch that is replaced or instrumented later is used.
   if (given === undefined) return (input, init) => globalThis.fetch(input, init);
   if (typeof given === 'function') return given as typeof globalThis.fetch;
   throw new ConfigurationError(`fetch is ${show(given)}. Give a function such as the global fetch.`);
@@ -131,7 +130,7 @@ function resolveApiPath(path: unknown): string {
 }
 
 /**
- * The messages never quote the address: people swap it with the key, and addresses hold passwords.
+ * The messages never quote the address: it may be the key by mistake, or hold a password.
  *
  * @throws {ConfigurationError}
  */
@@ -153,17 +152,17 @@ function resolveBaseUrl(given: unknown, apiPath: string): string {
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new ConfigurationError(
-      'baseUrl is http: to another machine, so others could read the credential on its way. Use https:.',
+      'baseUrl is http: to another machine, so others could read the credential in transit. Use https:.',
     );
   }
   const path = url.pathname.replace(/\/+$/, '');
   if (apiPath !== '' && path.endsWith(apiPath)) {
-    throw new ConfigurationError(`baseUrl ends in ${apiPath}. Leave it out: the option apiPath adds it.`);
+    throw new ConfigurationError(`baseUrl ends in ${apiPath}. Remove that part: the option apiPath adds it.`);
   }
   return url.origin + path;
 }
 
-/** Whether a host name of a parsed URL can only be this machine. */
+/** Whether the host name of a parsed URL always means this machine. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }

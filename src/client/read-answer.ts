@@ -1,6 +1,6 @@
-// Turns an answer into the result of a method, or into the error of its status.
+// Turns an answer into the result of a method, or into an error.
 import type { Codec } from './codec.js';
-import type { Redact } from './credential.js';
+import { parseRedacted, type Redact } from './credential.js';
 import {
   AuthenticationError,
   ConnectionError,
@@ -14,20 +14,16 @@ import {
 import { retryAfterMs } from './retry.js';
 import type { HttpAnswer, Subject } from './send-request.js';
 
-/** What reading an answer and its error messages need. */
-export interface Reading extends Subject {
-  readonly codec: Codec;
-}
-
-/** @throws {ServiceError} for a status that is not 2xx, for anything but JSON, and for a shape that the codec refuses */
+/** @throws {ServiceError} for a status that is not 2xx, for a body that is not JSON, or that the codec cannot read */
 export function readAnswer<Result>(
   answer: HttpAnswer,
-  reading: Reading,
+  subject: Subject,
+  codec: Codec,
   read: ((codec: Codec, body: unknown) => Result) | undefined,
 ): Result {
   const { status, headers, text } = answer;
-  const { endpoint, redact, codec } = reading;
-  if (status < 200 || status > 299) throw answerError(answer, reading);
+  const { endpoint, redact } = subject;
+  if (status < 200 || status > 299) throw answerError(answer, subject, codec);
   if (!read) return undefined as Result;
   const body = attempt(() => JSON.parse(text));
   if (body === undefined) {
@@ -44,7 +40,7 @@ export function readAnswer<Result>(
     throw new ServiceError(
       'RESPONSE_UNEXPECTED',
       `${endpoint} was answered ${status} in a shape that the codec cannot read: ${reason}. Replace that function of the codec.`,
-      { status, body: redact(body) },
+      { status, body: redactedBody(text, redact) },
     );
   }
 }
@@ -52,39 +48,28 @@ export function readAnswer<Result>(
 interface Kind {
   readonly code: ServiceErrorCode;
   readonly Class: typeof ServiceError;
-  /** What to do about it. */
   readonly hint: string;
 }
 
-const KINDS: ReadonlyMap<number, Kind> = new Map([
-  [
-    401,
-    {
-      code: 'UNAUTHENTICATED',
-      Class: AuthenticationError,
-      hint: 'Check that the credential is a live private key (pri_…) or a current access token of this account. A sandbox key works on the sandbox endpoints only.',
-    },
-  ],
-  [
-    403,
-    {
-      code: 'FORBIDDEN',
-      Class: PermissionError,
-      hint: 'The access token lacks the scope of this endpoint, the account is inactive, or its identity is not verified. Check the dashboard.',
-    },
-  ],
-  [
-    404,
-    {
-      code: 'NOT_FOUND',
-      Class: NotFoundError,
-      hint: 'Check the id, and that baseUrl and apiPath lead to API v2.',
-    },
-  ],
-  [422, { code: 'VALIDATION_FAILED', Class: ValidationError, hint: '' }],
-  [429, { code: 'RATE_LIMITED', Class: RateLimitError, hint: 'Send fewer requests.' }],
-]);
-
+const KINDS: Readonly<Record<number, Kind>> = {
+  401: {
+    code: 'UNAUTHENTICATED',
+    Class: AuthenticationError,
+    hint: 'Check that the credential is a live private key (pri_…) or a current access token of this account. A sandbox key works on the sandbox endpoints only.',
+  },
+  403: {
+    code: 'FORBIDDEN',
+    Class: PermissionError,
+    hint: 'The access token lacks the scope of this endpoint, the account is inactive, or its identity is not verified. Check the dashboard.',
+  },
+  404: {
+    code: 'NOT_FOUND',
+    Class: NotFoundError,
+    hint: 'Check the id, and that baseUrl and apiPath lead to API v2.',
+  },
+  422: { code: 'VALIDATION_FAILED', Class: ValidationError, hint: '' },
+  429: { code: 'RATE_LIMITED', Class: RateLimitError, hint: 'Send fewer requests.' },
+};
 const REFUSED: Kind = { code: 'REQUEST_REFUSED', Class: ServiceError, hint: '' };
 const FAILED: Kind = {
   code: 'SERVICE_FAILED',
@@ -96,11 +81,11 @@ const MAX_ISSUES = 5;
 const MAX_QUOTE = 200;
 const MAX_TEXT = 2_000;
 
-function answerError(answer: HttpAnswer, { endpoint, codec, redact }: Reading): ServiceError {
+function answerError(answer: HttpAnswer, { endpoint, redact }: Subject, codec: Codec): ServiceError {
   const { status } = answer;
-  const { code, Class, hint } = KINDS.get(status) ?? (status >= 500 ? FAILED : REFUSED);
-  const body = readBody(answer.text, redact);
-  // A codec that cannot read an error must not hide the error.
+  const { code, Class, hint } = KINDS[status] ?? (status >= 500 ? FAILED : REFUSED);
+  const body = redactedBody(answer.text, redact);
+  // If the codec fails here, it must not hide the error of the service.
   const issues = status === 422 ? (attempt(() => codec.issues(body)) ?? []) : [];
   const message = attempt(() => codec.message(body));
   const wait = retryAfterMs(answer.headers);
@@ -113,19 +98,20 @@ function answerError(answer: HttpAnswer, { endpoint, codec, redact }: Reading): 
   return new Class(code, parts.filter(Boolean).join(' '), { status, issues, body, retryAfterMs: wait });
 }
 
-function readBody(text: string, redact: Redact): unknown {
+/** Parsed if it is JSON, else the beginning of the text. */
+function redactedBody(text: string, redact: Redact): unknown {
   if (text === '') return undefined;
-  const json = attempt(() => redact(JSON.parse(text)));
+  const json = attempt(() => parseRedacted(text, redact));
   return json === undefined ? redact(text).slice(0, MAX_TEXT) : json;
 }
 
-/** Text of the service in a message of ours: one line, and not a long one. */
+/** Text of the service for an error message: one line, shortened. */
 function quote(text: string): string {
   const line = text.replace(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
   return line.length > MAX_QUOTE ? `${line.slice(0, MAX_QUOTE)}…` : line;
 }
 
-/** Undefined when it throws. No JSON document is undefined. */
+/** Undefined if it throws, which is not a JSON value. */
 function attempt<Value>(read: () => Value): Value | undefined {
   try {
     return read();

@@ -1,4 +1,4 @@
-// One call of the service: credentials, timeout, retries, and errors that say what to do.
+// One call of the service: its credential, timeout and retries.
 import { refuseUnknownOptions } from '../errors.js';
 import type { Codec } from './codec.js';
 import { type Authorization, redactor } from './credential.js';
@@ -8,18 +8,17 @@ import { readAnswer } from './read-answer.js';
 import { pause, retryDelay } from './retry.js';
 import { sendRequest } from './send-request.js';
 
-/** A call, as the methods of the client describe it. */
 export interface Call<Result> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `apiPath`. */
   readonly path: string;
-  /** Makes the body. Without it the request has none. */
+  /** Makes the body. Without it the request has no body. */
   readonly write?: (codec: Codec) => unknown;
-  /** Reads the answer. Without it a 2xx is enough. */
+  /** Reads the answer. Without it any 2xx is a success. */
   readonly read?: (codec: Codec, body: unknown) => Result;
 }
 
-/** What the attempts of one call share. A token function is called once for all of them. */
+/** What the attempts of one call share, so that a token function is called once for all of them. */
 interface CallState {
   readonly timeout: number;
   readonly signal: AbortSignal | undefined;
@@ -37,8 +36,8 @@ export class Requester {
   }
 
   /**
-   * @throws {ServiceError} when the service refused, or no usable answer came
-   * @throws the reason of the caller's signal, when that ended the call
+   * @throws {ServiceError} for an error of the service, or if no usable answer came
+   * @throws the reason of the caller's signal if it ended the call
    */
   async send<Result>(call: Call<Result>, options: RequestOptions = {}): Promise<Result> {
     refuseUnknownOptions(options, ['signal', 'timeout']);
@@ -50,7 +49,7 @@ export class Requester {
       } catch (error) {
         if (!(error instanceof ServiceError) || state.signal?.aborted) throw error;
         if (this.#mayRefresh(error, state)) continue;
-        // A DELETE that finds nothing on a retry means that the first attempt worked.
+        // A 404 for a retried DELETE means that an earlier attempt worked.
         if (call.method === 'DELETE' && state.doubtful && error instanceof NotFoundError) {
           return undefined as Result;
         }
@@ -64,7 +63,7 @@ export class Requester {
     }
   }
 
-  /** After a 401 a token function is called once more. POST is sent again too, because a 401 did nothing. */
+  /** After a 401 a token function is called once more. This is safe for POST too: a 401 has no effect. */
   #mayRefresh(error: ServiceError, state: CallState): boolean {
     const { refreshable } = this.#options.credential;
     if (!(error instanceof AuthenticationError) || state.refreshed || !refreshable) return false;
@@ -77,33 +76,31 @@ export class Requester {
     const { root, credential, codec } = this.#options;
     const { method } = call;
     const url = root + call.path;
-    const reading = () => {
-      const redact = state.authorization ? redactor(state.authorization) : <Value>(value: Value) => value;
-      return { endpoint: redact(`${method} ${new URL(url).pathname}`), redact, codec };
+    const subject = () => {
+      const redact = state.authorization ? redactor(state.authorization) : (text: string) => text;
+      return { endpoint: redact(`${method} ${new URL(url).pathname}`), redact };
     };
     const timedOut = () => {
-      const { endpoint } = reading();
-      const message = `${endpoint} got no complete answer within ${state.timeout} ms (timeout).`;
+      const message = `${subject().endpoint} got no complete answer within ${state.timeout} ms (timeout).`;
       return new ConnectionError('TIMED_OUT', message);
     };
     return withTimeout(state, timedOut, async (signal) => {
       state.authorization ??= await credential.authorize({ refresh: state.refreshed, signal });
-      const body = call.write && JSON.stringify(call.write(codec));
-      const headers = {
-        accept: 'application/json',
-        authorization: state.authorization.header,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      const headers = { accept: 'application/json', authorization: state.authorization.header };
+      const content = call.write && {
+        body: JSON.stringify(call.write(codec)),
+        headers: { ...headers, 'content-type': 'application/json' },
       };
-      const known = reading();
-      const answer = await sendRequest({ method, url, headers, body, signal }, this.#options, known);
-      return readAnswer(answer, known, call.read);
+      const known = subject();
+      const answer = await sendRequest(url, { method, headers, signal, ...content }, this.#options, known);
+      return readAnswer(answer, known, codec, call.read);
     });
   }
 }
 
 /**
- * Settles like the work; or rejects with `timedOut()` after the timeout (0: never), or with the reason of the caller's
- * signal. The work gets a signal of its own, but need not listen to it.
+ * Settles like the work, or rejects with `timedOut()` after the timeout (0: never) or with the reason of the caller's
+ * signal. The work gets a signal that it may ignore.
  */
 async function withTimeout<Value>(
   { timeout, signal }: Pick<CallState, 'timeout' | 'signal'>,
@@ -123,7 +120,7 @@ async function withTimeout<Value>(
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
-    // The part of the answer that was not read must not keep its socket.
+    // An answer that was not read to its end must not keep its socket.
     controller.abort();
   }
 }

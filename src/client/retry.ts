@@ -1,8 +1,8 @@
-// Which failed attempts are retried, and how long to wait before the next.
+// Which failed attempts are retried, and after which delay.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, type ServiceError } from './errors.js';
 
-// The service may have carried out a POST that it did not answer, so a POST is never retried.
+// A POST is never retried: the service may have processed it without an answer.
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE']);
 const TEMPORARY_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const TEMPORARY_CODE: ReadonlySet<string> = new Set(['NETWORK_FAILED', 'TIMED_OUT', 'RESPONSE_CUT']);
@@ -12,8 +12,8 @@ const MAX_DELAY = 8_000;
 const MAX_RETRY_AFTER = 30_000;
 
 /**
- * Milliseconds until the next attempt, or undefined for no retry. Full jitter (anything up to a bound that doubles),
- * so that clients that failed together do not retry together.
+ * Milliseconds until the next attempt, or undefined for no retry. Exponential backoff with full jitter, so that clients
+ * that failed together do not retry together.
  */
 export function retryDelay(
   failure: ServiceError,
@@ -32,12 +32,12 @@ function isTemporary(failure: ServiceError): boolean {
   return failure.status !== undefined && TEMPORARY_STATUS.has(failure.status);
 }
 
-/** Waits, unless the caller's signal ends it; then it rejects with the reason of the signal. */
+/** Waits. Rejects with the reason of the caller's signal if that aborts. */
 export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await sleep(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
 }
 
-/** What `Retry-After` asks for: seconds, or a date, read by the clock of the service when the answer has a `Date`. */
+/** Reads `Retry-After`: seconds, or a date, relative to the `Date` of the answer if it has one. */
 export function retryAfterMs(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
@@ -47,7 +47,7 @@ export function retryAfterMs(headers: Headers): number | undefined {
   return Math.max(0, then - (httpDate(headers.get('date')) ?? Date.now()));
 }
 
-/** Only dates with the name of a day, as HTTP has them: `Date.parse` alone would read almost anything. */
+/** Only dates that begin with a weekday, as in HTTP: `Date.parse` alone would accept almost any text. */
 function httpDate(text: string | null): number | undefined {
   const time = /^[A-Z][a-z]{2,8}[, ]/.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN;
   return Number.isNaN(time) ? undefined : time;

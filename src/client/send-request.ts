@@ -1,15 +1,7 @@
 // Sends one request and reads the whole answer, up to a limit.
-
 import type { Redact } from './credential.js';
 import { type ConnectionCode, ConnectionError, ServiceError } from './errors.js';
-
-export interface HttpRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
-  readonly signal: AbortSignal;
-}
+import type { ResolvedOptions } from './options.js';
 
 export interface HttpAnswer {
   readonly status: number;
@@ -17,43 +9,34 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** What an error message needs. */
+/** What an error message needs to name the request. */
 export interface Subject {
   /** Method and path, such as `GET /api/v2/webhooks`. */
   readonly endpoint: string;
-  /** Removes the credential. */
   readonly redact: Redact;
-}
-
-export interface Transport {
-  readonly fetch: typeof globalThis.fetch;
-  readonly maxResponseBytes: number;
 }
 
 /** @throws {ServiceError} if no complete answer came, or a redirect */
 export async function sendRequest(
-  request: HttpRequest,
-  transport: Transport,
+  url: string,
+  init: RequestInit,
+  { fetch, maxResponseBytes }: Pick<ResolvedOptions, 'fetch' | 'maxResponseBytes'>,
   subject: Subject,
 ): Promise<HttpAnswer> {
-  const response = await send(request, transport, subject);
+  let response: Response;
+  try {
+    // Fetch would follow a redirect to another origin, and turn a write into a read.
+    response = await fetch(url, { ...init, redirect: 'manual' });
+  } catch (error) {
+    throw connectionError(error, subject);
+  }
   const { status, headers } = response;
   // Browsers hide the status of a redirect: there it is 0.
   if (status === 0 || (status >= 300 && status <= 399 && status !== 304)) {
     await response.body?.cancel();
-    throw redirectError(response, request.url, subject);
+    throw redirectError(response, url, subject);
   }
-  return { status, headers, text: await readText(response, transport.maxResponseBytes, subject) };
-}
-
-async function send(request: HttpRequest, { fetch }: Transport, subject: Subject): Promise<Response> {
-  const { url, body, ...init } = request;
-  try {
-    // Fetch would follow one to another origin, and turn a write into a read.
-    return await fetch(url, { ...init, ...(body === undefined ? {} : { body }), redirect: 'manual' });
-  } catch (error) {
-    throw connectionError(error, subject);
-  }
+  return { status, headers, text: await readText(response, maxResponseBytes, subject) };
 }
 
 function redirectError(
@@ -64,14 +47,14 @@ function redirectError(
   const location = headers.get('location');
   const target = location !== null && URL.canParse(location, url) ? new URL(location, url) : undefined;
   let where = 'without a valid address';
-  if (target && /^https?:$/.test(target.protocol)) {
-    // A host name is lower case, so only the header as it came can show a credential in it.
+  if (location !== null && target && /^https?:$/.test(target.protocol)) {
+    // The parser lowers the case of the host, so a credential in it is found in the header only.
     const shown = redact(location) === location ? target.origin + redact(target.pathname) : 'another address';
     where = `to ${shown}`;
   }
   return new ServiceError(
     'REDIRECT_REFUSED',
-    `${endpoint} was answered with a redirect (${status}) ${where}. The client follows none, to keep the credential here. Set baseUrl to the final address.`,
+    `${endpoint} was answered with a redirect (${status}) ${where}. The client does not follow redirects, so that it cannot send the credential elsewhere. Set baseUrl to the final address.`,
     { status },
   );
 }
@@ -82,7 +65,7 @@ async function readText(response: Response, most: number, subject: Subject): Pro
       'RESPONSE_TOO_LARGE',
       `${subject.endpoint} was answered with more than ${most} bytes (maxResponseBytes), so the rest was not read.`,
     );
-  // Counted as it streams: the declared length may be wrong, and a body may be endless or compressed.
+  // Counted as it arrives: the declared length may be wrong, and a body may be endless or compressed.
   if (Number(response.headers.get('content-length')) > most) throw tooLarge();
   const reader = response.body?.getReader();
   const chunks: Uint8Array[] = [];
@@ -102,7 +85,7 @@ const TLS =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|.*CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH)/;
 
 /**
- * The failure as a ConnectionError. Its cause is a new Error: what fetch threw may hold the request, and with it the
+ * The failure as a ConnectionError. Its cause is a new Error, because what fetch threw may hold the request with its
  * credential.
  */
 function connectionError(
@@ -123,8 +106,8 @@ function explain(code: ConnectionCode, reason: string | undefined, message: stri
   if (code === 'TLS_FAILED') {
     const selfSigned = reason?.includes('SELF_SIGNED') || reason === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
     const fix =
-      ' If the certificate is your own, name it in NODE_EXTRA_CA_CERTS; never turn verification off.';
-    return `the server did not prove its identity (${reason}: ${message}). Nothing was sent.${selfSigned ? fix : ''}`;
+      ' If the certificate is your own, add it with NODE_EXTRA_CA_CERTS; never turn verification off.';
+    return `the certificate of the server could not be verified (${reason}: ${message}). Nothing was sent.${selfSigned ? fix : ''}`;
   }
   if (reason === 'ECONNREFUSED') return `nothing listens at that address (${message}).`;
   if (reason === 'ENOTFOUND' || reason === 'EAI_AGAIN') return `the host name was not found (${message}).`;
@@ -133,7 +116,7 @@ function explain(code: ConnectionCode, reason: string | undefined, message: stri
 
 const MAX_CAUSES = 8;
 
-/** The innermost cause says most; the outermost only "fetch failed". */
+/** The innermost cause: the outermost error only says "fetch failed". */
 function innermost(failure: unknown): { readonly code?: unknown; readonly message?: unknown } {
   let error = fieldsOf(failure);
   for (let depth = 0; depth < MAX_CAUSES; depth += 1) {

@@ -1,4 +1,4 @@
-// The client of API v2: options in, `account` and `webhooks` out.
+// The client of API v2: `account` and `webhooks`.
 import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
 import type { Account, Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
@@ -16,7 +16,7 @@ export class ServiceClient {
   readonly account: AccountClient;
   readonly webhooks: WebhooksClient;
 
-  /** @throws {ConfigurationError} for everything that is wrong before a request is made */
+  /** @throws {ConfigurationError} for an invalid option */
   constructor(options: ServiceClientOptions = {}) {
     const requester = new Requester(resolveOptions(options));
     this.account = new AccountClient(requester);
@@ -32,7 +32,7 @@ export class AccountClient {
     this.#requester = requester;
   }
 
-  /** The authenticated account (`GET /api/v2/account/me`), as the service describes it. @throws {ServiceError} */
+  /** The authenticated account (`GET /api/v2/account/me`), as the service returns it. @throws {ServiceError} */
   me(options?: RequestOptions): Promise<Account> {
     return this.#requester.send(
       { method: 'GET', path: '/account/me', read: (codec, body) => codec.account(body) },
@@ -43,16 +43,14 @@ export class AccountClient {
 
 /** What `create` and `ensure` take. */
 export interface WebhookInput {
-  /** Where events are delivered. An http: URL of another machine is warned of. */
+  /** Where events are delivered. An http: URL of another machine causes a warning. */
   readonly url: string | URL;
   /** Names of the events to deliver. @default ['*'], which is all of them */
   readonly events?: readonly string[] | undefined;
 }
 
-/** What `update` takes: only the fields that are given change. */
+/** What `update` takes. Fields that you leave out do not change. */
 export type WebhookChanges = Partial<WebhookInput>;
-
-const FIELDS = ['url', 'events'] as const;
 
 export class WebhooksClient {
   readonly #requester: Requester;
@@ -70,8 +68,8 @@ export class WebhooksClient {
   }
 
   /**
-   * Registers a webhook (`POST /api/v2/webhooks`). It is never retried: after a `ConnectionError` the webhook may be
-   * registered all the same. `ensure` is idempotent.
+   * Registers a webhook (`POST /api/v2/webhooks`). It is never retried: after a `ConnectionError` the webhook may still
+   * have been registered. `ensure` is idempotent.
    *
    * @throws {ServiceError}
    */
@@ -111,8 +109,8 @@ export class WebhooksClient {
   }
 
   /**
-   * Makes sure that this webhook is registered exactly once, for deploy scripts: creates it, updates its events, or
-   * changes nothing. Webhooks with other URLs are never touched.
+   * Makes sure that this webhook is registered exactly once: creates it, updates its events, or changes nothing. For
+   * deploy scripts. Webhooks with other URLs are never touched.
    *
    * @example
    * const { action, webhook } = await service.webhooks.ensure({ url: 'https://shop.example/hooks' });
@@ -123,7 +121,7 @@ export class WebhooksClient {
   }
 }
 
-/** An id becomes one segment of a path, and must not lead out of it. */
+/** An id is one segment of the path, and must not lead out of it. */
 function pathOf(id: unknown): string {
   if (typeof id !== 'string' || id === '' || id === '.' || id === '..' || /\p{Surrogate}/u.test(id)) {
     throw new ConfigurationError('id is missing or invalid. Give the id of a webhook, as list() returns it.');
@@ -141,7 +139,7 @@ function checkFields(input: WebhookChanges): Partial<WebhookFields> {
   if (typeof input !== 'object' || input === null) {
     throw new ConfigurationError('The webhook is missing. Give an object such as { url, events }.');
   }
-  refuseUnknownOptions(input, FIELDS);
+  refuseUnknownOptions(input, ['url', 'events']);
   const { url, events } = input;
   return {
     ...(url === undefined ? {} : { url: checkUrl(url) }),
@@ -149,7 +147,7 @@ function checkFields(input: WebhookChanges): Partial<WebhookFields> {
   };
 }
 
-/** The messages never quote the URL: people put tokens into webhook addresses. */
+/** The messages never quote the URL, because people put tokens into webhook URLs. */
 function checkUrl(given: string | URL): string {
   const text = String(given);
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -160,7 +158,7 @@ function checkUrl(given: string | URL): string {
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     process.emitWarning(
-      `The webhook at ${url.host} is not https:, so others can read its events on their way. Use https:, as the service documents.`,
+      `The webhook at ${url.host} is not https:, so others can read its events in transit. Use https:, as the service documents.`,
       { type: 'PaymentWebhooksWarning', code: 'WEBHOOK_URL_NOT_HTTPS' },
     );
   }

@@ -74,7 +74,7 @@ export interface DeadLetters {
   /**
    * Deletes the bytes and headers of a letter for good, and leaves who did so, why and when.
    *
-   * @returns true when the letter is discarded: no handler runs for it any more. False when there is no such letter, or when its
+   * @returns true when the letter is discarded: no handler runs for it again. False when there is no such letter, or when its
    *   event is being processed: then nothing has changed
    * @throws {StoreError} when the store of dead letters or that of event ids is down
    * @example

@@ -1,4 +1,4 @@
-// When a dead letter is retried by itself: computed from what every letter has, so that no table needs a column for it.
+// When a dead letter is retried automatically. Computed from the fields of a letter, so that no table needs a column for it.
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import type { Issue, Rejection } from '../errors.js';
 
@@ -33,15 +33,15 @@ export function pointsPassed({ keptAt }: DeadLetter, points: readonly number[], 
 }
 
 /**
- * Of how many points the try was made, as far as the letter tells: each is an attempt after the first. The service may have
- * made more of them than there were points.
+ * How many points have been used, as far as the letter tells: each is an attempt after the first. The service may have made
+ * more attempts than there are points.
  */
 export function pointsUsed(letter: DeadLetter, passed: number): number {
   return Math.min(letter.attempts - 1, passed);
 }
 
 /**
- * When it is retried next; undefined when it is retried no more.
+ * When it is retried next; undefined if it is not retried again.
  *
  * @param used of how many points the try was made
  */

@@ -90,7 +90,7 @@ export class LetterReplayer {
     delivery.letter = kept;
     // The same bytes may have been signed with another key since.
     delivery.fingerprint = new KeptFingerprint(this.#signatureOf(content), rawBody, keys);
-    // What was kept as an event of the sandbox never becomes a live one.
+    // An event that was kept as sandbox never becomes live.
     const decoded = await decodeEvent(rawBody, letter, this.#c);
     if (!(decoded instanceof Rejection)) delivery.decoded = decoded;
     const result =
@@ -103,8 +103,8 @@ export class LetterReplayer {
   }
 
   /**
-   * Who discards a letter claims the key that it was kept under. That is not the key of its event if the event could not be
-   * read then, so both of them lock the letter.
+   * A discard claims the key that the letter was kept under. That is not the key of its event if the event was unreadable
+   * then, so both lock the letter.
    */
   async #exclusively(letter: DeadLetter, given: DecodedDelivery): Promise<Result> {
     const { namespace, store } = this.#c;

@@ -77,20 +77,20 @@ export class Letter implements DeliveryLetter {
     // It is still there, as it was.
     if (changed instanceof StoreFailure) return undefined;
     this.reason = changed ? reason : undefined;
-    // Others have removed what is replayed, unless this attempt has: a handler that ends the transaction of its delivery
-    // commits the removal too. A delivery is kept again.
+    // The replayed letter was removed by others, or by this attempt: a handler that ends the transaction of its delivery
+    // also commits the removal. A delivery is kept again.
     this.gone = !changed && this.#replayed !== undefined && !this.#tookAlong;
     return changed || this.gone ? undefined : this.#keepNew(change, attempts ?? attempt);
   }
 
   /**
-   * What is replayed is kept already, and may be gone since it was read. If it is there, it stays until the claim ends,
-   * because to discard it takes the claim too.
+   * A replayed letter is kept already, and may have been removed since it was read. If it is there, it stays until the claim
+   * ends, because a discard needs the claim too.
    */
   async enter(claim: GrantedClaim): Promise<StoreFailure | undefined> {
     if (!this.#replayed)
       return this.#rules.journal ? this.keep({ reason: 'unfinished', attempt: claim.attempt }) : undefined;
-    // A transaction holds a connection, so where it can be asked there must be no need for another.
+    // A transaction holds a connection, so if it can answer, no other connection is needed.
     const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
     if (content instanceof StoreFailure) return content;
     this.gone = content.status !== 'found';
@@ -111,7 +111,7 @@ export class Letter implements DeliveryLetter {
       eventName: event?.event_name ?? '',
       eventId: event?.id ?? '',
       sandbox: event?.sandbox ?? false,
-      // Its own memory: what the bytes came in may be used again, and a call that is given up may still be under way.
+      // A copy: the buffer may be reused, and an abandoned call may still be running.
       rawBody: Buffer.from(new Uint8Array(rawBody).buffer),
       headers: keptHeaders(headers, keepHeaders),
       keyIndex,
@@ -144,7 +144,7 @@ export class Letter implements DeliveryLetter {
 
   async removeAfter(claim: GrantedClaim): Promise<void> {
     this.#isProcessed = true;
-    // After the commit the claim may know of a letter that was kept while the event was worked on.
+    // After the commit the claim may know of a letter that was kept while the event was being processed.
     const left = this.#joined ? claimProperty(claim.claim, 'kept') !== false : this.#mayExist(claim);
     if (this.#joined) this.reason = undefined;
     if (left) await this.#removeNow();

@@ -1,4 +1,4 @@
-// Keeps a bounded number of dead letters in this process, for tests and for a first look.
+// Keeps a bounded number of dead letters in this process, for tests and first steps.
 
 import type {
   DeadLetter,
@@ -29,7 +29,7 @@ export interface MemoryDeadLettersOptions {
 /**
  * Dead letters in the memory of this process: lost when it ends, and seen by no other.
  *
- * @throws {ConfigurationError} for a bound that is no whole number above 0, or a retention that is no duration
+ * @throws {ConfigurationError} unless the bound is a whole number above 0 and the retention a duration
  * @example
  * const hooks = receiver({ deadLetters: memoryDeadLetters() });
  */

@@ -1,4 +1,4 @@
-// Replays dead letters by itself: looks again and again which of them are due, until they are processed or out of tries.
+// Retries dead letters automatically: polls for those that are due, until they are processed or out of tries.
 
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
@@ -84,12 +84,12 @@ export class Redrive {
     const replayed = await this.#retry(letter, replayer);
     if (DONE.has(replayed.end)) return replayed;
     if (replayed.end === 'inProgress') {
-      // The process that works on it may die, so it stays due.
+      // The process that is processing it may die, so it stays due.
       this.#note(letter, { attempts: letter.attempts, used }, undefined);
       return replayed;
     }
     const after = Math.min(used + 1, passed);
-    // For how long its handler asked to wait is read when it is listed again.
+    // How long its handler asked to wait is read when it is listed again.
     const next = replayed.end === 'later' ? now : letter.keptAt.getTime() + (points[after] ?? Number.NaN);
     this.#note(letter, { attempts: letter.attempts + 1, used: after }, next > now - 1 ? next : undefined);
     if ((replayed.end === 'later' ? passed : after) === points.length) this.#exhausted(letter);

@@ -21,8 +21,8 @@ export interface ReplayOptions extends ReplayFilter {
   /** Only decode, and report what would happen: no claim, no handler, no change. @default false */
   readonly dryRun?: boolean | undefined;
   /**
-   * `'any'` also runs letters whose private key is not configured any more, such as after a rotation. Never say it after a
-   * key has leaked before its letters are discarded: some may be forged. @default 'configured'
+   * `'any'` also runs letters whose private key is no longer configured, for example after a rotation. After a leak, discard
+   * the letters of the leaked key first: some may be forged. @default 'configured'
    */
   readonly keys?: 'configured' | 'any' | undefined;
   /** Letters at once. With 1 each begins when the one before it has ended. @default 1 */
@@ -132,7 +132,7 @@ export async function replay(
   { calls, limiter, replayLetter }: ReplayParts,
   { query, concurrency, dryRun, signal, onProgress }: ReplaySettings,
 ): Promise<ReplayReport> {
-  // Letters that are kept meanwhile are left for the next replay, or it might never end.
+  // Letters that are kept meanwhile are left to the next replay; otherwise this one might never end.
   const total = answerOrThrow(await calls.count(query));
   const letters = listLetters(calls, query);
   const tally = new ReplayTally();

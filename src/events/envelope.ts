@@ -16,7 +16,7 @@ export interface Envelope {
   payload: object;
 }
 
-/** What the receiver knows an event by: a copy, since handlers may write on the event. */
+/** What identifies an event: a copy, since handlers may modify the event. */
 export type EventNames = Readonly<Pick<Envelope, 'id' | 'event_name' | 'sandbox'>>;
 
 /**
@@ -24,13 +24,13 @@ export type EventNames = Readonly<Pick<Envelope, 'id' | 'event_name' | 'sandbox'
  * - `unknown`: authentic, with a name that is not declared.
  * - `invalid`: a declared name, with a payload that does not fit.
  * - `undecided`: a declared name, whose schema threw or took too long.
- * - `drifted`: authentic, but no event of the documented shape. What stands for it has the digest of its bytes for an id.
+ * - `drifted`: authentic, but not of the documented shape. Its id is the digest of its bytes.
  * - `ignored`: the sandbox policy keeps it from every handler.
  */
 export interface Decoded {
   readonly status: 'declared' | 'unknown' | 'invalid' | 'undecided' | 'drifted' | 'ignored';
   readonly event: Envelope;
-  /** Whether the body had keys that could replace a prototype; they are not in the event. */
+  /** Whether the body had `__proto__` or `constructor` keys, which are not in the event. */
   readonly keysDropped: boolean;
   /** With `invalid`, `undecided` and `drifted`. */
   readonly rejection?: Rejection;
@@ -52,12 +52,12 @@ export function isEventName(text: string): boolean {
  */
 export const identifier = z.string().regex(PRINTABLE, 'expected 1 to 255 printable ASCII characters');
 
-/** What {@link identifier} says. */
+/** The same check as {@link identifier}. */
 export function isIdentifier(value: unknown): value is string {
   return typeof value === 'string' && PRINTABLE.test(value);
 }
 
-/** An object of JSON that is no list. */
+/** A JSON object that is not an array. */
 export function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -69,7 +69,7 @@ export const envelope = z.looseObject({
   payload: z.custom<object>(isMap, 'expected object'),
 });
 
-/** What {@link envelope} says, which copies the event to say it: zod is asked only what is wrong with one. */
+/** The same check as {@link envelope}, without a copy of the event. zod only says what is wrong with one. */
 export function isEnvelope(value: unknown): value is Envelope {
   if (!isMap(value)) return false;
   const { id, event_name: name, sandbox, payload } = value;

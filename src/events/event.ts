@@ -10,7 +10,7 @@ export interface BuiltInPayloads {
   'transaction.paid': TransactionPaidPayload;
 }
 
-/** As the receiver asks it: nearly every payload fits as it is, and only of the others zod is asked. */
+/** Nearly every payload fits as it is; zod checks only the others. */
 const transactionPaid: StandardSchemaV1 = {
   '~standard': {
     version: 1,
@@ -84,7 +84,7 @@ export interface UnknownEvent {
 
 const UNKNOWN = Symbol.for('payment-webhooks.unknown-event');
 
-/** Marks an event as undeclared with a property that no JSON and no equality check sees. */
+/** Marks an event as undeclared with a property that JSON and equality checks do not see. */
 export function markUnknown<Event extends object>(event: Event): Event {
   return Object.defineProperty(event, UNKNOWN, { value: true });
 }

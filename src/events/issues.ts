@@ -25,7 +25,7 @@ function segment(part: PropertyKey | StandardSchemaV1.PathSegment): string {
   return isFieldName(key) || /^\d{1,6}$/.test(key) ? key : '*';
 }
 
-/** Whether a key may be logged and shown: that of a field is code, that of an open map may be somebody's name or address. */
+/** Whether a key may be logged and shown: a field name is code, a key of an open map may be a customer's name. */
 export function isFieldName(key: string): boolean {
   return /^[a-z][a-z0-9_]{0,39}$/.test(key);
 }

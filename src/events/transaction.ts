@@ -19,7 +19,7 @@ export interface Customer {
   country_code?: string | null | undefined;
 }
 
-/** What a merchant acts on is always there. */
+/** The fields that a merchant acts on are always there. */
 export interface Transaction {
   /** UUID-like. */
   id: string;
@@ -60,7 +60,7 @@ export interface PaymentMethod {
 
 /**
  * Payload of `transaction.paid`. Only what a merchant acts on is always there: `id`, `order_id`, `status`, `amount` and
- * `currency` of the transaction. Everything else may be null or absent, so that a payment is not lost for it. Fields the
+ * `currency` of the transaction. Everything else may be null or absent, so that no payment is lost because of it. Fields the
  * service adds later are kept, though not typed.
  */
 export interface TransactionPaidPayload {

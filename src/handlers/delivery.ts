@@ -97,7 +97,7 @@ export class Delivery {
     return this.#aborted !== undefined;
   }
 
-  /** Another delivery may be working on the event by now, or on what its handlers take turns for. */
+  /** Another delivery may be processing the event by now, or hold its serial locks. */
   get claimLost(): boolean {
     return this.#aborted === 'CLAIM_LOST';
   }
@@ -109,7 +109,7 @@ export class Delivery {
     this.#controller?.abort(new WebhookError(code));
   }
 
-  /** What an observer threw changes nothing. */
+  /** Logs an error of the observer, which changes nothing else. */
   observerFailed(error: unknown): void {
     writeLog(this.log, 'error', { error: describeError(error) }, 'the observer failed');
   }

@@ -1,4 +1,4 @@
-// What a handler is given beside the event.
+// The context that a handler is given with its event.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Claim } from '../claims/idempotency-store.js';
 import type { Issue } from '../errors.js';
@@ -23,7 +23,7 @@ interface ContextSource {
   readonly rawBody: Buffer;
 }
 
-/** What the delivery of a context was signed as; undefined for a context that is not the receiver's. */
+/** The id, name and mode that were signed; undefined if the receiver did not make the context. */
 export function signedAs(context: object): EventNames | undefined {
   return (context as { readonly [RUN]?: ContextSource })[RUN]?.event;
 }
@@ -55,7 +55,7 @@ export class DeliveryContext implements HandlerContext {
   readonly headers: IncomingHttpHeaders;
   readonly attempt: number;
   readonly keyIndex: number;
-  /** Only on the context of an event that does not fit: all others do without the property. */
+  /** Only set if the event does not fit. */
   declare readonly issues?: readonly Issue[] | undefined;
 
   constructor(run: ContextSource, delivery: Delivery, { attempt, context }: Attempt) {

@@ -1,4 +1,4 @@
-// One run of the handlers of an event: it starts their calls, and knows what came of them so far.
+// One run of the handlers of an event: starts their calls and tracks their results.
 import { withDeadline } from '../claims/deadline.js';
 import { WebhookError } from '../errors.js';
 import type { EventNames } from '../events/envelope.js';
@@ -25,7 +25,7 @@ const MAY_HAVE_GIVEN_UP =
 
 const NOT_STARTED = 'the claim was lost before a handler had its turn, so the handler was not run';
 
-/** A wait is no alert: the event will be delivered again. */
+/** A wait is not an alert: the event will be delivered again. */
 const OBJECTIONS = {
   later: ['info', 'a handler asked for a retry later'],
   never: ['warn', 'a handler refused the event for good'],

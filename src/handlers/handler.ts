@@ -4,7 +4,7 @@ import type { EventError, Issue } from '../errors.js';
 import type { EventName, EventOf, EventSchemas } from '../events/event.js';
 import type { Logger } from '../logger.js';
 
-/** What a handler is given beside the event. A store may add to it (`transaction`). */
+/** What a handler is given with the event. A store may add to it (`transaction`). */
 export interface HandlerContext {
   /**
    * Aborts when the delivery was answered 503 because of `timeout`, or when its claim was lost. A handler that took it

@@ -51,7 +51,7 @@ export class Handlers {
     this.#declared = new Map([...eventNames].map((name) => [name, []]));
   }
 
-  /** Who is to work on it, in the order of registration; on what; and what it comes to when all succeed. */
+  /** The handlers in the order of registration, what they are given, and the outcome if all succeed. */
   match({ status, event, rejection }: Decoded): MatchedHandlers {
     switch (status) {
       case 'declared':
@@ -94,7 +94,7 @@ export class Handlers {
   #matchingLists(pattern: string): Registration[][] {
     if (typeof pattern !== 'string' || (pattern !== '*' && !isEventName(pattern))) {
       throw new ConfigurationError(
-        `${show(pattern)} is no event name or pattern. Give <resource>.<action>, <resource>.* or *.`,
+        `${show(pattern)} is not an event name or pattern. Give <resource>.<action>, <resource>.* or *.`,
       );
     }
     const prefix = pattern.endsWith('.*') ? pattern.slice(0, -1) : undefined;
@@ -136,7 +136,7 @@ export class Handlers {
 
 const OPTIONS: readonly string[] = ['name', 'serial'];
 
-/** Refuses a slip: without its name a handler would run again on every retry. */
+/** Refuses typos: without its name a handler would run again on every retry. */
 function optionsOf(
   call: string,
   options: HandlerOptions = {},
@@ -161,7 +161,7 @@ function optionsOf(
   return options;
 }
 
-/** To each of the lists, or to none of them. */
+/** Adds it to all of the lists, or to none. */
 function add(registration: Registration, lists: readonly Registration[][]): void {
   const { name, completionKey } = registration;
   if (completionKey !== undefined && lists.flat().some((other) => other.completionKey === completionKey)) {

@@ -23,7 +23,7 @@ export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHe
     for (const [name, value] of entries) add(name, value);
     return headers;
   } catch {
-    // What cannot be read as headers has no signature in it, and is refused for that.
+    // Unreadable headers have no signature, so the delivery is refused.
     return Object.create(null);
   }
 }
@@ -47,7 +47,7 @@ export function withoutCredentials(headers: IncomingHttpHeaders): IncomingHttpHe
   return Object.fromEntries(safe);
 }
 
-/** What says how a delivery came, and how to find it in the logs of others. */
+/** How a delivery arrived, and how to find it in other logs. */
 const KEPT =
   /^(?:content-type|user-agent|(?:[\w-]+-)?(?:request|correlation|trace)-?id|traceparent|tracestate|b3|x-b3-[\w-]+|x-cloud-trace-context|cf-ray|x-amz-cf-id|x-azure-ref|x-vercel-id)$/;
 

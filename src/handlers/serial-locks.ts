@@ -15,7 +15,7 @@ export type SerialValues = ReadonlyMap<Registration, string>;
 
 type Rules = StoreRules & { readonly namespace: string };
 
-/** The store is asked again after a pause that grows from the first to the longest. */
+/** The pause between two attempts grows from the first to the longest. */
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
 const RETRY_AFTER_MS = 1_000;
@@ -68,9 +68,9 @@ export class SerialLocks {
   /** @returns the values, or why a lock was not granted; the caller must {@link release} in any case */
   async acquire(values: SerialValues, deadline: number): Promise<SerialValues | Rejection> {
     const queue = queueOf(this.#store);
-    // In one order for all, so that no two deliveries wait for each other.
+    // Sorted, so that no two deliveries wait for each other.
     for (const value of [...new Set(values.values())].sort()) {
-      // UTF-16: in UTF-8 all values with half a surrogate pair would have one key, and a delivery would wait for itself.
+      // UTF-16: in UTF-8 all values with a lone surrogate would share one key, and a delivery would wait for itself.
       const key = `${this.#rules.namespace}:serial:${digestOf(Buffer.from(value, 'utf16le'))}`;
       const leave = await queue.turn(key, deadline - performance.now());
       if (!leave) return stillLocked();

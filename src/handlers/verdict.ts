@@ -1,4 +1,4 @@
-// What a handler that throws says of its event: later, never, or failed. `queues/job-verdict.ts` maps it for jobs.
+// What a thrown error says about its event: later, never, or failed. `queues/job-verdict.ts` maps it for jobs.
 import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 
@@ -56,7 +56,7 @@ export type Verdict =
   | { readonly verdict: 'later'; readonly delayMs: number }
   | { readonly verdict: 'never' | 'failed'; readonly error: HandlerError };
 
-/** What one handler said that threw. */
+/** What the error of one handler said. */
 export type Objection = Verdict['verdict'];
 
 /** A getter of what was thrown may throw too. */

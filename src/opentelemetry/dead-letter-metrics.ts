@@ -1,4 +1,4 @@
-// The metrics of the dead letters there are: counted in their store whenever somebody reads metrics.
+// Metrics of dead letters, counted in their store when metrics are collected.
 import {
   type BatchObservableResult,
   createNoopMeter,
@@ -11,7 +11,7 @@ import type { DeadLetterGroup } from '../claims/dead-letter-store.js';
 import { Probe } from '../claims/probe.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { byName } from '../options/option-checks.js';
-import { nameLabel } from './metrics.js';
+import { letterLabels } from './metrics.js';
 import { checkProvider } from './open-telemetry.js';
 import { SCOPE } from './spans.js';
 
@@ -32,15 +32,15 @@ export interface ObserveDeadLettersOptions {
   readonly meterProvider?: MeterProvider | undefined;
 }
 
-/** Milliseconds: readers wait so long for the store, and use one count together. */
+/** Milliseconds to wait for the store, and to share one count. */
 const RULES = { timeout: 2_000, cache: 1_000 } as const;
 
 /**
- * Reports how many dead letters there are, by reason and name of event, and the age of the oldest. Each read of the metrics
+ * Reports the number of dead letters by reason and event name, and the age of the oldest. Each collection of metrics
  * counts them in their store. Every process that calls it reports the same letters: take the maximum, not the sum. Call it
  * once for each namespace, after the SDK is registered; without an SDK it does nothing.
  *
- * @returns stops reporting: call it before you end the pool or client of the store
+ * @returns stops reporting: call it before you close the pool or client of the store
  * @throws {ConfigurationError} for a receiver without dead letters, an invalid provider or an unknown option
  * @example
  * const stop = observeDeadLetters(hooks);
@@ -66,7 +66,7 @@ export function observeDeadLetters(
   return observed.add(hooks);
 }
 
-/** Two receivers of one process add up, so they share their metrics. */
+/** Receivers of one process share their metrics, so that their values add up. */
 const byProvider = new WeakMap<MeterProvider, DeadLetterMetrics>();
 
 interface Source {
@@ -76,7 +76,7 @@ interface Source {
 
 class DeadLetterMetrics {
   readonly #sources = new Set<Source>();
-  /** Labels as JSON: as many as there are reasons and declared names. */
+  /** Labels as JSON, bounded by the reasons and the declared names. */
   readonly #reported = new Set<string>();
   readonly #letters: ObservableGauge;
   readonly #age: ObservableGauge;
@@ -84,11 +84,11 @@ class DeadLetterMetrics {
   constructor(meter: Meter) {
     this.#letters = meter.createObservableGauge('webhook.dead_letters', {
       unit: '{letter}',
-      description: 'Dead letters there are, in the store that all processes share.',
+      description: 'Dead letters in the store that all processes share.',
     });
     this.#age = meter.createObservableGauge('webhook.dead_letters.age', {
       unit: 's',
-      description: 'Since when the oldest dead letter is kept.',
+      description: 'How long the oldest dead letter has been kept.',
     });
     meter.addBatchObservableCallback((result) => this.#observe(result), [this.#letters, this.#age]);
   }
@@ -100,13 +100,13 @@ class DeadLetterMetrics {
     return () => void this.#sources.delete(source);
   }
 
-  /** Unless every store answers the last values stay: a part of the letters would look like fewer of them. */
+  /** Unless every store answers, the last values stay: a partial count would look like fewer letters. */
   async #observe(result: BatchObservableResult): Promise<void> {
     const sources = [...this.#sources];
     const counts = await Promise.all(sources.map(({ count }) => count.read()));
     const known = counts.filter((count) => count !== undefined);
     if (known.length < sources.length) return;
-    // An SDK goes on reporting what is not observed any more.
+    // An SDK keeps reporting the last value of labels that are no longer observed.
     const sums = new Map([...this.#reported].map((labels) => [labels, 0]));
     known.forEach(({ groups }, index) => {
       addUp(sums, groups, sources[index]?.declared);
@@ -119,16 +119,15 @@ class DeadLetterMetrics {
   }
 }
 
-/** @param sums of letters by labels, as JSON: all names from outside have the same */
+/** @param sums of letters by labels as JSON, in which undeclared names are the same */
 function addUp(
   sums: Map<string, number>,
   groups: readonly DeadLetterGroup[],
   declared: ReadonlySet<string> | undefined,
 ): void {
   for (const { reason, eventName, count } of groups) {
-    const labels = { 'webhook.dead_letter': reason, ...nameLabel(eventName, declared?.has(eventName)) };
-    const text = JSON.stringify(labels);
-    sums.set(text, (sums.get(text) ?? 0) + count);
+    const labels = JSON.stringify(letterLabels(reason, eventName, declared?.has(eventName)));
+    sums.set(labels, (sums.get(labels) ?? 0) + count);
   }
 }
 

@@ -1,4 +1,4 @@
-// The metrics of all receivers of one meter provider. Every label has a closed set of values.
+// The metrics of all receivers with one meter provider. Every label has a bounded set of values.
 import {
   type Attributes,
   type Counter,
@@ -11,19 +11,19 @@ import {
 import type { DeliveryRecord, ExhaustedLetter } from '../observer.js';
 import { type HandlerCall, SCOPE } from './spans.js';
 
-/** What OpenTelemetry calls a value outside of a known set. */
+/** The value that OpenTelemetry defines for anything outside a known set. */
 const OTHER = '_OTHER';
 
-/** Seconds. Up to the largest `timeout` that is likely; handlers may go on until `maxHandlerTime`. */
+/** Seconds, up to the largest `timeout` to expect. Handlers may run until `maxHandlerTime`. */
 const DELIVERY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const HANDLER_SECONDS = [...DELIVERY_SECONDS, 60, 120, 300];
 const STORE_SECONDS = [0.0005, ...DELIVERY_SECONDS.slice(0, 11)];
 
-/** One call of a handler that has not settled. */
+/** A call of a handler that has not settled. */
 interface RunningHandler {
   readonly eventId: string;
   readonly startedAt: number;
-  /** Its delivery was answered before it settled. */
+  /** Whether its delivery was answered before it settled. */
   outlives: boolean;
 }
 
@@ -42,29 +42,29 @@ export class DeliveryMetrics {
       meter.createHistogram(name, { unit: 's', description, advice: { explicitBucketBoundaries } });
     this.#deliveries = meter.createCounter('webhook.deliveries', {
       unit: '{delivery}',
-      description: 'Deliveries by what became of them.',
+      description: 'Deliveries by outcome.',
     });
     this.#lettersKept = meter.createCounter('webhook.dead_letters.kept', {
       unit: '{delivery}',
-      description: 'Deliveries whose event was kept as a dead letter, or stayed one.',
+      description: 'Deliveries whose event was kept as a dead letter, or was one already.',
     });
     this.#lettersExhausted = meter.createCounter('webhook.dead_letters.exhausted', {
       unit: '{letter}',
-      description: 'Dead letters that were retried for the last time, and stay.',
+      description: 'Dead letters whose last automatic retry failed.',
     });
     this.#deliveryDuration = histogram(
       'webhook.delivery.duration',
-      'From the first look at a delivery to its answer.',
+      'From the arrival of a delivery to its answer.',
       DELIVERY_SECONDS,
     );
     this.#handlerDuration = histogram(
       'webhook.handler.duration',
-      'From the call of a handler until it has settled.',
+      'From the call of a handler until it settles.',
       HANDLER_SECONDS,
     );
     this.#storeDuration = histogram(
       'webhook.store.duration',
-      'What a delivery has waited for the store.',
+      'How long a delivery waited for the store.',
       STORE_SECONDS,
     );
     this.#observeRunning(meter);
@@ -74,13 +74,13 @@ export class DeliveryMetrics {
     meter
       .createObservableUpDownCounter('webhook.in_flight', {
         unit: '{delivery}',
-        description: 'Deliveries that are not answered yet, or whose handlers still run.',
+        description: 'Deliveries that have no answer yet, or whose handlers still run.',
       })
       .addCallback((result) => result.observe(this.#inFlight()));
     meter
       .createObservableGauge('webhook.in_progress.age', {
         unit: 's',
-        description: 'Since when the oldest handler that has not settled is running.',
+        description: 'How long the oldest running handler has run.',
       })
       .addCallback((result) => result.observe(this.#oldestMs() / 1_000));
   }
@@ -114,16 +114,17 @@ export class DeliveryMetrics {
   settled(record: DeliveryRecord): void {
     const attributes = labelsOf(record);
     this.#deliveries.add(1, attributes);
-    if (record.deadLetter) this.#lettersKept.add(1, letterLabelsOf(record));
+    const { deadLetter, eventName = '', declared } = record;
+    if (deadLetter) this.#lettersKept.add(1, letterLabels(deadLetter, eventName, declared));
     this.#deliveryDuration.record(record.durationMs / 1_000, attributes);
     if (record.storeMs !== undefined) this.#storeDuration.record(record.storeMs / 1_000);
-    // Past `timeout` a delivery is answered, and yet in flight until its handlers have settled.
+    // After `timeout` a delivery is answered, but it stays in flight until its handlers settle.
     if (record.handlers.some(({ status }) => status === 'running'))
       for (const run of this.#running) if (run.eventId === record.eventId) run.outlives = true;
   }
 
   exhausted({ reason, eventName, declared }: ExhaustedLetter): void {
-    this.#lettersExhausted.add(1, { 'webhook.dead_letter': reason, ...nameLabel(eventName, declared) });
+    this.#lettersExhausted.add(1, letterLabels(reason, eventName, declared));
   }
 
   #inFlight(): number {
@@ -140,9 +141,13 @@ export class DeliveryMetrics {
   }
 }
 
-/** Of names that nobody declared there may be any number. */
-export function nameLabel(eventName: string, declared: boolean | undefined): Attributes {
+/** There may be any number of undeclared names, so they share one label. */
+function nameLabel(eventName: string, declared: boolean | undefined): Attributes {
   return { 'webhook.event.name': declared ? eventName : OTHER };
+}
+
+export function letterLabels(reason: string, eventName: string, declared: boolean | undefined): Attributes {
+  return { 'webhook.dead_letter': reason, ...nameLabel(eventName, declared) };
 }
 
 function labelsOf({ eventName, declared, outcome, code, verdict, status }: DeliveryRecord): Attributes {
@@ -155,14 +160,12 @@ function labelsOf({ eventName, declared, outcome, code, verdict, status }: Deliv
   };
 }
 
-function letterLabelsOf({ deadLetter, eventName = '', declared }: DeliveryRecord): Attributes {
-  return { 'webhook.dead_letter': deadLetter, ...nameLabel(eventName, declared) };
-}
-
-/** Two receivers of one process add up, so they share their metrics. */
+/** Receivers of one process share their metrics, so that their values add up. */
 const byProvider = new WeakMap<MeterProvider, DeliveryMetrics>();
 
-function metricsOf(provider: MeterProvider): DeliveryMetrics | undefined {
+/** Looked up for each call, because instruments made before an SDK is registered never report. */
+export function currentMetrics(given: MeterProvider | undefined): DeliveryMetrics | undefined {
+  const provider = given ?? metrics.getMeterProvider();
   const known = byProvider.get(provider);
   if (known) return known;
   const meter = provider.getMeter(SCOPE);
@@ -170,18 +173,4 @@ function metricsOf(provider: MeterProvider): DeliveryMetrics | undefined {
   const made = new DeliveryMetrics(meter);
   byProvider.set(provider, made);
   return made;
-}
-
-/** The metrics in use, if any. Looked up on each call: instruments made before an SDK is registered never report. */
-export function currentMetrics(given: MeterProvider | undefined): () => DeliveryMetrics | undefined {
-  let last: MeterProvider | undefined;
-  let current: DeliveryMetrics | undefined;
-  return () => {
-    const provider = given ?? metrics.getMeterProvider();
-    if (provider !== last) {
-      current = metricsOf(provider);
-      last = provider;
-    }
-    return current;
-  };
 }

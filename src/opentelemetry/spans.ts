@@ -1,4 +1,4 @@
-// The spans: one for each delivery, with one inside it for each handler.
+// The spans: one for each delivery, with a child for each handler.
 import {
   type Attributes,
   type Context,
@@ -19,10 +19,10 @@ import type { DeliveryRecord, Observer } from '../observer.js';
 /** The instrumentation scope of all spans and metrics. */
 export const SCOPE = 'payment-webhooks';
 
-/** A call of a handler, as an observer is told of it. */
+/** A call of a handler, as observers get it. */
 export type HandlerCall = Parameters<NonNullable<Observer['handler']>>[0];
 
-/** Finds the span of a delivery, whatever spans a handler has started in the meantime. */
+/** Finds the span of the delivery, even if a handler has started other spans. */
 const DELIVERY = createContextKey('payment-webhooks delivery');
 
 export class Spans {
@@ -44,7 +44,7 @@ export class Spans {
     return isNoop(provider) ? undefined : this.#tracer;
   }
 
-  /** Its parent is the active span: that of the HTTP server. */
+  /** Its parent is the active span, such as that of the HTTP server. */
   delivery<T>(work: () => Promise<T>): Promise<T> {
     const span = this.tracer?.startSpan('webhook delivery');
     if (!span) return work();
@@ -68,20 +68,20 @@ export class Spans {
     if (!span?.isRecording()) return;
     span.setAttributes(attributesOf(record));
     if (record.declared) span.updateName(`webhook delivery ${record.eventName}`);
-    // As with the span of an HTTP server: a fault of the sender is not an error of this process. Nor is a wait.
+    // As for the span of an HTTP server: an error of the sender is not an error of this process, nor is a wait.
     if (record.code && record.verdict !== 'later' && ANSWERS[record.code].status >= 500)
       fail(span, record.code);
   }
 }
 
-/** The fallback of the API. There is one such object, and the API does not export it. */
+/** The single no-op provider of the API, which does not export it. */
 const NOOP_PROVIDER = new ProxyTracerProvider().getDelegate();
 
 function isNoop(provider: TracerProvider): boolean {
   return provider instanceof ProxyTracerProvider && provider.getDelegate() === NOOP_PROVIDER;
 }
 
-/** Ending a span may throw. The receiver catches that, so its promise is returned. */
+/** Ending a span may throw: the receiver catches that. */
 async function inside<T>(span: Span, around: Context, work: () => Promise<T>): Promise<T> {
   try {
     return await context.with(trace.setSpan(around, span), work);

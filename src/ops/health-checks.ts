@@ -1,10 +1,9 @@
-// The checks of a receiver's health: a name, whether it is ok, a number, and what to fix.
-
+// The checks of a receiver's health: a name, whether it is ok, a value, and what to fix.
 import type { DeadLetterCount } from '../dead-letters/letter-queries.js';
 import type { Reachable } from '../telemetry/receiver-stats.js';
 import type { HealthRules } from './health-options.js';
 
-/** One answer for those who watch. Nothing in it comes from outside. */
+/** One check. Nothing in it comes from outside. */
 export interface HealthCheck {
   readonly name:
     | 'closing'
@@ -30,16 +29,11 @@ export interface HealthReport {
   readonly checks: readonly HealthCheck[];
 }
 
-/** Of fewer deliveries a share says little: one stray request would be all of them. */
+/** With fewer deliveries a share says little: a single stray request could be 100%. */
 const MIN_SAMPLE = 20;
 const NOTHING_TO_DO = 'Nothing to do.';
 
-interface Measured {
-  readonly value: HealthCheck['value'];
-  readonly threshold?: number | undefined;
-  readonly ok: boolean;
-  readonly advice: string;
-}
+type Measured = Omit<HealthCheck, 'name' | 'threshold'> & { readonly threshold?: number | undefined };
 
 function check(name: HealthCheck['name'], { value, threshold, ok, advice }: Measured): HealthCheck {
   return { name, ok, value, threshold: threshold ?? null, advice: ok ? NOTHING_TO_DO : advice };
@@ -66,7 +60,7 @@ export function silenceCheck(ms: number, { silence }: HealthRules): HealthCheck 
   });
 }
 
-/** Snapshots of a window: its share is right to this part of it. */
+/** Snapshots per window: the precision of the share. */
 const PARTS = 60;
 
 interface Counted {
@@ -79,10 +73,10 @@ interface Snapshot extends Counted {
   readonly at: number;
 }
 
-/** Which share of the latest deliveries had a wrong signature, from two numbers that only grow. */
+/** The share of recent deliveries with a wrong signature, from two counters that only grow. */
 export class RefusedShare {
   readonly #window: number;
-  /** Oldest first. The first is as old as the window, or the oldest there is. */
+  /** Oldest first. The first is from the start of the window, or the oldest there is. */
   #snapshots: Snapshot[];
 
   /** @param window milliseconds */
@@ -91,7 +85,7 @@ export class RefusedShare {
     this.#snapshots = [{ at: startedAt, authentic: 0, refused: 0 }];
   }
 
-  /** Since a window ago, or since the last time that somebody asked if that is longer ago. */
+  /** In the last window, or since the last call if that is longer ago. */
   since({ authentic, refused }: Counted, now: number): Counted {
     const outside = this.#snapshots.findLastIndex(({ at }) => now - at >= this.#window);
     this.#snapshots = this.#snapshots.slice(Math.max(outside, 0));
@@ -111,7 +105,7 @@ export function refusedCheck({ authentic, refused }: Counted, { refused: most }:
     ok: all < MIN_SAMPLE || within(share, most),
     advice:
       'Too many deliveries have a wrong signature. Compare the private key with that of the service, and check that no proxy ' +
-      'changes bodies. Anybody can send unsigned requests, so look at who sends them.',
+      'changes bodies. Anyone can send unsigned requests, so look at who sends them.',
   });
 }
 
@@ -119,10 +113,10 @@ export function refusedCheck({ authentic, refused }: Counted, { refused: most }:
 export function storeCheck(reached: Reachable | undefined): HealthCheck {
   const value = reached ?? 'unreachable';
   const advice =
-    'The store of event ids does not answer, so deliveries are answered 503. Check its server and the network.';
+    'The idempotency store does not answer, so deliveries are answered 503. Check its server and the network.';
   const made = check('store', { value, ok: value !== 'unreachable', advice });
   if (value !== 'unknown') return made;
-  return { ...made, advice: 'Give your store a method ping(), so that this check can ask it.' };
+  return { ...made, advice: 'Give your store a ping() method, so that this check can call it.' };
 }
 
 /** @param count undefined when the store did not answer in time */
@@ -132,10 +126,9 @@ export function letterChecks(
 ): HealthCheck[] {
   const value = count ? 'reachable' : 'unreachable';
   const advice =
-    'The store of dead letters does not answer, so an event that cannot be processed is answered 503. Check its server and ' +
+    'The dead-letter store does not answer, so an event that cannot be processed is answered 503. Check its server and ' +
     'the network.';
-  const lost =
-    'Find out why with the page of dead letters or hooks.deadLetters.list(), fix it, and replay them.';
+  const lost = 'Find out why with the dead-letter page or hooks.deadLetters.list(), fix it, and replay them.';
   const letters = count ? lettersIn(count) : null;
   const ageMs = count ? ageOf(count) : null;
   return [
@@ -155,12 +148,12 @@ export function letterChecks(
   ];
 }
 
-/** Events at work are `unfinished` in the journal. One whose process died is found by its age. */
+/** Not the `unfinished` letters of the journal, which are being processed. If their process died, their age shows it. */
 function lettersIn({ groups }: DeadLetterCount): number {
   return groups.reduce((sum, { reason, count }) => sum + (reason === 'unfinished' ? 0 : count), 0);
 }
 
-/** 0 without letters, and when the clock of the store is ahead of this one. */
+/** 0 without letters, or if the clock of the store is ahead. */
 function ageOf({ oldest }: DeadLetterCount): number {
   return oldest ? Math.max(Date.now() - oldest.getTime(), 0) : 0;
 }

@@ -1,25 +1,24 @@
 // The options of `health()`: the thresholds for 503, and deadlines for the stores.
-
 import { ConfigurationError, show } from '../errors.js';
 import { defineOptions, type OptionRule, option, optional } from '../options/define-options.js';
 import { parseDuration } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 
-/** Without a threshold the value is reported, and changes nothing. Durations are milliseconds, or text like `'6h'`. */
+/** A value without a threshold is only reported. Durations are milliseconds, or text like `'6h'`. */
 export interface HealthOptions {
-  /** Longest time without an authentic delivery, counted from the start of the receiver on. @default no threshold */
+  /** Longest time without an authentic delivery, starting when the receiver is created. @default no threshold */
   readonly silence?: number | string | undefined;
-  /** Largest share of deliveries with a wrong signature, from 0 to 1, of 20 or more. Anybody can send such. @default no threshold */
+  /** Largest share of deliveries with a wrong signature, 0 to 1, of at least 20. Anyone can send those. @default no threshold */
   readonly refused?: number | undefined;
-  /** Of which deliveries `refused` is the share: the latest ones. @default '10m' */
+  /** The recent time that `refused` looks at. @default '10m' */
   readonly window?: number | string | undefined;
-  /** Most dead letters, not counting the `unfinished` ones of the journal. @default no threshold */
+  /** Largest number of dead letters, without the `unfinished` ones of the journal. @default no threshold */
   readonly deadLetters?: number | undefined;
-  /** Greatest age of a dead letter, whatever its reason. @default no threshold */
+  /** Greatest age of a dead letter with any reason. @default no threshold */
   readonly deadLetterAge?: number | string | undefined;
-  /** For the stores to answer; one that does not counts as unreachable. @default '2s' */
+  /** How long to wait for a store. One that does not answer counts as unreachable. @default '2s' */
   readonly timeout?: number | string | undefined;
-  /** How long an answer of the stores is used again, however often somebody asks. @default '2s' */
+  /** How long an answer of the stores is reused. @default '2s' */
   readonly cache?: number | string | undefined;
 }
 
@@ -52,7 +51,7 @@ export function healthRules(options: HealthOptions, letters: boolean): HealthRul
   );
 }
 
-/** Unlike those of timers, as long as anybody likes. */
+/** Unlike the duration of a timer, it has no maximum. */
 function duration(value: unknown, option: string): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= 1) return ms;

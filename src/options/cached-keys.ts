@@ -29,11 +29,11 @@ export interface CachedKeysOptions {
 
 /** After a load has failed, the next one waits for this long. */
 const PAUSE_MS = 1_000;
-/** A load that takes longer counts as failed where there are keys to go on with. Its answer is taken when it comes. */
+/** A load that takes longer counts as failed if there are stale keys to use. Its answer is still used when it arrives. */
 const SLOW_MS = 1_000;
-/** After this time nobody waits any more for a load because of a signature, which may be forged. */
+/** The longest wait for a load that a wrong signature caused, which may be forged. */
 const PATIENCE_MS = 2_000;
-/** A load that takes longer is given up, and another one begins. */
+/** A load that takes longer is abandoned, and another one begins. */
 const HUNG_MS = 30_000;
 
 /**

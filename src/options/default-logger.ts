@@ -13,12 +13,12 @@ export function defaultLogger(): Logger {
 }
 
 function makeLogger(): Logger {
-  // A Worker has no file of the standard output, and its bundlers take the build of pino for browsers.
+  // A Worker has no file descriptor for stdout, and its bundlers take pino's build for browsers.
   if (typeof pino.destination !== 'function' || runsInWorker()) return consoleLogger();
   return pino({ name: NAME }, stdoutLines()) as Logger;
 }
 
-/** Writes each line at once: what is left for a later turn of the event loop can end with the request that it belongs to. */
+/** Writes each line at once: a Worker may stop after the request, before the next turn of the event loop. */
 function consoleLogger(): Logger {
   const stream = { write: (line: string) => console.log(line.trimEnd()) };
   const serializers = { err: pino.stdSerializers.err };
@@ -41,7 +41,7 @@ interface LogLines {
   write(line: string): void;
 }
 
-/** Bytes that wait for a full disk. What comes after is dropped. */
+/** Bytes that are buffered while the disk is full. Further lines are dropped. */
 const MAX_WAITING = 8 * 1_024 * 1_024;
 
 /**
@@ -52,7 +52,7 @@ function stdoutLines(): LogLines {
   if (process.stdout.write !== process.stdout.constructor.prototype.write) return process.stdout;
   // Written like console.log writes to a pipe: what is on its way in another thread would be lost in a crash.
   const stdout = pino.destination({ dest: process.stdout.fd || 1, sync: true, maxLength: MAX_WAITING });
-  stdout.on('error', () => {}); // A full disk must cost no event.
+  stdout.on('error', () => {}); // A full disk must not lose an event.
   let lines = '';
   const flush = () => {
     const text = lines;

@@ -51,7 +51,7 @@ export function option<Value>(
   return { fallback, check };
 }
 
-/** Of an option that is checked elsewhere. */
+/** For an option that is checked elsewhere. */
 export function anything(): OptionRule<unknown> {
   return option(undefined, (value) => value);
 }

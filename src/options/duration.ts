@@ -1,7 +1,7 @@
 // Durations as people write them ("30d", "5 minutes", 1500) in milliseconds.
 import { ConfigurationError } from '../errors.js';
 
-/** Milliseconds. The longest that a timer of Node can wait: it takes anything longer for one millisecond. */
+/** Milliseconds. The maximum of `setTimeout`, which treats anything longer as one millisecond. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const UNITS: ReadonlyMap<string, number> = new Map([
@@ -16,7 +16,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 const TEXT =
   /^(\d+(?:\.\d+)?) ?(?:(ms|milliseconds?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hrs?|hours?)|(d|days?)|(w|weeks?))?$/i;
 
-/** Milliseconds (also for text without a unit), or undefined for what is no duration: a negative or endless number, or other text. */
+/** Milliseconds (also for text without a unit), or undefined if it is not a duration: a negative or infinite number, or other text. */
 export function parseDuration(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : undefined;
   if (typeof value !== 'string' || value.length > 40) return undefined;
@@ -29,10 +29,10 @@ export function parseDuration(value: unknown): number | undefined {
 /** Default time for which ids are remembered. It is the replay window: the service signs no timestamp. */
 export const DEFAULT_RETENTION = '30d';
 
-/** Databases count time in fewer bits than JavaScript does. */
+/** Databases store time in fewer bits than JavaScript. */
 const MAX_RETENTION_MS = 36_500 * 86_400_000;
 
-/** @throws {ConfigurationError} for what is no duration of at least a millisecond and at most a century */
+/** @throws {ConfigurationError} unless it is a duration from a millisecond to a century */
 export function retentionMs(retention: number | string = DEFAULT_RETENTION): number {
   const ms = parseDuration(retention);
   if (ms === undefined || ms < 1 || ms > MAX_RETENTION_MS) {

@@ -10,7 +10,7 @@ import type { Observer } from '../observer.js';
 import { type OptionRule, oneOf, option } from './define-options.js';
 import { MAX_TIMER_MS, parseDuration } from './duration.js';
 
-/** Milliseconds of a timer of Node. */
+/** Milliseconds for a timer. */
 export function duration(fallback: number | string, least = 1): OptionRule<number> {
   return option(fallback, (value, name) => milliseconds(name, value, least));
 }
@@ -39,10 +39,10 @@ export function wholeNumber(option: string, value: unknown, least: number): numb
   throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
 }
 
-/** JSON is parsed from text, and this is the longest text that Node can hold: 2²⁹ − 24 characters. */
+/** JSON is parsed from a string, and this is the longest string in Node: 2²⁹ − 24 characters. */
 const MAX_BODY = constants.MAX_STRING_LENGTH;
 
-/** `bytes` would also take what only begins with a number, and raw-body takes what it cannot read for no limit. */
+/** `bytes` also accepts text that only begins with a number, and raw-body treats a limit that it cannot parse as none. */
 const SIZE = /^\d+(?:\.\d+)? *(?:b|kb|mb|gb|tb)?$/i;
 
 export function bodyLimit(value: unknown): number {
@@ -87,7 +87,7 @@ export function byName<Value extends object>(
   throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
 }
 
-/** `false` where nothing is to be remembered. */
+/** `false` to remember nothing. */
 export function store(store: unknown): IdempotencyStore<object> | false | undefined {
   if (store === undefined || store === false) return store;
   if (typeof (store as { claim?: unknown } | null)?.claim === 'function')

@@ -106,7 +106,7 @@ export interface ReceiverOptions<
 export const MAX_HANDLER_TIME_MS = 300_000;
 export const STORE_TIMEOUT_MS = 2_000;
 
-/** The one list of options, and the compiler insists that it is whole. */
+/** All options in one table. The compiler checks that none is missing. */
 export const RECEIVER_RULES = {
   privateKey: anything(),
   signatureHeader: option('X-SERVICE-SIGNATURE', check.headerName),

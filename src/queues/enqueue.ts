@@ -1,4 +1,4 @@
-// Handlers that add deliveries to a queue, for any broker, and the checks that every queue needs.
+// Handlers that add deliveries to a queue of any broker, and the checks that all queues share.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import type { HandlerContext } from '../handlers/handler.js';
 import { signedAs } from '../handlers/handler-context.js';
@@ -13,14 +13,14 @@ export type Enqueue = (
 
 /** A job to add to a queue. It can be sent as JSON. */
 export interface Job {
-  /** The same for every delivery of an event: what a broker that knows duplicates tells them by. */
+  /** The same for every delivery of an event, for brokers that remove duplicates. */
   readonly id: string;
   /** The name of the event. */
   readonly name: string;
   readonly data: QueuedDelivery;
 }
 
-/** Adds a job to a queue. It must resolve only when the broker has the job for good. */
+/** Adds a job to a queue. It must resolve only after the broker has stored the job. */
 export type SendJob = (job: Job, context: Parameters<Enqueue>[1]) => unknown;
 
 /**
@@ -40,14 +40,14 @@ export function enqueue(send: SendJob): Enqueue {
     );
   }
   return async function enqueue(event, context) {
-    // What the event was signed as, which is what a worker will read: another handler may have written on the event.
-    // What onInvalid() gives is an error, for jobKeyOf() to refuse.
+    // The signed id and name, which the worker will read: another handler may have changed the event.
+    // jobKeyOf() refuses the error that onInvalid() passes.
     const signed = event instanceof Error ? event : (signedAs(context) ?? event);
     await send({ id: jobKeyOf(signed), name: signed.event_name, data: pack(context) }, context);
   };
 }
 
-/** What makes two deliveries one job. It has no colon and is not all digits, which BullMQ would refuse. */
+/** Equal for deliveries of one event. It has no colon and is not a number, which BullMQ would refuse. */
 export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 'sandbox'>): string {
   if (typeof id !== 'string') {
     throw new ConfigurationError(
@@ -60,9 +60,9 @@ export function jobKeyOf({ id, sandbox }: Pick<Parameters<Enqueue>[0], 'id' | 's
 interface EnqueueRules {
   /** The names of the options. */
   readonly known: readonly string[];
-  /** What `jobOptions` are called in messages. */
+  /** The name of `jobOptions` in messages. */
   readonly jobOptions: string;
-  /** Job options that would make one job of different events. */
+  /** Job options that would merge different events into one job. */
   readonly lossy: readonly string[];
 }
 
@@ -77,7 +77,7 @@ export function checkEnqueueOptions<Options extends { readonly jobOptions?: obje
   const lossy = rules.lossy.find((option) => option in given);
   if (lossy !== undefined) {
     throw new ConfigurationError(
-      `jobOptions.${lossy} would make one job of different events, and lose all but the first. Remove it.`,
+      `jobOptions.${lossy} would merge different events into one job, and lose all but the first. Remove it.`,
     );
   }
   return known;

@@ -1,4 +1,4 @@
-// What a queue does with a job that a worker has processed: one mapping for every broker.
+// Maps the result of a job to what its queue does, the same for every broker.
 import { ANSWERS, type ErrorCode, Rejection, type WebhookError } from '../errors.js';
 import type { Delivery, Result } from '../handlers/delivery.js';
 import { describeError } from '../logger.js';
@@ -7,8 +7,8 @@ import { MAX_TIMER_MS } from '../options/duration.js';
 
 /**
  * What to do with a job: complete it (`done`), run it again after `delayMs` without counting an attempt (`later`), retry it
- * with a backoff (`failed`), or set it aside for good (`never`). The message of an error holds codes, names and frames,
- * never what a handler said; its `cause` is what a handler threw.
+ * with a backoff (`failed`), or never run it again (`never`). The message of an error holds codes, names and stack frames,
+ * never the message of a handler; its `cause` is what the handler threw.
  */
 export type JobVerdict =
   | { readonly verdict: 'done'; readonly outcome: Outcome }
@@ -17,13 +17,13 @@ export type JobVerdict =
 
 /** A retry cannot succeed. */
 const PERMANENT: ReadonlySet<ErrorCode> = new Set(['EVENT_INVALID', 'BODY_MALFORMED']);
-/** A broker without delays holds the message meanwhile, so a lease of 30 s must not become a wait of 30 s. */
+/** A broker without delays holds the message meanwhile, so a lease of 30 s must not mean a wait of 30 s. */
 const MAX_WAIT_FOR_OTHERS_MS = 1_000;
 
 export function jobVerdict(result: Result, delivery: Delivery): JobVerdict {
   if (!(result instanceof Rejection)) return { verdict: 'done', outcome: result };
   const { code, retryAfterMs } = result;
-  // Attempts are for handlers: no handler has run here, or one has asked to wait.
+  // These do not count as attempts: no handler has run, or one asked for a retry later.
   if (code === 'RETRY_LATER') return later(retryAfterMs, MAX_TIMER_MS);
   if (code === 'IN_PROGRESS') return later(retryAfterMs, MAX_WAIT_FOR_OTHERS_MS);
   if (code === 'STORE_UNAVAILABLE' && !delivery.calls) return later(retryAfterMs, MAX_TIMER_MS);

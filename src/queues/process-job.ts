@@ -1,5 +1,4 @@
 // Processes a job: decodes its event, and runs the handlers as for a delivery.
-
 import { AsyncResource } from 'node:async_hooks';
 import { DigestFingerprint } from '../claims/fingerprint.js';
 import { internalError, Rejection } from '../errors.js';
@@ -12,17 +11,17 @@ import { DeliveryLog } from '../telemetry/delivery-log.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { unpack } from './queued-delivery.js';
 
-/** A job as every queue has it. */
-interface QueuedJob {
-  readonly data: unknown;
+/** What a worker knows about a job, apart from its data. */
+export interface JobDetails {
+  /** Name of the queue. Workers of one queue remember the same events. */
   readonly queue: string;
-  /** How often a worker has started it, including now. */
-  readonly attempt: number;
-  /** Aborts when the worker cancels the job. */
-  readonly signal: AbortSignal | undefined;
+  /** How often a worker has started the job, including now. @default 1 */
+  readonly attempt?: number | undefined;
+  /** Aborts when the worker loses the job. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** The configuration of a receiver, without what applies before a delivery is queued. */
+/** The configuration of a receiver, without what applies only before a delivery is queued. */
 export type JobConfiguration = Omit<
   Configuration,
   | 'keys'
@@ -36,7 +35,7 @@ export type JobConfiguration = Omit<
   | 'keepHeaders'
 >;
 
-/** The receiver checked that key and event have the same mode before it queued the delivery. */
+/** The receiver has checked that the key and the event are both live or both sandbox. */
 const ALREADY_CHECKED = { sandbox: false } as const;
 
 export class JobProcessor {
@@ -48,51 +47,35 @@ export class JobProcessor {
   }
 
   /** Never rejects. */
-  process(job: QueuedJob): Promise<JobVerdict> {
-    const { signal } = job;
-    const packed = unpack(job.data);
+  process(data: unknown, { queue, attempt = 1, signal }: JobDetails): Promise<JobVerdict> {
+    const packed = unpack(data);
     const delivery = new Delivery(packed?.headers ?? {}, this.#c.logger ?? defaultLogger());
     delivery.keyIndex = packed?.keyIndex ?? 0;
-    delivery.attempt = job.attempt;
-    // Bound: a job is cancelled in the async context of its caller.
+    delivery.attempt = attempt;
+    // Bound, because a job is cancelled in another async context.
     const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
     if (signal?.aborted) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     return new Promise((resolve) => {
+      let ended = false;
       const end = (result: Result) => {
+        ended = true;
         this.#log.settled(delivery, result);
         resolve(jobVerdict(result, delivery));
       };
-      void this.#follow(delivery, packed?.rawBody, job, end).finally(() =>
-        // The same signal may stand for another try.
-        signal?.removeEventListener('abort', cancel),
-      );
+      void this.#run(delivery, packed?.rawBody, queue, end)
+        .catch((cause) => internalError('The processor itself failed.', cause))
+        // The job may have ended before its handlers settled.
+        .then((result) => (ended ? this.#log.late(delivery, result) : end(result)))
+        // The signal may be reused for another attempt.
+        .finally(() => signal?.removeEventListener('abort', cancel));
     });
-  }
-
-  /** Ends the job once, perhaps before its handlers have settled, and resolves when they have. */
-  async #follow(
-    delivery: Delivery,
-    bytes: Buffer | undefined,
-    job: QueuedJob,
-    end: (result: Result) => void,
-  ): Promise<void> {
-    let endedEarly = false;
-    const endEarly = (result: Result) => {
-      endedEarly = true;
-      end(result);
-    };
-    const result = await this.#run(delivery, bytes, job, endEarly).catch((cause) =>
-      internalError('The processor itself failed.', cause),
-    );
-    if (endedEarly) this.#log.late(delivery, result);
-    else end(result);
   }
 
   async #run(
     delivery: Delivery,
     bytes: Buffer | undefined,
-    job: QueuedJob,
+    queue: string,
     answerEarly: AnswerEarly,
   ): Promise<Result> {
     if (!bytes) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
@@ -101,18 +84,18 @@ export class JobProcessor {
     if (decoded instanceof Rejection) return decoded;
     delivery.decoded = decoded;
     if (decoded.rejection) return decoded.rejection;
-    // The receiver was told to queue this event, and another worker may declare it.
+    // The receiver queues this event on purpose, and another worker may declare it.
     if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
     delivery.fingerprint = new DigestFingerprint(bytes);
     const given = { delivery, decoded, letter: undefined, queued: true };
-    return processEvent(given, this.#rulesOf(job), answerEarly);
+    return processEvent(given, this.#configurationFor(queue), answerEarly);
   }
 
   /**
-   * Receivers and workers may share one store. If they shared its keys too, an event completed by one would be a
-   * duplicate to all others. No namespace contains a slash.
+   * Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a
+   * duplicate for the worker. No other namespace contains a slash.
    */
-  #rulesOf({ queue }: QueuedJob): JobConfiguration {
+  #configurationFor(queue: string): JobConfiguration {
     return { ...this.#c, namespace: `${encodeURIComponent(queue)}/${this.#c.namespace}` };
   }
 }

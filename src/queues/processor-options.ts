@@ -1,5 +1,4 @@
-// The options of a worker, and the configuration that its jobs are processed with.
-
+// The options of a worker, and the configuration of its jobs.
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
@@ -15,13 +14,13 @@ import type { JobConfiguration } from './process-job.js';
 export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}> {
   /** Schemas of additional events, as in `receiver()`. */
   readonly events?: Events | undefined;
-  /** Where the worker remembers event ids. Without it only the queue prevents a second run. @default none */
+  /** Where the worker remembers event ids. Without it, only the queue prevents duplicates. @default none */
   readonly store?: IdempotencyStore<Extra> | false | undefined;
   /** Separates workers of one queue that share a store: 1 to 64 of `A-Z a-z 0-9 . _ -`. @default 'default' */
   readonly namespace?: string | undefined;
   /**
-   * Jobs whose payload does not fit the schemas of the worker: `'keep'` (the job fails, in BullMQ without a retry, and the
-   * queue keeps it), or `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
+   * Jobs whose payload does not match the schemas of the worker: `'keep'` (the job fails, in BullMQ without a retry, and
+   * the queue keeps it), or `'handle'`: handlers run with the payload as it is, and `context.issues`. @default 'keep'
    */
   readonly drift?: check.DriftPolicy | undefined;
   /** How long a claim outlives a crashed worker: milliseconds, or text like `'30s'`. @default 30_000 */
@@ -66,7 +65,7 @@ export function configureJobs(
     sandbox: 'accept' as const,
     store: given.store || undefined,
     timeout,
-    // A handler that ignores its signal keeps its claim, so that the next attempt does not run at the same time.
+    // A handler that ignores its signal keeps the claim, so that the next attempt cannot run at the same time.
     maxHandlerTime: Math.min(timeout + MAX_HANDLER_TIME_MS, MAX_TIMER_MS),
     observer: undefined,
     storeTimeout: STORE_TIMEOUT_MS,

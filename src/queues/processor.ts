@@ -1,31 +1,21 @@
-// The processor of jobs of any queue: an event and the verdict of its handlers.
+// Processes jobs of any queue: runs the handlers, and returns a verdict.
 import { ConfigurationError, show } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
 import type { HandlersByPattern } from '../options/options.js';
 import type { JobVerdict } from './job-verdict.js';
-import { JobProcessor } from './process-job.js';
+import { type JobDetails, JobProcessor } from './process-job.js';
 import { configureJobs, type ProcessorOptions } from './processor-options.js';
 
-/** What a worker knows about a job, apart from its data. */
-export interface JobDetails {
-  /** Name of the queue. Workers of one queue remember the same events. */
-  readonly queue: string;
-  /** How often a worker has started the job, including now. @default 1 */
-  readonly attempt?: number | undefined;
-  /** Aborts when the worker loses the job. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 /**
- * Processes one job. Never rejects for an event: every end is a verdict.
+ * Processes one job. Never rejects because of an event: every result is a verdict.
  *
  * @param data the data of the job, or the JSON of the whole job as text or bytes
  */
 export type ProcessJob = (data: unknown, job: JobDetails) => Promise<JobVerdict>;
 
 /**
- * Creates the function that a worker calls for each job: it validates the event again, and runs its handlers as the receiver
- * does.
+ * Creates the function that a worker calls for each job. It validates the event again, and runs its handlers as the
+ * receiver does.
  *
  * @throws {ConfigurationError} for a wrong option, pattern or handler, before the first job
  * @example
@@ -45,6 +35,6 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
       );
     if (!Number.isSafeInteger(attempt) || attempt < 1)
       throw new ConfigurationError(`attempt is ${show(attempt)}. Give a whole number from 1.`);
-    return jobs.process({ data, queue, attempt, signal });
+    return jobs.process(data, { queue, attempt, signal });
   };
 }

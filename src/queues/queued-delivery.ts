@@ -1,13 +1,13 @@
-// The data of a job: the bytes that were signed, so that the worker decodes exactly those.
+// The data of a job: the signed bytes, so that the worker decodes exactly what was checked.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HandlerContext } from '../handlers/handler.js';
 import { withoutCredentials } from '../handlers/headers.js';
 
 /** The data of a job. */
 export interface QueuedDelivery {
-  /** The body exactly as it was received and signed. It is UTF-8, so a string keeps every byte. */
+  /** The body exactly as it was received. It is UTF-8, so a string keeps every byte. */
   readonly rawBody: string;
-  /** Without the signature and without credentials: nobody who reads the queue needs them. */
+  /** Without the signature and credentials, so that they do not get into the queue. */
   readonly headers: IncomingHttpHeaders;
   readonly keyIndex: number;
 }
@@ -20,7 +20,7 @@ export function pack({
   return { rawBody: rawBody.toString('utf8'), headers: withoutCredentials(headers), keyIndex };
 }
 
-/** Undefined for a job that enqueue() did not add. @param given the data of a job, or the JSON of a whole job */
+/** Undefined if enqueue() did not add the job. @param given the data of a job, or the JSON of a whole job */
 export function unpack(given: unknown): (Omit<QueuedDelivery, 'rawBody'> & { rawBody: Buffer }) | undefined {
   const data = typeof given === 'string' || given instanceof Uint8Array ? dataIn(given) : given;
   const { rawBody, headers, keyIndex } = (data ?? {}) as {

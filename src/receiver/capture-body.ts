@@ -7,7 +7,7 @@ import getRawBody from 'raw-body';
 import { Rejection } from '../errors.js';
 import type { Configuration } from '../options/options.js';
 
-/** A request of Node, one of fetch, or what a platform without one hands over. */
+/** A Node request, a fetch Request, or the body that a platform has already read. */
 export type BodySource = {
   readonly rawBody?: unknown;
   readonly body?: unknown;
@@ -28,14 +28,14 @@ export interface BodyRules {
 
 type Limits = Pick<Configuration, 'limit' | 'bodyTimeout'>;
 
-const WRONG_LENGTH = 'The body has another length than its Content-Length.';
+const WRONG_LENGTH = 'The length of the body differs from its Content-Length.';
 const REQUEST_READ =
   'Something read the body of the Request before hooks.fetch(), and it can be read only once. Call hooks.fetch(request) ' +
   'first, read a copy (request.clone()), or give the bytes that were read to hooks.receive({ rawBody, headers: request.headers }).';
 const REQUEST_TEXT =
   'The body of the Request gives something other than bytes. Give hooks.fetch() the Request as it arrived.';
 const UNKNOWN_READER =
-  'Something read the body before the receiver and kept no bytes. In Fastify call it in an onRequest hook.';
+  'Something read the body before the receiver, and did not keep the bytes. In Fastify call it in an onRequest hook.';
 const TEXT = 'Something called req.setEncoding(), which turns the bytes into text.';
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
 
@@ -46,7 +46,7 @@ const PARSERS: readonly (readonly [RegExp, Parser])[] = [
   [/^application\/(?:[\w.-]+\+)?json\b/i, 'express.json'],
 ];
 
-/** What the headers alone rule out, before a byte of the body is read. */
+/** Rejects what the headers alone rule out, before any of the body is read. */
 export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Rejection | undefined {
   const encoding = headers['content-encoding'];
   if (encoding && encoding.toLowerCase() !== 'identity') {
@@ -63,8 +63,8 @@ export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Rej
 
 /**
  * The bytes of the body, from the stream or from what was kept. What counts is whether the stream was read: on Express 4 a
- * parser that skipped the request still leaves `{}` in `req.body`. Each look at a request of Express costs more
- * than a microsecond on Node 20, so an unread stream is looked at once.
+ * parser that skipped the request still leaves `{}` in `req.body`. Every property of an Express request costs more than a
+ * microsecond on Node 20, so an unread stream is checked first.
  */
 export async function captureBody(
   source: BodySource,
@@ -78,7 +78,7 @@ export async function captureBody(
   if (kept.length > c.limit) return tooLarge(c.limit);
   if (kept.length === (announcedLength(headers) ?? kept.length)) return kept;
   if (typeof (source.rawBody ?? source.body) === 'string') {
-    return consumed('express.text() or the like changed the body when it made text of it.', 'express.text');
+    return consumed('express.text() or similar changed the body when it decoded it.', 'express.text');
   }
   return new Rejection('BODY_MALFORMED', { hint: WRONG_LENGTH });
 }
@@ -123,7 +123,7 @@ function rejectionOf(why: BodyFailure, limit: number): Rejection {
       return tooLarge(limit);
     case 'no memory':
       return new Rejection('OVERLOADED', {
-        hint: 'There is no memory left for the body.',
+        hint: 'Out of memory while reading the body.',
       });
   }
 }
@@ -141,7 +141,7 @@ function asBuffer(value: unknown): Buffer | undefined {
   return undefined;
 }
 
-/** The parser of Express that reads bodies of this type, if it looks as though it has. */
+/** The Express parser for this content type, if it seems to have read the body. */
 function parserOf({ body }: BodySource, headers: IncomingHttpHeaders): Parser | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const type = headers['content-type'] ?? '';
@@ -151,7 +151,7 @@ function parserOf({ body }: BodySource, headers: IncomingHttpHeaders): Parser | 
 function readBefore(source: BodySource, headers: IncomingHttpHeaders): string {
   const parser = parserOf(source, headers);
   if (!parser) return UNKNOWN_READER;
-  const what = `${parser}() or the like read the body before the receiver and kept no bytes`;
+  const what = `${parser}() or similar read the body before the receiver, and did not keep the bytes`;
   if (parser === 'express.json') return `${what}.`;
   return `${what}, because the request says Content-Type: ${FORM}. Events are JSON: send application/json.`;
 }
@@ -169,14 +169,14 @@ function tooLarge(limit: number): Rejection {
   });
 }
 
-/** Reads the body of a request of Node. Each listener less saves a microsecond on a request of Express 5 under Node 20. */
+/** Reads the body of a Node request. Every listener costs a microsecond with Express 5 on Node 20. */
 export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buffer | BodyFailure> {
   return new Promise((resolve) => {
     const collector = collectBody(rules);
     let deadline: NodeJS.Timeout | undefined;
-    // Most bodies arrive together with their headers and need no timer, which costs eight times as much as this.
+    // Most bodies arrive with their headers and need no timer, which costs eight times as much as an immediate.
     const arming = setImmediate(() => {
-      // Not before what has arrived is read: after a blocked event loop, timers come before the network.
+      // After a blocked event loop timers run before the network, so first read what has arrived.
       deadline = setTimeout(() => setImmediate(settle, 'timeout'), rules.timeout);
     });
     const settle = (body: Buffer | BodyFailure) => {
@@ -189,7 +189,7 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
       const refused = typeof chunk === 'string' ? 'text' : attempt(() => collector.add(chunk));
       if (refused) settle(refused);
     };
-    // Not at the last byte: a connection counts as idle, and `server.close()` ends it, only after the end of its request.
+    // Not at the last byte: `server.close()` ends the connection as idle only after its request has ended.
     const onEnd = () => settle(attempt(() => collector.end()));
     const onClose = () => settle('aborted');
     stream.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
@@ -200,7 +200,7 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
 
 type ChunkReader = ReadableStreamDefaultReader<unknown>;
 
-/** Reads the body of a request of fetch. Never rejects. The body must neither have been read nor be locked. */
+/** Reads the body of a fetch Request. Never rejects. The body must be unread and not locked. */
 async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer | BodyFailure> {
   if (!request.body) return attempt(() => collectBody(rules).end());
   if (hasLeft(request)) return 'aborted';
@@ -212,7 +212,7 @@ async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer |
   });
   const onAbort = () => stop('aborted');
   signal?.addEventListener('abort', onAbort);
-  // Not before what has arrived is read: after a blocked event loop, timers come before the network.
+  // After a blocked event loop timers run before the network, so first read what has arrived.
   const deadline = setTimeout(() => setImmediate(stop, 'timeout'), rules.timeout);
   const body = await Promise.race([readAll(reader, rules), stopped]);
   clearTimeout(deadline);
@@ -243,12 +243,12 @@ function add(collector: BodyCollector, chunk: unknown, limit: number): BodyFailu
   return collector.add(copy);
 }
 
-/** Whether the sender has left, as far as the server tells. */
+/** Whether the sender has disconnected, as far as the server tells. */
 export function hasLeft({ signal }: Request): boolean {
   return signal?.aborted ?? false;
 }
 
-/** Takes the chunks of one body. Both methods throw when there is no memory for it. */
+/** Collects the chunks of one body. Both methods throw when out of memory. */
 interface BodyCollector {
   /** Keeps the chunk or a copy of it. Anything but `undefined` ends the reading. */
   add(chunk: Buffer): BodyFailure | undefined;
@@ -259,7 +259,7 @@ export function collectBody({ length, limit }: Pick<BodyRules, 'length' | 'limit
   return length ? new SizedBody(length) : new ChunkedBody(limit, length);
 }
 
-/** Takes whatever a collector throws for a lack of memory: thrown in a listener of a stream, it would end the process. */
+/** Whatever a collector throws counts as out of memory. Thrown in a stream listener, it would end the process. */
 function attempt<Result>(step: () => Result): Result | 'no memory' {
   try {
     return step();
@@ -283,7 +283,7 @@ class SizedBody implements BodyCollector {
     if (chunk.length === this.#length) {
       this.#bytes = chunk;
     } else {
-      // Not from the pool, a page of which a small body would hold.
+      // Not from the pool: a small body would keep a whole page of it.
       this.#bytes ??= Buffer.allocUnsafeSlow(this.#length);
       chunk.copy(this.#bytes, this.#received);
     }
@@ -298,7 +298,7 @@ class SizedBody implements BodyCollector {
 
 const SLAB_BYTES = 16_384;
 
-/** A body of unknown length, read by raw-body. That keeps each chunk, and a chunk of one byte takes two hundred, so it is given slabs. */
+/** A body of unknown length, read by raw-body. It keeps every chunk, and a chunk of one byte takes 200, so it gets slabs. */
 class ChunkedBody implements BodyCollector {
   readonly #source = new EventEmitter();
   readonly #limit: number;

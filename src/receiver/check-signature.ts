@@ -16,13 +16,13 @@ export interface Proof {
 
 const OUTDATED =
   'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a delivery that is forged.';
-/** Of the characters and the length that any log line takes. */
+/** A length and characters that are safe in a log line. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
 const MAX_SIMILAR = 5;
 const NOT_POST =
   'The request is not a POST, and deliveries are POST. Mount the receiver with app.post(), not with app.use() or app.all().';
 
-/** The signature, if the header has the shape of one: asked before the body is read, to save strangers' memory. */
+/** The signature, if the header has the shape of one. Checked before the body is read, so that strangers cannot fill memory. */
 export function findSignature(
   headers: IncomingHttpHeaders,
   name: string,
@@ -51,7 +51,7 @@ function missing(headers: IncomingHttpHeaders, name: string): string {
   return `${expected} These came: ${came}. If one of them carries the signature, name it in the option signatureHeader.`;
 }
 
-/** Tries every key, in constant time. When none fits, tries those that were loaded again for this, if there are any. */
+/** Tries every key, in constant time. If none matches and the keys can be reloaded, tries the reloaded ones. */
 export async function checkSignature(
   body: SignedBody,
   signature: string,
@@ -87,7 +87,7 @@ async function proveWith(
         : loading;
     return loaded === LATE ? unavailable('The key function took too long.') : prove(bytes, signature, loaded);
   } catch (cause) {
-    // Our own message says what is wrong with the key and never quotes it; anybody else's might.
+    // Our own message never quotes the key; any other message might.
     return unavailable(
       cause instanceof ConfigurationError ? cause.message : 'The key function failed.',
       cause,

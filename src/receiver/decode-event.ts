@@ -15,13 +15,13 @@ import type { SigningKey } from '../signature.js';
 type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
   Partial<Pick<Configuration, 'drift' | 'storeTimeout' | 'deadLetters'>>;
 
-/** A text without these has no key that could replace a prototype, however it is escaped, and no byte-order mark. */
+/** Text without any of these has no `__proto__` or `constructor` key, however escaped, and no byte-order mark. */
 const SUSPICIOUS = ['\\u', '__proto__', 'constructor', '\ufeff'];
-/** The name of what has none. */
+/** For an event without a usable name. */
 const UNNAMED = 'invalid.envelope';
 const SLOW_SCHEMA = 'The schema declared for this event took longer than storeTimeout.';
 
-/** A promise only where a schema validates asynchronously. */
+/** Returns a promise only if a schema validates asynchronously. */
 export function decodeEvent(
   bytes: Buffer,
   key: Pick<SigningKey, 'sandbox'>,
@@ -50,7 +50,7 @@ export function decodeEvent(
     : conclude(fitted, document, rules);
 }
 
-/** The service signed it, so it may be a payment: it can be kept. */
+/** The service signed it, so it may be a payment, and can be kept. */
 function decodeDrifted(
   { bytes, json, keysDropped }: Document & { readonly bytes: Buffer },
   key: Pick<SigningKey, 'sandbox'>,
@@ -62,7 +62,7 @@ function decodeDrifted(
   const event: Envelope = {
     id: digestOf(bytes),
     event_name: typeof name === 'string' && isEventName(name) ? name : UNNAMED,
-    // Of a mode that it does not say, its key is the only witness.
+    // If the body does not say its mode, only the key tells.
     sandbox: sandbox === true || key.sandbox,
     payload: {},
   };
@@ -93,13 +93,13 @@ function parseJson(bytes: Buffer): Document | Rejection {
   const json = SUSPICIOUS.some((part) => text.includes(part)) ? safeParse(text) : parsePlain(text);
   if (json === undefined) return new Rejection('BODY_MALFORMED', { hint: 'The body is not JSON.' });
   if (json !== null) return { json, keysDropped: false };
-  // Keys that could replace a prototype: refusing them would let a customer's metadata block its own payment, so
-  // they are dropped. Or null itself, which is no event anyway.
+  // The body has `__proto__` or `constructor` keys (prototype pollution), or is `null`. Refusing such keys would let a
+  // customer's metadata block its own payment, so they are dropped.
   const clean: unknown = parse(text, { protoAction: 'remove', constructorAction: 'remove' });
   return { json: clean, keysDropped: true };
 }
 
-/** Undefined for what is not JSON: the message of the error would quote the body. */
+/** Undefined if it is not JSON. The message of the error would quote the body. */
 function parsePlain(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -108,7 +108,7 @@ function parsePlain(text: string): unknown {
   }
 }
 
-/** Undefined when the payload fits; the event has the schema's output then. */
+/** Undefined if the payload fits. The event then has the schema's output. */
 type Fit = Rejection | undefined;
 
 function fitPayload(

@@ -5,7 +5,7 @@ import { ANSWERS, type ErrorCode, Rejection } from '../errors.js';
 import type { Result } from '../handlers/delivery.js';
 import type { Outcome } from '../observer.js';
 
-/** An answer, for whatever sends it. */
+/** An answer, whichever server sends it. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -19,11 +19,11 @@ export interface Answer {
  */
 export type Sent = 'sent' | 'gone' | 'answered' | { readonly threw: unknown };
 
-/** Of our own waits. A handler's wait is as long as it asked for. */
+/** The maximum, unless a handler asked for more. */
 const MAX_RETRY_AFTER_S = 30;
 /** How long the rest of a request is read and dropped after an answer that closes the connection. */
 const LINGER_MS = 1_000;
-/** Refused before the whole request has come. */
+/** Refused before the whole request has arrived. */
 const UNFINISHED: ReadonlySet<ErrorCode> = new Set(['BODY_TIMEOUT', 'BODY_TOO_LARGE']);
 
 const ACCEPTED: Record<Outcome, Answer> = {
@@ -32,12 +32,12 @@ const ACCEPTED: Record<Outcome, Answer> = {
   ignored: answer(200, { received: true, outcome: 'ignored' }),
   kept: answer(200, { received: true, outcome: 'kept' }),
 };
-/** One for all four reasons: a stranger learns nothing from it. */
+/** The same for all four reasons, so that strangers learn nothing from it. */
 const UNAUTHENTICATED = answer(401, { message: ANSWERS.SIGNATURE_MISMATCH.message });
 
-/** The sender has left, and half a request deserves no answer of ours. */
+/** Never sent: the sender disconnected before its request was complete. */
 const UNSENT = answer(0, {});
-/** For fetch, where there is always a Response. A sender that still reads it is to try again. */
+/** For fetch, which needs a Response in any case. A sender that still reads it should retry. */
 const LEFT = answer(
   503,
   { message: ANSWERS.BODY_ABORTED.message, code: 'BODY_ABORTED' },

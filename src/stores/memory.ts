@@ -13,7 +13,7 @@ import { retentionMs } from '../options/duration.js';
 export interface MemoryStoreOptions {
   /**
    * How many ids are remembered at least, up to 8,000,000: before its retention is over, an id is forgotten only when that
-   * many others were written after it. At most twice as many are kept. No more events than this are worked on at the same
+   * many others were written after it. At most twice as many are kept. No more events than this are processed at the same
    * time: further ones are refused with 503. @default 100_000
    */
   readonly maxEntries?: number | undefined;
@@ -26,7 +26,7 @@ export interface MemoryStoreOptions {
 /**
  * A store for one process; other processes, and this one after a restart, do not see what it remembers.
  *
- * @throws {ConfigurationError} for a bound that is no whole number from 1 to 8,000,000, or a retention that is no duration
+ * @throws {ConfigurationError} unless `maxEntries` is a whole number from 1 to 8,000,000 and `retention` a duration
  * @example
  * app.post('/hooks', receiver({ store: memoryStore({ maxEntries: 1_000_000, retention: '7d' }) }));
  */
@@ -38,7 +38,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): IdempotencyStore 
 const MOST_ENTRIES = 8_000_000;
 
 /**
- * Ids that nobody works on are in two generations. A full young generation becomes the old one, and the old one is
+ * All other ids are in two generations. A full young generation becomes the old one, and the old one is
  * dropped as a whole. So no order has to be kept: the first key of a `Map` takes 52 µs to find after 100,000 removals.
  */
 class MemoryStore implements IdempotencyStore {
@@ -46,9 +46,9 @@ class MemoryStore implements IdempotencyStore {
   readonly retentionMs: number;
   readonly #maxEntries: number;
   readonly #now: () => number;
-  /** Events that are worked on. One whose lease has lapsed stays until room is needed. */
+  /** Events that are being processed. One whose lease has expired stays until room is needed. */
   readonly #running = new Map<string, MemoryClaim>();
-  /** They are no events, and take no room from those. */
+  /** Locks are not events, and take no room from them. */
   readonly #locks = new Map<string, MemoryLock>();
   #young = new Map<string, MemoryClaim>();
   #old = new Map<string, MemoryClaim>();

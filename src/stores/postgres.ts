@@ -64,7 +64,7 @@ export interface PostgresDeadLettersOptions extends LetterOptions {
 export interface PostgresDeadLetters extends DeadLetterStore {
   /** Creates the table and its indexes unless they exist. Any number of processes may call it at once. */
   migrate(): Promise<void>;
-  /** Deletes letters and tombstones whose retention is over, a thousand at a time, and resolves with their number. */
+  /** Deletes expired letters and tombstones, a thousand at a time, and resolves with their number. */
   prune(): Promise<number>;
 }
 

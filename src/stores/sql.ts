@@ -1,4 +1,4 @@
-// Remembers event ids in Postgres or MySQL, through whatever client or ORM its user has.
+// Remembers event ids in Postgres or MySQL, through any client or ORM.
 
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';

@@ -1,4 +1,4 @@
-// One log line for each delivery: what it was, and what became of it.
+// Writes one log line for each delivery.
 
 import { ANSWERS, type ErrorCode, HandlerError, helpFor, Rejection } from '../errors.js';
 import type { Delivery, Result } from '../handlers/delivery.js';
@@ -30,7 +30,7 @@ const LEVELS = {
 
 const CONFLICT = 'a completed event was delivered again with other bytes; no handler ran';
 
-/** Names that were warned of are remembered up to this many; a service adds few. */
+/** The most names that are warned about; a service adds few. */
 const MAX_NAMES = 1_000;
 
 export class DeliveryLog {
@@ -38,9 +38,9 @@ export class DeliveryLog {
   readonly #warned = new Set<string>();
 
   /**
-   * Writes the line. Those that a stranger can cause come at most once in 10 s for each reason, with a count.
+   * Writes the line. Lines that a stranger can cause are limited to one in 10 s for each reason, with a count.
    *
-   * @param status what was answered; a job of a queue is answered nothing
+   * @param status what was answered; undefined for a job of a queue
    */
   settled(delivery: Delivery, result: Result, status?: number): void {
     const rejection = result instanceof Rejection ? result : undefined;
@@ -53,7 +53,12 @@ export class DeliveryLog {
     writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
     if (delivery.decoded?.keysDropped)
-      writeLog(delivery.log, 'warn', {}, 'keys that could replace a prototype were dropped from the event');
+      writeLog(
+        delivery.log,
+        'warn',
+        {},
+        '__proto__ or constructor keys were dropped from the event (prototype pollution)',
+      );
     if (result === 'ignored' || result === 'kept') this.#unhandled(delivery, result);
   }
 
@@ -74,7 +79,7 @@ export class DeliveryLog {
     );
   }
 
-  /** A response that throws is not one of Node's own any more. */
+  /** Node's own response never throws here: something has replaced its methods. */
   notWritten(delivery: Delivery, cause: unknown): void {
     writeLog(
       delivery.log,
@@ -109,7 +114,7 @@ function levelOf({ decoded, issues, verdict }: Delivery, result: Result): LogLev
   return result === 'processed' && issues ? 'warn' : 'info';
 }
 
-/** Why no handler has seen it; undefined where that is meant. */
+/** Why no handler ran; undefined if that is intended. */
 function whyUnhandled({ decoded, verdict }: Delivery, result: 'ignored' | 'kept'): string | undefined {
   if (verdict) return undefined;
   switch (decoded?.status) {
@@ -124,7 +129,7 @@ function whyUnhandled({ decoded, verdict }: Delivery, result: 'ignored' | 'kept'
   }
 }
 
-/** For what is easily overlooked: a 200 for an event that no handler has processed. */
+/** A 200 for an event that no handler has processed is easily overlooked. */
 function whyIgnored({ decoded, verdict }: Delivery): string | undefined {
   if (verdict)
     return 'A handler threw NonRetriableError, and nothing keeps the event. To keep such events, use the option deadLetters.';
@@ -134,7 +139,7 @@ function whyIgnored({ decoded, verdict }: Delivery): string | undefined {
   return `No handler is registered for it. Register one: hooks.on('${name}', async (event) => { … }).`;
 }
 
-/** What was seen, and the command that says what to do. */
+/** The hint, and the command that says what to do. */
 function hintOf({ code, hint }: Rejection): string {
   const more = `Run \`${helpFor(code)}\`.`;
   return hint ? `${hint} ${more}` : more;
@@ -151,12 +156,12 @@ function reasonOf({ code, hint, unproven }: Rejection): string {
   return code === 'BODY_CONSUMED' ? `${code} ${hint}` : code;
 }
 
-/** Without a key index the signature has not been found right; with one, a leaked sandbox key may be at work. */
+/** Without a key index the signature is not proven; with one, a leaked sandbox key may have been used. */
 function causedByStranger(rejection: Rejection, delivery: Delivery): boolean {
   return delivery.keyIndex === undefined || ANSWERS[rejection.code].status === 401;
 }
 
-/** Assigned one by one: spreading an object for each field that may be absent took a tenth of a delivery. */
+/** Assigned one by one: spreading an object for each optional field took a tenth of a delivery. */
 function lineOf(delivery: Delivery, result: Result, status?: number): Record<string, unknown> {
   const { event } = delivery;
   const line: Record<string, unknown> = {};

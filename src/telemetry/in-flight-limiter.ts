@@ -34,7 +34,7 @@ export class InFlightLimiter {
     return new Place(this.#late, () => this.#leave());
   }
 
-  /** As {@link enter}; all replays together leave half of the room to deliveries. */
+  /** Like {@link enter}. All replays together leave half of the places to deliveries. */
   enterReplay(): Place | Rejection {
     const max = Math.max(Math.floor(this.#max / 2), 1);
     if (!this.#closing && this.#replays >= max) return new Rejection('OVERLOADED');

@@ -9,7 +9,7 @@ import type { InFlightLimiter } from './in-flight-limiter.js';
 /** Where a receiver has them. `health()` may be of another copy of this package: it is in another door. */
 export const RECEIVER_STATS = Symbol.for('payment-webhooks.vitals');
 
-/** `unknown`: a store of somebody else's that has no `ping()`. `none`: the receiver has no store. */
+/** `unknown`: a user's own store without `ping()`. `none`: the receiver has no store. */
 export type Reachable = 'reachable' | 'unreachable' | 'unknown' | 'none';
 
 type Rules = Pick<Configuration, 'store' | 'logger' | 'storeTimeout'>;

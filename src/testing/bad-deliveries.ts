@@ -1,4 +1,4 @@
-// Damaged deliveries, each with the status a receiver must answer: a good one with one thing broken.
+// Bad deliveries, each a good one with one fault, and the status that a receiver must answer.
 import { ConfigurationError } from '../errors.js';
 import { envelope } from '../events/envelope.js';
 import { type PrivateKey, sign } from '../signature.js';
@@ -14,7 +14,7 @@ export interface BadDelivery {
   status: number;
 }
 
-/** The body is intact; the signature is not. */
+/** An intact body with a wrong signature. */
 const SIGNATURES: readonly [name: string, damage: (signature: string) => string][] = [
   ['an empty signature', () => ''],
   ['a signature in upper case', (signature) => signature.toUpperCase()],
@@ -30,7 +30,7 @@ const SIGNATURES: readonly [name: string, damage: (signature: string) => string]
   ['a signature in base64', (signature) => Buffer.from(signature, 'hex').toString('base64')],
 ];
 
-/** The signature is that of the intact body. */
+/** A changed body with the original signature. */
 const TAMPERED: readonly [name: string, damage: (body: string) => string][] = [
   ['a body tampered with after signing', (body) => body.replace('{', '{"tampered":true,')],
   ['a body parsed and serialised again after signing', (body) => JSON.stringify(JSON.parse(body), null, 2)],
@@ -38,7 +38,7 @@ const TAMPERED: readonly [name: string, damage: (body: string) => string][] = [
   ['a last byte lost after signing', (body) => body.slice(0, -1)],
 ];
 
-/** Signed correctly, but no valid event. */
+/** Signed correctly, but not a valid event. */
 const CONTENTS: readonly [name: string, status: number, damage: (body: string) => string][] = [
   ['an empty body', 400, () => ''],
   ['a body that is not JSON', 400, () => 'not JSON'],
@@ -53,14 +53,14 @@ const CONTENTS: readonly [name: string, status: number, damage: (body: string) =
   ['a payload of the wrong type', 422, (body) => withField(body, 'payload', 'text')],
 ];
 
-/** Signed correctly, in an encoding that leaves open which bytes were signed. */
+/** Signed correctly, in an encoding that makes it unclear which bytes were signed. */
 const ENCODINGS: readonly [name: string, headers: Record<string, string>][] = [
   ['a Content-Encoding of gzip', { 'content-encoding': 'gzip' }],
   ['a charset of UTF-16', { 'content-type': 'application/json; charset=utf-16' }],
 ];
 
 /**
- * Deliveries that no handler may see, as rows for `test.each`. Any HTTP client can send them.
+ * Deliveries that must not reach a handler, as rows for `test.each`. Any HTTP client can send them.
  *
  * @param event an event that the receiver under test would accept
  * @throws {ConfigurationError} as `signedDelivery`, and for an invalid event
@@ -96,7 +96,7 @@ function withField(body: string, field: string, value: unknown): string {
   return JSON.stringify({ ...JSON.parse(body), [field]: value });
 }
 
-/** A byte that is not zero: HMAC pads short keys with zeros, so a zero byte would give the same key. */
+/** Not with a zero byte: HMAC pads short keys with zeros, so it would be the same key. */
 function anotherKey(key: PrivateKey): PrivateKey {
   return typeof key === 'string' ? `${key}x` : Buffer.concat([key, Buffer.from('x')]);
 }

@@ -1,10 +1,38 @@
-// Makes the cases of a contract suite: each tests a store of its own, and closes it.
+// Makes the cases of a contract suite: each creates a store, tests it, and closes it.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Claim } from '../claims/idempotency-store.js';
 
 export interface ContractCase {
   /** What the store promises, as a sentence. */
   readonly name: string;
-  /** Rejects with an error that says which promise the store breaks, and what it did instead. */
+  /** Rejects with an error that names the broken promise, and what the store did instead. */
   readonly run: () => Promise<void>;
+}
+
+/** @param store its name in the errors */
+export function assertionsOf(store: string) {
+  const violation = (promise: string, got: unknown, instead = '') =>
+    new Error(`${store} breaks its contract: ${promise}. Got ${json(got)}${instead}.`);
+  return {
+    violation,
+
+    /** @param got what the store did instead */
+    assert(kept: boolean, promise: string, got: unknown): void {
+      if (!kept) throw violation(promise, got);
+    },
+
+    assertSame(got: unknown, expected: unknown, promise: string): void {
+      if (json(got) !== json(expected)) throw violation(promise, got, ` instead of ${json(expected)}`);
+    },
+  };
+}
+
+/** Only the documented fields of a claim: a store may add others, also circular ones. */
+function json(value: unknown): string | undefined {
+  return JSON.stringify(value, (_name, field) => {
+    const { attempt, finished, complete } = (field ?? {}) as Partial<Claim<object>>;
+    return typeof complete === 'function' ? { attempt, finished } : field;
+  });
 }
 
 type Sleep = (ms: number) => Promise<void>;
@@ -14,8 +42,8 @@ interface Suite<Context> {
   /** Milliseconds; undefined: the store's default. */
   readonly retention: number | undefined;
   /**
-   * Where a case calls the store between two ends of a lease or a retention: the milliseconds that it may take beyond its
-   * sleeps. If it took longer and failed, the machine was too slow to tell, and the case runs again.
+   * For cases with tight timing: the milliseconds that one may take on top of its sleeps. If a case fails and took longer,
+   * the machine was too slow, and the case runs again.
    */
   readonly slackMs?: number;
 }
@@ -26,7 +54,7 @@ export function contractCases<Store extends { close?(): unknown }, Context>(
   suites: readonly Suite<Context>[],
   create: (options: { readonly retention: number | undefined }) => Store | Promise<Store>,
   contextFor: (store: Store, sleep: Sleep) => Context,
-  sleep: Sleep,
+  sleep: Sleep = (ms) => pause(ms),
 ): ContractCase[] {
   return suites.flatMap(({ cases, retention, slackMs = Number.POSITIVE_INFINITY }) =>
     Object.entries(cases).map(([name, check]) => ({

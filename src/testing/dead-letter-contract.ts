@@ -1,5 +1,4 @@
-// The contract suite for stores of dead letters: one case for each promise, for any test runner.
-import { setTimeout as pause } from 'node:timers/promises';
+// The contract suite for dead-letter stores: one case for each promise, for any test runner.
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { DeadLetterContext } from './dead-letter-contract/context.js';
@@ -10,15 +9,15 @@ import { REMOVING_CASES } from './dead-letter-contract/removing-cases.js';
 
 export interface DeadLetterContractOptions {
   /**
-   * Makes the store that one case tests; called once for each case. Each case has a namespace of its own, so the stores
-   * may share a server.
+   * Makes the store for one case; called once for each case. Each case has its own namespace, so the stores may share a
+   * server.
    *
    * @param options.retention milliseconds for which the store must keep letters; undefined: its default, at least an hour
    */
   readonly create: (options: {
     readonly retention: number | undefined;
   }) => DeadLetterStore | Promise<DeadLetterStore>;
-  /** Lets milliseconds pass by the clock of the store. @default a timer */
+  /** Waits, by the clock of the store. @default a timer */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
@@ -30,16 +29,13 @@ const SUITES = [
 ];
 
 /**
- * Everything that the receiver relies on in a store of dead letters, one case for each promise.
+ * Everything that the receiver relies on in a dead-letter store, with one case for each promise.
  *
  * @example
  * const cases = deadLetterContract({ create: ({ retention }) => myDeadLetters({ retention }) });
  * test.each(cases)('$name', ({ run }) => run());                 // Jest, Vitest
  * for (const { name, run } of cases) test(name, run);            // node:test
  */
-export function deadLetterContract({
-  create,
-  sleep = (ms) => pause(ms),
-}: DeadLetterContractOptions): DeadLetterContractCase[] {
+export function deadLetterContract({ create, sleep }: DeadLetterContractOptions): DeadLetterContractCase[] {
   return contractCases(SUITES, create, (store, counted) => new DeadLetterContext(store, counted), sleep);
 }

@@ -61,7 +61,7 @@ export async function deliver(
   }
 }
 
-/** A server gets the request as an event, so it may be listening or not, and deliveries may run at once. */
+/** A server gets a 'request' event, so it does not have to listen, and deliveries may run concurrently. */
 function listenerOf(app: DeliverableApp): (request: IncomingMessage, response: ServerResponse) => unknown {
   if (typeof app === 'function') return app;
   if (!(app instanceof Server)) {

@@ -1,19 +1,19 @@
-// A delivery as the service would send it: serialized once, and signed over exactly those bytes.
+// A delivery as the service sends it: serialized once, and signed over exactly those bytes.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 import { headerName } from '../options/option-checks.js';
 import { type PrivateKey, sign } from '../signature.js';
 
 export interface SigningOptions {
-  /** The key that the receiver under test was given. */
+  /** The key of the receiver under test. */
   readonly privateKey: PrivateKey;
   /** Name of the header that carries the signature. @default 'X-SERVICE-SIGNATURE' */
   readonly signatureHeader?: string | undefined;
 }
 
 export interface SignedDelivery {
-  /** Text and not a Buffer: superagent would send a Buffer of JSON as `{"type":"Buffer",…}`. */
+  /** Text, because superagent would send a Buffer of JSON as `{"type":"Buffer",…}`. */
   body: string;
-  /** With names in lower case, as Node spells them. */
+  /** With names in lower case, like those of Node. */
   headers: Record<string, string>;
   /** The bytes of `body`. */
   rawBody: Buffer;
@@ -61,7 +61,7 @@ export function signed(
   };
 }
 
-/** @throws {ConfigurationError} naming the unknown option, and the one that was probably meant */
+/** @throws {ConfigurationError} with a suggestion for an unknown option */
 export function checkOptions(options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new ConfigurationError('The options are missing. Give at least { privateKey }.');
@@ -69,7 +69,6 @@ export function checkOptions(options: object, known: readonly string[]): void {
   refuseUnknownOptions(options, known);
 }
 
-/** Name of the header that carries the signature, in lower case, as Node spells header names. */
 export function signatureHeaderName({ signatureHeader = 'X-SERVICE-SIGNATURE' }: SigningOptions): string {
   return headerName(signatureHeader);
 }
@@ -86,7 +85,7 @@ function serialize(event: object): string {
     const text = JSON.stringify(event);
     if (text !== undefined) return text;
   } catch {
-    // The message of JSON.stringify says less than ours.
+    // Reported below, with a better message than that of JSON.stringify().
   }
-  throw new ConfigurationError('event has no JSON form. Remove what refers to itself, and every bigint.');
+  throw new ConfigurationError('event cannot be serialized as JSON. Remove circular references and bigints.');
 }

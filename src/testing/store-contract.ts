@@ -1,5 +1,4 @@
 // The contract suite for stores: one case for each promise, for any test runner.
-import { setTimeout as pause } from 'node:timers/promises';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
 import { CLAIM_CASES, OWNER_CASES } from './store-contract/claim-cases.js';
@@ -16,50 +15,50 @@ import { MODEL_CASES } from './store-contract/reference-model.js';
 
 export interface StoreContractOptions {
   /**
-   * Makes the store that one case tests; called once for each case. Keys differ from case to case and from run to run,
-   * so the stores may share a server.
+   * Makes the store for one case; called once for each case. Keys differ between cases and runs, so the stores may share
+   * a server.
    *
    * @param options.retention milliseconds for which the store must remember; undefined: its default, at least an hour
    */
   readonly create: (options: {
     readonly retention: number | undefined;
   }) => IdempotencyStore<object> | Promise<IdempotencyStore<object>>;
-  /** Lets milliseconds pass by the clock of the store. @default a timer */
+  /** Waits, by the clock of the store. @default a timer */
   readonly sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
 export interface StoreContractCase extends ContractCase {}
 
-// What a store may forget, and when, whether or not anybody prunes it.
+// What a store may forget, and when, whether or not it is pruned.
 const SHORT_MS = 100;
 const PAST_SHORT_MS = 200;
 const LONG_MS = 2_800;
-// Leaves room for a machine that stalls for a second; twice this is more than the retention.
+// Allows a machine to stall for a second. Twice this is more than the retention.
 const MAX_OF_LONG_MS = 1_450;
 
 const SHORT_RETENTION_CASES: ContractCases = {
-  'a completed key is new once its retention is over': async (context) => {
+  'a completed key is new after its retention': async (context) => {
     const key = context.key();
     await (await context.granted(key, { leaseMs: SHORT_MS })).complete();
     await context.sleep(PAST_SHORT_MS);
     const known = await context.store.completedWith?.(key);
-    assertSame(known, undefined, 'completedWith() gives nothing of a key whose retention is over');
+    assertSame(known, undefined, 'completedWith() returns undefined after the retention');
     const { attempt, finished } = await context.granted(key);
-    assertSame([attempt, finished], [1, []], 'a key whose retention is over is new');
+    assertSame([attempt, finished], [1, []], 'a key is new after its retention');
   },
 
-  'a key that was released or never completed is forgotten as well': async (context) => {
+  'a released or abandoned key is forgotten after its retention': async (context) => {
     const [released, abandoned] = [context.key(), context.key()];
     await context.granted(abandoned, { leaseMs: SHORT_MS });
     await (await context.granted(released, { leaseMs: SHORT_MS })).release(['mail']);
     await context.sleep(PAST_SHORT_MS);
     for (const key of [released, abandoned]) {
       const { attempt, finished } = await context.granted(key);
-      assertSame([attempt, finished], [1, []], 'a key whose retention is over is new, whatever its state');
+      assertSame([attempt, finished], [1, []], 'a key is new after its retention, whatever its state');
     }
   },
 
-  'a key that is worked on is not forgotten, however short the retention': async (context) => {
+  'a key with a running lease is not forgotten, even after its retention': async (context) => {
     const [claimed, renewed] = [context.key(), context.key()];
     await context.granted(claimed);
     await (await context.granted(renewed, { leaseMs: SHORT_MS })).renew(ALIVE_MS);
@@ -72,7 +71,7 @@ const SHORT_RETENTION_CASES: ContractCases = {
 };
 
 const LONG_RETENTION_CASES: ContractCases = {
-  'the retention counts from the last write': async (context) => {
+  'the retention starts with the last write': async (context) => {
     const keys = {
       complete: context.key(),
       release: context.key(),
@@ -106,16 +105,13 @@ const SUITES = [
 ];
 
 /**
- * Everything that the receiver relies on, one case for each promise. A case takes at most three seconds.
+ * Everything that the receiver relies on, with one case for each promise. A case takes at most three seconds.
  *
  * @example
  * const cases = storeContract({ create: ({ retention }) => myStore({ retention }) });
  * test.each(cases)('$name', ({ run }) => run());                 // Jest, Vitest
  * for (const { name, run } of cases) test(name, run);            // node:test
  */
-export function storeContract({
-  create,
-  sleep = (ms) => pause(ms),
-}: StoreContractOptions): StoreContractCase[] {
+export function storeContract({ create, sleep }: StoreContractOptions): StoreContractCase[] {
   return contractCases(SUITES, create, (store, counted) => new ContractContext(store, counted), sleep);
 }

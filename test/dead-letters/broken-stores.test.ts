@@ -1,19 +1,12 @@
 // Whether the dead-letter contract notices: the memory store is damaged in one place at a time, and each time a case must fail.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
-import { transformSync } from '@swc/core';
+import { describe, test } from '@jest/globals';
 import * as contract from '../../src/claims/dead-letter-store.js';
 import type { memoryDeadLetters } from '../../src/dead-letters/memory.js';
 import * as errors from '../../src/errors.js';
 import * as duration from '../../src/options/duration.js';
 import * as optionChecks from '../../src/options/option-checks.js';
 import { deadLetterContract } from '../../src/testing/dead-letter-contract.js';
-
-const SOURCES = ['letter-queries', 'memory'].map((name) => ({
-  name: `./${name}.js`,
-  source: readFileSync(join(__dirname, `../../src/dead-letters/${name}.ts`), 'utf8'),
-}));
+import { type Damage, noticesEachDamage } from '../stores/damaged-source.js';
 
 const SAME = '.find(({ fingerprint }) => fingerprint === letter.fingerprint)';
 const TAKES_OVER =
@@ -29,12 +22,9 @@ const TOMBSTONE = 'this.#tombstones.set(id, { ...letter, ...NO_CONTENT, discarde
 const DISCARD = `this.#delete(letter);
     const discarded =`;
 
-/** What the damage does, a text that stands in the sources exactly once, and what replaces it. */
-type Damage = readonly [does: string, find: string, replace: string];
-
 /** By the beginning of the name of the case that notices. */
 const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
-  'the same bytes of one event': [
+  'the same bytes of one event are one letter, which keeps its id, place and time': [
     ['keeps a second letter of the same bytes', SAME, '.find(() => false)'],
     ['returns the id that it was given, not that of the letter', 'return known.id;', 'return letter.id;'],
     [
@@ -59,7 +49,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'other bytes, another id': [['takes other bytes of one event for the same letter', SAME, '.at(0)']],
-  'a letter that is kept again takes over why': [
+  'keeping a letter again replaces its reason, and counts the attempt': [
     [
       'keeps the reason of the first attempt',
       TAKES_OVER,
@@ -73,7 +63,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ['counts no attempts', ATTEMPTS, 'const attempts = letter.attempts;'],
     ['counts its own attempts alone', ATTEMPTS, 'const attempts = known.attempts + 1;'],
   ],
-  'of many that keep one letter at once': [
+  'concurrent calls that keep the same letter all get its id': [
     [
       'reads, thinks, and then writes',
       `keep(letter: NewDeadLetter): string {
@@ -85,12 +75,12 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     await null;`,
     ],
   ],
-  'its bytes and headers are read': [
+  'bytes and headers are read as they were kept, whatever they contain': [
     ['keeps bytes as text', SET, `kept.rawBody = Buffer.from(String(kept.rawBody)); ${SET}`],
     ['forgets the headers', SET, `kept.headers = {}; ${SET}`],
     ['forgets which key had signed', SET, `kept.keyIndex = 0; ${SET}`],
   ],
-  'a letter is listed as it was given': [
+  'a letter is listed as it was kept, with the time of the store': [
     ['forgets the id of the key', SET, `kept.keyId = undefined; ${SET}`],
     ['forgets the mode', SET, `kept.sandbox = false; ${SET}`],
     [
@@ -100,14 +90,14 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
     ['lists the time as a number', 'keptAt: new Date(entry.keptAt),', 'keptAt: entry.keptAt,'],
   ],
-  'what is read and listed belongs to the caller': [
+  'read() and list() return copies: changing them changes nothing': [
     ['gives its own bytes away', 'rawBody: Buffer.from(rawBody), headers', 'rawBody, headers'],
     ['gives its own headers away', 'headers: { ...headers }, keyIndex,', 'headers, keyIndex,'],
   ],
-  'an update of a letter that is gone': [
+  'an update of a removed letter returns false, and does not restore it': [
     ['is true for an update of nothing', 'return letter !== undefined;', 'return true;'],
   ],
-  'an update changes why': [
+  'an update changes the reason, and the attempts only if it has any': [
     [
       'forgets the attempts with an update that gives none',
       UPDATE,
@@ -119,7 +109,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       'if (letter) Object.assign(letter, change, attempts !== undefined && { attempts }, { issues: letter.issues });',
     ],
   ],
-  'letters are listed in the order': [
+  'letters are listed in order of arrival across pages, even within a millisecond': [
     ['lists the latest first', 'one.serial - other.serial', 'other.serial - one.serial'],
     ['orders by the id', 'one.serial - other.serial', 'one.id < other.id ? -1 : 1'],
     ['lists more than it is asked for', PAGE, 'const page = letters.slice(0, limit + 1);'],
@@ -130,14 +120,14 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       'String(page.at(0)?.serial)',
     ],
   ],
-  'letters that are removed between two pages': [
+  'removing letters between two pages skips no other letter': [
     [
       'counts pages by how many letters there were',
       '.filter(({ serial }) => serial > Number(after));',
       '.slice(Number(after));',
     ],
   ],
-  'a query finds the letters': [
+  'a query finds the letters that match all of its fields': [
     ...['id', 'reason', 'eventId', 'eventName'].map(
       (filter): Damage => [
         `has no filter ${filter}`,
@@ -152,7 +142,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
     ],
     ['has no filter for the beginning of a name', 'letter.eventName.startsWith(eventNamePrefix)', 'true'],
   ],
-  'no character of a name is a wildcard': [
+  'no character of a name is a wildcard, and case matters': [
     [
       'takes a character of a name for a wildcard',
       'letter.eventName.startsWith(eventNamePrefix)',
@@ -164,7 +154,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       'letter.eventName.toLowerCase() === eventName.toLowerCase())',
     ],
   ],
-  'since finds what was kept': [
+  'since finds letters that were kept at that time or later': [
     [
       'leaves out what was kept at the very time',
       'letter.keptAt >= since.getTime()',
@@ -175,7 +165,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
   'a namespace finds its own letters': [
     ['shows the letters of all namespaces', 'letter.namespace === query.namespace &&', ''],
   ],
-  'letters counted by reason and name': [
+  'counts by reason and name agree with the list': [
     [
       'counts groups over all queries',
       COUNT_GROUPS,
@@ -192,7 +182,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       'new LetterGroups(names).add(this.#matching(query)).list().map((group) => ({ ...group, oldest: new Date(Math.max(...this.#matching(query).map(({ keptAt }) => keptAt))) }))',
     ],
   ],
-  'letters of more names': [
+  'names beyond the limit are counted together, and the first names separately': [
     [
       'tells any number of names apart',
       COUNT_GROUPS,
@@ -218,11 +208,11 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       "letter.reason === 'failed' || letter.reason === 'unfinished',",
     ],
   ],
-  'what waited for a retry': [
+  'letters that waited for a retry are removed, and others with other bytes stay': [
     ['removes only the same bytes', REMOVED, 'letter.fingerprint === fingerprint,'],
     ['removes every letter of the event', REMOVED, 'true,'],
   ],
-  'other events keep their letters': [
+  'other events keep their letters, even with the same bytes': [
     [
       'removes the same bytes of any event',
       'const done = this.#of(key).filter(',
@@ -232,7 +222,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
   'an event that was removed can be kept again': [
     ['keeps no event again whose letter was removed', 'else this.#ofEvents.delete(letter.key);', ''],
   ],
-  'of a letter that is discarded': [
+  'a discarded letter leaves a tombstone, which says who, why and when': [
     ['leaves no tombstone', TOMBSTONE, ''],
     ['lists a discarded letter among the letters', DISCARD, 'const discarded ='],
     [
@@ -246,7 +236,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       'const discarded = { by, because, at: new Date(this.#now()), bytes: String(letter.rawBody) };',
     ],
   ],
-  'a letter is discarded once': [
+  'a letter is discarded once, and not removed or changed after that': [
     [
       'discards what is discarded',
       "discard(id: string, { by, because }: Pick<Discarded, 'by' | 'because'>): boolean {\n    this.#forgetExpired();\n    const letter = this.#letters.get(id);",
@@ -266,7 +256,7 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       `for (const { id, key } of this.#tombstones.values()) if (key === kept.key) this.#tombstones.delete(id); ${SET}`,
     ],
   ],
-  'a letter whose retention is over': [
+  'an expired letter is not found by any call': [
     ['keeps letters for ever', 'if (letter.keptAt > expired) break;', 'break;'],
     [
       'lists what is over until something deletes it',
@@ -274,14 +264,14 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
       '#matching(query: DeadLetterQuery): Entry[] {',
     ],
   ],
-  'the retention counts from the first time': [
+  'the retention starts when a letter is first kept': [
     [
       'starts the retention again with every attempt',
       TAKES_OVER,
       `${TAKES_OVER} Object.assign(known, { keptAt: this.#now() });`,
     ],
   ],
-  'the retention of a tombstone': [
+  'the retention of a tombstone starts when its letter is discarded': [
     [
       'counts the retention of a tombstone from the letter',
       'if (discarded && discarded.at.getTime() > expired) break;',
@@ -291,74 +281,24 @@ const BROKEN: Readonly<Record<string, readonly Damage[]>> = {
   ],
 };
 
-type MemoryDeadLetters = typeof memoryDeadLetters;
-
-const MODULES: Record<string, unknown> = {
-  '../claims/dead-letter-store.js': contract,
-  '../errors.js': errors,
-  '../options/option-checks.js': optionChecks,
-  '../options/duration.js': duration,
-};
-
-/** The memory store, of sources that may be damaged first. */
-function load(damage: (source: string) => string = (source) => source): MemoryDeadLetters {
-  const modules: Record<string, unknown> = { ...MODULES };
-  for (const { name, source } of SOURCES) {
-    const { code } = transformSync(damage(source), {
-      jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
-      module: { type: 'commonjs' },
-    });
-    modules[name] = {};
-    new Function('require', 'exports', code)((imported: string) => modules[imported], modules[name]);
-  }
-  const { memoryDeadLetters: create } = modules['./memory.js'] as { memoryDeadLetters?: MemoryDeadLetters };
-  if (!create) throw new Error('The source of the memory store exports none.');
-  return create;
-}
-
-/** The names of the cases that notice. */
-async function noticed(create: MemoryDeadLetters): Promise<string[]> {
-  let time = 1_700_000_000_000;
-  const cases = deadLetterContract({
-    create: ({ retention }) => create({ retention, now: () => time }),
-    sleep: async (ms) => {
-      time += ms;
-    },
-  });
-  const failed: string[] = [];
-  for (const { name, run } of cases) {
-    await run().catch((error: Error) => {
-      expect(error.message).toMatch(/^The store of dead letters breaks its contract: /);
-      failed.push(name);
-    });
-  }
-  return failed;
-}
-
 describe('the dead-letter contract', () => {
-  test('is kept by the memory store as it is', async () => {
-    expect(await noticed(load())).toEqual([]);
+  const { load } = noticesEachDamage<typeof memoryDeadLetters>({
+    sources: ['dead-letters/letter-queries', 'dead-letters/memory'],
+    exported: 'memoryDeadLetters',
+    modules: {
+      '../claims/dead-letter-store.js': contract,
+      '../errors.js': errors,
+      '../options/option-checks.js': optionChecks,
+      '../options/duration.js': duration,
+    },
+    contract: (create, now, sleep) =>
+      deadLetterContract({ create: ({ retention }) => create({ retention, now }), sleep }),
+    complaint: /^The dead-letter store breaks its contract: /,
+    damages: BROKEN,
   });
 
   test.each(deadLetterContract({ create: ({ retention }) => load()({ retention }) }))(
     'is kept on a real clock: $name',
     ({ run }) => run(),
   );
-
-  describe.each(Object.entries(BROKEN))('notices by "%s …" a store that', (by, damages) => {
-    test.each(damages)('%s', async (_, find, replace) => {
-      expect(SOURCES.flatMap(({ source }) => source.split(find))).toHaveLength(SOURCES.length + 1);
-      expect(await noticed(load((source) => source.replace(find, () => replace)))).toContainEqual(
-        expect.stringMatching(`^${by}`),
-      );
-    });
-  });
-
-  test('has no case that notices nothing', async () => {
-    const names: string[] = [];
-    for (const [, find, replace] of Object.values(BROKEN).flat())
-      names.push(...(await noticed(load((source) => source.replace(find, () => replace)))));
-    const cases = deadLetterContract({ create: () => load()() }).map(({ name }) => name);
-    expect(cases.filter((name) => !names.includes(name))).toEqual([]);
-  });
 });

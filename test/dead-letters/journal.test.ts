@@ -58,6 +58,22 @@ describe('with journal: true', () => {
     expect(runs).toHaveLength(1);
   });
 
+  test('an event that was processed elsewhere before its journal was written leaves no letter', async () => {
+    const [store, letters, written] = [memoryStore(), memoryDeadLetters(), gate()];
+    const deadLetters = faultyDeadLetters({ keep: (real) => written.opened.then(real) }, { store: letters });
+    const runs: string[] = [];
+    const slow = await start(() => void runs.push('slow'), { store, deadLetters, lease: 500 });
+    const sent = delivery();
+    const answer = slow.post(sent);
+    await until(() => deadLetters.calls.includes('keep'));
+    const other = await start(() => void runs.push('other'), { store, deadLetters: letters, journal: false });
+    await until(async () => (await other.post(sent)).status === 200);
+    written.open();
+    expect(await answer).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
+    expect(runs).toEqual(['other']);
+    expect(await lettersOf(other.hooks)).toEqual([]);
+  });
+
   test('an event whose letter cannot be changed afterwards is still in the journal', async () => {
     const deadLetters = faultyDeadLetters({ update: rejects });
     const endpoint = await start(() => Promise.reject(new Error('down')), { deadLetters });

@@ -9,6 +9,7 @@ import { CREDENTIALS, delivery, KEY, receivable, type SentDelivery } from '../se
 import { frameworks, startEndpoint } from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { answers, faultyStore, hangs, rejects, throws } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
 
 const kept = { status: 200, body: { received: true, outcome: 'kept' } };
 const ignored = { status: 200, body: { received: true, outcome: 'ignored' } };
@@ -226,6 +227,24 @@ describe('when the store of letters', () => {
     const endpoint = await started(rejects);
     expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
   });
+});
+
+test('an event that was processed elsewhere before it failed here leaves no letter', async () => {
+  let time = 0;
+  const store = memoryStore({ now: () => time });
+  const deadLetters = memoryDeadLetters();
+  const work = gate();
+  const slow = await start({ store, deadLetters, handlers: { '*': () => work.opened } });
+  const sent = delivery();
+  const answer = slow.post(sent);
+  await until(() => slow.hooks.inFlight === 1);
+  const other = await start({ store, deadLetters });
+  await until(async () => (await other.post(sent)).status === 503);
+  time = 30_001;
+  expect(await other.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+  work.fail(new Error('down'));
+  expect(await answer).toMatchObject(failed);
+  expect(await lettersOf(slow.hooks)).toEqual([]);
 });
 
 test('when the store of event ids is down nothing is kept, and the answer is 503', async () => {

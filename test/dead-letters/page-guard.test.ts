@@ -30,7 +30,7 @@ describe('deadLetterPage() is refused at construction', () => {
     [
       'for a receiver without dead letters',
       [receiver({ privateKey: KEY, logger: false }), { authorize }],
-      /^This receiver keeps no dead letters\. Give it a store of them: receiver\(\{ deadLetters/,
+      /^This receiver keeps no dead letters\. Give it a dead-letter store: receiver\(\{ deadLetters/,
     ],
   ])('%s', (_, given, message) => {
     const attempt = () => page(...given);
@@ -107,7 +107,7 @@ describe('authorize', () => {
     const { status, json } = await ask('/ops/letters');
     expect([status, json]).toEqual([
       500,
-      { message: 'Your request could not be authorized. The log says why.', code: 'FAILED' },
+      { message: 'Your request could not be authorized. Check the log.', code: 'FAILED' },
     ]);
     expect(log.lines).toEqual([
       expect.objectContaining({ level: 50, msg: expect.stringMatching(/^authorize of deadLetterPage\(\)/) }),
@@ -213,7 +213,7 @@ describe('a request from', () => {
       const { status, json } = await ask(path, { body: fields, headers: { ...HOST, ...headers } });
       expect([status, json]).toEqual([
         403,
-        { message: expect.stringMatching(/^This request comes from another origin/), code: 'FORBIDDEN' },
+        { message: expect.stringMatching(/^This request comes from a different origin/), code: 'FORBIDDEN' },
       ]);
     }
     expect(askedFor).toBe(0);
@@ -360,6 +360,6 @@ test('a host that cannot be one is refused without hosts too', async () => {
   const { ask } = await pageWorld();
   for (const host of ['ops.example@evil.example', 'a@b', 'a/b', 'a b', '<script>'])
     expect((await ask('/ops/letters', { headers: { host } })).json.message).toBe(
-      'The Host header of this request is not a host.',
+      'The Host header of this request is invalid.',
     );
 });

@@ -130,9 +130,9 @@ describe('one letter', () => {
       size: Buffer.byteLength(JSON.stringify(event)),
       headers: { 'content-type': 'application/json' },
       diagnosis: [
-        'Nobody had declared refund.made when it arrived, and the receiver has no onUnknown handler.',
+        'refund.made was not declared when it arrived, and the receiver has no onUnknown handler.',
         'Declare refund.made in the option events, and register a handler for it.',
-        'A replay would leave it here now: nobody declares it yet.',
+        'A replay would leave it here: the event is still not declared.',
       ],
     });
   });
@@ -186,7 +186,7 @@ describe('one letter', () => {
     const id = await keep();
     const { json } = await ask(`/ops/letters/${id}`);
     expect(json).toMatchObject({ content: 'unreadable', payload: null, size: 0, headers: {} });
-    expect(json.diagnosis.at(-1)).toMatch(/^What is stored is not what was kept/);
+    expect(json.diagnosis.at(-1)).toMatch(/^The stored content was altered or cannot be decrypted/);
     expect((await ask(`/ops/letters/${id}/reveal`, { body: {} })).status).toBe(409);
   });
 
@@ -213,9 +213,9 @@ describe('the diagnosis', () => {
     });
     const { json } = await ask(`/ops/letters/${await keep(bad)}`);
     expect(json.diagnosis).toEqual([
-      'Its payload did not fit the schema of refund.made at payload.refund.id, payload.refund.amount, and the receiver has no onInvalid handler.',
-      'Change the schema of refund.made so that it takes what arrives.',
-      'A replay would leave it here now: it still does not fit at payload.refund.id, payload.refund.amount.',
+      'Its payload did not match the schema of refund.made at payload.refund.id, payload.refund.amount, and the receiver has no onInvalid handler.',
+      'Change the schema of refund.made to accept what arrives.',
+      'A replay would leave it here: it still does not match at payload.refund.id, payload.refund.amount.',
     ]);
   });
 
@@ -237,9 +237,9 @@ describe('the diagnosis', () => {
       `/ops/letters/${await keep({ ...fixtures.event('refund.made', {}), payload: [] })}`,
     );
     expect(json.diagnosis).toEqual([
-      'It is authentic, but not an event of the documented shape at payload. Its id is the digest of its bytes.',
-      'Correct by hand what it means, then discard it; or update payment-webhooks to a version that takes it.',
-      'A replay would leave it here now: it still does not fit at payload.',
+      'It is authentic, but it does not have the documented shape at payload. Its id is the digest of its bytes.',
+      'Apply its effect by hand and discard it, or update payment-webhooks to a version that accepts it.',
+      'A replay would leave it here: it still does not match at payload.',
     ]);
   });
 
@@ -271,8 +271,8 @@ describe('the diagnosis', () => {
         'it is declared without a handler',
         { events: { 'refund.made': z.looseObject({}) } },
         [
-          'Register a handler for refund.made, or look at the option sandbox.',
-          'A replay would leave it here now: no handler wants it.',
+          'Register a handler for refund.made, or check the option sandbox.',
+          'A replay would leave it here: no handler matches it.',
         ],
       ],
       [
@@ -290,7 +290,7 @@ describe('the diagnosis', () => {
         { events: { 'refund.made': throwing }, handlers: { '*': () => {} } },
         [
           'Fix the schema of refund.made or the key function: one of them throws or takes too long.',
-          'A replay would leave it here now.',
+          'A replay would leave it here.',
         ],
       ],
     ])('where %s', async (_, receiver, sentences) => {
@@ -304,7 +304,7 @@ describe('the diagnosis', () => {
     expect((await hooks.receive(receivable(paid))).status).toBe(200);
     const other = { ...paid, payload: { ...paid.payload, more: 1 } };
     expect((await ask(`/ops/letters/${await keep(other)}`)).json.diagnosis).toEqual([
-      'An event with the same id and other bytes was processed before it.',
+      'An event with the same id but different bytes was processed first.',
       expect.stringMatching(/^A replay never runs it/),
     ]);
   });
@@ -330,9 +330,9 @@ describe('the diagnosis', () => {
     await until(() => runs === 2);
     const [letter] = await lettersOf(hooks);
     expect((await ask(`/ops/letters/${letter?.id}`)).json.diagnosis).toEqual([
-      'The journal kept it before its handlers ran. Either they still run, or their process has died.',
+      'The journal kept it before its handlers ran. They are still running, or their process has died.',
       'It was tried 2 times.',
-      'The receiver is busy, so what a replay would do now is not known.',
+      'The receiver is busy, so it is unknown what a replay would do now.',
     ]);
     door.open();
     await retried;
@@ -524,7 +524,7 @@ describe('discarding', () => {
   test.each<[object, RegExp]>([
     [
       { because: 'test data' },
-      /^Say which letters to discard: id, reason, event, eventId, keyId, since\. All of them are event: "\*"\.$/,
+      /^Say which letters to discard: id, reason, event, eventId, keyId, since\. To discard all, send event: "\*"\.$/,
     ],
     [{ event: '*' }, /^because is undefined/],
     [{ event: '*', because: ' ' }, /^because is blank/],
@@ -554,7 +554,7 @@ describe('a store that is down', () => {
           path,
           503,
           {
-            message: expect.stringMatching(/^The store of dead letters did not answer/),
+            message: expect.stringMatching(/^The dead-letter store did not answer/),
             code: 'STORE_UNAVAILABLE',
           },
         ]);

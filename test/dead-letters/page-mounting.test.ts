@@ -115,7 +115,7 @@ describe.each(EXPRESSES)('under %s', (_, make) => {
     const refused = await wary.ask('/ops/discard', { body, headers: ofPage });
     expect([refused.status, refused.json.message]).toEqual([
       403,
-      expect.stringMatching(/set "trust proxy" of the app\.$/),
+      expect.stringMatching(/set "trust proxy" in the app\.$/),
     ]);
   });
 });

@@ -56,13 +56,17 @@ function app(deadLetters: DeadLetterStore = memoryDeadLetters()) {
 }
 
 /** A deployment that declares refunds, and what its handler saw. */
-function declaring({ deploy }: ReturnType<typeof app>, work: (id: string) => unknown = () => {}) {
+function declaring(
+  { deploy }: ReturnType<typeof app>,
+  work: (id: string) => unknown = () => {},
+  options: ReceiverOptions<typeof EVENTS, {}, undefined> = {},
+) {
   const ran: string[] = [];
   const handler = (event: { id: string }) => {
     ran.push(event.id);
     return work(event.id);
   };
-  const hooks = deploy({ events: EVENTS, handlers: { 'refund.succeeded': handler } });
+  const hooks = deploy({ events: EVENTS, handlers: { 'refund.succeeded': handler }, ...options });
   return { hooks, ran };
 }
 
@@ -190,20 +194,15 @@ describe('a replay', () => {
   test('waits for handlers that go on after timeout, and counts how they end', async () => {
     const shop = app();
     await shop.keep('slow', 'slow-and-failing', 'next');
-    const ran: string[] = [];
-    const hooks = shop.deploy({
-      events: EVENTS,
-      timeout: 20,
-      handlers: {
-        '*': async ({ id }) => {
-          if (id !== 'next') await new Promise((resolve) => setTimeout(resolve, 60));
-          if (id === 'slow-and-failing') throw new Error('down');
-          ran.push(id);
-        },
-      },
-    });
+    const ended: string[] = [];
+    const work = async (id: string) => {
+      if (id !== 'next') await new Promise((resolve) => setTimeout(resolve, 60));
+      if (id === 'slow-and-failing') throw new Error('down');
+      ended.push(id);
+    };
+    const { hooks } = declaring(shop, work, { timeout: 20 });
     expect(await hooks.deadLetters.replay()).toMatchObject({ processed: 2, failed: 1 });
-    expect(ran).toEqual(['slow', 'next']);
+    expect(ended).toEqual(['slow', 'next']);
     expect(await lettersOf(hooks)).toMatchObject([{ eventId: 'slow-and-failing' }]);
   });
 
@@ -211,14 +210,8 @@ describe('a replay', () => {
     const deadLetters = faultyDeadLetters({ remove: hangs });
     const shop = app(deadLetters);
     await shop.keep('r-1');
-    const { deploy, post } = shop;
-    const ran: string[] = [];
-    const hooks = deploy({
-      events: EVENTS,
-      storeTimeout: 30,
-      handlers: { '*': ({ id }) => void ran.push(id) },
-    });
-    expect(await post(hooks, refund('r-1'))).toBe('processed');
+    const { hooks, ran } = declaring(shop, undefined, { storeTimeout: 30 });
+    expect(await shop.post(hooks, refund('r-1'))).toBe('processed');
     deadLetters.faults.remove = undefined;
     expect(await lettersOf(hooks)).toHaveLength(1);
     expect(await hooks.deadLetters.replay()).toMatchObject({ duplicates: 1, processed: 0 });
@@ -231,18 +224,15 @@ describe('a replay', () => {
     const deadLetters = faultyDeadLetters({ remove: times(1, rejects) });
     const shop = app(deadLetters);
     await shop.keep('r-1');
-    const newer = { events: EVENTS, privateKey: NEW, handlers: { '*': () => {} } };
-    const hooks = shop.deploy(newer);
-    expect(await shop.post(hooks, refund('r-1'), NEW)).toBe('processed');
-    const keyFunctions = [() => NEW, async () => NEW] as const;
-    for (const privateKey of keyFunctions) {
-      const dry = await shop
-        .deploy({ ...newer, privateKey })
-        .deadLetters.replay({ dryRun: true, keys: 'any' });
+    const signedWith = (privateKey: ReceiverOptions['privateKey']) =>
+      declaring(shop, undefined, { privateKey }).hooks;
+    expect(await shop.post(signedWith(NEW), refund('r-1'), NEW)).toBe('processed');
+    for (const privateKey of [() => NEW, async () => NEW]) {
+      const dry = await signedWith(privateKey).deadLetters.replay({ dryRun: true, keys: 'any' });
       expect(dry).toMatchObject({ processed: 1 });
     }
-    const again = shop.deploy({ ...newer, privateKey: async () => NEW });
-    expect(await again.deadLetters.replay({ keys: 'any' })).toMatchObject({ duplicates: 1, conflicts: 0 });
+    const report = await signedWith(async () => NEW).deadLetters.replay({ keys: 'any' });
+    expect(report).toMatchObject({ duplicates: 1, conflicts: 0 });
   });
 
   test('of other bytes than were processed makes a conflict of the letter, and runs nothing, ever', async () => {
@@ -256,15 +246,9 @@ describe('a replay', () => {
     expect(await lettersOf(hooks)).toMatchObject([{ reason: 'conflict', eventId: 'r-1' }]);
     expect(await hooks.deadLetters.replay()).toMatchObject({ processed: 0, conflicts: 1 });
     // Also when the store of event ids has forgotten that it was processed.
-    const forgetful = receiver({
-      privateKey: KEY,
-      logger: false,
-      deadLetters: shop.deadLetters,
-      events: EVENTS,
-      handlers: { '*': () => void ran.push('?') },
-    });
-    expect(await forgetful.deadLetters.replay()).toMatchObject({ processed: 0, conflicts: 1 });
-    expect(ran).toEqual(['r-1']);
+    const forgetful = declaring(shop, undefined, { store: memoryStore() });
+    expect(await forgetful.hooks.deadLetters.replay()).toMatchObject({ processed: 0, conflicts: 1 });
+    expect([ran, forgetful.ran]).toEqual([['r-1'], []]);
   });
 
   test('counts what is in progress elsewhere, and leaves it', async () => {
@@ -355,15 +339,8 @@ describe('a replay', () => {
     await shop.keep('a');
     const log = captureLog();
     let fails = true;
-    const hooks = shop.deploy({
-      logger: log.logger,
-      events: EVENTS,
-      handlers: {
-        '*': () => {
-          if (fails) throw new Error('down');
-        },
-      },
-    });
+    const work = () => fails && Promise.reject(new Error('down'));
+    const { hooks } = declaring(shop, work, { logger: log.logger });
     await hooks.deadLetters.replay();
     fails = false;
     await hooks.deadLetters.replay();
@@ -497,9 +474,7 @@ describe('a replay that ends before the last letter', () => {
       const deadLetters = faultyDeadLetters();
       const shop = app(deadLetters);
       await shop.keep('a', 'b');
-      const ran: string[] = [];
-      const handlers = { '*': ({ id }: { id: string }) => void ran.push(id) };
-      const hooks = shop.deploy({ events: EVENTS, storeTimeout: 30, handlers });
+      const { hooks, ran } = declaring(shop, undefined, { storeTimeout: 30 });
       Object.assign(deadLetters.faults, { [operation]: fault });
       await expect(hooks.deadLetters.replay({ concurrency: 2 })).rejects.toThrow(StoreError);
       Object.assign(deadLetters.faults, { [operation]: undefined });
@@ -563,12 +538,7 @@ describe('a letter', () => {
     const shop = app(deadLetters);
     await shop.keep('a');
     const log = captureLog();
-    const ran: string[] = [];
-    const hooks = shop.deploy({
-      logger: log.logger,
-      events: EVENTS,
-      handlers: { '*': ({ id }) => void ran.push(id) },
-    });
+    const { hooks, ran } = declaring(shop, undefined, { logger: log.logger });
     expect(await hooks.deadLetters.replay()).toMatchObject({ unreadable: 1 });
     expect(log.lines).toContainEqual(
       expect.objectContaining({ level: 50, msg: expect.stringMatching(/was not replayed/) }),
@@ -583,15 +553,7 @@ describe('a letter', () => {
   test('whose claim the store of event ids does not grant has failed, and stays', async () => {
     const shop = app();
     await shop.keep('a');
-    const store = faultyStore({ claim: rejects });
-    const hooks = receiver({
-      privateKey: KEY,
-      logger: false,
-      store,
-      deadLetters: shop.deadLetters,
-      events: EVENTS,
-      handlers: { '*': () => {} },
-    });
+    const { hooks } = declaring(shop, undefined, { store: faultyStore({ claim: rejects }) });
     expect(await hooks.deadLetters.replay()).toMatchObject({ failed: 1 });
     expect(await lettersOf(hooks)).toMatchObject([{ reason: 'unknown' }]);
   });
@@ -601,17 +563,7 @@ test('deliveries come first: a replay waits while maxInFlight of them are at wor
   const shop = app();
   await shop.keep('a');
   const work = gate();
-  const ran: string[] = [];
-  const hooks = shop.deploy({
-    events: EVENTS,
-    maxInFlight: 1,
-    handlers: {
-      '*': ({ id }) => {
-        ran.push(id);
-        return id === 'live' ? work.opened : undefined;
-      },
-    },
-  });
+  const { hooks, ran } = declaring(shop, (id) => id === 'live' && work.opened, { maxInFlight: 1 });
   const live = shop.post(hooks, refund('live'));
   await until(() => ran.length === 1);
   const replaying = hooks.deadLetters.replay();
@@ -624,25 +576,15 @@ test('deliveries come first: a replay waits while maxInFlight of them are at wor
 
 test('deliveries come first: replays, however many, leave half of maxInFlight to them', async () => {
   const shop = app();
-  for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) await shop.keep(id);
+  await shop.keep('a', 'b', 'c', 'd', 'e', 'f');
   const work = gate();
-  const running: string[] = [];
-  const hooks = shop.deploy({
-    events: EVENTS,
-    maxInFlight: 4,
-    handlers: {
-      '*': ({ id }) => {
-        running.push(id);
-        return id === 'live' ? undefined : work.opened;
-      },
-    },
-  });
+  const { hooks, ran } = declaring(shop, (id) => id !== 'live' && work.opened, { maxInFlight: 4 });
   const replaying = [1, 2, 3].map(() => hooks.deadLetters.replay({ concurrency: 100 }));
-  await until(() => running.length === 2);
+  await until(() => ran.length === 2);
   expect(await shop.post(hooks, refund('live'))).toBe('processed');
   expect(hooks.inFlight).toBe(2);
   work.open();
   const reports = await Promise.all(replaying);
   expect(reports.reduce((sum, { processed }) => sum + processed, 0)).toBe(6);
-  expect(running.sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'live']);
+  expect(ran.sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'live']);
 });

@@ -31,6 +31,18 @@ function start(steps: readonly (() => unknown)[], options: ReceiverOptions = {})
   return startEndpoint({ deadLetters, handlers: { '*': handler }, ...options }, { framework: 'node:http' });
 }
 
+/** Faults that only write down which calls came, and in which order. */
+function noted() {
+  const order: string[] = [];
+  const note =
+    (name: string): Fault =>
+    (real) => {
+      order.push(name);
+      return real();
+    };
+  return { order, note };
+}
+
 describe('the letter of an event that fails', () => {
   test('is one letter over all retries, counts them, and is removed by the retry that succeeds', async () => {
     const deadLetters = faultyDeadLetters();
@@ -240,13 +252,7 @@ describe('with a store that commits the writes of the handlers', () => {
   });
 
   test('and with two databases after the commit', async () => {
-    const order: string[] = [];
-    const note =
-      (name: string): Fault =>
-      (real) => {
-        order.push(name);
-        return real();
-      };
+    const { order, note } = noted();
     const store = transactional({}, { complete: note('complete') });
     const deadLetters = faultyDeadLetters({ remove: note('remove') }, { database: {} });
     const endpoint = await start([down, () => {}], { store, deadLetters });
@@ -282,13 +288,7 @@ describe('with a store that commits the writes of the handlers', () => {
   });
 
   test('the transaction is rolled back before the letter is written: it may need the same pool', async () => {
-    const order: string[] = [];
-    const note =
-      (name: string): Fault =>
-      (real) => {
-        order.push(name);
-        return real();
-      };
+    const { order, note } = noted();
     const deadLetters = faultyDeadLetters({ keep: note('keep') });
     const inLease = await start([down], { store: faultyStore({ release: note('release') }), deadLetters });
     await inLease.post();

@@ -16,13 +16,14 @@ import { sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
 import type { Pool, PoolClient } from 'pg';
 import { digestOf } from '../../src/claims/fingerprint.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { testAtOnce } from '../setup/at-once.js';
 import { KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { times } from '../setup/faulty-store.js';
 import { aLetter } from '../setup/letters.js';
 import { withRedis } from '../setup/own-redis.js';
 import { clients, type SqlClient, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
-import { gate, until } from '../setup/waiting.js';
+import { gate, PATIENT, until } from '../setup/waiting.js';
 
 const openLetters = sqlServers();
 
@@ -43,6 +44,14 @@ interface Setting {
   readonly write?: (transaction: PoolClient) => Promise<unknown>;
 }
 
+/** What two do with stores, by its name. Most of it waits for the other, so all of it is played at once. */
+type Scenes = Readonly<Record<string, (setting: Setting) => Promise<void>>>;
+
+function playAtOnce(setting: () => Setting, ...scenes: readonly Scenes[]): void {
+  const all = scenes.flatMap((each) => Object.entries(each));
+  testAtOnce(all.map(([name, play]) => ({ name, run: () => play(setting()) })));
+}
+
 /** Two receivers, as two processes have them: the letters of the first are written when the test says so. */
 function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
   const letters = elsewhere ? memoryDeadLetters() : world.deadLetters;
@@ -54,7 +63,7 @@ function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
   const database = letters.database as object;
   const gated = faultyDeadLetters({ [held]: later }, { store: letters, database });
   const namespace = randomBytes(6).toString('hex');
-  const common = { privateKey: KEY, logger: false, store: world.store, namespace } as const;
+  const common = { ...PATIENT, privateKey: KEY, logger: false, store: world.store, namespace } as const;
   const first = receiver({ ...common, ...options, deadLetters: gated });
   first.on('transaction.paid', async () => {
     started.open();
@@ -83,36 +92,38 @@ function rivals({ world, elsewhere = false, options = {}, write }: Setting) {
   };
 }
 
-/** What holds of each pair of stores, in a transaction or not. */
-function leavesNoLetter(setting: () => Setting) {
-  /** The lease of the first is over, or its handler has failed: from then on the other may have the event. */
-  const failedOrLapsed = async () => {
-    const both = rivals(setting());
-    const answer = both.fail();
-    await both.started.opened;
-    if (setting().world.endLease) await both.endLease();
-    else {
-      both.failing.open();
-      await until(both.isKeeping);
-    }
-    return { both, answer };
-  };
-
-  test.each([
-    ['the same bytes', {}],
-    ['bytes that the service has rendered again', { sent_at: 2 }],
-  ])('the event was processed before it is kept, from %s', async (_, more) => {
-    const { both, answer } = await failedOrLapsed();
-    both.working.open();
-    expect(await both.process(more)).toEqual([200, 'processed']);
+/** The lease of the first is over, or its handler has failed: from then on the other may have the event. */
+async function failedOrLapsed(setting: Setting) {
+  const both = rivals(setting);
+  const answer = both.fail();
+  await both.started.opened;
+  if (setting.world.endLease) await both.endLease();
+  else {
     both.failing.open();
-    both.keep.open();
-    expect((await answer)[0]).toBeGreaterThanOrEqual(500);
-    expect(await both.left()).toEqual([]);
-  });
+    await until(both.isKeeping);
+  }
+  return { both, answer };
+}
 
-  test('the event is kept while the other works on it', async () => {
-    const { both, answer } = await failedOrLapsed();
+/** @param more what the service has changed, when it rendered the event again */
+const isProcessedBeforeItIsKept = (more: object) => async (setting: Setting) => {
+  const { both, answer } = await failedOrLapsed(setting);
+  both.working.open();
+  expect(await both.process(more)).toEqual([200, 'processed']);
+  both.failing.open();
+  both.keep.open();
+  expect((await answer)[0]).toBeGreaterThanOrEqual(500);
+  expect(await both.left()).toEqual([]);
+};
+
+/** What holds of each pair of stores, in a transaction or not. */
+const LEAVES_NO_LETTER: Scenes = {
+  'the event was processed before it is kept, from the same bytes': isProcessedBeforeItIsKept({}),
+  'the event was processed before it is kept, from bytes that the service has rendered again':
+    isProcessedBeforeItIsKept({ sent_at: 2 }),
+
+  'the event is kept while the other works on it': async (setting) => {
+    const { both, answer } = await failedOrLapsed(setting);
     const processed = both.process();
     await both.claimed.opened;
     both.failing.open();
@@ -122,13 +133,13 @@ function leavesNoLetter(setting: () => Setting) {
     both.working.open();
     expect(await processed).toEqual([200, 'processed']);
     expect(await both.left()).toEqual([]);
-  });
-}
+  },
+};
 
 /** A rival that works on, although its lease has lapsed, is not noticed by who only asks. */
-function takesNoClaim(setting: () => Setting) {
-  test('a delivery that asks whether its event was processed takes it from nobody', async () => {
-    const both = rivals(setting());
+const TAKES_NO_CLAIM: Scenes = {
+  'a delivery that asks whether its event was processed takes it from nobody': async (setting) => {
+    const both = rivals(setting);
     const answer = both.fail();
     await both.started.opened;
     await both.endLease();
@@ -141,8 +152,8 @@ function takesNoClaim(setting: () => Setting) {
     both.working.open();
     expect(await processed).toEqual([200, 'processed']);
     expect(await both.left()).toEqual([]);
-  });
-}
+  },
+};
 
 /** A receiver with one letter, whose handler waits for the test. */
 async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' | 'drifted') {
@@ -186,10 +197,23 @@ async function oneLetter({ world, elsewhere = false }: Setting, keep: 'failed' |
 const failedEvent = (setting: Setting) => oneLetter(setting, 'failed');
 const driftedEvent = (setting: Setting) => oneLetter(setting, 'drifted');
 
+const isNotDiscardedWhileItRuns = (keep: 'failed' | 'drifted') => async (setting: Setting) => {
+  const kept = await oneLetter(setting, keep);
+  const replaying = kept.replay();
+  await kept.started.opened;
+  expect(await kept.discard()).toBe(false);
+  kept.working.open();
+  expect(await replaying).toMatchObject({ processed: 1, gone: 0 });
+  expect([await kept.tombstones(), await lettersOf(kept.hooks)]).toEqual([0, []]);
+  expect(await kept.discard()).toBe(false);
+};
+
 /** A letter that is discarded and replayed at once is one or the other, and who came second says so. */
-function doesOneOfBoth(setting: () => Setting) {
-  test('a letter that is discarded between read and claim of its replay is gone, and no handler runs', async () => {
-    const failed = await failedEvent(setting());
+const DOES_ONE_OF_BOTH: Scenes = {
+  'a letter that is discarded between read and claim of its replay is gone, and no handler runs': async (
+    setting,
+  ) => {
+    const failed = await failedEvent(setting);
     const { gated, working, discard, replay, runs } = failed;
     const claim = gate();
     working.open();
@@ -204,21 +228,14 @@ function doesOneOfBoth(setting: () => Setting) {
     claim.open();
     expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
     expect([runs(), await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, 1, []]);
-  });
+  },
 
-  test('a letter whose handlers run is not discarded', async () => {
-    const failed = await failedEvent(setting());
-    const replaying = failed.replay();
-    await failed.started.opened;
-    expect(await failed.discard()).toBe(false);
-    failed.working.open();
-    expect(await replaying).toMatchObject({ processed: 1, gone: 0 });
-    expect([await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, []]);
-    expect(await failed.discard()).toBe(false);
-  });
+  'a letter whose handlers run is not discarded': isNotDiscardedWhileItRuns('failed'),
+  'a letter without an id is not discarded while the handlers of the event that it is now run':
+    isNotDiscardedWhileItRuns('drifted'),
 
-  test('a letter that is being discarded is not run', async () => {
-    const failed = await failedEvent(setting());
+  'a letter that is being discarded is not run': async (setting) => {
+    const failed = await failedEvent(setting);
     const { gated, working, runs } = failed;
     const discarding = gate();
     working.open();
@@ -231,10 +248,10 @@ function doesOneOfBoth(setting: () => Setting) {
     expect([runs(), await failed.tombstones()]).toEqual([0, 1]);
     // The sender may send it again: that is a new delivery.
     expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
-  });
+  },
 
-  test('a letter whose event was processed a moment ago is removed, and not discarded', async () => {
-    const failed = await failedEvent(setting());
+  'a letter whose event was processed a moment ago is removed, and not discarded': async (setting) => {
+    const failed = await failedEvent(setting);
     const { gated, working } = failed;
     const removing = gate();
     working.open();
@@ -245,20 +262,10 @@ function doesOneOfBoth(setting: () => Setting) {
     removing.open();
     expect(await delivered).toMatchObject({ outcome: 'processed' });
     expect([await failed.tombstones(), await lettersOf(failed.hooks)]).toEqual([0, []]);
-  });
+  },
 
-  test('a letter without an id is not discarded while the handlers of the event that it is now run', async () => {
-    const drifted = await driftedEvent(setting());
-    const replaying = drifted.replay();
-    await drifted.started.opened;
-    expect(await drifted.discard()).toBe(false);
-    drifted.working.open();
-    expect(await replaying).toMatchObject({ processed: 1, gone: 0 });
-    expect([await drifted.tombstones(), await lettersOf(drifted.hooks)]).toEqual([0, []]);
-  });
-
-  test('a letter without an id whose handlers run is in progress for a second replay', async () => {
-    const drifted = await driftedEvent(setting());
+  'a letter without an id whose handlers run is in progress for a second replay': async (setting) => {
+    const drifted = await driftedEvent(setting);
     const replaying = drifted.replay();
     await drifted.started.opened;
     const second = await drifted.replay();
@@ -266,10 +273,12 @@ function doesOneOfBoth(setting: () => Setting) {
     expect(second).toMatchObject({ inProgress: 1, unreadable: 0 });
     expect(await replaying).toMatchObject({ processed: 1 });
     expect(drifted.runs()).toBe(1);
-  });
+  },
 
-  test('a letter without an id that is being discarded is not run as the event that it is now', async () => {
-    const drifted = await driftedEvent(setting());
+  'a letter without an id that is being discarded is not run as the event that it is now': async (
+    setting,
+  ) => {
+    const drifted = await driftedEvent(setting);
     const { gated, working, runs } = drifted;
     const discarding = gate();
     working.open();
@@ -283,21 +292,32 @@ function doesOneOfBoth(setting: () => Setting) {
     // In a transaction the replay waits, and finds it gone.
     expect(await replaying).toMatchObject({ processed: 0, failed: 0 });
     expect([runs(), await drifted.tombstones()]).toEqual([0, 1]);
-  });
-}
+  },
+};
+
+const TAKES_IT_BACK: Scenes = {
+  'a letter that others have discarded meanwhile takes the transaction back': async (setting) => {
+    const { letter, letters, started, working, ...failed } = await failedEvent(setting);
+    const replaying = failed.replay();
+    await started.opened;
+    // Not through a receiver, so that nothing asks for the claim.
+    await letters.discard(letter?.id ?? '', { by: 'eve', because: 'a statement' });
+    working.open();
+    expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
+    expect(await lettersOf(failed.hooks)).toEqual([]);
+    expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
+  },
+};
 
 describe('with stores in memory', () => {
-  let now = 0;
-  const world: World = {
-    store: memoryStore({ now: () => now }),
-    deadLetters: memoryDeadLetters(),
-    endLease: () => {
+  const open = (): Setting => {
+    let now = 0;
+    const endLease = () => {
       now += 3_600_000;
-    },
+    };
+    return { world: { store: memoryStore({ now: () => now }), deadLetters: memoryDeadLetters(), endLease } };
   };
-  leavesNoLetter(() => ({ world }));
-  takesNoClaim(() => ({ world }));
-  doesOneOfBoth(() => ({ world }));
+  playAtOnce(open, LEAVES_NO_LETTER, TAKES_NO_CLAIM, DOES_ONE_OF_BOTH);
 });
 
 withRedis('with stores in Redis', () => {
@@ -310,9 +330,7 @@ withRedis('with stores in Redis', () => {
     endLease: (key) => client.hset(`${prefix}${key}`, 'lease', 0),
   };
   afterAll(async () => void (await client.quit()));
-  leavesNoLetter(() => ({ world }));
-  takesNoClaim(() => ({ world }));
-  doesOneOfBoth(() => ({ world }));
+  playAtOnce(() => ({ world }), LEAVES_NO_LETTER, TAKES_NO_CLAIM, DOES_ONE_OF_BOTH);
 });
 
 /** The clients of one database differ in how a statement travels, and not in who waits for whom. */
@@ -355,14 +373,10 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
   describe.each(client === 'pg' ? ['sqlStore', 'postgresStore'] : ['sqlStore'])('by %s', (by) => {
     const own = by === 'postgresStore';
 
-    describe('in lease mode', () => {
-      leavesNoLetter(() => ({ world: stores(own, false) }));
-      takesNoClaim(() => ({ world: stores(own, false) }));
-      doesOneOfBoth(() => ({ world: stores(own, false) }));
-    });
+    describe('in lease mode', () =>
+      playAtOnce(() => ({ world: stores(own, false) }), LEAVES_NO_LETTER, TAKES_NO_CLAIM, DOES_ONE_OF_BOTH));
     describe('in a transaction', () => {
-      leavesNoLetter(() => ({ world: stores(own, true) }));
-      doesOneOfBoth(() => ({ world: stores(own, true) }));
+      playAtOnce(() => ({ world: stores(own, true) }), LEAVES_NO_LETTER, DOES_ONE_OF_BOTH, TAKES_IT_BACK);
 
       test('a replay needs no more than the connection of its transaction', async () => {
         if (client !== 'pg') return;
@@ -377,27 +391,11 @@ describe.each(RIVALS)('with stores that are reached through %s', (client: SqlCli
         for (const each of taken) each.release();
         expect(report).toMatchObject({ processed: 1, failed: 0 });
       });
-
-      test('a letter that others have discarded meanwhile takes the transaction back', async () => {
-        const { letter, letters, started, working, ...failed } = await failedEvent({
-          world: stores(own, true),
-        });
-        const replaying = failed.replay();
-        await started.opened;
-        // Not through a receiver, so that nothing asks for the claim.
-        await letters.discard(letter?.id ?? '', { by: 'eve', because: 'a statement' });
-        working.open();
-        expect(await replaying).toMatchObject({ gone: 1, processed: 0, failed: 0 });
-        expect(await lettersOf(failed.hooks)).toEqual([]);
-        expect(await failed.deliver()).toMatchObject({ outcome: 'processed' });
-      });
     });
-    describe('in a transaction, with letters elsewhere', () => {
-      leavesNoLetter(() => ({ world: stores(own, true), elsewhere: true }));
-      doesOneOfBoth(() => ({ world: stores(own, true), elsewhere: true }));
-    });
+    describe('in a transaction, with letters elsewhere', () =>
+      playAtOnce(() => ({ world: stores(own, true), elsewhere: true }), LEAVES_NO_LETTER, DOES_ONE_OF_BOTH));
     describe('in a transaction, with a journal', () =>
-      leavesNoLetter(() => ({ world: stores(own, true), options: { journal: true } })));
+      playAtOnce(() => ({ world: stores(own, true), options: { journal: true } }), LEAVES_NO_LETTER));
 
     if (client !== 'pg') return;
     test.each(['while', 'after'])(

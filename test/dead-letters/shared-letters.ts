@@ -17,10 +17,14 @@ export interface SharedLetters {
   readonly another: Open;
   /** What the database has of a letter, by whatever it calls the parts. */
   dumpOf(id: string): Promise<Record<string, unknown>>;
+  /** Which parts of a letter are bytes, what they are sealed to, and which parts the database may lose. */
+  readonly parts: Readonly<Record<'bytes' | 'identity' | 'optional', readonly string[]>>;
+  /** Changes a part of a letter in the database; undefined is one that is lost. @returns what is there now */
+  change<Value>(id: string, part: string, edit: (value: unknown) => Value): Promise<Value>;
   readonly pages: { readonly letters: number; readonly limit: number };
 }
 
-export function keepsSharedLetters({ open, another, dumpOf, pages }: SharedLetters): void {
+export function keepsSharedLetters({ open, another, dumpOf, parts, change, pages }: SharedLetters): void {
   const sealed = () => open({ encryptionKeys: [OLD_KEY] });
   const rotated = () => open({ encryptionKeys: [NEW_KEY, OLD_KEY] });
   const onlyNew = () => open({ encryptionKeys: [NEW_KEY] });
@@ -104,6 +108,53 @@ export function keepsSharedLetters({ open, another, dumpOf, pages }: SharedLette
     });
   });
 
+  describe('with a changed part', () => {
+    test.each(parts.bytes)(
+      'are unreadable when any byte of %s is changed, and when it is cut',
+      async (part) => {
+        const changes = [0, 1, 13, 29, -1].map((at) => (value: unknown) => flipped(value, at));
+        for (const edit of [...changes, () => Buffer.of(1)]) {
+          const id = await sealed().keep(aLetter());
+          expect((await sealed().read(id)).status).toBe('found');
+          await change(id, part, edit);
+          expect(await sealed().read(id)).toEqual({ status: 'unreadable' });
+        }
+      },
+    );
+
+    test.each(parts.identity)('are unreadable when %s is changed', async (part) => {
+      const id = await sealed().keep(aLetter());
+      const changed = await change(id, part, flipped);
+      expect(await sealed().read(part === 'id' ? String(changed) : id)).toEqual({ status: 'unreadable' });
+    });
+
+    test.each(parts.bytes)('are unreadable when %s is that of another letter', async (part) => {
+      const [one, other] = [aLetter(), aLetter()];
+      for (const letter of [one, other]) await sealed().keep(letter);
+      const theirs = await change(other.id, part, (value) => value);
+      await change(one.id, part, () => theirs);
+      expect(await sealed().read(one.id)).toEqual({ status: 'unreadable' });
+      expect((await sealed().read(other.id)).status).toBe('found');
+    });
+
+    for (const part of parts.optional)
+      test(`are unreadable without ${part}`, async () => {
+        const id = await sealed().keep(aLetter());
+        await change(id, part, () => undefined);
+        expect(await sealed().read(id)).toEqual({ status: 'unreadable' });
+      });
+
+    test('are listed all the same, so that they can be found and discarded', async () => {
+      const issues = [{ path: 'payload.id', message: 'required' }];
+      const letter = aLetter({ namespace: 'changed', issues });
+      await sealed().keep(letter);
+      for (const part of ['issues', 'body']) await change(letter.id, part, () => Buffer.of(0));
+      const { letters: listed } = await sealed().list(queryOf(letter), { limit: 5 });
+      expect(listed.map((each) => [each.id, each.issues])).toEqual([[letter.id, []]]);
+      expect(await sealed().discard(letter.id, { by: 'ada', because: 'changed' })).toBe(true);
+    });
+  });
+
   test('stay unknown in a dump where they are encrypted, but for the name and id of the event', async () => {
     const CANARY = 'CHIRP-personal';
     const SINGS = /chirp|43485249502d|Q0hJUlAt|NISVJQL|DSElSUC/i;
@@ -128,4 +179,14 @@ export function keepsSharedLetters({ open, another, dumpOf, pages }: SharedLette
     const { body, head, issues } = await dumpOf(plain.id);
     for (const part of [body, head, issues]) expect(part).toMatch(SINGS);
   });
+}
+
+/** With one bit of a byte changed, or of the last character; and the other mode. */
+function flipped(value: unknown, at = -1): unknown {
+  if (typeof value === 'string') return flipped(Buffer.from(value), at)?.toString();
+  if (!Buffer.isBuffer(value)) return !value;
+  const changed = Buffer.from(value);
+  const index = at < 0 ? changed.length + at : at;
+  changed[index] = (changed[index] ?? 0) ^ 1;
+  return changed;
 }

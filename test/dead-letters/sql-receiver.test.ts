@@ -1,17 +1,23 @@
 // A receiver with its dead letters in Postgres or MariaDB, through clients that users have: one commit, and every call.
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { memoryDeadLetters, type Receiver, type ReceiverOptions, receiver } from 'payment-webhooks';
+import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { sqlStore } from 'payment-webhooks/stores/sql';
+import { Pool } from 'pg';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
+import { aLetter } from '../setup/letters.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { until } from '../setup/waiting.js';
+import { startWire } from '../stores/postgres-wire.js';
+import { granted } from '../stores/worlds.js';
 
 const openLetters = sqlServers();
 const encryptionKeys = [Buffer.alloc(32, 3)];
+const request = { leaseMs: 60_000, fingerprint: 'f'.repeat(12) };
 const REFUND = z.looseObject({ refund: z.looseObject({ id: z.string() }) });
 const refund = (id: string) => ({ ...fixtures.event('refund.made', { refund: { id } }), id });
 
@@ -60,45 +66,39 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
   const eventsOf = async (hooks: Receiver) =>
     (await lettersOf(hooks)).map(({ eventId, reason, attempts }) => [eventId, reason, attempts]);
 
-  test('removes the letter of an event in the commit that processes it', async () => {
-    let fails = true;
-    const hooks = world('commit', {
-      events: { 'refund.made': REFUND },
-      handlers: {
-        'refund.made': async ({ id }, { transaction }) => {
-          await pay(transaction, id);
-          if (fails) throw new Error('the bank is down');
-        },
+  /** A refund, and a receiver whose handler writes its payment, and fails until it is told otherwise. */
+  function paying(namespace: string, given: Given = {}) {
+    const bank = { fails: true };
+    const handlers: Given['handlers'] = {
+      'refund.made': async ({ id }, { transaction }) => {
+        await pay(transaction, id);
+        if (bank.fails) throw new Error('the bank is down');
       },
-    });
-    const id = `commit-${letters.schema}`;
-    expect(await deliver(hooks, refund(id))).toEqual([500, 'HANDLER_FAILED']);
+    };
+    const hooks = world(namespace, { events: { 'refund.made': REFUND }, handlers, ...given });
+    const id = `${namespace}-${letters.schema}`;
+    return { bank, hooks, id, send: () => deliver(hooks, refund(id)) };
+  }
+
+  test('removes the letter of an event in the commit that processes it', async () => {
+    const { bank, hooks, id, send } = paying('commit');
+    expect(await send()).toEqual([500, 'HANDLER_FAILED']);
     expect(await eventsOf(hooks)).toEqual([[id, 'failed', 1]]);
-    fails = false;
-    expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
+    bank.fails = false;
+    expect(await send()).toEqual([200, 'processed']);
     expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
-    expect(await deliver(hooks, refund(id))).toEqual([200, 'duplicate']);
+    expect(await send()).toEqual([200, 'duplicate']);
   });
 
   test('commits nothing when its letter is not removed, and says so', async () => {
     const log = captureLog();
     const { store, deadLetters } = stores();
     const faulty = faultyDeadLetters({}, { store: deadLetters, database: deadLetters.database as object });
-    let fails = true;
-    const hooks = world('unremoved', {
-      ...{ store, deadLetters: faulty, logger: log.logger, events: { 'refund.made': REFUND } },
-      handlers: {
-        'refund.made': async ({ id }, { transaction }) => {
-          await pay(transaction, id);
-          if (fails) throw new Error('the bank is down');
-        },
-      },
-    });
-    const id = `unremoved-${letters.schema}`;
-    expect(await deliver(hooks, refund(id))).toEqual([500, 'HANDLER_FAILED']);
-    fails = false;
+    const { bank, id, send } = paying('unremoved', { store, deadLetters: faulty, logger: log.logger });
+    expect(await send()).toEqual([500, 'HANDLER_FAILED']);
+    bank.fails = false;
     faulty.faults.remove = () => Promise.reject(new Error('the table is locked'));
-    expect(await deliver(hooks, refund(id))).toEqual([503, 'STORE_UNAVAILABLE']);
+    expect(await send()).toEqual([503, 'STORE_UNAVAILABLE']);
     expect(await paid(id)).toBe(0);
     const messages = log.lines.map(({ msg }) => String(msg));
     expect(messages).toContainEqual(
@@ -109,22 +109,19 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
 
   test('removes what the journal kept in that commit, and keeps it where there is no commit', async () => {
     const seen: unknown[] = [];
-    let fails = true;
-    const hooks = world('journal', {
+    const { bank, hooks, id, send } = paying('journal', {
       journal: true,
-      events: { 'refund.made': REFUND },
       handlers: {
-        'refund.made': async ({ id }, { transaction }) => {
+        'refund.made': async (event, { transaction }) => {
           seen.push(...(await eventsOf(hooks)));
-          await pay(transaction, id);
-          if (fails) throw new Error('the bank is down');
+          await pay(transaction, event.id);
+          if (bank.fails) throw new Error('the bank is down');
         },
       },
     });
-    const id = `journal-${letters.schema}`;
-    expect(await deliver(hooks, refund(id))).toEqual([500, 'HANDLER_FAILED']);
-    fails = false;
-    expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
+    expect(await send()).toEqual([500, 'HANDLER_FAILED']);
+    bank.fails = false;
+    expect(await send()).toEqual([200, 'processed']);
     expect(seen).toEqual([
       [id, 'unfinished', 1],
       [id, 'unfinished', 2],
@@ -143,33 +140,104 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
             await work(begun);
           });
         const store = sqlStore({ ...database, transaction, table: inSchema('webhook_event') });
-        const hooks = world(level.replace(' ', '-'), {
-          ...{ store, journal: true, events: { 'refund.made': REFUND } },
-          handlers: { 'refund.made': ({ id }, context) => pay(context.transaction, id) },
-        });
-        const id = `${level}-${letters.schema}`.replace(' ', '-');
-        expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
+        const { bank, hooks, id, send } = paying(level.replace(' ', '-'), { store, journal: true });
+        bank.fails = false;
+        expect(await send()).toEqual([200, 'processed']);
         expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
       },
     );
 
-  test('removes a letter that is kept elsewhere, whatever is known of the letters of its client', async () => {
-    let fails = true;
-    const hooks = world('elsewhere', {
-      deadLetters: memoryDeadLetters(),
-      events: { 'refund.made': REFUND },
-      handlers: {
-        'refund.made': () => {
-          if (fails) throw new Error('the bank is down');
-        },
-      },
+  test.each(['in memory', 'on another pool'])(
+    'removes a letter that is kept %s, whatever is known of the letters of its client',
+    async (where) => {
+      const another = letters.again();
+      const deadLetters = where === 'in memory' ? memoryDeadLetters() : another.open({ encryptionKeys });
+      const { bank, hooks, id, send } = paying(where.replaceAll(' ', '-'), { deadLetters });
+      await send();
+      expect([await eventsOf(hooks), await paid(id)]).toEqual([[[id, 'failed', 1]], 0]);
+      bank.fails = false;
+      expect(await send()).toEqual([200, 'processed']);
+      expect([await eventsOf(hooks), await paid(id)]).toEqual([[], 1]);
+      await another.close();
+    },
+  );
+
+  describe('where the commit fails', () => {
+    /** A payment that is not allowed makes the commit fail, and no statement before it. */
+    const allow = (id: string) => letters.run(`INSERT INTO ${inSchema('allowed')} VALUES (${place})`, [id]);
+    if (!isPostgres(client)) return;
+    beforeAll(async () => {
+      await letters.run(`CREATE TABLE ${inSchema('allowed')} (event text PRIMARY KEY)`);
+      await letters.run(
+        `CREATE TABLE ${inSchema('owed')} (event text REFERENCES ${inSchema('allowed')} DEFERRABLE INITIALLY DEFERRED)`,
+      );
     });
-    const id = `elsewhere-${letters.schema}`;
-    await deliver(hooks, refund(id));
-    expect(await eventsOf(hooks)).toEqual([[id, 'failed', 1]]);
-    fails = false;
-    expect(await deliver(hooks, refund(id))).toEqual([200, 'processed']);
-    expect(await eventsOf(hooks)).toEqual([]);
+    const owe = (transaction: unknown, id: string) =>
+      (transaction as Ledger).query(`INSERT INTO ${inSchema('owed')} VALUES ($1)`, [id]);
+    const rows = (table: string, column: string, value: string) =>
+      letters.run(`SELECT * FROM ${inSchema(table)} WHERE ${column} = $1`, [value]);
+
+    test('keeps the letter: same id, same place, one attempt more', async () => {
+      let isDown = true;
+      const { hooks, id, send } = paying('same-letter', {
+        handlers: {
+          'refund.made': async (event, { transaction }) => {
+            if (isDown) throw new Error('the bank is down');
+            await owe(transaction, event.id);
+          },
+        },
+      });
+      await send();
+      const [before] = await lettersOf(hooks);
+      isDown = false;
+      expect(await send()).toEqual([503, 'STORE_UNAVAILABLE']);
+      const key = `same-letter:live:${id}`;
+      expect([await rows('webhook_event', 'key', key), await rows('owed', 'event', id)]).toEqual([[], []]);
+      expect(await lettersOf(hooks)).toEqual([{ ...before, attempts: 2, code: 'STORE_UNAVAILABLE' }]);
+      await allow(id);
+      expect(await hooks.deadLetters?.replay()).toMatchObject({ processed: 1 });
+      expect([await lettersOf(hooks), await rows('owed', 'event', id)]).toEqual([[], [{ event: id }]]);
+    });
+
+    test('keeps what the journal kept', async () => {
+      const { hooks, id, send } = paying('owing', {
+        journal: true,
+        handlers: {
+          'refund.made': async (event, { transaction }) => {
+            expect(await eventsOf(hooks)).toHaveLength(1);
+            await owe(transaction, event.id);
+          },
+        },
+      });
+      expect(await send()).toEqual([503, 'STORE_UNAVAILABLE']);
+      expect(await eventsOf(hooks)).toEqual([[id, 'failed', 1]]);
+      await allow(id);
+      expect(await send()).toEqual([200, 'processed']);
+      expect([await eventsOf(hooks), await rows('owed', 'event', id)]).toEqual([[], [{ event: id }]]);
+    });
+
+    test('changes neither letter nor claim until the commit, and not if it fails or is rolled back', async () => {
+      const { store, deadLetters } = stores();
+      const letter = aLetter();
+      const id = await deadLetters.keep(letter);
+      const kept = () => rows('dead_letter', 'event_id', letter.eventId);
+      const before = await kept();
+      for (const end of ['release', 'fail', 'complete'] as const) {
+        const claim = granted(await store.claim(letter.key, { ...request, deadLetters }));
+        const { transaction } = claim.context;
+        expect(claim.kept).toBe(true);
+        expect(await deadLetters.remove(letter, { transaction })).toBe(1);
+        expect(await kept()).toEqual(before);
+        if (end === 'fail') await owe(transaction, letter.eventId);
+        if (end === 'release') await claim.release([]);
+        else if (end === 'complete') await claim.complete();
+        else await expect(claim.complete()).rejects.toMatchObject({ code: '23503' });
+        expect(await kept()).toEqual(end === 'complete' ? [] : before);
+        const claims = await rows('webhook_event', 'key', letter.key);
+        expect(claims).toHaveLength(end === 'complete' ? 1 : 0);
+      }
+      expect(await deadLetters.read(id)).toEqual({ status: 'gone' });
+    });
   });
 
   test.each(['COMMIT', 'ROLLBACK'])(
@@ -194,13 +262,15 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
     },
   );
 
-  // Those of a pool are counted on the wire.
+  const EVENTS = 8;
+
+  // What sqlStore() sends is counted where its client is called, and that of a pool on the wire.
   if (client !== 'pg pool')
     test('takes no statement more for an event than without letters', async () => {
       const count = async (used: Pick<ReceiverOptions, 'store' | 'deadLetters'>) => {
         const hooks = receiver({ privateKey: KEY, logger: false, ...used, handlers: { '*': () => {} } });
         const taken: number[] = [];
-        for (let index = 0; index < 8; index += 1) {
+        for (let index = 0; index < EVENTS; index += 1) {
           letters.taken();
           expect(await deliver(hooks, fixtures.transactionPaid())).toEqual([200, 'processed']);
           taken.push(letters.taken());
@@ -211,22 +281,71 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
       const { store, deadLetters } = stores();
       expect(await count({ store, deadLetters })).toBe(await count({ store }));
     });
+  // A rollback forgets that an event was tried, so letters on another pool are looked for each time.
+  else
+    test.each([
+      ['lease', 'no pool', 2],
+      ['lease', 'the same pool', 2],
+      ['lease', 'another pool', 2],
+      ['transactional', 'no pool', 4],
+      ['transactional', 'the same pool', 4],
+      ['transactional', 'another pool', 5],
+    ] as const)(
+      'in %s mode, with letters on %s, an event costs %i statements on the wire',
+      async (mode, where, statements) => {
+        const wire = await startWire(process.env.TEST_POSTGRES_URL ?? '');
+        const open = () => new Pool({ connectionString: wire.connectionString, max: 1 });
+        const [pool, far] = [open(), open()];
+        const transactional = mode === 'transactional';
+        const store = postgresStore({
+          ...{ pool, table: inSchema('webhook_event') },
+          transactional: transactional as true,
+        });
+        const on = { 'no pool': undefined, 'the same pool': pool, 'another pool': far }[where];
+        const table = inSchema('dead_letter');
+        const deadLetters = on && postgresDeadLetters({ pool: on, table, encryptionKeys });
+        const handlers = { '*': () => {} };
+        const hooks = receiver({ privateKey: KEY, logger: false, store, deadLetters, handlers });
+        const taken: number[] = [];
+        for (let index = 0; index < EVENTS; index += 1) {
+          wire.statements = 0;
+          expect(await deliver(hooks, fixtures.transactionPaid())).toEqual([200, 'processed']);
+          taken.push(wire.statements);
+        }
+        expect(Math.min(...taken)).toBe(statements);
+        await Promise.all([pool.end(), far.end()]);
+        await wire.close();
+      },
+    );
 
-  test('joins letters that are reached through the same client, and no others', () => {
+  test('joins letters that are reached through the same client and no others, and looks for theirs alone', async () => {
     const { store, deadLetters } = stores();
+    const another = letters.again();
     const { transaction: _, ...leased } = letters.database;
     expect(store.joins?.(deadLetters)).toBe(true);
-    expect(store.joins?.({ database: {} })).toBe(false);
-    expect(sqlStore({ ...leased, table: inSchema('webhook_event') }).joins?.(deadLetters)).toBe(false);
+    for (const others of [{ database: {} }, another.open({ encryptionKeys }), memoryDeadLetters()])
+      expect(store.joins?.(others)).toBe(false);
+    const inLeaseMode =
+      client === 'pg pool'
+        ? postgresStore({ pool: leased.client as Pool, table: inSchema('webhook_event') })
+        : sqlStore({ ...leased, table: inSchema('webhook_event') });
+    expect(inLeaseMode.joins?.(deadLetters)).toBe(false);
+    for (const [given, kept] of [
+      [deadLetters, false],
+      [undefined, undefined],
+    ] as const) {
+      const claim = granted(await store.claim(`joins:live:${kept}`, { ...request, deadLetters: given }));
+      expect(claim.kept).toBe(kept);
+      await claim.complete();
+      expect(claim.kept).toBe(kept);
+    }
+    await another.close();
   });
 
   test('removes no letter on the connection of a transaction that has ended', async () => {
     const { store } = stores();
     for (const end of ['lease', 'release'] as const) {
-      const request = { leaseMs: 60_000, fingerprint: 'f'.repeat(12) };
-      const result = await store.claim(`ended:live:${end}`, request);
-      if (result.status !== 'claimed') throw new Error(result.status);
-      const { claim } = result;
+      const claim = granted(await store.claim(`ended:live:${end}`, request));
       await (end === 'lease' ? claim.renew(50) : claim.release([]));
       await until(() => claim.open === false);
     }
@@ -234,19 +353,13 @@ describeEachClient('a receiver with dead letters through %s', (client) => {
 
   test.each(['COMMIT', 'ROLLBACK'])('removes no letter after a handler has sent %s', async (end) => {
     const { store, deadLetters } = stores();
-    const event = { key: `ender:live:${end}`, fingerprint: 'f'.repeat(64) };
-    const names = { namespace: 'ender', eventName: 'a.b', eventId: end, sandbox: false };
-    const failed = { reason: 'failed', code: undefined, issues: [], attempts: 1 } as const;
-    const content = { rawBody: Buffer.from('{}'), headers: {}, keyIndex: 0 };
-    const id = await deadLetters.keep({ id: `ender-${end}`, ...event, ...names, ...failed, ...content });
-    const result = await store.claim(event.key, { leaseMs: 30_000, fingerprint: 'f'.repeat(12) });
-    if (result.status !== 'claimed') throw new Error(result.status);
-    const { transaction } = result.claim.context as unknown as {
-      transaction: { query(sql: string): Promise<unknown> };
-    };
-    await transaction.query(end);
+    const event = aLetter({ namespace: 'ender', eventId: end });
+    const id = await deadLetters.keep(event);
+    const claim = granted(await store.claim(event.key, request));
+    const { transaction } = claim.context;
+    await (transaction as Ledger).query(end, []);
     expect(await deadLetters.remove(event, { transaction })).toBe(0);
-    await expect((async () => result.claim.complete())()).rejects.toThrow('A handler has ended');
+    await expect((async () => claim.complete())()).rejects.toThrow('A handler has ended');
     expect((await deadLetters.read(id)).status).toBe('found');
   });
 

@@ -3,13 +3,19 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ConfigurationError, StoreError } from 'payment-webhooks';
+import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
+import { ConfigurationError, type EventSchemas, receiver, StoreError } from 'payment-webhooks';
 import { postgresDeadLetters } from 'payment-webhooks/stores/postgres';
-import { sqlDeadLetters } from 'payment-webhooks/stores/sql';
+import { type SqlDeadLetters, sqlDeadLetters } from 'payment-webhooks/stores/sql';
 import { deadLetterContract } from 'payment-webhooks/testing';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
+import { z } from 'zod';
+import { fixtures } from '../../src/fixtures/fixture.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { aLetter, keepTheLetterContract, queryOf } from '../setup/letters.js';
+import { withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
+import { overMysql2 } from '../setup/sql-clients.js';
 import { describeEachClient, isPostgres, type SqlLetters, sqlServers } from '../setup/sql-letters.js';
 import { keepsSharedLetters, NEW_KEY, OLD_KEY } from './shared-letters.js';
 
@@ -61,6 +67,24 @@ describeEachClient('dead letters through %s', (client) => {
       return others.open(options);
     },
     dumpOf: rowOf,
+    parts: {
+      bytes: ['body', 'head', 'issues'],
+      identity: ['id', 'key', 'fingerprint', 'namespace', 'event_name', 'event_id', 'sandbox'],
+      // MySQL refuses to lose them.
+      optional: isPostgres(client) ? ['body', 'head'] : [],
+    },
+    change: async (id, part, edit) => {
+      const [place, places, column] = isPostgres(client)
+        ? ['$1', ['$1', '$2'], part]
+        : ['?', ['?', '?'], `\`${part}\``];
+      const [row] = await letters.run(`SELECT ${column} AS part FROM ${table()} WHERE id = ${place}`, [id]);
+      const changed = edit(row?.part);
+      await letters.run(`UPDATE ${table()} SET ${column} = ${places[0]} WHERE id = ${places[1]}`, [
+        changed ?? null,
+        id,
+      ]);
+      return changed;
+    },
     pages: { letters: 30, limit: 4 },
   });
 
@@ -270,7 +294,111 @@ describeEachClient('dead letters through %s', (client) => {
   });
 
   test('reject without their table', async () => {
-    await expect(open({ table: `${letters.schema}.missing` }).keep(aLetter())).rejects.toThrow(/missing/);
+    await expect(open({ table: `${letters.schema}.missing` }).keep(aLetter())).rejects.toMatchObject({
+      code: isPostgres(client) ? '42P01' : 'ER_NO_SUCH_TABLE',
+      message: expect.stringContaining('missing'),
+    });
+  });
+
+  if (!isPostgres(client)) return;
+
+  test('keep their time to the millisecond', async () => {
+    const letter = aLetter({ namespace: 'precise' });
+    await open().keep(letter);
+    const [listed] = (await open().list(queryOf(letter), { limit: 1 })).letters;
+    const precise = `SELECT kept_at, kept_at = date_trunc('milliseconds', kept_at) AS whole FROM ${table()} WHERE id = $1`;
+    const [row] = await letters.run(precise, [letter.id]);
+    expect(row).toEqual({ kept_at: listed?.keptAt, whole: true });
+  });
+
+  test('reject when a trigger drops the row', async () => {
+    const { schema } = letters;
+    const ruled = open({ table: `${schema}.ruled` });
+    await ruled.migrate();
+    await letters.run(`CREATE FUNCTION ${schema}.swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE TRIGGER swallow BEFORE INSERT ON ${schema}.ruled FOR EACH ROW EXECUTE FUNCTION ${schema}.swallow()`);
+    await expect(ruled.keep(aLetter())).rejects.toThrow(StoreError);
+  });
+});
+
+withMariadb('dead letters in MariaDB', () => {
+  let letters: SqlLetters;
+  beforeAll(async () => {
+    letters = await openLetters('mysql2 query');
+    await letters.open().migrate();
+  });
+  afterAll(() => letters?.close());
+  const table = () => `${letters.schema}.dead_letter`;
+
+  /** A store on one connection, whose session has a setting. */
+  async function inSession(setting: string, work: (store: SqlDeadLetters) => Promise<void>) {
+    const connection = await (letters.database.client as MysqlPool).getConnection();
+    await connection.query(`SET SESSION ${setting}`);
+    await work(sqlDeadLetters({ ...overMysql2(connection as never, 'query'), table: table() }));
+    connection.destroy();
+  }
+
+  test('are never without bytes', async () => {
+    const id = await letters.open().keep(aLetter());
+    for (const column of ['head', 'body'])
+      await expect(letters.run(`UPDATE ${table()} SET ${column} = NULL WHERE id = ?`, [id])).rejects.toThrow(
+        /CONSTRAINT/,
+      );
+  });
+
+  test('are not kept in a session that would not commit them', async () => {
+    await inSession('autocommit = 0', async (store) => {
+      await expect(store.keep(aLetter())).rejects.toThrow('client does not commit each statement by itself');
+    });
+  });
+
+  test('whose ids are too long are refused, also by a session that would cut them', async () => {
+    const long = (last: string) => aLetter({ eventId: 'e'.repeat(600) + last, namespace: 'long' });
+    for (const setting of ["sql_mode = ''", "sql_mode = 'STRICT_ALL_TABLES'"])
+      await inSession(setting, async (store) => {
+        for (const letter of [long('a'), long('b')]) await expect(store.keep(letter)).rejects.toThrow();
+      });
+    await inSession("sql_mode = ''", async (store) => {
+      await expect(store.keep(long('c'))).rejects.toThrow(StoreError);
+    });
+  });
+
+  test('whose time is over make room for the same event, as a new letter at a new place', async () => {
+    const brief = letters.open({ retention: '1h' });
+    const [first, second] = [aLetter({ namespace: 'over' }), aLetter({ namespace: 'over' })];
+    await brief.keep({ ...first, attempts: 7 });
+    await brief.keep(second);
+    await letters.run(`UPDATE ${table()} SET kept_at = kept_at - INTERVAL 2 HOUR WHERE id = ?`, [first.id]);
+    expect(await brief.keep({ ...first, id: 'again', attempts: 1 })).toBe('again');
+    const { letters: listed } = await brief.list(queryOf(first), { limit: 5 });
+    expect(listed.map(({ id, attempts }) => [id, attempts])).toEqual([
+      [second.id, 1],
+      ['again', 1],
+    ]);
+  });
+
+  test('are each replayed once by three that replay at once, with one row of the ledger', async () => {
+    await letters.run(`CREATE TABLE ${letters.schema}.ledger (event varchar(100) NOT NULL)`);
+    const start = (events: EventSchemas = {}) =>
+      receiver({ privateKey: KEY, logger: false, namespace: 'replay', events, ...letters.stores() });
+    await letters.stores().store.migrate();
+    const undeclared = start();
+    const ids = Array.from({ length: 40 }, (_, index) => `r-${index}`);
+    for (const id of ids) await undeclared.receive(receivable({ ...fixtures.event('refund.made', {}), id }));
+    expect(await undeclared.deadLetters.count()).toMatchObject({ total: 40 });
+    const replaying = [0, 1, 2].map(() => {
+      const hooks = start({ 'refund.made': z.looseObject({}) });
+      hooks.on('*', async ({ id }, { transaction }) => {
+        await (transaction as PoolConnection).query(`INSERT INTO ${letters.schema}.ledger VALUES (?)`, [id]);
+      });
+      return hooks.deadLetters.replay({ concurrency: 3 });
+    });
+    const reports = await Promise.all(replaying);
+    expect(reports.reduce((sum, { processed }) => sum + processed, 0)).toBe(40);
+    expect(reports.map(({ failed }) => failed)).toEqual([0, 0, 0]);
+    expect(await undeclared.deadLetters.count()).toMatchObject({ total: 0 });
+    const paid = (await letters.run(`SELECT event FROM ${letters.schema}.ledger`)).map(({ event }) => event);
+    expect(paid.sort()).toEqual([...ids].sort());
   });
 });
 
@@ -318,28 +446,43 @@ test.each([
   },
 );
 
-describe('the options of sqlDeadLetters()', () => {
-  const wrong = sqlDeadLetters as (options?: unknown) => unknown;
-  const given = { dialect: 'postgres', client: {}, query: async () => [] };
+describe('the options of dead letters in a SQL database', () => {
+  const pool = new Pool({ connectionString: process.env.TEST_POSTGRES_URL });
+  afterAll(() => pool.end());
+  const any = { dialect: 'postgres', client: {}, query: async () => [] };
+  const STORES = {
+    'a pool of pg': [postgresDeadLetters, { pool }],
+    'any client': [sqlDeadLetters, any],
+  } as const;
 
-  test.each<[object | undefined, RegExp]>([
-    [undefined, /dialect is undefined/],
-    [{ ...given, dialect: 'sqlite' }, /dialect is "sqlite"/],
-    [{ ...given, table: 'a-b' }, /table is "a-b"/],
-    [{ ...given, dialect: 'mysql', table: 'a-b' }, /table is "a-b"/],
-    [{ ...given, retention: 'soon' }, /retention is "soon"/],
-    [{ ...given, tabel: 'a' }, /Unknown option "tabel". Did you mean "table"\?/],
-    [{ ...given, encryptionKeys: [Buffer.alloc(31)] }, /encryptionKeys\[0\] has 31 bytes instead of 32/],
-  ])('refuse %p', (options, message) => {
-    expect(() => wrong(options)).toThrow(ConfigurationError);
-    expect(() => wrong(options)).toThrow(message);
+  const ofBoth: readonly (readonly [object, RegExp])[] = [
+    [{ table: 'a-b' }, /table is "a-b"/],
+    [{ retention: 'soon' }, /retention is "soon"/],
+    [{ tabel: 'a' }, /Unknown option "tabel". Did you mean "table"\?/],
+    [{ encryptionKeys: [Buffer.alloc(31)] }, /encryptionKeys\[0\] has 31 bytes instead of 32/],
+  ];
+  test.each<[keyof typeof STORES, object | undefined, RegExp]>([
+    ...ofBoth.map(([options, message]) => ['a pool of pg', options, message] as const),
+    ...ofBoth.map(([options, message]) => ['any client', options, message] as const),
+    ['a pool of pg', undefined, /pool is undefined, not a pool of pg/],
+    ['a pool of pg', { pool: 'postgres://localhost' }, /not a pool of pg/],
+    ['any client', undefined, /dialect is undefined/],
+    ['any client', { dialect: 'sqlite' }, /dialect is "sqlite"/],
+    ['any client', { dialect: 'mysql', table: 'a-b' }, /table is "a-b"/],
+  ] as [keyof typeof STORES, object | undefined, RegExp][])('by %s refuse %p', (by, options, message) => {
+    const [open, given] = STORES[by] as readonly [(options?: unknown) => unknown, object];
+    expect(() => open(options && { ...given, ...options })).toThrow(ConfigurationError);
+    expect(() => open(options && { ...given, ...options })).toThrow(message);
   });
 
-  test('say for how long letters are kept, on which client, and that processes share them', () => {
-    const client = {};
-    const store = sqlDeadLetters({ dialect: 'mysql', client, query: async () => [], retention: '90d' });
-    expect(store).toMatchObject({ retentionMs: 90 * 86_400_000, scope: 'shared' });
-    expect(store.database).toBe(client);
+  test('say for how long letters are kept, where, and that processes share them', () => {
+    for (const [store, database] of [
+      [postgresDeadLetters({ pool, retention: '90d' }), pool],
+      [sqlDeadLetters({ ...any, dialect: 'mysql', retention: '90d' }), any.client],
+    ] as const) {
+      expect(store).toMatchObject({ retentionMs: 90 * 86_400_000, scope: 'shared' });
+      expect(store.database).toBe(database);
+    }
   });
 
   test.each(['postgres', 'mysql'] as const)('reject a client that gives no rows in %s', async (dialect) => {

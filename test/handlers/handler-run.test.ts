@@ -12,7 +12,13 @@ import {
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { asDeployed } from '../setup/as-deployed.js';
 import { delivery, KEY, receivable, SANDBOX_KEY } from '../setup/delivery.js';
-import { type Endpoint, expresses, type Framework, startEndpoint } from '../setup/endpoint.js';
+import {
+  expresses,
+  type Framework,
+  type Receiving,
+  startEndpoint,
+  startReceiver,
+} from '../setup/endpoint.js';
 import { faultyStore, rejects } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -32,7 +38,7 @@ const ANSWERED =
   'other code had already answered this request, so the receiver wrote nothing. In Fastify call reply.hijack() before the ' +
   'receiver; in NestJS do not use @Res({ passthrough: true })';
 
-function lineWith(endpoint: Endpoint, msg: string) {
+function lineWith(endpoint: Receiving, msg: string) {
   return endpoint.log.lines.find((line) => line.msg === msg);
 }
 
@@ -40,7 +46,7 @@ describe('the handlers of an event', () => {
   test('run at the same time, and the answer waits for all of them', async () => {
     const works = [gate(), gate()];
     const started: number[] = [];
-    const endpoint = await startEndpoint({ handlers: {} });
+    const endpoint = startReceiver({ handlers: {} });
     works.forEach((work, index) => {
       endpoint.hooks.on('*', () => {
         started.push(index);
@@ -67,7 +73,7 @@ describe('the handlers of an event', () => {
     { status: 500 },
     Promise.resolve(false),
   ])('may return %p: it is ignored', async (value) => {
-    expect(await (await startEndpoint({ handlers: { '*': () => value } })).post()).toMatchObject(processed);
+    expect(await startReceiver({ handlers: { '*': () => value } }).post()).toMatchObject(processed);
   });
 
   test('may return any thenable: it is awaited', async () => {
@@ -81,15 +87,13 @@ describe('the handlers of an event', () => {
         }, 20);
       },
     };
-    expect(await (await startEndpoint({ handlers: { '*': () => thenable } })).post()).toMatchObject(
-      processed,
-    );
+    expect(await startReceiver({ handlers: { '*': () => thenable } }).post()).toMatchObject(processed);
     expect(settled).toBe(true);
   });
 
   test('are given the event, and a context with what belongs to the delivery', async () => {
     const given: { event: unknown; context: HandlerContext }[] = [];
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       privateKey: [SANDBOX_KEY, KEY],
       handlers: { 'transaction.paid': (event, context) => given.push({ event, context }) },
     });
@@ -115,7 +119,7 @@ describe('the handlers of an event', () => {
   });
 
   test('log through a logger that is bound to the event', async () => {
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       handlers: { '*': (_event, { log }) => log.info({ step: 1 }, 'working') },
     });
     const event = fixtures.transactionPaid();
@@ -128,7 +132,7 @@ describe('the handlers of an event', () => {
   });
 
   test('that fail are named in the record, beside those that did not', async () => {
-    const endpoint = await startEndpoint({ handlers: {} });
+    const endpoint = startReceiver({ handlers: {} });
     endpoint.hooks
       .on('*', function audit() {})
       .on('transaction.*', () => Promise.reject(new Error('down')))
@@ -153,7 +157,7 @@ describe('a handler with a name', () => {
     const told: (readonly string[])[] = [];
     const store = faultyStore();
     let runs = 0;
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       store: {
         claim: async (...request) => {
           const result = await store.claim(...request);
@@ -191,7 +195,7 @@ describe('a handler with a name', () => {
 
 describe('the time of a handler', () => {
   test('is what it took, in the record of the delivery', async () => {
-    const endpoint = await startEndpoint({ handlers: {} });
+    const endpoint = startReceiver({ handlers: {} });
     endpoint.hooks.on('*', () => pause(40)).on('*', () => {});
     await endpoint.post();
     const [record] = endpoint.records;
@@ -205,7 +209,7 @@ describe('the time of a handler', () => {
 describe('what a store adds to the context', () => {
   const start = async (context: object) => {
     const given: object[] = [];
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       store: faultyStore({}, { more: { context } }),
       handlers: { '*': (_event, context) => void given.push(context) },
     });
@@ -331,7 +335,7 @@ describe.each(thrown)('a handler that throws %s', (_what, fail) => {
   test('makes the delivery fail, may run again at once, and its words go nowhere', async () => {
     let runs = 0;
     const store = faultyStore();
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       store,
       handlers: {
         '*': () => {
@@ -367,7 +371,7 @@ describe('while an app is developed or tested', () => {
   });
 
   const errorLine = async (env: string | undefined, thrown: unknown) => {
-    const endpoint = await startEndpoint({ handlers: { '*': () => Promise.reject(thrown) } });
+    const endpoint = startReceiver({ handlers: { '*': () => Promise.reject(thrown) } });
     if (env === undefined) delete process.env.NODE_ENV;
     else process.env.NODE_ENV = env;
     expect(await endpoint.post()).toMatchObject(failed);
@@ -409,18 +413,18 @@ describe('while an app is developed or tested', () => {
   });
 
   test.each<[string, () => unknown]>(thrown)('nothing is made worse by %s', async (_, fail) => {
-    const endpoint = await startEndpoint({ handlers: { '*': () => fail() } });
+    const endpoint = startReceiver({ handlers: { '*': () => fail() } });
     expect(await endpoint.post()).toMatchObject(failed);
     expect(lineWith(endpoint, 'a handler failed')).toBeDefined();
   });
 });
 
 describe('a handler that takes longer than the timeout', () => {
-  const start = async (options: ReceiverOptions = {}) => {
+  const start = (options: ReceiverOptions = {}) => {
     const work = gate();
     const contexts: HandlerContext[] = [];
     const store = faultyStore();
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       store,
       timeout: 60,
       lease: 300,
@@ -437,7 +441,7 @@ describe('a handler that takes longer than the timeout', () => {
   };
 
   test('is answered 503 and told to stop, and goes on under its claim', async () => {
-    const { endpoint, work, store, sent } = await start();
+    const { endpoint, work, store, sent } = start();
     expect(await endpoint.post(sent)).toMatchObject(timedOut);
     expect(endpoint.records).toMatchObject([
       { status: 503, code: 'HANDLER_TIMEOUT', handlers: [{ status: 'running' }] },
@@ -451,7 +455,7 @@ describe('a handler that takes longer than the timeout', () => {
   });
 
   test('completes the event when it succeeds late, and that is logged', async () => {
-    const { endpoint, work, contexts, sent } = await start();
+    const { endpoint, work, contexts, sent } = start();
     await endpoint.post(sent);
     work.open();
     await until(() => endpoint.hooks.inFlight === 0);
@@ -469,7 +473,7 @@ describe('a handler that takes longer than the timeout', () => {
   });
 
   test('gives the event back when it fails late', async () => {
-    const { endpoint, work, contexts, sent } = await start();
+    const { endpoint, work, contexts, sent } = start();
     await endpoint.post(sent);
     work.fail(new Error('down'));
     await until(() => endpoint.hooks.inFlight === 0);
@@ -482,7 +486,7 @@ describe('a handler that takes longer than the timeout', () => {
   });
 
   test('and asks for its signal only then finds it aborted', async () => {
-    const { endpoint, work, contexts, sent } = await start();
+    const { endpoint, work, contexts, sent } = start();
     await endpoint.post(sent);
     const reason = contexts[0]?.signal.reason;
     expect(contexts[0]?.signal.aborted).toBe(true);
@@ -494,7 +498,7 @@ describe('a handler that takes longer than the timeout', () => {
   test('does not hold up the others, whose success is kept for the retry', async () => {
     const work = gate();
     const ran: string[] = [];
-    const endpoint = await startEndpoint({ timeout: 60, handlers: {} });
+    const endpoint = startReceiver({ timeout: 60, handlers: {} });
     endpoint.hooks.on('*', () => ran.push('book'), { name: 'book' });
     endpoint.hooks.on('*', () => ran.push('mail') === 2 && work.opened, { name: 'mail' });
     const sent = delivery();
@@ -507,7 +511,7 @@ describe('a handler that takes longer than the timeout', () => {
   });
 
   test('with timeout: 0 is waited for', async () => {
-    const { endpoint, work, sent } = await start({ timeout: 0 });
+    const { endpoint, work, sent } = start({ timeout: 0 });
     const reply = endpoint.post(sent);
     await pause(120);
     expect(endpoint.records).toEqual([]);
@@ -516,7 +520,7 @@ describe('a handler that takes longer than the timeout', () => {
   });
 
   test('with timeout: 0 and no end is given up with its claim', async () => {
-    const { endpoint, sent } = await start({ timeout: 0, maxHandlerTime: 150 });
+    const { endpoint, sent } = start({ timeout: 0, maxHandlerTime: 150 });
     expect(await endpoint.post(sent)).toMatchObject(timedOut);
   });
 });
@@ -524,10 +528,10 @@ describe('a handler that takes longer than the timeout', () => {
 describe('a handler that took its signal', () => {
   const aborted = (signal: AbortSignal) =>
     new Promise((resolve) => signal.addEventListener('abort', resolve));
-  const start = async (handler: Handler, options: ReceiverOptions = {}) => {
+  const start = (handler: Handler, options: ReceiverOptions = {}) => {
     const attempts: number[] = [];
     const store = faultyStore();
-    const endpoint = await startEndpoint({
+    const endpoint = startReceiver({
       store,
       timeout: 60,
       lease: 300,
@@ -574,7 +578,7 @@ describe('a handler that took its signal', () => {
     ],
     ['has given it to what then throws', (_event, { signal }) => pause(5_000, undefined, { signal })],
   ])('and %s after the timeout has failed: the retry runs it again', async (_, handler) => {
-    const { endpoint, attempts, store, sent } = await start(handler);
+    const { endpoint, attempts, store, sent } = start(handler);
     expect(await endpoint.post(sent)).toMatchObject(timedOut);
     await until(() => endpoint.hooks.inFlight === 0);
     expect(store.calls.filter((call) => call !== 'renew')).toEqual(['claim', 'release']);
@@ -587,14 +591,14 @@ describe('a handler that took its signal', () => {
   });
 
   test('and returns after the abort says so in the log', async () => {
-    const { endpoint, sent } = await start(async (_event, { signal }) => void (await aborted(signal)));
+    const { endpoint, sent } = start(async (_event, { signal }) => void (await aborted(signal)));
     await endpoint.post(sent);
     await until(() => endpoint.hooks.inFlight === 0);
     expect(lineWith(endpoint, SIGNAL_TAKEN)).toMatchObject({ level: 50, handler: 'transaction.paid' });
   });
 
   test('and returns before the timeout has succeeded', async () => {
-    const { endpoint, attempts, sent } = await start((_event, { signal }) => void signal.aborted);
+    const { endpoint, attempts, sent } = start((_event, { signal }) => void signal.aborted);
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(await endpoint.post(sent)).toMatchObject(duplicate);
     expect(attempts).toEqual([1]);
@@ -602,7 +606,7 @@ describe('a handler that took its signal', () => {
 
   test('fails alone: one beside it that never took it is not run again when it has a name', async () => {
     const ran: string[] = [];
-    const endpoint = await startEndpoint({ timeout: 60, handlers: {} });
+    const endpoint = startReceiver({ timeout: 60, handlers: {} });
     endpoint.hooks.on('*', async () => void ran.push(await pause(90, 'book')), { name: 'book' });
     endpoint.hooks.on('*', async (_event, { signal, attempt }) => {
       ran.push('ship');
@@ -618,7 +622,7 @@ describe('a handler that took its signal', () => {
   test('and returns when its lease has lapsed has failed too', async () => {
     const store = faultyStore({ renew: rejects });
     const handler: Handler = async (_event, { signal }) => void (await aborted(signal));
-    const { endpoint, attempts, sent } = await start(handler, { store, timeout: 5_000 });
+    const { endpoint, attempts, sent } = start(handler, { store, timeout: 5_000 });
     expect(await endpoint.post(sent)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(attempts).toEqual([1, 2]);

@@ -134,7 +134,7 @@ describe('a pattern', () => {
   ])('%p is no pattern', (pattern) => {
     const refused = register((hooks) => hooks.on(pattern, () => {}));
     expect(refused).toThrow(ConfigurationError);
-    expect(refused).toThrow('is no event name or pattern. Give <resource>.<action>, <resource>.* or *.');
+    expect(refused).toThrow('is not an event name or pattern. Give <resource>.<action>, <resource>.* or *.');
   });
 });
 

@@ -1,34 +1,43 @@
 // The door for any broker: what a job is, and what a worker is told.
+import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import {
   ConfigurationError,
   type HandlerContext,
+  type IdempotencyStore,
   memoryStore,
   NonRetriableError,
+  type ReceiverOptions,
   RetryAfterError,
   receiver,
   StoreError,
+  type TransactionPaid,
 } from 'payment-webhooks';
 import { enqueue, type Job, processor } from 'payment-webhooks/queues';
 import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
+import { captureLog } from '../setup/captured-log.js';
 import { CREDENTIALS, delivery, KEY } from '../setup/delivery.js';
 import { faultyStore, rejects } from '../setup/faulty-store.js';
-import { until } from '../setup/waiting.js';
+import { gate, until } from '../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
 const silent = { logger: false } as const;
 const here = { queue: 'webhooks' } as const;
+const wrong = paid({ id: 'evt-1', payload: { transaction: { status: 'Secret Status' as never } } });
+const refund = z.object({ refund: z.object({ id: z.string(), at: z.coerce.date() }) });
+const REFUND = { refund: { id: 'r-1', at: '2026-01-15T09:30:00Z' } };
 
 /** The job that a receiver makes of an event. */
-async function jobOf(event: object = paid(), headers: Record<string, string> = {}): Promise<Job> {
+async function jobOf(
+  event: object = paid(),
+  headers: Record<string, string> = {},
+  options: ReceiverOptions = {},
+): Promise<Job> {
   const jobs: Job[] = [];
-  const hooks = receiver({ privateKey: KEY, store: false, ...silent });
-  hooks.on(
-    '*',
-    enqueue(async (job) => void jobs.push(job)),
-  );
-  hooks.onUnknown(enqueue(async (job) => void jobs.push(job)));
+  const add = enqueue(async (job) => void jobs.push(job));
+  const hooks = receiver({ privateKey: KEY, store: false, ...silent, ...options });
+  hooks.on('*', add).onUnknown(add);
   const { body: rawBody, headers: own } = delivery(event);
   expect(await hooks.receive({ rawBody, headers: { ...headers, ...own } })).toMatchObject({ status: 200 });
   expect(jobs).toHaveLength(1);
@@ -90,16 +99,65 @@ describe('processor()', () => {
   const verdictOf = async (handler: () => unknown, options: Parameters<typeof processor>[1] = {}) =>
     processor({ '*': handler }, { ...silent, ...options })((await jobOf()).data, here);
 
-  test('runs the handlers of the event, and knows it again with a store', async () => {
+  test('runs the handlers of the event with the context of the receiver, and logs it as a delivery', async () => {
     const seen: [unknown, HandlerContext][] = [];
-    const handle = async (...given: [unknown, HandlerContext]) => void seen.push(given);
-    const work = processor({ 'transaction.paid': handle }, { store: memoryStore(), ...silent });
+    const log = captureLog();
+    const handle = async (...given: [unknown, HandlerContext]) => {
+      given[1].log.info({ order: 1 }, 'paid');
+      seen.push(given);
+    };
     const event = paid();
-    const { data } = await jobOf(event, { 'x-account': 'acme' });
-    expect(await work(data, { ...here, attempt: 3 })).toEqual({ verdict: 'done', outcome: 'processed' });
-    expect(await work(data, here)).toEqual({ verdict: 'done', outcome: 'duplicate' });
-    expect(await work(data, { queue: 'another' })).toEqual({ verdict: 'done', outcome: 'processed' });
-    expect(seen[0]).toMatchObject([event, { headers: { 'x-account': 'acme' } }]);
+    const rawBody = `\uFEFF${JSON.stringify(event)}`;
+    const data = { rawBody, headers: { 'x-account': 'acme' }, keyIndex: 2 };
+    const work = processor({ 'transaction.paid': handle }, { logger: log.logger });
+    expect(await work(data, here)).toEqual({ verdict: 'done', outcome: 'processed' });
+    const context = { ...data, rawBody: Buffer.from(rawBody), attempt: 1, signal: { aborted: false } };
+    expect(seen).toMatchObject([[event, context]]);
+    expect(log.lines).toMatchObject([
+      { msg: 'paid', order: 1, eventId: event.id, eventName: 'transaction.paid' },
+      { level: 30, msg: 'delivery', outcome: 'processed', attempt: 1, sandbox: false },
+    ]);
+    expect(log.lines[1]).not.toHaveProperty('status');
+  });
+
+  test('knows an event again with a store, of each queue, namespace and mode its own, and of no receiver', async () => {
+    const store = memoryStore();
+    const event = paid();
+    const received = await store.claim(`default:live:${event.id}`, { leaseMs: 1, fingerprint: 'f' });
+    if (received.status === 'claimed') await received.claim.complete();
+    const { data } = await jobOf(event);
+    const outcomeOf = (given: unknown, queue: string, namespace?: string) =>
+      processor({ '*': () => {} }, { store, namespace, ...silent })(given, { queue, attempt: 3 });
+    const processed = { verdict: 'done', outcome: 'processed' };
+    expect(await outcomeOf(data, 'webhooks')).toEqual(processed);
+    expect(await outcomeOf(data, 'webhooks')).toEqual({ verdict: 'done', outcome: 'duplicate' });
+    expect(await outcomeOf(data, 'another')).toEqual(processed);
+    expect(await outcomeOf(data, 'webhooks', 'other')).toEqual(processed);
+    const { data: sandboxed } = await jobOf({ ...event, sandbox: true });
+    expect(await outcomeOf(sandboxed, 'webhooks')).toEqual(processed);
+  });
+
+  test('validates with the schemas of the worker, whose output the handlers get', async () => {
+    const seen: unknown[] = [];
+    const { data } = await jobOf(fixtures.event('refund.succeeded', REFUND));
+    const work = processor(
+      { 'refund.succeeded': (event) => void seen.push(event.payload.refund.at) },
+      { events: { 'refund.succeeded': refund }, ...silent },
+    );
+    expect(await work(data, here)).toMatchObject({ outcome: 'processed' });
+    expect(seen).toEqual([new Date(REFUND.refund.at)]);
+  });
+
+  test('ignores an event without a handler, and logs that', async () => {
+    const log = captureLog();
+    const event = fixtures.event('refund.succeeded', REFUND);
+    const options = { events: { 'refund.succeeded': refund }, logger: log.logger };
+    const work = processor({ 'transaction.paid': () => {} }, options);
+    expect(await work((await jobOf(event)).data, here)).toEqual({ verdict: 'done', outcome: 'ignored' });
+    expect(log.lines).toMatchObject([
+      { level: 30, outcome: 'ignored', eventId: event.id },
+      { level: 40, msg: expect.stringContaining('nothing handles it') },
+    ]);
   });
 
   test('counts attempts by what the worker says, where no store counts them', async () => {
@@ -135,22 +193,63 @@ describe('processor()', () => {
       expect(await work(whole, here)).toEqual({ verdict: 'done', outcome: 'processed' });
   });
 
-  test.each([
-    undefined,
-    null,
-    5,
-    {},
-    '',
-    '{',
-    'null',
-    Buffer.from([0xff]),
-    { rawBody: '{' },
-    { rawBody: '{}' },
-  ])('gives up %p for good: no retry can succeed', async (data) => {
-    const end = await processor({ '*': () => {} }, silent)(data, here);
+  const NOT_QUEUED = 'BODY_MALFORMED: The job has no delivery. Add jobs to this queue with enqueue() only.';
+  test.each<[unknown, string]>([
+    ...[undefined, null, 5, {}, [[1]], { rawBody: 1 }, '', '{', 'null', Buffer.from([0xff])].map(
+      (data): [unknown, string] => [data, NOT_QUEUED],
+    ),
+    [{ rawBody: '' }, 'BODY_MALFORMED: The body is empty.'],
+    [{ rawBody: 'Secret' }, 'BODY_MALFORMED: The body is not JSON.'],
+    [{ rawBody: '{"id":"evt-1"}' }, 'EVENT_INVALID: event_name: '],
+    [{ rawBody: JSON.stringify(wrong) }, 'EVENT_INVALID: payload.transaction.status: '],
+  ])('gives up %j for good, because no retry can succeed, and says why', async (data, reason) => {
+    const log = captureLog();
+    const end = await processor({ '*': () => {} }, { logger: log.logger })(data, here);
     expect(end).toMatchObject({
       verdict: 'never',
-      error: { name: expect.stringMatching(/^(Body|Event)Error$/) },
+      error: {
+        name: expect.stringMatching(/^(Body|Event)Error$/),
+        message: expect.stringContaining(reason),
+        ...(reason.includes('payload') && { issues: [{ path: 'payload.transaction.status' }] }),
+      },
+    });
+    expect(inspect(end) + log.text).not.toContain('Secret');
+  });
+
+  describe("of a payload that does not fit, with drift: 'handle'", () => {
+    test('runs its handlers as it came, with where it does not fit, and the log says so', async () => {
+      const log = captureLog();
+      const seen: unknown[] = [];
+      const work = processor(
+        { '*': (event, { issues }) => void seen.push(event, issues) },
+        { drift: 'handle', logger: log.logger },
+      );
+      const { data } = await jobOf(wrong, {}, { drift: 'handle' });
+      expect(await work(data, here)).toMatchObject({ outcome: 'processed' });
+      const issues = [{ path: 'payload.transaction.status', message: expect.any(String) }];
+      expect(seen).toEqual([wrong, issues]);
+      expect(log.lines).toMatchObject([{ level: 40, outcome: 'processed', issues }]);
+    });
+
+    test('lets the schemas of the worker decide whether it fits', async () => {
+      const seen: unknown[] = [];
+      const events = {
+        'transaction.paid': z.looseObject({ transaction: z.looseObject({ status: z.string() }) }),
+      };
+      const work = processor(
+        { '*': (event, { issues }) => void seen.push(event.payload.transaction.status, issues) },
+        { events, ...silent },
+      );
+      const { data } = await jobOf(wrong, {}, { drift: 'handle' });
+      expect(await work(data, here)).toMatchObject({ outcome: 'processed' });
+      expect(seen).toEqual(['Secret Status', undefined]);
+    });
+
+    test('fails like any other when a handler fails because of it', async () => {
+      const { data } = await jobOf(wrong, {}, { drift: 'handle' });
+      const handle = ({ payload }: TransactionPaid) => payload.transaction.status.toFixed();
+      const work = processor({ '*': handle }, { drift: 'handle', ...silent });
+      expect(await work(data, here)).toMatchObject({ verdict: 'failed', error: { name: 'HandlerError' } });
     });
   });
 
@@ -246,6 +345,78 @@ describe('processor()', () => {
     });
   });
 
+  test('what the store adds is in the context, and a failure is released for the next attempt', async () => {
+    const inner = faultyStore({}, { more: { context: { transaction: 'tx' } } as object });
+    const store = inner as unknown as IdempotencyStore<{ transaction: string }>;
+    const seen: unknown[] = [];
+    const handlers = {
+      '*': (_: unknown, { transaction, attempt }: { transaction: string; attempt: number }) => {
+        seen.push([transaction, attempt]);
+        if (attempt === 1) throw new Error('again');
+      },
+    };
+    const work = processor(handlers, { store, ...silent });
+    const { data } = await jobOf();
+    expect(await work(data, here)).toMatchObject({ verdict: 'failed' });
+    expect(await work(data, here)).toMatchObject({ outcome: 'processed' });
+    expect(seen).toEqual([
+      ['tx', 1],
+      ['tx', 2],
+    ]);
+    expect(inner.calls).toEqual(['claim', 'release', 'claim', 'complete']);
+  });
+
+  const aborted = (signal: AbortSignal) =>
+    new Promise((resolve) => signal.addEventListener('abort', resolve));
+
+  test('a lost claim fails the job', async () => {
+    const store = faultyStore({ renew: () => false });
+    const work = processor({ '*': (_, { signal }) => aborted(signal) }, { store, lease: 60, ...silent });
+    const end = await work((await jobOf()).data, here);
+    expect(end).toMatchObject({ verdict: 'failed', error: { code: 'CLAIM_LOST' } });
+  });
+
+  test('the signal aborts at the timeout, and a handler that never took it may finish late: the event is not run again', async () => {
+    const log = captureLog();
+    const [finish, aborting] = [gate(), gate()];
+    let runs = 0;
+    const handle = async () => {
+      runs += 1;
+      await finish.opened;
+    };
+    const watch = (_event: unknown, { signal }: HandlerContext) =>
+      signal.addEventListener('abort', () => aborting.open());
+    const options = { store: memoryStore(), timeout: 50, logger: log.logger };
+    const work = processor({ '*': handle, 'transaction.paid': watch }, options);
+    const { data } = await jobOf();
+    expect(await work(data, here)).toMatchObject({
+      verdict: 'failed',
+      error: { code: 'HANDLER_TIMEOUT', message: expect.stringContaining('HANDLER_TIMEOUT: Not finished') },
+    });
+    await aborting.opened;
+    expect(await work(data, here)).toMatchObject({ verdict: 'later' });
+    finish.open();
+    await until(() => log.lines.some(({ msg }) => msg === 'handlers settled after the answer'));
+    expect(await work(data, here)).toMatchObject({ outcome: 'duplicate' });
+    expect(runs).toBe(1);
+  });
+
+  test('a handler that took the signal and returns after the abort has failed: the event runs again', async () => {
+    const attempts: number[] = [];
+    const handle = async (_event: unknown, { signal, attempt }: HandlerContext) => {
+      attempts.push(attempt);
+      if (attempt === 1) await aborted(signal);
+    };
+    const work = processor({ '*': handle }, { store: memoryStore(), timeout: 50, ...silent });
+    const { data } = await jobOf();
+    expect(await work(data, here)).toMatchObject({
+      error: { code: 'HANDLER_TIMEOUT', message: 'HANDLER_TIMEOUT: Not finished after 50 ms: handle.' },
+    });
+    // Until the handler has settled and its claim is released, another attempt waits.
+    await until(async () => (await work(data, here)).verdict === 'done');
+    expect(attempts).toEqual([1, 2]);
+  });
+
   test('the signal of the worker reaches the handlers', async () => {
     const losing = new AbortController();
     const { data } = await jobOf();
@@ -266,5 +437,38 @@ describe('processor()', () => {
   ])('details %j are refused', async (details, message) => {
     const work = processor({ '*': () => {} }, silent);
     await expect(work({}, details as never)).rejects.toThrow(message);
+  });
+});
+
+describe('processor() refuses', () => {
+  const handlers = { '*': () => {} };
+
+  test.each([
+    ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
+    ['missing handlers', undefined, {}, 'processor() has no handlers. Give at least one, by pattern.'],
+    ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
+    ['a handler that is not a function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
+    ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
+    ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
+    ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
+    ['an object that is not a store', handlers, { store: {} }, 'store is of type object'],
+    [
+      'a drift that is misspelt',
+      handlers,
+      { drift: 'handel' },
+      'drift is "handel". Give "keep" or "handle".',
+    ],
+    ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
+    ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
+    ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],
+    ['an object that is not a logger', handlers, { logger: {} }, 'logger is of type object'],
+    [
+      'an object that is not a schema',
+      handlers,
+      { events: { 'a.b': {} } },
+      'events["a.b"] is of type object',
+    ],
+  ])('%s', (_what, given, options, message) => {
+    expect(() => processor(given as never, options as never)).toThrow(message);
   });
 });

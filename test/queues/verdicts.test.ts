@@ -16,6 +16,7 @@ import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool } from 'pg';
+import { testAtOnce } from '../setup/at-once.js';
 import { ownBossSchema } from '../setup/boss-trial.js';
 import { captureLog } from '../setup/captured-log.js';
 import { needing } from '../setup/platform.js';
@@ -186,66 +187,81 @@ const table = (where: string): Readonly<Record<string, Row>> => ({
   },
 });
 
-const STORES = ['in a store', 'in a transaction'] as const;
+/** A handler that does what the row says, and what becomes of its job. */
+async function playRow(
+  door: Door,
+  { says, times = Number.POSITIVE_INFINITY, ends, runs, level }: Row,
+  inTransaction: boolean,
+) {
+  const event = fixtures.transactionPaid();
+  const log = captureLog();
+  const startedAt: number[] = [];
+  let isFixed = false;
+  const handler = async (
+    { id }: TransactionPaid,
+    { transaction }: HandlerContext & { transaction?: Pool },
+  ) => {
+    startedAt.push(Date.now());
+    await transaction?.query(`INSERT INTO ${schema?.name}.ledger VALUES ($1)`, [id]);
+    if (!isFixed && startedAt.length <= times) await says();
+  };
+  const store = inTransaction ? transactional() : memoryStore();
+  const job = await door({
+    event,
+    handlers: { 'transaction.paid': handler } as never,
+    options: { store: store as never, logger: log.logger },
+  });
+  expect(job).toMatchObject(ends);
+  expect(startedAt).toHaveLength(runs);
+  if (says === later) expect(leastBetween(startedAt)).toBeGreaterThanOrEqual(WAIT_MS - 5);
+  expect(Math.max(...log.lines.map((line) => Number(line.level)))).toBe(level);
+  // Of a run that threw nothing is written.
+  if (inTransaction) expect(await written(event.id)).toBe(ends.state === 'completed' ? 1 : 0);
+
+  if (ends.state === 'completed') return;
+  isFixed = true;
+  expect(await job.again()).toBe('completed');
+  expect(startedAt).toHaveLength(runs + 1);
+  if (inTransaction) expect(await written(event.id)).toBe(1);
+}
+
+/** Three handlers of one event, each of which says its own. */
+async function playThree(door: Door, says: readonly (() => unknown)[], ends: Row['ends']) {
+  let waited = 0;
+  const [first, second, third] = says.map((say) => () => {
+    // Those that wait and refuse do so once: all of them resolve from then on.
+    if (say === later) waited += 1;
+    return ends.state === 'completed' && waited > 1 ? undefined : say();
+  });
+  const handlers = { 'transaction.paid': second, 'transaction.*': first, '*': third };
+  const options = { store: memoryStore() as never, logger: captureLog().logger };
+  const job = await door({ event: fixtures.transactionPaid(), handlers, options });
+  expect(job).toMatchObject(ends);
+}
 
 describe.each(Object.keys(DOORS))('a handler of %s', (where) => {
-  const { programs = [], door } = DOORS[where] ?? {};
-  describe.each(STORES)('%s', (kind) => {
-    const inTransaction = kind === 'in a transaction';
-    const needed = [...new Set([...programs, ...(inTransaction ? ['postgres'] : [])])];
-    const rows = table(where);
-
-    needing(...needed).test.each(Object.keys(rows))('%s', async (row) => {
-      const { says, times = Number.POSITIVE_INFINITY, ends, runs, level } = rows[row] as Row;
-      const event = fixtures.transactionPaid();
-      const log = captureLog();
-      const startedAt: number[] = [];
-      let isFixed = false;
-      const handler = async (
-        { id }: TransactionPaid,
-        { transaction }: HandlerContext & { transaction?: Pool },
-      ) => {
-        startedAt.push(Date.now());
-        await transaction?.query(`INSERT INTO ${schema?.name}.ledger VALUES ($1)`, [id]);
-        if (!isFixed && startedAt.length <= times) await says();
-      };
-      const store = inTransaction ? transactional() : memoryStore();
-      const job = await door?.({
-        event,
-        handlers: { 'transaction.paid': handler } as never,
-        options: { store: store as never, logger: log.logger },
-      });
-      expect(job).toMatchObject(ends);
-      expect(startedAt).toHaveLength(runs);
-      if (says === later) expect(leastBetween(startedAt)).toBeGreaterThanOrEqual(WAIT_MS - 5);
-      expect(Math.max(...log.lines.map((line) => Number(line.level)))).toBe(level);
-      // Of a run that threw nothing is written.
-      if (inTransaction) expect(await written(event.id)).toBe(ends.state === 'completed' ? 1 : 0);
-
-      if (ends.state === 'completed') return;
-      isFixed = true;
-      expect(await job?.again()).toBe('completed');
-      expect(startedAt).toHaveLength(runs + 1);
-      if (inTransaction) expect(await written(event.id)).toBe(1);
-    });
-  });
-
-  needing(...programs).test.each<[string, (() => unknown)[], Pick<Job, 'state' | 'attempts'>]>([
+  const { programs, door } = DOORS[where] as (typeof DOORS)[string];
+  const threes: [string, (() => unknown)[], Row['ends']][] = [
     ['any that failed: failed', [never, later, failing], { state: 'failed', attempts: ATTEMPTS }],
     ['else any that waits: later', [never, later, done], { state: 'completed', attempts: 1 }],
     ['else any that refused: never', [done, never, done], refused(where)],
-  ])('and two more: %s', async (_, says, ends) => {
-    let waited = 0;
-    const [first, second, third] = says.map((say) => () => {
-      // Those that wait and refuse do so once: all of them resolve from then on.
-      if (say === later) waited += 1;
-      return ends.state === 'completed' && waited > 1 ? undefined : say();
-    });
-    const handlers = { 'transaction.paid': second, 'transaction.*': first, '*': third };
-    const options = { store: memoryStore() as never, logger: captureLog().logger };
-    const job = await door?.({ event: fixtures.transactionPaid(), handlers, options });
-    expect(job).toMatchObject(ends);
-  });
+  ];
+  // At once: pg-boss looks for jobs twice a second.
+  testAtOnce([
+    ...Object.entries(table(where)).flatMap(([name, row]) => [
+      { name: `in a store, ${name}`, needs: programs, run: () => playRow(door, row, false) },
+      {
+        name: `in a transaction, ${name}`,
+        needs: [...new Set([...programs, 'postgres'])],
+        run: () => playRow(door, row, true),
+      },
+    ]),
+    ...threes.map(([name, says, ends]) => ({
+      name: `and two more: ${name}`,
+      needs: programs,
+      run: () => playThree(door, says, ends),
+    })),
+  ]);
 });
 
 beforeAll(async () => {

@@ -9,6 +9,7 @@ import type { StoreError } from '../../src/errors.js';
 import { aLetter } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
+import { granted } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = connectionString ? describe : describe.skip;
@@ -109,12 +110,6 @@ function tellsIdsApart(make: Make, run: Run, change: string): void {
     return store;
   }
 
-  async function granted(store: IdempotencyStore<object>, key: string) {
-    const result = await store.claim(key, request);
-    if (result.status !== 'claimed') throw new Error(result.status);
-    return result.claim;
-  }
-
   const refused = (store: IdempotencyStore<object>, key: string) =>
     Promise.resolve(store.claim(key, request)).then(
       ({ status }) => status,
@@ -123,19 +118,19 @@ function tellsIdsApart(make: Make, run: Run, change: string): void {
 
   test('refuses an event for which the row is that of another, until the column is changed as it says', async () => {
     const store = await opened();
-    expect(await (await granted(store, 'live:evtA')).complete()).toBe(true);
+    expect(await granted(await store.claim('live:evtA', request)).complete()).toBe(true);
     const error = await refused(store, 'live:evta');
     expect(error).toMatchObject(refusal);
     await expect(store.ping?.()).rejects.toMatchObject(refusal);
     await run(/ALTER TABLE .*$/.exec((error as StoreError).message)?.[0] ?? '');
     await store.ping?.();
-    expect(await (await granted(store, 'live:evta')).complete()).toBe(true);
+    expect(await granted(await store.claim('live:evta', request)).complete()).toBe(true);
     expect(await refused(store, 'live:evtA')).toBe('completed');
   });
 
   test('takes over no claim of another event whose lease has ended', async () => {
     const store = await opened();
-    const claim = await granted(store, 'live:evtA');
+    const claim = granted(await store.claim('live:evtA', request));
     // A transaction ends with its lease.
     if (!claim.transactional) await claim.renew(0);
     const error = await refused(store, 'live:evta');

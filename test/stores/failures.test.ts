@@ -36,22 +36,15 @@ function poolOf(change: Partial<Pick<URL, 'pathname' | 'username' | 'port'>> = {
 }
 
 const NO_TABLE = 'The table does not exist: call store.migrate().';
+const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
+const NO_ROLE =
+  'The role does not exist, or its password is wrong: correct the user and password of the connection.';
 
 needing('postgres').describe('a Postgres', () => {
   test.each<[string, Parameters<typeof poolOf>[0], string, string]>([
     ['has no table', {}, '42P01', NO_TABLE],
-    [
-      'has no such database',
-      { pathname: `/${name}` },
-      '3D000',
-      'The database does not exist: create it, or correct its name.',
-    ],
-    [
-      'has no such role',
-      { username: name },
-      '28000',
-      'The role does not exist, or its password is wrong: correct the user and password of the connection.',
-    ],
+    ['has no such database', { pathname: `/${name}` }, '3D000', NO_DATABASE],
+    ['has no such role', { username: name }, '28000', NO_ROLE],
   ])('that %s', async (_, change, code, cure) => {
     const lines = await linesOf(postgresStore({ pool: poolOf(change), table: `public.${name}` }));
     expect(lines).toMatchObject([
@@ -106,18 +99,8 @@ withMariadb('a MariaDB', () => {
 
   test.each<[string, object, string, string]>([
     ['has no table', {}, 'ER_NO_SUCH_TABLE', NO_TABLE],
-    [
-      'has no such database',
-      { database: name },
-      'ER_BAD_DB_ERROR',
-      'The database does not exist: create it, or correct its name.',
-    ],
-    [
-      'has no such user',
-      { user: name },
-      'ER_ACCESS_DENIED_ERROR',
-      'The role does not exist, or its password is wrong: correct the user and password of the connection.',
-    ],
+    ['has no such database', { database: name }, 'ER_BAD_DB_ERROR', NO_DATABASE],
+    ['has no such user', { user: name }, 'ER_ACCESS_DENIED_ERROR', NO_ROLE],
   ])('that %s', async (_, change, code, cure) => {
     const store = sqlStore({ ...leased(overMysql2(mariadb.pool(change))), table: 'no_such_table' });
     const [line] = await linesOf(store);

@@ -1,12 +1,11 @@
 // What a pool with `pipeline: true` changes: how often a delivery waits, and nothing of what can be lost or done twice.
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolConfig } from 'pg';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
-import { request } from './transactions.js';
+import { startWire, type Wire } from './postgres-wire.js';
+import { claimed, request } from './transactions.js';
 import {
   granted,
   grantedInTheEnd,
@@ -19,6 +18,8 @@ import {
 } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+/** Connections that are cut at the same time. */
+const AT_ONCE = 8;
 
 needing('postgres').describe('a transaction on a pool of pg', () => {
   let made: PostgresWorld | undefined;
@@ -39,9 +40,11 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     await pay(world, world.sending(claim.context.transaction), key);
     return claim.complete();
   }
+  let elsewhere: ReturnType<PostgresWorld['open']> | undefined;
   /** As a sender retries, on another pool, until it is told that the event is completed. */
   async function retried(key: string) {
-    const { store } = world.open({ pipeline: true });
+    elsewhere ??= world.open({ pipeline: true, max: AT_ONCE });
+    const { store } = elsewhere;
     await until(async () => {
       const result = await store.claim(key, request);
       if (result.status !== 'claimed') return result.status === 'completed';
@@ -54,7 +57,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     ['with pipeline waits for 2', { pipeline: true }, 2],
     ['without it waits for 4', {}, 4],
   ])('%s round trips beside the one of its handler', async (_, config, turns) => {
-    const wire = await startWire();
+    const wire = await startWire(connectionString);
     const opened = await through(wire, config);
     wire.turns = 0;
     expect(await delivered(opened, opened.key)).toBe(true);
@@ -69,19 +72,24 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     test.each(['requests', 'replies'] as const)(
       'after any number of messages of its %s, the event is paid once',
       async (way) => {
-        let isOver = false;
-        for (let messages = 0; !isOver; messages += 1) {
-          const wire = await startWire();
+        /** Whether all was over before so many messages had passed. */
+        const isOverAfter = async (messages: number) => {
+          const wire = await startWire(connectionString);
           const opened = await through(wire, config);
           const key = `${opened.key}:${name}:${way}`;
           wire.cutAfter(way, messages);
           const confirmed = await delivered(opened, key).catch(() => false);
           // What was confirmed is there at once. What was not is there as a whole, or not at all.
           if (confirmed) expect([await paid(world, key), await known(world, key)]).toEqual([1, 1]);
-          isOver = confirmed && !wire.isCut;
+          const { isCut } = wire;
           await retried(key);
           expect([messages, await paid(world, key)]).toEqual([messages, 1]);
           await wire.close();
+          return confirmed && !isCut;
+        };
+        for (let from = 0, isOver = false; !isOver; from += AT_ONCE) {
+          const together = Array.from({ length: AT_ONCE }, (_, index) => isOverAfter(from + index));
+          isOver = (await Promise.all(together)).every(Boolean);
         }
       },
       120_000,
@@ -151,9 +159,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
   });
 
   test('when somebody took its event over after a handler had committed, it commits nothing more', async () => {
-    const { store, leased, key, idle } = world.open({ pipeline: true });
-    const claim = granted(await store.claim(key, { ...request, leaseMs: 400 }));
-    const send = world.sending(claim.context.transaction);
+    const { leased, key, idle, claim, send } = await claimed(world, { pipeline: true, leaseMs: 400 });
     await send('COMMIT');
     await send('BEGIN');
     await pay(world, send, key);
@@ -165,9 +171,8 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
 
   test('ends with its lease although a statement of its handler hangs', async () => {
     const { statement, letGo } = await world.holding();
-    const { store, key, pool, idle } = world.open({ max: 1, pipeline: true });
-    const claim = granted(await store.claim(key, { ...request, leaseMs: 1_000 }));
-    await expect(world.sending(claim.context.transaction)(statement)).rejects.toThrow(/terminated/);
+    const { key, pool, idle, send } = await claimed(world, { max: 1, pipeline: true, leaseMs: 1_000 });
+    await expect(send(statement)).rejects.toThrow(/terminated/);
     await until(idle);
     expect(pool.totalCount).toBe(0);
     await letGo();
@@ -177,7 +182,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
 
   test('takes a late query of a handler into its transaction or not at all, whenever it is completed', async () => {
     const id = 'SELECT pg_current_xact_id()::text AS id';
-    for (let ticks = 0; ticks < 24; ticks += 1) {
+    const completedAfter = async (ticks: number) => {
       let complete = () => {};
       const { store, key } = spied(async (text, send) => {
         const reply = await send();
@@ -197,7 +202,8 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
       const late = await send(id).catch(() => []);
       expect([await completed, late[0] ?? before]).toEqual([true, before]);
       await renewed;
-    }
+    };
+    await Promise.all(Array.from({ length: 24 }, (_, ticks) => completedAfter(ticks)));
   });
 
   test('does not pipeline on a client whose socket it cannot destroy, such as that of pg-native', async () => {
@@ -227,87 +233,3 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     await pool.end();
   });
 });
-
-interface Wire {
-  readonly connectionString: string;
-  /** How often a client that had been answered sent something. */
-  turns: number;
-  readonly isCut: boolean;
-  /** Breaks the connection after so many more messages have passed this way. */
-  cutAfter(way: 'requests' | 'replies', messages: number): void;
-  close(): Promise<void>;
-}
-
-/** The way to Postgres, message by message. */
-async function startWire(): Promise<Wire> {
-  const target = new URL(connectionString);
-  const sockets = new Set<Socket>();
-  const left = { requests: Number.POSITIVE_INFINITY, replies: Number.POSITIVE_INFINITY };
-  let isCut = false;
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname);
-    let answered = true;
-    const pass = (way: 'requests' | 'replies', from: Socket, to: Socket, typed: number) => {
-      const split = splitter(typed);
-      from.on('data', (chunk) => {
-        if (way === 'replies') answered = true;
-        else if (answered) {
-          answered = false;
-          wire.turns += 1;
-        }
-        for (const message of split(chunk)) {
-          if (isCut) return;
-          if (left[way] <= 0) {
-            isCut = true;
-            // What has passed is still delivered.
-            near.end();
-            far.end();
-            return;
-          }
-          left[way] -= 1;
-          to.write(message);
-        }
-      });
-      from.on('error', () => {});
-      from.on('close', () => to.destroy());
-      sockets.add(from);
-    };
-    pass('requests', near, far, 0);
-    pass('replies', far, near, 1);
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  target.port = String((server.address() as AddressInfo).port);
-  const wire: Wire = {
-    connectionString: target.href,
-    turns: 0,
-    get isCut() {
-      return isCut;
-    },
-    cutAfter: (way, messages) => {
-      left[way] = messages;
-    },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((closed) => server.close(closed));
-    },
-  };
-  target.port = new URL(connectionString).port;
-  return wire;
-}
-
-/** Every message begins with a letter and its length, but the first that a client sends. */
-function splitter(first: number): (chunk: Buffer) => Buffer[] {
-  let typed = first;
-  let rest = Buffer.alloc(0);
-  return (chunk) => {
-    const messages: Buffer[] = [];
-    rest = Buffer.concat([rest, chunk]);
-    while (rest.length >= typed + 4 && rest.length >= typed + rest.readInt32BE(typed)) {
-      const length = typed + rest.readInt32BE(typed);
-      messages.push(rest.subarray(0, length));
-      rest = rest.subarray(length);
-      typed = 1;
-    }
-    return messages;
-  };
-}

@@ -1,17 +1,17 @@
 // What postgresStore() does with a pool of pg: its clients, their listeners, and the statements that it sends through them.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool, type PoolConfig } from 'pg';
 import { ConfigurationError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
-import { codeBlocks } from '../setup/markdown.js';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import { bytes } from './leases.js';
-import { request } from './transactions.js';
+import { startWire } from './postgres-wire.js';
+import { claimed, request, working } from './transactions.js';
 import { granted, known, madeLater, type PostgresWorld, paid, pay, postgresWorld } from './worlds.js';
 
 const connectionString = process.env.TEST_POSTGRES_URL ?? '';
@@ -50,9 +50,10 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
   });
 
   test('gives handlers READ COMMITTED, whatever the default of the session is', async () => {
-    const { store, key } = world.open({ options: '-c default_transaction_isolation=serializable' });
-    const claim = granted(await store.claim(key, request));
-    const [shown] = await world.sending(claim.context.transaction)('SHOW transaction_isolation');
+    const { claim, send } = await claimed(world, {
+      options: '-c default_transaction_isolation=serializable',
+    });
+    const [shown] = await send('SHOW transaction_isolation');
     expect(shown).toEqual({ transaction_isolation: 'read committed' });
     expect(await claim.complete()).toBe(true);
   });
@@ -81,20 +82,16 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
   });
 
   test('a commit whose reply never comes rejects once the lease is over, and the row answers the retry', async () => {
-    const { proxy, port } = await silenceable();
-    const { store, key, pool } = world.open({
-      connectionString: connectionString.replace(/:\d+\//, `:${port}/`),
-    });
-    const claim = granted(await store.claim(key, request));
-    await pay(world, world.sending(claim.context.transaction), key);
+    const wire = await startWire(connectionString);
+    const { key, pool, claim } = await working(world, { connectionString: wire.connectionString });
     expect(await claim.renew(1_000)).toBe(true);
     // Let the reply to the mark through, and none after it.
     const completing = claim.complete();
-    proxy.silenceAfter('UPDATE 1');
+    wire.silenceAfter('UPDATE 1');
     await expect(completing).rejects.toThrow(/terminated|closed/i);
     expect([await paid(world, key), await known(world, key), pool.totalCount]).toEqual([1, 1, 0]);
     await expect(claim.complete()).rejects.toThrow(/terminated|closed/i);
-    proxy.close();
+    await wire.close();
     expect((await world.open().store.claim(key, request)).status).toBe('completed');
   });
 
@@ -162,16 +159,6 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     const connect = () => Promise.reject(new Error('no client is needed'));
     await postgresStore({ pool: { query, connect, on: () => {} } }).migrate();
     expect(sent).toEqual([migration.trim()]);
-    const overview = codeBlocks(join(docs, 'stores.md')).find(({ language }) => language === 'sql')?.text;
-    const own = `${world.schema}_docs`;
-    const client = await onlyClient().connect();
-    await client.query(`CREATE SCHEMA ${own}; SET search_path TO ${own}`);
-    await client.query(migration);
-    expect((await client.query(overview ?? '')).rows).toEqual([
-      { completed: '0', in_progress: '0', waiting_for_a_delivery: '0' },
-    ]);
-    await client.query(`DROP SCHEMA ${own} CASCADE`);
-    client.release(true);
   });
 
   describe.each([false, true])(
@@ -216,35 +203,6 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     },
   );
 });
-
-/** The way to Postgres, until it is told to swallow every reply after certain words. */
-async function silenceable() {
-  const sockets: Socket[] = [];
-  let words: string | undefined;
-  const server = createServer((near) => {
-    const far = connect(Number(new URL(connectionString).port), '127.0.0.1');
-    let silent = false;
-    sockets.push(near, far);
-    near.pipe(far);
-    far.on('data', (reply) => {
-      if (!silent) near.write(reply);
-      if (words && reply.includes(words)) silent = true;
-    });
-    for (const socket of [near, far]) socket.on('error', () => {});
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const proxy = {
-    silenceAfter: (said: string) => {
-      words = said;
-    },
-    close: () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-  return { proxy, port: (server.address() as { port: number }).port };
-}
 
 describe('the options of the Postgres store', () => {
   const pool = new Pool({ connectionString });

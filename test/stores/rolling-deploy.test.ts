@@ -1,6 +1,6 @@
 // A rolling deploy: stores of an older version and of this one share tables and keys, in both directions.
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { DeadLetterStore, IdempotencyStore, NewDeadLetter } from 'payment-webhooks';
 import * as postgresNow from 'payment-webhooks/stores/postgres';
@@ -8,6 +8,7 @@ import * as redisNow from 'payment-webhooks/stores/redis';
 import * as sqlNow from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import type { ClaimRequest } from '../../src/claims/idempotency-store.js';
+import { testAtOnce } from '../setup/at-once.js';
 import { aLetter, queryOf } from '../setup/letters.js';
 import { ownMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
@@ -128,98 +129,105 @@ describe.each(Object.keys(PLACES))('in %s', (where) => {
     });
     afterAll(() => place.end());
 
-    test('each takes over from the other, and knows what the other has completed', async () => {
-      const claim = granted(await first.store.claim('taken over', request));
-      expect((await second.store.claim('taken over', request)).status).toBe('in_progress');
-      expect(await claim.release(['mail'])).toBe(true);
-      const next = granted(await second.store.claim('taken over', request));
-      // A rollback forgets the attempt.
-      expect([next.attempt, next.finished]).toEqual(transactional ? [1, []] : [2, ['mail']]);
-      expect(await next.renew(60_000)).toBe(true);
-      expect((await first.store.claim('taken over', request)).status).toBe('in_progress');
-      expect(await next.complete()).toBe(true);
-      for (const { store } of [first, second])
-        expect(await store.claim('taken over', { ...request, fingerprint: 'b'.repeat(12) })).toEqual({
-          status: 'completed',
-          fingerprint: request.fingerprint,
-        });
-    });
+    const scenes: Record<string, () => Promise<void>> = {
+      'each takes over from the other, and knows what the other has completed': async () => {
+        const claim = granted(await first.store.claim('taken over', request));
+        expect((await second.store.claim('taken over', request)).status).toBe('in_progress');
+        expect(await claim.release(['mail'])).toBe(true);
+        const next = granted(await second.store.claim('taken over', request));
+        // A rollback forgets the attempt.
+        expect([next.attempt, next.finished]).toEqual(transactional ? [1, []] : [2, ['mail']]);
+        expect(await next.renew(60_000)).toBe(true);
+        expect((await first.store.claim('taken over', request)).status).toBe('in_progress');
+        expect(await next.complete()).toBe(true);
+        for (const { store } of [first, second])
+          expect(await store.claim('taken over', { ...request, fingerprint: 'b'.repeat(12) })).toEqual({
+            status: 'completed',
+            fingerprint: request.fingerprint,
+          });
+      },
 
-    test('an owner whose lease is over has lost its event to the other version', async () => {
-      const claim = granted(await first.store.claim('lapsed', request));
-      // Long enough for an answer of the server, without which a transaction is not renewed.
-      await claim.renew(500);
-      let next = await second.store.claim('lapsed', request);
-      while (next.status !== 'claimed') next = await second.store.claim('lapsed', request);
-      const late = (async () => claim.complete())().catch(() => false);
-      expect([await late, await next.claim.complete()]).toEqual([false, true]);
-    });
+      'an owner whose lease is over has lost its event to the other version': async () => {
+        const claim = granted(await first.store.claim('lapsed', request));
+        // Long enough for an answer of the server, without which a transaction is not renewed.
+        await claim.renew(500);
+        let next = await second.store.claim('lapsed', request);
+        while (next.status !== 'claimed') next = await second.store.claim('lapsed', request);
+        const late = (async () => claim.complete())().catch(() => false);
+        expect([await late, await next.claim.complete()]).toEqual([false, true]);
+      },
 
-    test('a lock of one is held for the other, which had claims for it', async () => {
-      const turn = { leaseMs: 60_000, fingerprint: '', turn: true } as ClaimRequest;
-      for (const [version, { store }, other] of [
-        [versions[0], first, second],
-        [versions[1], second, first],
-      ] as const) {
-        const key = `lock:${version}`;
-        const holds = ({ lock }: typeof store) => lock !== undefined;
-        expect(holds(store)).toBe(version === 'now');
-        const take = async (of: typeof store) => {
-          if (holds(of)) return of.lock?.(key, 60_000);
-          const result = await of.claim(key, turn);
-          return result.status === 'claimed' ? { release: () => result.claim.release([]) } : undefined;
+      'a lock of one is held for the other, which had claims for it': async () => {
+        const turn = { leaseMs: 60_000, fingerprint: '', turn: true } as ClaimRequest;
+        for (const [version, { store }, other] of [
+          [versions[0], first, second],
+          [versions[1], second, first],
+        ] as const) {
+          const key = `lock:${version}`;
+          const holds = ({ lock }: typeof store) => lock !== undefined;
+          expect(holds(store)).toBe(version === 'now');
+          const take = async (of: typeof store) => {
+            if (holds(of)) return of.lock?.(key, 60_000);
+            const result = await of.claim(key, turn);
+            return result.status === 'claimed' ? { release: () => result.claim.release([]) } : undefined;
+          };
+          const held = await take(store);
+          expect([held !== undefined, await take(other.store)]).toEqual([true, undefined]);
+          await held?.release();
+          const later = await take(other.store);
+          expect(later).toBeDefined();
+          await later?.release();
+        }
+      },
+
+      'of deliveries to both at once each event is completed once': async () => {
+        const done = new Map<string, number>();
+        const deliver = async ({ store }: Stores, key: string): Promise<void> => {
+          const result = await store.claim(key, request);
+          if (result.status !== 'claimed') return;
+          if (Math.random() < 0.3) return void (await result.claim.release([]));
+          if (await result.claim.complete()) done.set(key, (done.get(key) ?? 0) + 1);
         };
-        const held = await take(store);
-        expect([held !== undefined, await take(other.store)]).toEqual([true, undefined]);
-        await held?.release();
-        const later = await take(other.store);
-        expect(later).toBeDefined();
-        await later?.release();
-      }
-    });
+        const keys = Array.from({ length: 40 }, (_, index) => `event ${index}`);
+        for (let round = 0; done.size < keys.length && round < 30; round += 1)
+          await Promise.all(keys.flatMap((key) => [first, second, first].map((each) => deliver(each, key))));
+        expect(keys.map((key) => done.get(key))).toEqual(keys.map(() => 1));
+      },
 
-    test('of deliveries to both at once each event is completed once', async () => {
-      const done = new Map<string, number>();
-      const deliver = async ({ store }: Stores, key: string): Promise<void> => {
-        const result = await store.claim(key, request);
-        if (result.status !== 'claimed') return;
-        if (Math.random() < 0.3) return void (await result.claim.release([]));
-        if (await result.claim.complete()) done.set(key, (done.get(key) ?? 0) + 1);
-      };
-      const keys = Array.from({ length: 40 }, (_, index) => `event ${index}`);
-      for (let round = 0; done.size < keys.length && round < 30; round += 1)
-        await Promise.all(keys.flatMap((key) => [first, second, first].map((each) => deliver(each, key))));
-      expect(keys.map((key) => done.get(key))).toEqual(keys.map(() => 1));
-    }, 60_000);
-
-    test('a letter of one is read, changed, listed, discarded and removed by the other', async () => {
-      for (const [index, [one, other]] of [
-        [first.letters, second.letters],
-        [second.letters, first.letters],
-      ].entries() as IterableIterator<[number, [DeadLetterStore, DeadLetterStore]]>) {
-        const namespace = `letters ${index}`;
-        const issues = [{ path: 'payload.é', message: 'required' }];
-        const letter: NewDeadLetter = aLetter({ namespace, issues });
-        const id = await one.keep(letter);
-        expect(await other.read(id)).toMatchObject({
-          ...{ status: 'found', rawBody: letter.rawBody, headers: letter.headers },
-          letter: { issues },
-        });
-        expect(await other.read(id)).toEqual(await one.read(id));
-        expect(await other.keep({ ...letter, id: 'another' })).toBe(id);
-        await other.update(id, { reason: 'invalid', code: 'EVENT_INVALID', issues: [] });
-        const pages = [one, other].map((each) => each.list(queryOf(letter), { limit: 5 }));
-        const [page, same] = await Promise.all(pages);
-        expect(page).toEqual(same);
-        expect(page?.letters).toMatchObject([{ id, reason: 'invalid', attempts: 2 }]);
-        expect(await other.remove(letter, {})).toBe(1);
-        expect(await one.read(id)).toEqual({ status: 'gone' });
-        const tombstone = await one.keep(aLetter({ namespace }));
-        expect(await other.discard(tombstone, { by: 'ada', because: 'test data' })).toBe(true);
-        expect((await one.list({ namespace, discarded: true }, { limit: 5 })).letters).toMatchObject([
-          { id: tombstone, discarded: { by: 'ada' } },
-        ]);
-      }
-    });
+      'a letter of one is read, changed, listed, discarded and removed by the other': async () => {
+        for (const [index, [one, other]] of [
+          [first.letters, second.letters],
+          [second.letters, first.letters],
+        ].entries() as IterableIterator<[number, [DeadLetterStore, DeadLetterStore]]>) {
+          const namespace = `letters ${index}`;
+          const issues = [{ path: 'payload.é', message: 'required' }];
+          const letter: NewDeadLetter = aLetter({ namespace, issues });
+          const id = await one.keep(letter);
+          expect(await other.read(id)).toMatchObject({
+            ...{ status: 'found', rawBody: letter.rawBody, headers: letter.headers },
+            letter: { issues },
+          });
+          expect(await other.read(id)).toEqual(await one.read(id));
+          expect(await other.keep({ ...letter, id: 'another' })).toBe(id);
+          await other.update(id, { reason: 'invalid', code: 'EVENT_INVALID', issues: [] });
+          const pages = [one, other].map((each) => each.list(queryOf(letter), { limit: 5 }));
+          const [page, same] = await Promise.all(pages);
+          expect(page).toEqual(same);
+          expect(page?.letters).toMatchObject([{ id, reason: 'invalid', attempts: 2 }]);
+          expect(await other.remove(letter, {})).toBe(1);
+          expect(await one.read(id)).toEqual({ status: 'gone' });
+          const tombstone = await one.keep(aLetter({ namespace }));
+          expect(await other.discard(tombstone, { by: 'ada', because: 'test data' })).toBe(true);
+          expect((await one.list({ namespace, discarded: true }, { limit: 5 })).letters).toMatchObject([
+            { id: tombstone, discarded: { by: 'ada' } },
+          ]);
+        }
+      },
+    };
+    // Each has keys of its own. Many deliveries at once leave no connection to the others.
+    testAtOnce(
+      Object.entries(scenes).map(([name, run]) => ({ name, run })),
+      ({ name }) => !name.startsWith('of deliveries'),
+    );
   });
 });

@@ -282,84 +282,76 @@ withMariadb('in MariaDB, where an idle transaction ends after two seconds', () =
 });
 
 function staysApart(world: World): void {
-  testAtOnce([
-    {
-      name: 'an idle handler is told before its retry runs',
-      run: () =>
-        inScene(world, async ({ happened, over, silence, start, retry }) => {
-          await start(() => {
-            silence();
-            return over;
-          });
-          await until(async () => (await retry()) === 200);
-          expect(happened).toEqual(['told', 'retried']);
-        }),
-    },
-    {
-      name: 'a handler whose statement is never answered is told before its retry runs',
-      run: () =>
-        inScene(world, async ({ happened, over, silence, start, retry }) => {
-          const statement = world.sleep(0.731);
-          await start(async (send) => {
-            void send(statement).catch(() => {});
-            await until(() => world.executes(statement));
-            silence();
-            await over;
-          });
-          await until(async () => (await retry()) === 200);
-          expect(happened).toEqual(['told', 'retried']);
-        }),
-    },
-    {
-      name: 'where only its own connection is silent, it has time while the server executes its statement',
-      run: () =>
-        inScene(
-          world,
-          async ({ happened, over, silence, start, retry }) => {
-            const statement = world.sleep(LEASE_MS / 500 + 0.317);
-            await start(async (send) => {
-              void send(statement).catch(() => {});
-              await until(() => world.executes(statement));
-              silence();
-              void until(async () => !(await world.executes(statement))).then(() =>
-                happened.push('executed'),
-              );
-              await over;
-            });
-            await until(async () => (await retry()) === 200);
-            expect(happened).toEqual(['executed', 'told', 'retried']);
-          },
-          { alone: true },
-        ),
-    },
-    {
-      name: 'a statement longer than the lease is no reason to abort, and neither are very many short ones',
-      run: () =>
-        inScene(world, async ({ happened, first, retry }) => {
-          const status = await first(async (send) => {
-            await send(world.sleep(LEASE_MS / 1_000 + 0.5));
-            for (const end = performance.now() + LEASE_MS + 500; performance.now() < end; )
-              await send('SELECT 1');
-          });
-          expect([status, await retry(), happened]).toEqual([200, 200, []]);
-        }),
-    },
-    {
-      name: 'a statement longer than the lease is aborted where the pool has no connection left to ask on',
-      run: () =>
-        inScene(
-          world,
-          async ({ happened, first, retry }) => {
-            const status = await first(async (send) => {
-              await send(world.sleep(LEASE_MS / 500));
-              happened.push('executed');
-            });
-            expect(status).toBeGreaterThanOrEqual(500);
-            await until(async () => (await retry()) === 200);
-            expect([happened[0], happened.at(-1)]).toEqual(['told', 'retried']);
-          },
-          { max: 1 },
-        ),
-    },
-  ]);
+  const scenes: readonly (readonly [
+    name: string,
+    play: (scene: Scene) => Promise<void>,
+    options?: Options,
+  ])[] = [
+    [
+      'an idle handler is told before its retry runs',
+      async ({ happened, over, silence, start, retry }) => {
+        await start(() => {
+          silence();
+          return over;
+        });
+        await until(async () => (await retry()) === 200);
+        expect(happened).toEqual(['told', 'retried']);
+      },
+    ],
+    [
+      'a handler whose statement is never answered is told before its retry runs',
+      async ({ happened, over, silence, start, retry }) => {
+        const statement = world.sleep(0.731);
+        await start(async (send) => {
+          void send(statement).catch(() => {});
+          await until(() => world.executes(statement));
+          silence();
+          await over;
+        });
+        await until(async () => (await retry()) === 200);
+        expect(happened).toEqual(['told', 'retried']);
+      },
+    ],
+    [
+      'where only its own connection is silent, it has time while the server executes its statement',
+      async ({ happened, over, silence, start, retry }) => {
+        const statement = world.sleep(LEASE_MS / 500 + 0.317);
+        await start(async (send) => {
+          void send(statement).catch(() => {});
+          await until(() => world.executes(statement));
+          silence();
+          void until(async () => !(await world.executes(statement))).then(() => happened.push('executed'));
+          await over;
+        });
+        await until(async () => (await retry()) === 200);
+        expect(happened).toEqual(['executed', 'told', 'retried']);
+      },
+      { alone: true },
+    ],
+    [
+      'a statement longer than the lease is no reason to abort, and neither are very many short ones',
+      async ({ happened, first, retry }) => {
+        const status = await first(async (send) => {
+          await send(world.sleep(LEASE_MS / 1_000 + 0.5));
+          for (const end = performance.now() + LEASE_MS + 500; performance.now() < end; )
+            await send('SELECT 1');
+        });
+        expect([status, await retry(), happened]).toEqual([200, 200, []]);
+      },
+    ],
+    [
+      'a statement longer than the lease is aborted where the pool has no connection left to ask on',
+      async ({ happened, first, retry }) => {
+        const status = await first(async (send) => {
+          await send(world.sleep(LEASE_MS / 500));
+          happened.push('executed');
+        });
+        expect(status).toBeGreaterThanOrEqual(500);
+        await until(async () => (await retry()) === 200);
+        expect([happened[0], happened.at(-1)]).toEqual(['told', 'retried']);
+      },
+      { max: 1 },
+    ],
+  ];
+  testAtOnce(scenes.map(([name, play, options]) => ({ name, run: () => inScene(world, play, options) })));
 }

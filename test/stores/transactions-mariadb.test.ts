@@ -5,7 +5,7 @@ import { sqlStore } from 'payment-webhooks/stores/sql';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { overMysql2 } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
-import { keepsTransactions, keepsTransactionsOverTime, request } from './transactions.js';
+import { claimed, keepsTransactions, keepsTransactionsOverTime, request, working } from './transactions.js';
 import { granted, known, madeLater, mariadbWorld, paid, pay, type Send, type World } from './worlds.js';
 
 withMariadb('sqlStore with transactions, on MariaDB', () => {
@@ -61,9 +61,7 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
     });
 
     test('a lock that a handler waits for in vain undoes its statement, and is its error', async () => {
-      const { store, key } = found.open();
-      const claim = granted(await store.claim(key, request));
-      const send = found.sending(claim.context.transaction);
+      const { store, key, claim, send } = await claimed(found);
       await pay(found, send, `${key}:locked`);
       const second = granted(await store.claim(`${key}:second`, request));
       const impatient = found.sending(second.context.transaction);
@@ -75,9 +73,7 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
     });
 
     test('a handler waits for locks as long as before, and so does the pool, also after a duplicate', async () => {
-      const { store, key, idle } = found.open({ max: 2 });
-      const claim = granted(await store.claim(key, request));
-      const send = found.sending(claim.context.transaction);
+      const { store, key, idle, claim, send } = await claimed(found, { max: 2 });
       const wait = async () => (await send('SELECT @@innodb_lock_wait_timeout AS wait'))[0]?.wait;
       expect(await wait()).toBe(50);
       expect((await store.claim(key, request)).status).toBe('in_progress');
@@ -95,10 +91,8 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
     });
 
     test('a connection that breaks in the middle of the commit is not a success', async () => {
-      const { store, key } = found.open();
-      const claim = granted(await store.claim(key, request));
+      const { store, key, claim } = await working(found);
       const { transaction } = claim.context;
-      await pay(found, found.sending(transaction), key);
       const gatekeeper = await mariadb.pool().getConnection();
       await gatekeeper.query('BACKUP STAGE START');
       await gatekeeper.query('BACKUP STAGE BLOCK_COMMIT');

@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
-import { fails, keepsTransactions, keepsTransactionsOverTime, request, startOwner } from './transactions.js';
+import {
+  claimed,
+  fails,
+  keepsTransactions,
+  keepsTransactionsOverTime,
+  request,
+  startOwner,
+  working,
+} from './transactions.js';
 import {
   failing,
   granted,
@@ -45,10 +53,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       ]);
 
     test('a statement that failed and was swallowed rolls everything back', async () => {
-      const { store, key, idle } = world.open();
-      const claim = granted(await store.claim(key, request));
-      const send = world.sending(claim.context.transaction);
-      await pay(world, send, key);
+      const { key, idle, claim, send } = await working(world);
       await send('SELECT 1 / 0').catch(() => {});
       expect(await claim.renew(30_000)).toBe(true);
       await expect(claim.complete()).rejects.toMatchObject({ code: '25P02' });
@@ -57,9 +62,11 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
     });
 
     test('a handler waits for locks as long as before, and the session is as it was', async () => {
-      const { store, key, run, idle } = world.open({ max: 1, options: '-c lock_timeout=7s' });
-      const claim = granted(await store.claim(key, { ...request, leaseMs: 12_345.6 }));
-      const send = world.sending(claim.context.transaction);
+      const { run, idle, claim, send } = await claimed(world, {
+        max: 1,
+        options: '-c lock_timeout=7s',
+        leaseMs: 12_345.6,
+      });
       const shown = async (by = send) => [
         (await by('SHOW lock_timeout'))[0]?.lock_timeout,
         (await by('SHOW idle_in_transaction_session_timeout'))[0]?.idle_in_transaction_session_timeout,
@@ -77,11 +84,8 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         await world.observe(
           `CREATE TABLE ${world.schema}.deferred (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)`,
         );
-        const { store, key, idle } = world.open();
-        const claim = granted(await store.claim(key, request));
-        await world.sending(claim.context.transaction)(
-          `INSERT INTO ${world.schema}.deferred VALUES (1), (1)`,
-        );
+        const { key, idle, claim, send } = await claimed(world);
+        await send(`INSERT INTO ${world.schema}.deferred VALUES (1), (1)`);
         await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
         await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
         await until(idle);
@@ -118,10 +122,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         );
         await world.observe(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ${slow} DEFERRABLE INITIALLY DEFERRED
           FOR EACH ROW EXECUTE FUNCTION ${slow}()`);
-        const { store, key, name, idle } = world.open();
-        const claim = granted(await store.claim(key, request));
-        const send = world.sending(claim.context.transaction);
-        await pay(world, send, key);
+        const { store, key, name, idle, claim, send } = await working(world);
         await send(`INSERT INTO ${slow} VALUES (1)`);
         const completing = expect(claim.complete()).rejects.toThrow(/terminat/);
         await until(() => sleeps(name));
@@ -136,11 +137,8 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
 
     describe('when the connection breaks', () => {
       test('while a handler waits for its own query', async () => {
-        const { store, key, name, idle } = world.open();
-        const claim = granted(await store.claim(key, request));
-        const query = expect(world.sending(claim.context.transaction)('SELECT pg_sleep(60)')).rejects.toThrow(
-          /terminat/,
-        );
+        const { name, idle, claim, send } = await claimed(world);
+        const query = expect(send('SELECT pg_sleep(60)')).rejects.toThrow(/terminat/);
         await until(() => sleeps(name));
         await terminate(name);
         await query;
@@ -184,8 +182,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
     });
 
     test('a claim for which the pool has no connection rejects, and the pool recovers', async () => {
-      const { store, key, pool } = world.open({ max: 1 });
-      const claim = granted(await store.claim(key, request));
+      const { store, key, pool, claim } = await claimed(world, { max: 1 });
       await withoutPatience(pool, async () => {
         await expect(store.claim(`${key}:other`, request)).rejects.toThrow('timeout exceeded');
       });

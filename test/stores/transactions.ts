@@ -1,13 +1,25 @@
 // What holds of every store whose claim is a transaction, on every database and through every client.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { PoolConfig } from 'pg';
 import type { Claim } from '../../src/claims/idempotency-store.js';
 import { StoreError } from '../../src/errors.js';
+import { testAtOnce } from '../setup/at-once.js';
+import { type Compiled, compile } from '../setup/compiled.js';
 import { until } from '../setup/waiting.js';
-import { type Given, granted, grantedInTheEnd, known, paid, pay, type World } from './worlds.js';
+import {
+  type Given,
+  granted,
+  grantedInTheEnd,
+  known,
+  type Opened,
+  paid,
+  pay,
+  type StoreOptions,
+  type World,
+} from './worlds.js';
 
 export const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
 
@@ -38,25 +50,46 @@ const KEPT: readonly (readonly [string, (client: Client) => Query])[] = [
   ],
 ];
 
+const OWNER = 'test/stores/owner.ts';
+let compiled: Compiled | undefined;
+
 /** Starts an owner of a claim, which has written, and does nothing more. */
 export async function startOwner(
   { url, table, ledger }: World,
   { by = '', key, leaseMs }: { by?: string; key: string; leaseMs: number },
 ): Promise<ChildProcess> {
-  const args = ['--import', 'tsx', join(__dirname, 'owner.ts'), by, url, table, ledger, key, String(leaseMs)];
+  const args = [compiled?.of(OWNER) ?? '', by, url, table, ledger, key, String(leaseMs)];
   const owner = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [renewed] = await once(owner.stdout, 'data');
   expect(String(renewed)).toBe('true');
   return owner;
 }
 
+type Options = StoreOptions & PoolConfig & { readonly leaseMs?: number };
+
+/** A claim of an event, in a store that was opened for it. */
+export async function claimed<Open extends Opened>(
+  world: World<Open>,
+  { leaseMs = request.leaseMs, ...options }: Options = {},
+) {
+  const opened = world.open(options);
+  const claim = granted(await opened.store.claim(opened.key, { ...request, leaseMs }));
+  return { ...opened, claim, send: world.sending(claim.context.transaction) };
+}
+
+/** The same, and its handler has written a payment. */
+export async function working<Open extends Opened>(world: World<Open>, options: Options = {}) {
+  const given = await claimed(world, options);
+  await pay(world, given.send, given.key);
+  return given;
+}
+
 /** Everything that takes no longer than a statement does. */
 export function keepsTransactions(world: World): void {
   test('commits the event and what handlers wrote together, once', async () => {
-    const { store, key, idle } = world.open();
-    const claim = granted(await store.claim(key, request));
+    const { store, key, idle, claim, send } = await claimed(world);
     expect([claim.attempt, claim.finished, claim.transactional]).toEqual([1, [], true]);
-    await pay(world, world.sending(claim.context.transaction), key);
+    await pay(world, send, key);
     expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
     expect([await claim.complete(), await claim.complete()]).toEqual([true, true]);
     expect([await paid(world, key), await known(world, key)]).toEqual([1, 1]);
@@ -125,10 +158,7 @@ export function keepsTransactions(world: World): void {
     ['COMMIT AND CHAIN'],
     ['ROLLBACK AND CHAIN'],
   ])('a handler that ends the transaction by %s %s ends as a failure', async (...statements) => {
-    const { store, key, idle } = world.open();
-    const claim = granted(await store.claim(key, request));
-    const send = world.sending(claim.context.transaction);
-    await pay(world, send, key);
+    const { store, key, idle, claim, send } = await working(world);
     for (const statement of statements) await send(statement);
     await expect(claim.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
     await expect(claim.complete()).rejects.toThrow(StoreError);
@@ -139,10 +169,7 @@ export function keepsTransactions(world: World): void {
   });
 
   test('an error within a savepoint is up to the handler', async () => {
-    const { store, key } = world.open();
-    const claim = granted(await store.claim(key, request));
-    const send = world.sending(claim.context.transaction);
-    await pay(world, send, key);
+    const { key, claim, send } = await working(world);
     await send('SAVEPOINT s');
     await pay(world, send, key);
     await send('SELECT * FROM no_such_table').catch(() => {});
@@ -156,16 +183,14 @@ export function keepsTransactions(world: World): void {
     ['completed', (claim: Claim<Given>) => claim.complete()],
     ['released', (claim: Claim<Given>) => claim.release([])],
   ])('a handler can write nothing more once its claim is being %s', async (_, end) => {
-    const { store, key } = world.open();
-    const claim = granted(await store.claim(key, request));
+    const { key, claim, send } = await claimed(world);
     const ending = end(claim);
-    await expect(pay(world, world.sending(claim.context.transaction), key)).rejects.toThrow('has ended');
+    await expect(pay(world, send, key)).rejects.toThrow('has ended');
     expect([await ending, await paid(world, key)]).toEqual([true, 0]);
   });
 
   test('a handler cannot release its client', async () => {
-    const { store, key } = world.open();
-    const claim = granted(await store.claim(key, request));
+    const { key, claim } = await claimed(world);
     const client = claim.context.transaction as Client;
     expect(() => client.release()).toThrow('which gives its client back to the pool');
     await pay(world, world.sending(client), key);
@@ -175,8 +200,7 @@ export function keepsTransactions(world: World): void {
   test.each(KEPT)(
     'a query after the end does not join the transaction of another event: %s',
     async (_, take) => {
-      const { store, key } = world.open({ max: 1 });
-      const claim = granted(await store.claim(key, request));
+      const { store, key, claim } = await claimed(world, { max: 1 });
       const query = take(claim.context.transaction as Client);
       const { ledger, placeholder } = world;
       const insert = (event: string) =>
@@ -191,10 +215,7 @@ export function keepsTransactions(world: World): void {
   );
 
   test('a handler that goes on after its lease has ended writes nothing, and another can start at once', async () => {
-    const { store, key, idle } = world.open({ max: 1 });
-    const claim = granted(await store.claim(key, request));
-    const send = world.sending(claim.context.transaction);
-    await pay(world, send, key);
+    const { store, key, idle, claim, send } = await working(world, { max: 1 });
     await expire(claim);
     await until(idle);
     await expect(pay(world, send, key)).rejects.toThrow('The transaction has ended');
@@ -207,11 +228,8 @@ export function keepsTransactions(world: World): void {
   });
 
   test('when the connection breaks while handlers work, the owner is told, and another can start at once', async () => {
-    const { store, key, idle } = world.open();
-    const claim = granted(await store.claim(key, request));
+    const { store, key, idle, claim, send } = await working(world);
     const { transaction } = claim.context;
-    const send = world.sending(transaction);
-    await pay(world, send, key);
     await world.terminate(transaction);
     await until(async () => !(await claim.renew(30_000)));
     await fails(() => claim.complete());
@@ -223,10 +241,8 @@ export function keepsTransactions(world: World): void {
   });
 
   test('when the connection breaks and nobody renews, the commit says so', async () => {
-    const { store, key, idle } = world.open();
-    const claim = granted(await store.claim(key, request));
+    const { key, idle, claim } = await working(world);
     const { transaction } = claim.context;
-    await pay(world, world.sending(transaction), key);
     await world.terminate(transaction);
     await fails(() => claim.complete());
     expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
@@ -234,10 +250,9 @@ export function keepsTransactions(world: World): void {
   });
 
   test('loses no statement that a handler made before the commit and did not await', async () => {
-    const { store, key } = world.open();
-    const claim = granted(await store.claim(key, request));
+    const { key, claim, send } = await claimed(world);
     const renewed = claim.renew(30_000);
-    const written = pay(world, world.sending(claim.context.transaction), key);
+    const written = pay(world, send, key);
     expect(await claim.complete()).toBe(true);
     await Promise.all([renewed, written]);
     expect(await paid(world, key)).toBe(1);
@@ -273,15 +288,68 @@ export function keepsTransactions(world: World): void {
 
 /** What waits, for a second or longer. @param by of its owner in another process */
 export function keepsTransactionsOverTime(world: World, by?: string): void {
-  test('a duplicate waits for about a second, and is then in progress', async () => {
-    const { store, key } = world.open();
-    const claim = granted(await store.claim(key, request));
-    const askedAt = performance.now();
-    const duplicate = await store.claim(key, request);
-    expect(duplicate).toEqual({ status: 'in_progress', retryAfterMs: expect.any(Number) });
-    expect(performance.now() - askedAt).toBeGreaterThan(world.placeholder === '?' ? 400 : 900);
-    expect(await claim.complete()).toBe(true);
+  // Not beside what waits: the compiler stops this process for a while.
+  beforeAll(() => {
+    compiled = compile([OWNER]);
   });
+  afterAll(() => compiled?.remove());
+
+  testAtOnce([
+    {
+      name: 'a duplicate waits for about a second, and is then in progress',
+      run: async () => {
+        const { store, key, claim } = await claimed(world);
+        const askedAt = performance.now();
+        const duplicate = await store.claim(key, request);
+        expect(duplicate).toEqual({ status: 'in_progress', retryAfterMs: expect.any(Number) });
+        expect(performance.now() - askedAt).toBeGreaterThan(world.placeholder === '?' ? 400 : 900);
+        expect(await claim.complete()).toBe(true);
+      },
+    },
+    {
+      name: 'renew tells that the transaction is open, also while a handler keeps it busy, without waiting for it',
+      run: async () => {
+        const { statement, letGo } = await world.holding();
+        const { store, key } = world.open();
+        const claim = await renewedInTime(world, store, key);
+        const send = world.sending(claim.context.transaction);
+        let isBusy = true;
+        const query = send(statement).finally(() => {
+          isBusy = false;
+        });
+        for (const end = performance.now() + PAST_SHORT_MS; performance.now() < end; await pause(100))
+          expect([await claim.renew(30_000), isBusy]).toEqual([true, true]);
+        await letGo();
+        await query;
+        await pay(world, send, key);
+        expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
+      },
+    },
+    {
+      name: 'renew keeps an idle transaction alive on both sides',
+      run: async () => {
+        const { store, key } = world.open();
+        const claim = await renewedInTime(world, store, key);
+        await pay(world, world.sending(claim.context.transaction), key);
+        await pause(PAST_SHORT_MS);
+        expect(await Promise.all([claim.renew(30_000), claim.renew(30_000)])).toEqual([true, true]);
+        expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
+      },
+    },
+    {
+      name: 'a process that is killed while a handler works leaves nothing behind',
+      run: async () => {
+        const { store, key } = world.open();
+        const owner = await startOwner(world, { ...(by && { by }), key, leaseMs: 60_000 });
+        expect((await store.claim(key, request)).status).toBe('in_progress');
+        const ended = once(owner, 'exit');
+        owner.kill('SIGKILL');
+        await ended;
+        const next = await grantedInTheEnd(() => store.claim(key, request));
+        expect([await paid(world, key), await next.complete()]).toEqual([0, true]);
+      },
+    },
+  ]);
 
   test('of 24 who claim at once exactly one gets it', async () => {
     const { store, key } = world.open({ max: 26 });
@@ -309,43 +377,6 @@ export function keepsTransactionsOverTime(world: World, by?: string): void {
       [`${key}:%`],
     );
     expect([Number(row?.payments), Number(row?.events)]).toEqual([60, 60]);
-  }, 60_000);
-
-  test('renew tells that the transaction is open, also while a handler keeps it busy, without waiting for it', async () => {
-    const { statement, letGo } = await world.holding();
-    const { store, key } = world.open();
-    const claim = await renewedInTime(world, store, key);
-    const send = world.sending(claim.context.transaction);
-    let isBusy = true;
-    const query = send(statement).finally(() => {
-      isBusy = false;
-    });
-    for (const end = performance.now() + PAST_SHORT_MS; performance.now() < end; await pause(100))
-      expect([await claim.renew(30_000), isBusy]).toEqual([true, true]);
-    await letGo();
-    await query;
-    await pay(world, send, key);
-    expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
-  });
-
-  test('renew keeps an idle transaction alive on both sides', async () => {
-    const { store, key } = world.open();
-    const claim = await renewedInTime(world, store, key);
-    await pay(world, world.sending(claim.context.transaction), key);
-    await pause(PAST_SHORT_MS);
-    expect(await Promise.all([claim.renew(30_000), claim.renew(30_000)])).toEqual([true, true]);
-    expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
-  });
-
-  test('a process that is killed while a handler works leaves nothing behind', async () => {
-    const { store, key } = world.open();
-    const owner = await startOwner(world, { ...(by && { by }), key, leaseMs: 60_000 });
-    expect((await store.claim(key, request)).status).toBe('in_progress');
-    const ended = once(owner, 'exit');
-    owner.kill('SIGKILL');
-    await ended;
-    const next = await grantedInTheEnd(() => store.claim(key, request));
-    expect([await paid(world, key), await next.complete()]).toEqual([0, true]);
   }, 60_000);
 }
 

@@ -1,5 +1,4 @@
 // Adds deliveries to a queue of BullMQ: a handler that resolves when Redis has the job.
-
 import type { JobsOptions } from 'bullmq';
 import { ConfigurationError, show } from '../../errors.js';
 import { writeLog } from '../../logger.js';
@@ -23,8 +22,8 @@ export interface EnqueueOptions {
   /** Name of every job. @default the name of the event */
   readonly name?: string | undefined;
   /**
-   * Options of the jobs. They override the queue's own `defaultJobOptions`, which override these defaults: 10
-   * attempts, an exponential backoff from 1 s, completed jobs kept for 30 days, at most 100,000 of them.
+   * Options of the jobs. They override the queue's `defaultJobOptions`, which override these defaults: 10 attempts,
+   * an exponential backoff from 1 s, completed jobs kept for 30 days, at most 100,000 of them.
    */
   readonly jobOptions?: Omit<JobsOptions, 'jobId' | 'deduplication'> | undefined;
 }
@@ -49,16 +48,16 @@ export function enqueue(queue: JobQueue, options: EnqueueOptions = {}): Enqueue 
   return enqueueWith(async ({ id: jobId, name: eventName, data }, { log }) => {
     for (let retries = 0; ; retries += 1) {
       const job = await queue.add(name ?? eventName, data, { ...common, jobId });
-      // BullMQ ignores a job whose id exists, even if that job has failed for good. No worker would run the event.
+      // BullMQ ignores a job whose id exists, even if that job has finally failed: no worker would run the event.
       if (!(await job.isFailed())) return;
       try {
-        // As in a store: until an event is completed, the bytes of its latest delivery count.
+        // As in a store, the bytes of the latest delivery count until the event is completed.
         await job.updateData(data);
         await job.retry('failed', { resetAttemptsMade: true });
         writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
         return;
       } catch (error) {
-        // Another delivery has retried it first, or the job was just removed.
+        // Another delivery has already retried the job, or it was just removed.
         if (retries === RETRIES) throw error;
       }
     }
@@ -79,7 +78,7 @@ function checkEnqueue(queue: JobQueue, options: EnqueueOptions): EnqueueOptions 
   const defaults: JobsOptions | undefined = queue.defaultJobOptions;
   if (defaults?.deduplication !== undefined) {
     throw new ConfigurationError(
-      'defaultJobOptions.deduplication of the queue would make one job of different events, and lose all but the first. Remove it, or give enqueue() another queue.',
+      'defaultJobOptions.deduplication of the queue would merge different events into one job, and lose all but the first. Remove it, or give enqueue() another queue.',
     );
   }
   const { name } = known;

@@ -20,8 +20,8 @@ export interface ProcessedJob {
 export type EventProcessor = (job: ProcessedJob, token?: string, signal?: AbortSignal) => Promise<Outcome>;
 
 /**
- * Creates the function that a worker calls for each job: it validates the event again, and runs the handlers of it
- * as the receiver does.
+ * Creates the function that a worker calls for each job. It validates the event again, and runs its handlers as the
+ * receiver does.
  *
  * @throws {ConfigurationError} for a wrong option, pattern or handler, before the first job
  * @example
@@ -34,7 +34,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   options: ProcessorOptions<Events, Extra> = {},
 ): EventProcessor {
   const work = processorOf(handlers, options);
-  // BullMQ counts the parameters, and creates a signal only for a function that takes three.
+  // BullMQ counts the parameters, and creates a signal only for a function with three.
   return async function processEvent(job, token, signal) {
     const { data, queueName: queue, attemptsStarted: attempt } = job;
     const end = await work(data, { queue, attempt, signal });

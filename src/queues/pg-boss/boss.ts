@@ -1,7 +1,8 @@
-// The part of pg-boss that is used, in all versions from 10 on.
+// The part of pg-boss that is used, in all versions from 10 on, and its use of a transaction.
+import { ConfigurationError, show } from '../../errors.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
 
-/** A `PgBoss`, or what behaves like it. */
+/** A `PgBoss`, or an object with its methods. */
 export interface Boss {
   send(queue: string, data: QueuedDelivery, options: object): Promise<string | null>;
   retry(queue: string, id: string, options?: object): Promise<unknown>;
@@ -29,11 +30,11 @@ interface JobPlace {
   readonly db: BossDatabase | undefined;
 }
 
-/** Lets a job that has failed for good run again. It may be gone after that: then it has to be added. */
+/** Runs a job again that has finally failed. It may be gone after that: then it must be added. */
 export async function revive(boss: Boss, { queue, id, db }: JobPlace): Promise<void> {
   const options = db && { db };
-  // In version 10 retry() leaves the time of the failure in the row, and maintenance archives the job by it,
-  // although no worker has run it.
+  // In version 10 retry() keeps the time of the failure in the row, so maintenance could archive the job before a worker
+  // runs it.
   if (boss.findJobs) await boss.retry(queue, id, options);
   else await boss.deleteJob(queue, id, options);
 }
@@ -45,4 +46,38 @@ export async function jobAt(boss: Boss, job: JobPlace): Promise<BossJobState | u
     ? (await boss.findJobs(queue, { id, ...(db && { db }) }))[0]
     : await boss.getJobById?.(queue, id, (db ? { db } : {}) as never);
   return found ?? undefined;
+}
+
+/** Runs one statement of pg-boss in a transaction, and resolves with its rows or with `{ rows }`. */
+export type ExecuteSql = (transaction: never, text: string, values: unknown[]) => PromiseLike<unknown>;
+
+interface PgClient {
+  query(query: { text: string; values: unknown[] }): PromiseLike<unknown>;
+}
+
+const onPg = ((client: PgClient | undefined, text: string, values: unknown[]) => {
+  if (typeof client?.query !== 'function') {
+    throw new ConfigurationError(
+      `context.transaction is ${show(client)}, not a client of pg. Give enqueue() the option executeSql.`,
+    );
+  }
+  return client.query({ text, values });
+}) as ExecuteSql;
+
+/** Undefined if the delivery has no transaction, or if the job must not be part of it. */
+export function databaseOf(context: object, executeSql: ExecuteSql | false = onPg): BossDatabase | undefined {
+  const { transaction } = context as { readonly transaction?: unknown };
+  if (executeSql === false || transaction === undefined) return undefined;
+  return {
+    async executeSql(text, values = []) {
+      const reply = await executeSql(transaction as never, text, values);
+      const rows = Array.isArray(reply) ? reply : (reply as { rows?: unknown } | undefined)?.rows;
+      if (!Array.isArray(rows)) {
+        throw new ConfigurationError(
+          `executeSql resolved with ${show(reply)}. Resolve with the rows, or with { rows }.`,
+        );
+      }
+      return { rows };
+    },
+  };
 }

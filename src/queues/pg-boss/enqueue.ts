@@ -1,15 +1,13 @@
 // Adds deliveries to a queue of pg-boss: a handler that resolves when Postgres has the job.
-
 import { ConfigurationError, show } from '../../errors.js';
 import { type Logger, writeLog } from '../../logger.js';
 import { retentionMs } from '../../options/duration.js';
 import { checkEnqueueOptions, type Enqueue, enqueue as enqueueWith } from '../enqueue.js';
 import type { QueuedDelivery } from '../queued-delivery.js';
-import { type Boss, type BossDatabase, jobAt, revive } from './boss.js';
+import { type Boss, type BossDatabase, databaseOf, type ExecuteSql, jobAt, revive } from './boss.js';
 import { uuidOf } from './job-id.js';
-import { databaseOf, type ExecuteSql } from './transaction.js';
 
-/** Job options that would make one job of different events, or that `enqueue()` sets itself. */
+/** Job options that would merge different events into one job, or that `enqueue()` sets itself. */
 const LOSSY = [
   'id',
   'db',
@@ -20,7 +18,7 @@ const LOSSY = [
   'singletonNextSlot',
 ] as const;
 
-/** What `send()` of this version of pg-boss takes as options, without those that would lose events. */
+/** The options of `send()` in this version of pg-boss, without those that would lose events. */
 export type JobOptionsOf<AnyBoss extends Boss> = AnyBoss extends {
   send(queue: never, data: never, options: infer Options): unknown;
 }
@@ -47,14 +45,14 @@ const JOB_OPTIONS = {
   retryLimit: 9,
   retryDelay: 1,
   retryBackoff: true,
-  // Version 10 knows none and ignores it.
+  // Version 10 ignores it.
   heartbeatSeconds: 30,
-  // pg-boss deletes a job that has waited for so long. Its own default is 14 days.
+  // pg-boss deletes a job that has waited for this long. Its default is 14 days.
   retentionSeconds: 10 * 365 * 86_400,
   deleteAfterSeconds: retentionMs() / 1_000,
 };
 const RETRIES = 3;
-/** As for a duplicate of a store: the service may have rendered its retry again. */
+/** Like a conflict in a store: the service may have serialized its retry differently. */
 const CONFLICT =
   'the queue has a job for this event id with another body, and keeps that one; events of several accounts need a queue for each account';
 
@@ -89,7 +87,7 @@ export function enqueue<AnyBoss extends Boss>(
     try {
       await add(boss, { queue, id, data, options, db }, context.log);
     } catch (error) {
-      // The log of a failed handler has only the code, and this text says what to do.
+      // The log line of a failed handler has only a code. This message says what to do.
       if (ConfigurationError.is(error)) writeLog(context.log, 'error', {}, error.message);
       throw error;
     }
@@ -100,7 +98,7 @@ async function add(boss: Boss, job: Job, log: Logger): Promise<void> {
   const { queue } = job;
   for (let retries = 0; retries <= RETRIES; retries += 1) {
     if ((await send(boss, job)) !== null) return;
-    // Null says that there is no new job: because of its id, or because of something that would lose the event.
+    // Null: pg-boss made no job, because one with this id exists, or because the policy of the queue refused it.
     const found = await jobAt(boss, job);
     if (!found) continue;
     if ((found.data as Partial<QueuedDelivery> | null)?.rawBody !== job.data.rawBody)
@@ -108,7 +106,7 @@ async function add(boss: Boss, job: Job, log: Logger): Promise<void> {
     if (found.state === 'failed') {
       await revive(boss, job);
       writeLog(log, 'warn', {}, 'the job of this event had failed; this delivery retries it');
-      // Its row may have been removed in between. Then the next round adds it.
+      // If its row was removed in between, the next round adds the job.
       if (!(await jobAt(boss, job))) continue;
     }
     if (found.state === 'cancelled')

@@ -5,8 +5,8 @@ import { jobKeyOf } from '../enqueue.js';
 /**
  * The id of the job of an event: a UUID of version 8, made of the SHA-256 of the event's mode and id.
  *
- * pg-boss has unique ids, and keeps the row of a completed job, so a second delivery adds no job. A `singletonKey` would
- * only hold until the job is completed, and only in queues with certain policies.
+ * Ids in pg-boss are unique, and the row of a completed job is kept, so a second delivery adds no job. A `singletonKey`
+ * would work only until the job is completed, and only in queues with certain policies.
  *
  * @example
  * const [job] = await boss.findJobs('webhooks', { id: jobIdOf({ id: 'evt-1', sandbox: false }) });

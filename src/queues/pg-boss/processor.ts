@@ -12,8 +12,8 @@ import type { ProcessorOptions as CommonOptions } from '../processor-options.js'
 export interface ProcessorOptions<Events extends EventSchemas = {}, Extra extends object = {}>
   extends CommonOptions<Events, Extra> {
   /**
-   * Cancels jobs whose retry cannot succeed, such as one whose handler threw `NonRetriableError`: nothing else ends a job of
-   * pg-boss for good. `boss.resume()` runs one again. @default none: such a job is retried like any other that failed
+   * Cancels jobs whose retry cannot succeed, such as one whose handler threw `NonRetriableError`: this is the only way to
+   * stop the retries of pg-boss. `boss.resume()` runs one again. @default none: such a job is retried like any other
    */
   readonly boss?: CancellingBoss | undefined;
 }
@@ -39,8 +39,8 @@ export interface ProcessedJob {
 export type EventProcessor = (jobs: readonly ProcessedJob[]) => Promise<Outcome | undefined>;
 
 /**
- * Creates the function that `boss.work()` calls: it validates the event of a job again, and runs the handlers of it as the
- * receiver does. Jobs of one batch run at the same time, and pg-boss retries all of them when one fails.
+ * Creates the function that `boss.work()` calls. It validates the event of a job again, and runs its handlers as the
+ * receiver does. Jobs of one batch run at the same time, and pg-boss retries all of them if one fails.
  *
  * @throws {ConfigurationError} for a wrong option, pattern or handler, before the first job
  * @example
@@ -57,7 +57,7 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
     throw new ConfigurationError(`boss is ${show(boss)}. Give the PgBoss of this worker.`);
   const work = processorOf(handlers, common);
   return async function processEvents(batch) {
-    // All of them, so that none still runs when pg-boss retries the batch.
+    // Waits for all, so that none is still running when pg-boss retries the batch.
     const ends = await Promise.allSettled(batch.map((job) => processEvent(work, job, boss)));
     const outcomes = ends.map((end) => {
       if (end.status === 'rejected') throw end.reason;
@@ -83,7 +83,7 @@ async function processEvent(
     }
     if (end.verdict !== 'later') throw storable(end.error);
     if (signal.aborted) throw new WebhookError('IN_PROGRESS');
-    // pg-boss cannot delay a job without counting a retry, so it waits here, until it expires at the latest.
+    // pg-boss cannot delay a job without counting a retry, so the job waits here, at most until it expires.
     await pause(end.delayMs, undefined, { signal, ref: false }).catch(() => {});
   }
 }
@@ -95,12 +95,12 @@ function attemptOf({ retryCount }: ProcessedJob): number {
   );
 }
 
-/** Another worker may get the job then. */
+/** After that, another worker may get the job. */
 function expiryOf({ expireInSeconds }: ProcessedJob): AbortSignal {
   return AbortSignal.timeout(Math.min(Number(expireInSeconds) * 1_000 || MAX_TIMER_MS, MAX_TIMER_MS));
 }
 
-/** pg-boss writes all of an error into its table. The cause is what a handler threw, which may quote a customer. */
+/** Without the cause, which may hold personal data: pg-boss stores the whole error in its table. */
 function storable({ name, code, message, stack }: WebhookError): Error {
   return Object.assign(new Error(message), { name, code, stack });
 }

@@ -29,7 +29,7 @@ export interface RedisDeadLettersOptions extends LetterOptions {
 }
 
 export interface RedisDeadLetters extends DeadLetterStore {
-  /** Deletes letters and tombstones whose retention is over, a hundred at a time, and resolves with their number. */
+  /** Deletes expired letters and tombstones, a hundred at a time, and resolves with their number. */
   prune(): Promise<number>;
 }
 
@@ -132,7 +132,7 @@ class RedisLetters implements LetterRows {
   }
 }
 
-/** Undefined for a letter of which Redis, or somebody, has lost a part that says what it is. */
+/** Undefined for a letter that has lost a field which identifies it. */
 function readReply(reply: unknown): FullRow | undefined {
   if (!Array.isArray(reply)) throw invalidReply();
   const [id, m, keptAt, reason, code, issues, attempts, why, age, head, place, body] = reply.map(text);

@@ -1,4 +1,4 @@
-// Any client or ORM: its statements have text alone, and its callback for a transaction is held open until the claim ends.
+// Any client or ORM: statements are plain text, and its transaction callback stays open until the claim ends.
 import { ConfigurationError, StoreError, show } from '../../errors.js';
 import { withRetry } from './conflicts.js';
 import { type Connections, Expiry, type Reply, type Row, type RunSql, type Session } from './session.js';
@@ -102,7 +102,7 @@ class Portable {
   readonly #order: number[] = [];
 
   constructor(dialect: SqlDialect, statement: Statement) {
-    // Not every client tells how many rows a statement changed.
+    // Not every client reports how many rows a statement changed.
     const counted =
       statement.returnsRows || dialect === 'mysql'
         ? statement.text
@@ -189,7 +189,7 @@ class HeldTransaction implements Session {
   async commit(isCommitted?: () => Promise<boolean>): Promise<boolean> {
     const outcome = await this.#end((work) => work.resolve());
     if (!outcome.resolved) throw outcome.error;
-    // What a client says of a commit is not enough: Postgres may have answered it with ROLLBACK, and nobody looked.
+    // A resolved commit is not enough: Postgres may have answered ROLLBACK, which many clients ignore.
     if (isCommitted && !(await isCommitted()))
       throw new StoreError('transaction resolved, but its writes are not committed.');
     return true;
@@ -242,7 +242,7 @@ class HeldTransaction implements Session {
     const work = new Promise<void>((resolve, reject) => {
       this.#work = { resolve, reject };
     });
-    // Whether or not `transaction()` waits for its work.
+    // Even if `transaction()` does not wait for its work.
     work.catch(() => {});
     this.#begin();
     return work;

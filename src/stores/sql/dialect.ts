@@ -51,7 +51,7 @@ export interface Dialect {
   opening(leaseMs: number): string;
   /** Handlers then wait as long as they did before. */
   claimInTransaction(run: RunSql, parameters: ClaimParameters): Promise<Answer>;
-  /** Keeps the transaction alive on the server, and rejects when it is over. */
+  /** Keeps the transaction alive on the server, and rejects if it has ended. */
   renewTransaction(run: RunSql, leaseMs: number): Promise<void>;
   /** Asks on any connection whether the server executes a statement of the transaction that `session` names. */
   isExecuting(run: RunSql, session: string | undefined): Promise<boolean>;
@@ -118,7 +118,7 @@ function unreadable(): StoreError {
   );
 }
 
-/** As SQL has its name. Undefined of letters that are a store of somebody else: nobody knows where those are. */
+/** The SQL name of their table. Undefined for a user's own store of letters, whose table is not known. */
 function letterTableOf(letters: JoinableLetters | undefined): string | undefined {
   return (letters as { readonly [LETTER_TABLE]?: string } | undefined)?.[LETTER_TABLE];
 }

@@ -1,4 +1,4 @@
-// The engine of both stores of SQL: a claim is a row, or a transaction around the whole delivery. Knows the order of steps.
+// The engine of both SQL stores: a claim is a row, or a transaction around the whole delivery.
 
 import type { Claim, ClaimRequest, ClaimResult, IdempotencyStore } from '../../claims/idempotency-store.js';
 import { type ForgettableResult, lockOf } from '../../claims/lock-of-claim.js';
@@ -26,8 +26,8 @@ export interface TableStore<Extra extends object> extends IdempotencyStore<Extra
   /** Creates the table and its index unless they exist. Any number of processes may call it at once. */
   migrate(): Promise<void>;
   /**
-   * Deletes rows whose retention is over, a thousand at a time, and resolves with their number. In MySQL, several at once may
-   * count a row twice, and leave some to the next time.
+   * Deletes expired rows, a thousand at a time, and resolves with their number. In MySQL, concurrent calls may count a row
+   * twice, and leave some to the next call.
    */
   prune(): Promise<number>;
   /** Rejects when the server is down or read-only, or has no such table. */

@@ -36,7 +36,7 @@ export function guardClient<Client extends object>(client: Client, use: ClientUs
 /** `pg` queues a query that is made while another runs, and warns that its next version will not. */
 async function callAfter(busy: Promise<void>, call: () => unknown, use: ClientUse): Promise<unknown> {
   await busy;
-  // One that was made before the end is still in time: the commit waits for the same query, and comes after.
+  // A query that was made before the end is in time: the commit comes after it.
   if (use.isReturned()) throw new StoreError(ENDED);
   return call();
 }

@@ -79,7 +79,7 @@ export class Heartbeat {
     this.#connection
       .isExecuting()
       .then((executing) => executing && this.#confirm(began))
-      // As good as no answer: a pool that has no connection left, or a network that is down.
+      // Same as no answer: the pool has no connection left, or the network is down.
       .catch(() => {})
       .finally(() => {
         this.#askAgainAt = performance.now() + PATIENCE_MS;

@@ -23,7 +23,7 @@ export interface LetterDialect {
   /** As SQL has its name. */
   readonly table: string;
   readonly migration: string;
-  /** A condition: the retention of the row is over. */
+  /** A condition: the retention of the row has expired. */
   readonly expired: string;
   /** A parameter that is text or bytes. */
   bytes(parameter: number): string;

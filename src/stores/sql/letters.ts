@@ -1,4 +1,4 @@
-// Dead letters in Postgres or MySQL, through whatever client or ORM their user has.
+// Dead letters in Postgres or MySQL, through any client or ORM.
 
 import type { DeadLetterStore } from '../../claims/dead-letter-store.js';
 import type { LetterOptions } from '../../dead-letters/stored-letters.js';
@@ -21,7 +21,7 @@ export interface SqlDeadLettersOptions<Client extends object = object, Transacti
 export interface SqlDeadLetters extends DeadLetterStore {
   /** Creates the table and its indexes unless they exist. Any number of processes may call it at once. */
   migrate(): Promise<void>;
-  /** Deletes letters and tombstones whose retention is over, a thousand at a time, and resolves with their number. */
+  /** Deletes expired letters and tombstones, a thousand at a time, and resolves with their number. */
   prune(): Promise<number>;
 }
 

@@ -58,7 +58,7 @@ const mysqlFragments: Omit<LetterDialect, 'table' | 'migration'> = {
   ...{ bytes, number },
   time: (parameter) => `${EPOCH} + ${interval(parameter)}`,
   prefix: (parameter) => `LEFT(event_name, LENGTH(${bytes(parameter)})) = ${bytes(parameter)}`,
-  // Of text, in whatever character set the connection has, its own bytes.
+  // The bytes of text, whatever the character set of the connection.
   select: (expression) =>
     `TO_BASE64(${expression.startsWith('discarded_') ? `CAST(${expression} AS BINARY)` : expression.replace(/^key$/, '`key`')})`,
   milliseconds: (time) => `TIMESTAMPDIFF(MICROSECOND, ${EPOCH}, ${time}) DIV 1000`,
@@ -74,11 +74,11 @@ const mysqlFragments: Omit<LetterDialect, 'table' | 'migration'> = {
 
 function mysqlLetterStatements(table: string) {
   const statement = (text: string) => new Statement(text);
-  // Neither a tombstone nor over.
+  // Neither a tombstone nor expired.
   const alive = `discarded_at IS NULL AND NOT ${EXPIRED}`;
   const ofEvent = `\`key\` = ${bytes(2)} AND fingerprint = ${bytes(3)}`;
   const due = `${EXPIRED} ORDER BY retained_from, arrival LIMIT ${PRUNE_BATCH}`;
-  // The second comparison is exact also where somebody has given the column a case-insensitive collation.
+  // The second comparison is exact even if the column has a case-insensitive collation.
   const removed = `
 \`key\` = ${bytes(2)} AND HEX(\`key\`) = HEX(${bytes(2)}) AND (fingerprint = ${bytes(3)} OR reason IN ('failed', 'unfinished')) AND ${alive}`;
   return {
@@ -89,11 +89,11 @@ VALUES (${[2, 3, 4, 5, 6, 7].map(bytes).join(', ')}, ${number(8)}, ${bytes(9)}, 
   ${[12, 13, 14].map(bytes).join(', ')}, ${UTC_MILLISECOND})
 ON DUPLICATE KEY UPDATE attempts = GREATEST(attempts + 1, VALUES(attempts)), reason = VALUES(reason),
   code = VALUES(code), issues = VALUES(issues), head = VALUES(head)`),
-    // A read that locks is one of the latest commit, and a proxy sends it where it sent the write.
+    // A locking read sees the latest commit, and a proxy sends it to the same server as the write.
     kept: statement(
       `SELECT TO_BASE64(id) AS id, @@autocommit AS autocommit FROM ${table} WHERE ${ofEvent} AND ${alive} FOR UPDATE`,
     ),
-    /** Makes room for a letter of the same event and bytes as one whose retention is over. */
+    /** Makes room for a letter of the same event and bytes as one that has expired. */
     forget: statement(`DELETE FROM ${table} WHERE ${ofEvent} AND discarded_at IS NULL AND ${EXPIRED}`),
     find: statement(
       `SELECT ${selected(mysqlFragments)}, TO_BASE64(body) AS body FROM ${table} WHERE id = ${bytes(2)} AND ${alive}`,

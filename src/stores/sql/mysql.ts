@@ -109,7 +109,7 @@ export class MysqlDialect implements Dialect {
       const taken = await this.#read(run, parameters, read);
       if (taken || last) return taken;
     }
-    // MySQL reads by bytes, and finds duplicates by the collation of the column.
+    // MySQL compares bytes when it reads, and the collation of the column when it finds duplicates.
     if ((await this.#ping(run))?.ids === '1') throw inexactKey(this.#sql.exactKey);
     return undefined;
   }
@@ -188,7 +188,7 @@ export class MysqlDialect implements Dialect {
   async completedWith(run: RunSql, key: string): Promise<string | undefined> {
     const row = await this.#read(run, { key, token: '' });
     const isOfKey = row?.stored === hex(key).toUpperCase();
-    // A completed row is free once its retention is over.
+    // A completed row is free once its retention has expired.
     return isOfKey && row.completed === 'yes' && row.free === 'no' ? unhex(row.fingerprint) : undefined;
   }
 
@@ -226,7 +226,7 @@ function idOfRow({ key, token }: Owner): [string, string] {
 /** MySQL cuts what is too long where it is not strict, and two events would become one. */
 function refuseLong(what: string, text: string, most: number): void {
   const bytes = Buffer.from(text);
-  // Halves of surrogate pairs all become the same character.
+  // All lone surrogates become the same character.
   if (bytes.length > most || bytes.toString() !== text)
     throw new StoreError(`${what} has ${bytes.length} bytes; the table takes ${most}, of well-formed text.`);
 }
@@ -303,7 +303,7 @@ ${owned} AND lease_ends < ${NEVER}`),
     forget: statement(`DELETE FROM ${table} ${owned}`),
     countDue: statement(`SELECT CAST(COUNT(*) AS CHAR) AS due FROM (${oldest}) due`),
     // What is claimed between the two statements is not deleted. In the other order, which MySQL prefers for a small table,
-    // each row is read, and a row that somebody works on is waited for.
+    // each row is read, and a locked row is waited for.
     prune: statement(`
 DELETE t FROM (${oldest}) due STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON due.k = t.\`key\`
 WHERE t.${forgotten}`),
@@ -312,7 +312,7 @@ WHERE t.${forgotten}`),
 SELECT CAST(@@GLOBAL.read_only AS CHAR) AS read_only, CAST(COUNT(DISTINCT id) AS CHAR) AS ids
 FROM (SELECT \`key\` AS id FROM ${table} WHERE FALSE UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     waitAsBefore: statement('SET SESSION innodb_lock_wait_timeout = @payment_webhooks_wait'),
-    // Not of a transaction that is idle: a timeout of the server may be about to end it.
+    // Not through the idle transaction: a server timeout may be about to end it.
     executing: statement(`
 SELECT 'yes' AS executing FROM information_schema.processlist
 WHERE CONCAT(id, ' ', ${STARTED}) = $1 AND command <> 'Sleep'`),
@@ -331,9 +331,9 @@ SELECT HEX(\`key\`) AS stored, CASE WHEN token = $2 THEN 'yes' ELSE 'no' END AS 
 FROM ${table} WHERE \`key\` = UNHEX($1) FOR UPDATE`;
 
 /**
- * Ask in passing whether there is a dead letter, so that an event without one costs no statement. A transaction sees letters
- * as they were when it first looked. To see what was kept since, it has to lock them. So it does right before the commit
- * alone: until then the journal may keep one.
+ * Also asks whether there is a dead letter, so that an event without one costs no statement. A transaction sees letters as
+ * they were at its first read. To see later ones it has to lock them, so it does that only right before the commit: until
+ * then the journal may keep one.
  */
 function readsWithLetter(table: string, letterTable: string | undefined) {
   const read = (lock: string) => {

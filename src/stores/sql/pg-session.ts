@@ -17,7 +17,7 @@ export interface PostgresQuery {
   values?: unknown[];
 }
 
-// The part of `pg` that the store uses, so that neither types nor code of a driver are loaded.
+// The part of `pg` that the store uses, so that neither types nor code of the driver are needed.
 interface Queryable {
   query(query: PostgresQuery): Promise<PostgresReply>;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -170,7 +170,7 @@ class PgSession implements Session {
       const replies = await this.transaction
         .query({ text })
         .finally(() => client.removeListener('notice', onNotice));
-      // Of several statements in one text, pg tells of each.
+      // For several statements in one text pg returns several results.
       const command = [replies].flat().at(-1)?.command;
       if (command !== 'COMMIT') throw new StoreError(`Postgres answered COMMIT with ${command}.`);
       if (unreplicated)
@@ -207,12 +207,12 @@ class PgSession implements Session {
     this.#returned = true;
     this.#expiry.stop();
     this.transaction.removeListener('error', this.#onError);
-    // A pool would first wait for the answers to all that was sent.
+    // A pool would first wait for the answers to everything it has sent.
     if (error && this.pipelines && this.isBusy) this.#socket?.destroy();
     this.#release(error);
   }
 
-  // The transaction is gone with its connection: nobody may get the client again.
+  // The transaction ended with its connection, so the client must not be reused.
   readonly #onError = (error: Error): void => this.giveBack(error);
 }
 

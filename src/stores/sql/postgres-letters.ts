@@ -65,14 +65,14 @@ const postgresFragments: Omit<LetterDialect, 'table' | 'migration'> = {
 const RENEWED = ['arrival', 'id', 'event_name', 'namespace', 'event_id', 'sandbox', 'body', 'kept_at'];
 
 function postgresLetterStatements(table: string) {
-  // Neither a tombstone nor over.
+  // Neither a tombstone nor expired.
   const alive = `discarded_at IS NULL AND NOT ${expired()}`;
   const find = `SELECT ${selected(postgresFragments)}, body FROM ${table} WHERE id = $2 AND ${alive}`;
-  // The second comparison is exact also where somebody has given the column a case-insensitive collation.
+  // The second comparison is exact even if the column has a case-insensitive collation.
   const remove = `
 DELETE FROM ${table}
 WHERE key = $2 AND key::text COLLATE "C" = $2::text AND (fingerprint = $3 OR reason IN ('failed', 'unfinished')) AND ${alive}`;
-  // A letter whose retention is over may still have its row: then the row becomes the new letter, at a new place.
+  // An expired letter may still have its row. The row then becomes the new letter, in a new place.
   const keep = `
 INSERT INTO ${table} AS l
   (id, key, fingerprint, namespace, event_name, event_id, sandbox, reason, code, attempts, issues, head, body)

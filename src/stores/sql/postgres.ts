@@ -26,8 +26,8 @@ export const SEES_THE_PAST = "current_setting('transaction_isolation') NOT LIKE 
 const COMPLETED_IN = 'payment_webhooks.completed_in';
 
 /**
- * Divides by zero unless this very transaction has completed a claim. Postgres skips the rest of a message whose statement
- * fails, so this cannot commit anything else, whatever was sent before it, and whether or not it arrived.
+ * Divides by zero unless this transaction has completed a claim. Postgres skips the rest of a message after a failed
+ * statement, so nothing else can be committed, whatever was sent before it and whether or not it arrived.
  */
 export const COMMIT_IF_COMPLETED = `
 SELECT 1 / COALESCE(current_setting('${COMPLETED_IN}', true) = pg_current_xact_id_if_assigned()::text, false)::int;
@@ -170,7 +170,7 @@ CREATE INDEX IF NOT EXISTS ${index} ON ${table} (claimed_at);`;
 function eventStatements(table: string) {
   const fromNow = (parameter: string) => `${NOW} + ${parameter}::float8 * interval '1 millisecond'`;
   const forgotten = `e.forget_at <= ${NOW}`;
-  // Never the row of another event, which a column that ignores case finds too.
+  // Never the row of another event, which a case-insensitive column also finds.
   const free = `(e.key::text COLLATE "C" = excluded.key::text AND LEAST(e.lease_ends, e.forget_at) <= ${NOW})`;
   const ifFree = (column: string) =>
     `${column} = CASE WHEN ${free} THEN excluded.${column} ELSE e.${column} END`;
@@ -221,7 +221,7 @@ DELETE FROM ${table} WHERE key IN (
 SELECT current_setting('transaction_read_only') AS read_only, count(DISTINCT key)::text AS ids
 FROM (SELECT key FROM ${table} WHERE false UNION ALL SELECT 'a' UNION ALL SELECT 'A') ids`),
     renewTransaction: unprepared(`SELECT set_config('idle_in_transaction_session_timeout', $1, true)`),
-    // Not of a transaction that is idle: Postgres may be about to end it.
+    // Not through the idle transaction: Postgres may be about to end it.
     executing: unprepared(`
 SELECT 'yes' AS executing FROM pg_stat_activity WHERE concat_ws(' ', pid, backend_xid) = $1 AND state = 'active'`),
     exactKey: `ALTER TABLE ${table} ALTER COLUMN key TYPE text COLLATE "C"`,

@@ -46,8 +46,8 @@ export interface Session {
   begin(opening: string): Promise<void>;
   extend(leaseMs: number): void;
   /**
-   * @param isCommitted of a claim that was completed: asks another connection, where the answer to a commit says too little.
-   *   A session that pipelines commits then only what the server knows to be completed
+   * @param isCommitted for a completed claim: asks over another connection if the answer to a commit is not enough. A
+   * session that pipelines then commits only what the server knows to be completed
    * @returns false if the transaction had ended before
    * @throws {StoreError} unless it is confirmed, by synchronous replicas too
    */
@@ -58,7 +58,7 @@ export interface Session {
   abort(reason: Error): Promise<void>;
 }
 
-/** Ends a session whose lease is over. */
+/** Ends a session whose lease has expired. */
 export class Expiry {
   readonly #end: (reason: StoreError) => void;
   #timer: NodeJS.Timeout | undefined;

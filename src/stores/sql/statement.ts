@@ -1,4 +1,4 @@
-// A statement, and the name of a table, as both stores of SQL send them.
+// Statements and table names, as both SQL stores send them.
 import { createHash } from 'node:crypto';
 import { ConfigurationError, show } from '../../errors.js';
 

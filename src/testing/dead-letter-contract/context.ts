@@ -9,11 +9,15 @@ import {
   FURTHER_NAMES,
   type NewDeadLetter,
 } from '../../claims/dead-letter-store.js';
+import { assertionsOf } from '../contract-cases.js';
 
-/** What the store promises, as a sentence, and the check of it. */
+const { violation, ...assertions } = assertionsOf('The dead-letter store');
+export const { assert, assertSame } = assertions;
+
+/** Each promise of the store, with its check. */
 export type DeadLetterCases = Readonly<Record<string, (context: DeadLetterContext) => Promise<void>>>;
 
-/** What a case says of a letter that it keeps; the rest is filled in. */
+/** The fields of a letter that matter to a case; the rest is filled in. */
 export interface Kept extends Partial<Omit<NewDeadLetter, 'rawBody' | 'fingerprint' | 'key'>> {
   readonly bytes?: string | undefined;
 }
@@ -23,7 +27,7 @@ type Filter = Partial<Omit<DeadLetterQuery, 'namespace'>>;
 export class DeadLetterContext {
   readonly store: DeadLetterStore;
   readonly sleep: (ms: number) => Promise<void>;
-  /** No other case has letters in it. */
+  /** Unique, so that no other case has letters in it. */
   readonly namespace = `contract-${randomBytes(8).toString('hex')}`;
 
   constructor(store: DeadLetterStore, sleep: (ms: number) => Promise<void>) {
@@ -31,7 +35,7 @@ export class DeadLetterContext {
     this.sleep = sleep;
   }
 
-  /** A letter as the receiver would give it. Two of one event id and with the same bytes are one letter. */
+  /** A letter as the receiver makes it. The same event id and bytes are one letter. */
   letter({ bytes = '{}', ...given }: Kept = {}): NewDeadLetter {
     const { eventId = randomBytes(8).toString('hex'), sandbox = false, namespace = this.namespace } = given;
     return {
@@ -65,25 +69,21 @@ export class DeadLetterContext {
     return { namespace: this.namespace, discarded: false, ...filter };
   }
 
-  /** All pages of a few letters each. */
+  /** All letters, page by page. */
   async list(filter: Filter = {}, limit = 100): Promise<DeadLetter[]> {
     const letters: DeadLetter[] = [];
     for (let after: string | undefined; ; ) {
       const page = await this.store.list(this.query(filter), { limit, after });
-      assert(
-        page.letters.length <= limit,
-        'a page has at most as many letters as asked for',
-        page.letters.length,
-      );
+      assert(page.letters.length <= limit, 'a page has at most `limit` letters', page.letters.length);
       for (const { keptAt } of page.letters) assert(keptAt instanceof Date, 'keptAt is a Date', keptAt);
       letters.push(...page.letters);
       if (page.next === undefined || page.letters.length === 0) return letters;
-      assert(page.next !== after, 'the next page begins after this one', page.next);
+      assert(page.next !== after, 'the cursor of the next page is a new one', page.next);
       after = page.next;
     }
   }
 
-  /** @param promise why exactly these ids are listed, in this order */
+  /** Expects exactly these letters, in this order. */
   async listed(expected: readonly NewDeadLetter[], promise: string, filter: Filter = {}): Promise<void> {
     assertSame(idsOf(await this.list(filter)), idsOf(expected), promise);
     assertSame(
@@ -93,7 +93,7 @@ export class DeadLetterContext {
     );
   }
 
-  /** Where the store has countGroups(): it says what can be counted in what is listed. */
+  /** Compares countGroups(), if the store has it, with the list. */
   async counted(filter: Filter, names = 1_000): Promise<void> {
     if (!this.store.countGroups) return;
     const counted = await this.store.countGroups(this.query(filter), { names });
@@ -106,13 +106,13 @@ export class DeadLetterContext {
   async only(): Promise<DeadLetter> {
     const [letter, ...others] = await this.list();
     if (letter && others.length === 0) return letter;
-    throw violation('there is one letter of one event with the same bytes', others.length + (letter ? 1 : 0));
+    throw violation('the same bytes of one event are one letter', others.length + (letter ? 1 : 0));
   }
 
   async read(id: string): Promise<Extract<DeadLetterContent, { status: 'found' }>> {
     const content = await this.store.read(id);
     if (content.status === 'found') return content;
-    throw violation('a letter that is there can be read', content);
+    throw violation('an existing letter can be read', content);
   }
 
   async gone(id: string, promise: string): Promise<void> {
@@ -120,7 +120,7 @@ export class DeadLetterContext {
   }
 }
 
-/** As the receiver makes them: neither namespace nor mode has a colon in it. */
+/** As the receiver makes it: a namespace has no colon. */
 export function keyOf({
   namespace,
   sandbox,
@@ -129,7 +129,7 @@ export function keyOf({
   return `${namespace}:${sandbox ? 'sandbox' : 'live'}:${eventId}`;
 }
 
-/** Counted here and not by the class that stores use: it would agree with its own faults. */
+/** Not the class that stores use, which would agree with its own bugs. */
 function countedOf(letters: readonly DeadLetter[], names: number): DeadLetterGroup[] {
   const groups = new Map<string, DeadLetterGroup>();
   for (const { reason, eventName, keptAt } of letters) {
@@ -157,20 +157,4 @@ function inOrder(groups: readonly DeadLetterGroup[]): string[] {
 
 function idsOf(letters: readonly { readonly id: string }[]): string[] {
   return letters.map(({ id }) => id);
-}
-
-/** @param got what the store did instead */
-export function assert(kept: boolean, promise: string, got: unknown): asserts kept {
-  if (!kept) throw violation(promise, got);
-}
-
-export function assertSame(got: unknown, expected: unknown, promise: string): void {
-  if (JSON.stringify(got) !== JSON.stringify(expected))
-    throw violation(promise, got, ` instead of ${JSON.stringify(expected)}`);
-}
-
-function violation(promise: string, got: unknown, instead = ''): Error {
-  return new Error(
-    `The store of dead letters breaks its contract: ${promise}. Got ${JSON.stringify(got)}${instead}.`,
-  );
 }

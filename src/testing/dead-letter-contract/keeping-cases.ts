@@ -1,12 +1,12 @@
-// The dead-letter contract, part one: what is kept, and what an attempt changes of it.
+// The dead-letter contract, part one: what is kept, and what another attempt changes.
 import type { DeadLetter, NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, assertSame, type DeadLetterCases } from './context.js';
 
-/** Every byte there is; together they are no UTF-8. */
+/** Every byte value; together they are not UTF-8. */
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 
 export const KEEPING_CASES: DeadLetterCases = {
-  'a letter is listed as it was given, with the time by the clock of the store': async (context) => {
+  'a letter is listed as it was kept, with the time of the store': async (context) => {
     const issues = [{ path: 'payload.metadata', message: 'expected record' }];
     const given = await context.kept({
       reason: 'invalid',
@@ -16,15 +16,15 @@ export const KEEPING_CASES: DeadLetterCases = {
       sandbox: true,
     });
     const letter = await context.only();
-    assertSame(metadataOf(letter), metadataOf(given), 'a letter is listed as it was given');
+    assertSame(metadataOf(letter), metadataOf(given), 'a letter is listed as it was kept');
     assert(
       !('rawBody' in letter || 'headers' in letter),
-      'a list holds no bytes and no headers',
+      'a list contains no bytes or headers',
       Object.keys(letter),
     );
   },
 
-  'its bytes and headers are read as they were given, whatever is in them': async (context) => {
+  'bytes and headers are read as they were kept, whatever they contain': async (context) => {
     const headers = { 'content-type': 'application/json', 'x-odd': 'Ωμέγα "q" \\ \u2028', __proto__x: '1' };
     const letter = { ...context.letter({ keyIndex: 2 }), rawBody: Buffer.from(ALL_BYTES), headers };
     const id = await context.store.keep(letter);
@@ -36,11 +36,11 @@ export const KEEPING_CASES: DeadLetterCases = {
     assertSame(
       metadataOf(content.letter),
       metadataOf({ ...letter, id }),
-      'what is read says which letter it is',
+      'read() returns the letter with its content',
     );
   },
 
-  'what is read and listed belongs to the caller: changing it changes nothing': async (context) => {
+  'read() and list() return copies: changing them changes nothing': async (context) => {
     const { id } = await context.kept({ bytes: 'as it was' });
     const content = await context.read(id);
     content.rawBody.fill(0);
@@ -58,15 +58,13 @@ export const KEEPING_CASES: DeadLetterCases = {
     assert((await context.only()).keptAt.getTime() !== 0, 'a letter is listed as a copy', 0);
   },
 
-  'the same bytes of one event are one letter, which keeps its id, its place and its time': async (
-    context,
-  ) => {
+  'the same bytes of one event are one letter, which keeps its id, place and time': async (context) => {
     const first = await context.kept({ eventId: 'e-1' });
     const before = await context.only();
     const later = await context.kept({ eventId: 'e-2' });
     const proof = { keyIndex: 1, keyId: 'aaaaaaaaaaaa', signaturePrefix: 'bbbbbbbbbbbb' };
     const again = await context.kept({ eventId: 'e-1', headers: { 'x-again': '1' }, ...proof });
-    assertSame(again.id, first.id, 'keep() returns the id that the letter has');
+    assertSame(again.id, first.id, 'keep() returns the id of the letter');
     await context.listed([first, later], 'a letter that is kept again keeps its place');
     const [after] = await context.list();
     assertSame(after?.keptAt, before.keptAt, 'keptAt is the time at which a letter was first kept');
@@ -74,13 +72,11 @@ export const KEEPING_CASES: DeadLetterCases = {
     assertSame(
       [{ ...headers }, { keyIndex, keyId: after?.keyId, signaturePrefix }],
       [{ 'x-again': '1' }, proof],
-      'headers and key are those of the latest',
+      'headers and key are those of the latest delivery',
     );
   },
 
-  'a letter that is kept again takes over why, and has one attempt more or as many as are given': async (
-    context,
-  ) => {
+  'keeping a letter again replaces its reason, and counts the attempt': async (context) => {
     const eventId = 'e-1';
     const issues = [{ path: 'payload', message: 'expected object' }];
     await context.kept({ eventId, reason: 'unknown', code: undefined });
@@ -91,7 +87,7 @@ export const KEEPING_CASES: DeadLetterCases = {
     assertSame(
       whyOf(await context.only()),
       ['failed', 'HANDLER_FAILED', [], 7],
-      'as many attempts as are given',
+      'the number of attempts that is given',
     );
     await context.kept({ eventId, reason: 'conflict', code: undefined, attempts: 2 });
     assertSame(
@@ -113,40 +109,44 @@ export const KEEPING_CASES: DeadLetterCases = {
     await context.listed(letters, 'letters are one only if key and fingerprint are the same');
   },
 
-  'of many that keep one letter at once all get its id, and there is one': async (context) => {
+  'concurrent calls that keep the same letter all get its id': async (context) => {
     const same = () => context.kept({ eventId: 'e-1' });
     const ids = (await Promise.all(Array.from({ length: 12 }, same))).map(({ id }) => id);
     const { id, attempts } = await context.only();
     assert(
       ids.every((other) => other === id),
-      'keep() returns the id of the one letter there is',
+      'keep() returns the id of the only letter',
       ids,
     );
-    assertSame(attempts, 12, 'each of them is an attempt');
+    assertSame(attempts, 12, 'each call is an attempt');
   },
 
-  'an update changes why, and the attempts only where it is given any': async (context) => {
+  'an update changes the reason, and the attempts only if it has any': async (context) => {
     const { id } = await context.kept({ attempts: 2 });
     const issues = [{ path: 'payload', message: 'expected object' }];
     const change = { reason: 'invalid', code: 'EVENT_INVALID', issues } as const;
-    assertSame(await context.store.update(id, change), true, 'update() is true for a letter that is there');
+    assertSame(await context.store.update(id, change), true, 'update() returns true for an existing letter');
     assertSame(
       whyOf(await context.only()),
       ['invalid', 'EVENT_INVALID', issues, 2],
       'attempts stay as they were',
     );
     await context.store.update(id, { reason: 'unknown', code: undefined, issues: [], attempts: 5 });
-    assertSame(whyOf(await context.only()), ['unknown', undefined, [], 5], 'update() sets what it is given');
+    assertSame(
+      whyOf(await context.only()),
+      ['unknown', undefined, [], 5],
+      'update() sets the attempts that it is given',
+    );
     const { rawBody } = await context.read(id);
-    assertSame(rawBody.toString(), '{}', 'update() leaves the bytes as they are');
+    assertSame(rawBody.toString(), '{}', 'update() does not change the bytes');
   },
 
-  'an update of a letter that is gone is false, and brings nothing back': async (context) => {
+  'an update of a removed letter returns false, and does not restore it': async (context) => {
     const { id, key, fingerprint } = await context.kept();
     await context.store.remove({ key, fingerprint }, {});
     const change = { reason: 'failed', code: undefined, issues: [] } as const;
-    assertSame(await context.store.update(id, change), false, 'update() is false for a letter that is gone');
-    await context.listed([], 'update() brings no letter back');
+    assertSame(await context.store.update(id, change), false, 'update() returns false for a removed letter');
+    await context.listed([], 'update() does not restore a letter');
   },
 };
 

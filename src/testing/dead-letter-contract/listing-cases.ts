@@ -2,22 +2,20 @@
 import type { DeadLetterReason, NewDeadLetter } from '../../claims/dead-letter-store.js';
 import { assert, type DeadLetterCases } from './context.js';
 
-/** Longer than the clock of a store takes to move on. */
+/** Longer than one tick of the clock of a store. */
 const A_WHILE_MS = 20;
 
 export const LISTING_CASES: DeadLetterCases = {
-  'letters are listed in the order of their arrival, also those of one millisecond, over all pages': async (
-    context,
-  ) => {
+  'letters are listed in order of arrival across pages, even within a millisecond': async (context) => {
     const letters = [];
     for (let index = 0; index < 25; index += 1) letters.push(await context.kept());
-    await context.listed(letters, 'letters are listed in the order of their arrival');
+    await context.listed(letters, 'letters are listed in order of arrival');
     const ids = (await context.list({}, 4)).map(({ id }) => id);
     const inOrder = ids.length === 25 && letters.every(({ id }, index) => id === ids[index]);
     assert(inOrder, 'small pages list the same letters in the same order', ids);
   },
 
-  'letters that are removed between two pages cost no other its place': async (context) => {
+  'removing letters between two pages skips no other letter': async (context) => {
     const letters = [];
     for (let index = 0; index < 6; index += 1) letters.push(await context.kept());
     const { next } = await context.store.list(context.query(), { limit: 3 });
@@ -26,17 +24,17 @@ export const LISTING_CASES: DeadLetterCases = {
     const rest = await context.store.list(context.query(), { limit: 3, after: next });
     const ids = rest.letters.map(({ id }) => id);
     const expected = letters.slice(3).map(({ id }) => id);
-    assert(ids.join() === expected.join(), 'the next page begins where the one before it ended', ids);
+    assert(ids.join() === expected.join(), 'the next page begins where the previous one ended', ids);
   },
 
-  'a query finds the letters that fit everything in it': async (context) => {
+  'a query finds the letters that match all of its fields': async (context) => {
     const of = (eventName: string, reason: DeadLetterReason, eventId: string) =>
       context.kept({ eventName, reason, eventId });
     const paid = await of('transaction.paid', 'failed', 'e-1');
     const refund = await of('refund.succeeded', 'unknown', 'e-2');
     const failed = await of('refund.failed', 'failed', 'e-3');
     const is = (expected: (typeof paid)[], filter: Parameters<typeof context.listed>[2]) =>
-      context.listed(expected, 'a query finds the letters that fit everything in it, and no other', filter);
+      context.listed(expected, 'a query finds only the letters that match all of its fields', filter);
     await is([paid, refund, failed], {});
     await is([refund], { id: refund.id });
     await is([paid, failed], { reason: 'failed' });
@@ -48,7 +46,7 @@ export const LISTING_CASES: DeadLetterCases = {
     await is([], { id: 'no such id' });
   },
 
-  'no character of a name is a wildcard, and upper case is not lower case': async (context) => {
+  'no character of a name is a wildcard, and case matters': async (context) => {
     const names = [
       'a_b.paid',
       'axb.paid',
@@ -72,19 +70,19 @@ export const LISTING_CASES: DeadLetterCases = {
     }
   },
 
-  'since finds what was kept at that time or after it': async (context) => {
+  'since finds letters that were kept at that time or later': async (context) => {
     const first = await context.kept();
     await context.sleep(A_WHILE_MS);
     const second = await context.kept();
     const [, letter] = await context.list();
     const keptAt = letter?.keptAt ?? new Date(0);
-    await context.listed([second], 'since is the time itself or later', { since: keptAt });
+    await context.listed([second], 'since excludes earlier letters', { since: keptAt });
     const later = new Date(keptAt.getTime() + 1);
-    await context.listed([], 'what was kept before since is not found', { since: later });
-    await context.listed([first, second], 'all of it is younger than 1970', { since: new Date(0) });
+    await context.listed([], 'since excludes letters that were kept before it', { since: later });
+    await context.listed([first, second], 'every letter was kept after 1970', { since: new Date(0) });
   },
 
-  'letters counted by reason and name are those that are listed': async (context) => {
+  'counts by reason and name agree with the list': async (context) => {
     const of = (reason: DeadLetterReason, eventName: string, filter: Partial<NewDeadLetter> = {}) =>
       context.kept({ reason, eventName, ...filter });
     await of('unknown', 'refund.failed');
@@ -105,13 +103,12 @@ export const LISTING_CASES: DeadLetterCases = {
     await context.counted({ id: 'no such id' });
   },
 
-  'letters of more names than are told apart are counted together, and those kept first are told apart':
-    async (context) => {
-      for (const eventName of ['z.first', 'a.second', 'b.third', 'z.first', 'c.fourth', 'b.third'])
-        await context.kept({ reason: 'unknown', eventName });
-      for (const eventName of ['b.third', 'a.second']) await context.kept({ reason: 'failed', eventName });
-      for (const names of [2, 3, 4]) await context.counted({}, names);
-    },
+  'names beyond the limit are counted together, and the first names separately': async (context) => {
+    for (const eventName of ['z.first', 'a.second', 'b.third', 'z.first', 'c.fourth', 'b.third'])
+      await context.kept({ reason: 'unknown', eventName });
+    for (const eventName of ['b.third', 'a.second']) await context.kept({ reason: 'failed', eventName });
+    for (const names of [2, 3, 4]) await context.counted({}, names);
+  },
 
   'a namespace finds its own letters': async (context) => {
     const own = await context.kept();

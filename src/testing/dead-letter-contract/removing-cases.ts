@@ -9,12 +9,12 @@ export const REMOVING_CASES: DeadLetterCases = {
     for (const reason of ['unknown', 'invalid', 'failed', 'conflict', 'rejected', 'unfinished'] as const) {
       const letter = await context.kept({ reason });
       assertSame(await context.store.remove(letter, {}), 1, 'remove() returns how many letters it removed');
-      await context.gone(letter.id, 'a letter that was removed is gone');
-      await context.listed([], 'a letter that was removed is not listed');
+      await context.gone(letter.id, 'a removed letter is gone');
+      await context.listed([], 'a removed letter is not listed');
     }
   },
 
-  'what waited for a retry is removed with any bytes, and other bytes else stay': async (context) => {
+  'letters that waited for a retry are removed, and others with other bytes stay': async (context) => {
     const eventId = 'e-1';
     const processed = await context.kept({ eventId, reason: 'invalid' });
     const stays: NewDeadLetter[] = [];
@@ -26,7 +26,7 @@ export const REMOVING_CASES: DeadLetterCases = {
     await context.listed(stays, 'letters with other bytes stay, unless they waited for a retry');
   },
 
-  'other events keep their letters, with the same bytes too': async (context) => {
+  'other events keep their letters, even with the same bytes': async (context) => {
     const processed = await context.kept({ eventId: 'e-1' });
     const others = [
       await context.kept({ eventId: 'e-2' }),
@@ -34,8 +34,8 @@ export const REMOVING_CASES: DeadLetterCases = {
       await context.kept({ eventId: 'E-1' }),
     ];
     await context.store.remove(processed, {});
-    await context.listed(others, 'remove() removes letters of its own event');
-    assertSame(await context.store.remove(processed, {}), 0, 'there is nothing left to remove');
+    await context.listed(others, 'remove() removes only letters of its event');
+    assertSame(await context.store.remove(processed, {}), 0, 'remove() finds nothing the second time');
   },
 
   'an event that was removed can be kept again': async (context) => {
@@ -43,15 +43,15 @@ export const REMOVING_CASES: DeadLetterCases = {
     await context.store.remove(first, {});
     const second = await context.kept({ eventId: 'e-1' });
     await context.listed([second], 'an event can be kept again');
-    assertSame((await context.only()).attempts, 1, 'a letter that was removed is forgotten');
+    assertSame((await context.only()).attempts, 1, 'a removed letter is forgotten');
   },
 
-  'of a letter that is discarded a tombstone is left, which says who, why and when': async (context) => {
+  'a discarded letter leaves a tombstone, which says who, why and when': async (context) => {
     const { id } = await context.kept({ reason: 'invalid', eventName: 'refund.failed', bytes: 'personal' });
     const letter = await context.only();
-    assertSame(await context.store.discard(id, WHY), true, 'discard() is true for a letter that is there');
-    await context.gone(id, 'a letter that was discarded has no bytes any more');
-    await context.listed([], 'a letter that was discarded is not among the letters');
+    assertSame(await context.store.discard(id, WHY), true, 'discard() returns true for an existing letter');
+    await context.gone(id, 'a discarded letter no longer has bytes');
+    await context.listed([], 'a discarded letter is not listed as a letter');
     const [tombstone, ...others] = await context.list({ discarded: true });
     assertSame([tombstone?.id, others.length], [id, 0], 'there is one tombstone of one letter');
     const { discarded, keyId: _, ...rest } = { ...tombstone };
@@ -64,7 +64,7 @@ export const REMOVING_CASES: DeadLetterCases = {
     assertSame(await context.store.count(context.query({ discarded: true })), 1, 'tombstones are counted');
   },
 
-  'a letter is discarded once, and neither removed nor changed after it': async (context) => {
+  'a letter is discarded once, and not removed or changed after that': async (context) => {
     const letter = await context.kept();
     await context.store.discard(letter.id, WHY);
     const again = await context.store.discard(letter.id, { by: 'eve', because: 'another' });
@@ -73,24 +73,28 @@ export const REMOVING_CASES: DeadLetterCases = {
       code: undefined,
       issues: [],
     });
-    assertSame([again, changed], [false, false], 'a tombstone is not changed any more');
+    assertSame([again, changed], [false, false], 'a tombstone does not change');
     assertSame(await context.store.remove(letter, {}), 0, 'a tombstone is not removed');
     const [tombstone] = await context.list({ discarded: true });
     assertSame(
       [tombstone?.discarded?.by, tombstone?.reason],
       ['ada', 'failed'],
-      'a tombstone stays as it is',
+      'a tombstone does not change',
     );
-    assertSame(await context.store.discard('no such id', WHY), false, 'discard() is false without a letter');
+    assertSame(
+      await context.store.discard('no such id', WHY),
+      false,
+      'discard() returns false without a letter',
+    );
   },
 
   'an event whose letter was discarded can be kept again, and its tombstone stays': async (context) => {
     const first = await context.kept({ eventId: 'e-1', attempts: 5 });
     await context.store.discard(first.id, WHY);
     const second = await context.kept({ eventId: 'e-1' });
-    assert(second.id !== first.id, 'a letter that is kept after a tombstone has an id of its own', second.id);
+    assert(second.id !== first.id, 'a letter that is kept after a tombstone has a new id', second.id);
     await context.listed([second], 'an event can be kept again');
-    assertSame((await context.only()).attempts, 1, 'a letter that was discarded is forgotten');
+    assertSame((await context.only()).attempts, 1, 'a discarded letter is forgotten');
     await context.listed([first], 'a tombstone stays', { discarded: true });
   },
 };

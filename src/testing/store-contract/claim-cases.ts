@@ -3,12 +3,12 @@ import type { Claim } from '../../claims/idempotency-store.js';
 import { ALIVE_MS, assertSame, BRIEF_MS, type ContractCases } from './context.js';
 
 export const CLAIM_CASES: ContractCases = {
-  'the first claim of a key is granted as attempt 1, with no handler finished': async (context) => {
+  'the first claim of a key is attempt 1, with no finished handlers': async (context) => {
     const { attempt, finished } = await context.granted(context.key());
-    assertSame([attempt, finished], [1, []], 'the first claim is attempt 1 and knows no finished handler');
+    assertSame([attempt, finished], [1, []], 'the first claim is attempt 1, with no finished handlers');
   },
 
-  'a key whose lease runs is in progress, and says for how long': async (context) => {
+  'a key with a running lease is in progress, and the store says for how long': async (context) => {
     const key = context.key();
     await context.granted(key);
     await context.inProgress(key);
@@ -25,15 +25,15 @@ export const CLAIM_CASES: ContractCases = {
     await context.completed(key, 'second run');
   },
 
-  'a complete whose reply was lost can be asked again': async (context) => {
+  'complete() can be called again after its reply was lost': async (context) => {
     const key = context.key();
     const claim = await context.granted(key);
     const answers = [await claim.complete(), await claim.complete()];
-    assertSame(answers, [true, true], 'complete() is true again for the same owner');
+    assertSame(answers, [true, true], 'complete() returns true again for the same owner');
     await context.completed(key);
   },
 
-  'a released key can be claimed at once, with other bytes too': async (context) => {
+  'a released key can be claimed at once, also with other bytes': async (context) => {
     const key = context.key();
     const first = await context.granted(key, { bytes: 'some' });
     assertSame(await first.release([]), true, 'the owner may release');
@@ -42,7 +42,7 @@ export const CLAIM_CASES: ContractCases = {
     await context.completed(key, 'other');
   },
 
-  'attempt rises by one with every claim, after a release as after a lapse': async (context) => {
+  'attempt increases by one with every claim, after a release and after a lapse': async (context) => {
     const key = context.key();
     const attempts: number[] = [];
     for (const way of ['release', 'lapse', 'lapse', 'release', 'release']) {
@@ -53,7 +53,7 @@ export const CLAIM_CASES: ContractCases = {
     assertSame(attempts, [1, 2, 3, 4, 5], 'every successful claim of a key has the next attempt number');
   },
 
-  'finished handlers outlive a release and a lapse, and each release replaces the list': async (context) => {
+  'finished handlers survive a release and a lapse, and each release replaces the list': async (context) => {
     const key = context.key();
     const lists: (readonly string[])[] = [];
     for (const released of [['mail', 'audit'], ['ledger'], []]) {
@@ -64,18 +64,18 @@ export const CLAIM_CASES: ContractCases = {
     }
     lists.push((await context.granted(key)).finished);
     const expected = [[], [], ['mail', 'audit'], ['mail', 'audit'], ['ledger'], ['ledger'], []];
-    assertSame(lists, expected, 'a claim knows the list of the latest release, and nothing older');
+    assertSame(lists, expected, 'a claim has the list of the latest release, and nothing older');
   },
 
-  'names of finished handlers may hold any character': async (context) => {
+  'names of finished handlers may contain any character': async (context) => {
     const key = context.key();
     const quoting = ['', ' ', 'a,b', '{x}', '"q"', "it's", '\\', '[1]', 'new\nline', '$1', '%s'];
     const names = [...quoting, 'NULL', 'null', 'Ωμέγα 🦊'];
     await (await context.granted(key)).release(names);
-    assertSame((await context.granted(key)).finished, names, 'names of finished handlers stay as given');
+    assertSame((await context.granted(key)).finished, names, 'names of finished handlers do not change');
   },
 
-  'renew sets the end of the lease to so long from now, and may shorten it': async (context) => {
+  'renew() starts a new lease, which may be shorter than the old one': async (context) => {
     const [longer, shorter] = [context.key(), context.key()];
     const brief = await context.granted(longer, { leaseMs: BRIEF_MS });
     assertSame(await brief.renew(ALIVE_MS), true, 'the owner may renew');
@@ -108,11 +108,9 @@ export const CLAIM_CASES: ContractCases = {
   },
 };
 
-/** What an owner may do that was late, has finished, or was replaced. */
+/** An owner that is late, has finished, or was replaced. */
 export const OWNER_CASES: ContractCases = {
-  'an owner whose lease has lapsed may still renew, complete or release if nobody came in between': async (
-    context,
-  ) => {
+  'a lapsed owner may still renew, complete or release unless it was replaced': async (context) => {
     const [renewed, done, released] = [context.key(), context.key(), context.key()];
     const answers = [
       await (await context.lapsed(renewed)).renew(ALIVE_MS),
@@ -125,7 +123,7 @@ export const OWNER_CASES: ContractCases = {
     assertSame((await context.granted(released)).finished, ['mail'], 'a late release counts');
   },
 
-  'an owner that has released or completed can do nothing more': async (context) => {
+  'an owner that has released or completed is refused': async (context) => {
     const [released, done] = [context.key(), context.key()];
     const past = await context.granted(released);
     await past.release(['mail']);
@@ -139,7 +137,7 @@ export const OWNER_CASES: ContractCases = {
     await context.completed(done);
   },
 
-  'an owner that was replaced is refused, whatever the new owner has done since, and changes nothing': async (
+  'an owner that was replaced is refused, whatever the new owner does, and changes nothing': async (
     context,
   ) => {
     const key = context.key();

@@ -1,19 +1,23 @@
-// What each case of the store contract works with: a store, keys of its own, and its assertions.
+// The context of a case of the store contract: a store, unique keys, and assertions.
 import { createHash, randomUUID } from 'node:crypto';
 import type { Claim, ClaimResult, IdempotencyStore } from '../../claims/idempotency-store.js';
+import { assertionsOf } from '../contract-cases.js';
 
-/** No case takes this long, so a lease of this length does not lapse. */
+/** Longer than any case, so such a lease does not lapse. */
 export const ALIVE_MS = 60_000;
-/** A lease that has lapsed once {@link ContractContext.lapse} has slept. */
+/** A lease that lapses during {@link ContractContext.lapse}. */
 export const BRIEF_MS = 10;
 const LAPSE_MS = 40;
 
-/** What the store promises, as a sentence, and the check of it. */
+const { violation, ...assertions } = assertionsOf('The store');
+export const { assert, assertSame } = assertions;
+
+/** Each promise of the store, with its check. */
 export type ContractCases = Readonly<Record<string, (context: ContractContext) => Promise<void>>>;
 
-/** What a case claims with; the bytes are what the fingerprint stands for. */
-interface TrialRequest {
+interface ClaimRequest {
   readonly leaseMs?: number | undefined;
+  /** The fingerprint is made of them. */
   readonly bytes?: string;
 }
 
@@ -31,19 +35,19 @@ export class ContractContext {
     return `contract:live:${randomUUID()}`;
   }
 
-  /** Async, because a store may also throw at once. */
+  /** Async, because a store may throw synchronously. */
   async claim(
     key: string,
-    { leaseMs = ALIVE_MS, bytes = '' }: TrialRequest = {},
+    { leaseMs = ALIVE_MS, bytes = '' }: ClaimRequest = {},
   ): Promise<ClaimResult<object>> {
     return this.store.claim(key, { leaseMs, fingerprint: fingerprint(bytes) });
   }
 
   /** Claims the key, and fails unless the store grants it. */
-  async granted(key: string, request: TrialRequest = {}): Promise<Claim<object>> {
+  async granted(key: string, request: ClaimRequest = {}): Promise<Claim<object>> {
     const result = await this.claim(key, request);
     if (result.status === 'claimed') return result.claim;
-    throw violation('a key that nobody holds is granted to the first caller', result);
+    throw violation('a free key is granted to the first caller', result);
   }
 
   /** A granted claim whose lease has lapsed. */
@@ -56,7 +60,7 @@ export class ContractContext {
   async inProgress(key: string, bytes = ''): Promise<void> {
     const result = await this.claim(key, { bytes });
     const left = result.status === 'in_progress' ? result.retryAfterMs : 0;
-    assert(left > 0 && left <= ALIVE_MS, 'a key whose lease runs is in progress for the rest of it', result);
+    assert(left > 0 && left <= ALIVE_MS, 'a key is in progress until its lease ends', result);
   }
 
   /** @param bytes of the run that completed the key */
@@ -73,25 +77,4 @@ export class ContractContext {
 
 export function fingerprint(bytes: string): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-/** @param got what the store did instead */
-export function assert(kept: boolean, promise: string, got: unknown): void {
-  if (!kept) throw violation(promise, got);
-}
-
-export function assertSame(got: unknown, expected: unknown, promise: string): void {
-  if (json(got) !== json(expected)) throw violation(promise, got, ` instead of ${json(expected)}`);
-}
-
-function violation(promise: string, got: unknown, instead = ''): Error {
-  return new Error(`The store breaks its contract: ${promise}. Got ${json(got)}${instead}.`);
-}
-
-/** Of a claim only what the contract knows: a store may add fields, and they may refer to the claim itself. */
-function json(value: unknown): string | undefined {
-  return JSON.stringify(value, (_name, field) => {
-    const { attempt, finished, complete } = (field ?? {}) as Partial<Claim<object>>;
-    return typeof complete === 'function' ? { attempt, finished } : field;
-  });
 }

@@ -1,4 +1,4 @@
-// The store contract, part four: what a store may lack, which are locks, `completedWith` and `ping`.
+// The store contract, part four: the optional methods `lock`, `completedWith` and `ping`.
 import type { Lock } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
@@ -12,7 +12,7 @@ import {
 
 const CALLERS = 24;
 
-/** Without `lock()` a store keeps its contract, and `serial` handlers are refused. */
+/** Optional: without `lock()`, `serial` handlers are refused. */
 const LOCK_CASES: ContractCases = {
   'a lock has one owner, and the next one gets it as soon as it is released': async (context) => {
     const key = context.key();
@@ -24,15 +24,13 @@ const LOCK_CASES: ContractCases = {
     }
   },
 
-  [`of ${CALLERS} who ask for a lock at once, exactly one gets it`]: async (context) => {
+  [`one of ${CALLERS} concurrent callers gets a lock`]: async (context) => {
     const key = context.key();
     const answers = await Promise.all(Array.from({ length: CALLERS }, () => ask(context, key)));
     assertSame(answers.filter(Boolean).length, 1, 'one of several concurrent callers gets a lock');
   },
 
-  'a lock whose owner is gone is free once its lease is over, and the old owner is refused': async (
-    context,
-  ) => {
+  'a lock is free after its lease, and its old owner is refused': async (context) => {
     const key = context.key();
     const gone = await locked(context, key, BRIEF_MS);
     await context.lapse();
@@ -43,7 +41,7 @@ const LOCK_CASES: ContractCases = {
     await taken(context, key);
   },
 
-  'renewing a lock sets the end of its lease to so long from now': async (context) => {
+  'renewing a lock starts a new lease': async (context) => {
     const [longer, shorter] = [context.key(), context.key()];
     const brief = await locked(context, longer, BRIEF_MS);
     assertSame(await brief.renew(ALIVE_MS), true, 'the owner of a lock may renew it');
@@ -54,9 +52,7 @@ const LOCK_CASES: ContractCases = {
     await locked(context, shorter);
   },
 
-  'a lock is no part of a transaction: it outlives an event that is claimed and released meanwhile': async (
-    context,
-  ) => {
+  'a lock is not part of a transaction: it survives the release of an event': async (context) => {
     const key = context.key();
     const lock = await locked(context, key);
     const event = await context.granted(context.key());
@@ -69,11 +65,9 @@ const LOCK_CASES: ContractCases = {
   },
 };
 
-/** Without `completedWith()` a store keeps its contract, and a few letters stay until they are replayed. */
+/** Optional: without `completedWith()`, a few letters stay until they are replayed. */
 const COMPLETED_CASES: ContractCases = {
-  'completedWith gives the fingerprint of the run that completed a key, and nothing of other keys': async (
-    context,
-  ) => {
+  'completedWith() returns the fingerprint of the run that completed a key': async (context) => {
     const [key, released, lapsed, running] = [context.key(), context.key(), context.key(), context.key()];
     await context.lapsed(key, 'first run');
     await (await context.granted(key, { bytes: 'second run' })).complete();
@@ -83,19 +77,17 @@ const COMPLETED_CASES: ContractCases = {
     assertSame(
       await context.store.completedWith?.(key),
       fingerprint('second run'),
-      'completedWith() gives the fingerprint of the run that completed the key',
+      'completedWith() returns the fingerprint of the run that completed the key',
     );
     for (const other of [released, lapsed, running, context.key(), key.toUpperCase(), `${key}~`])
       assertSame(
         await context.store.completedWith?.(other),
         undefined,
-        'completedWith() gives nothing of a key that is not completed',
+        'completedWith() returns undefined for a key that is not completed',
       );
   },
 
-  'completedWith changes nothing: a new key stays new, and a key with an owner stays theirs': async (
-    context,
-  ) => {
+  'completedWith() changes nothing: a new key stays new, and an owner keeps its key': async (context) => {
     const [late, released, unknown, done] = [context.key(), context.key(), context.key(), context.key()];
     const owner = await context.lapsed(late);
     await (await context.granted(released)).release(['mail']);
@@ -113,7 +105,7 @@ export const OPTIONAL_CASES: ContractCases = {
   ...forStoresWith('lock', LOCK_CASES),
   ...forStoresWith('completedWith', COMPLETED_CASES),
 
-  'ping claims nothing and forgets nothing': async (context) => {
+  'ping() changes nothing': async (context) => {
     const [key, other] = [context.key(), context.key()];
     await (await context.granted(key, { bytes: 'done' })).complete();
     await context.granted(other);
@@ -134,18 +126,18 @@ function forStoresWith(method: 'lock' | 'completedWith', cases: ContractCases): 
   );
 }
 
-/** Async, because a store may also throw at once. */
+/** Async, because a store may throw synchronously. */
 async function ask(context: ContractContext, key: string, leaseMs = ALIVE_MS): Promise<Lock | undefined> {
   return context.store.lock?.(key, leaseMs);
 }
 
 async function locked(context: ContractContext, key: string, leaseMs?: number): Promise<Lock> {
   const lock = await ask(context, key, leaseMs);
-  assert(lock !== undefined, 'a lock that nobody has is given to the first caller', lock);
+  assert(lock !== undefined, 'a free lock is granted to the first caller', lock);
   return lock as Lock;
 }
 
 async function taken(context: ContractContext, key: string): Promise<void> {
   const lock = await ask(context, key);
-  assert(lock === undefined, 'a lock that somebody has is given to nobody else', lock);
+  assert(lock === undefined, 'a lock that has an owner is not granted again', lock);
 }

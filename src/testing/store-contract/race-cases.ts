@@ -1,4 +1,4 @@
-// The store contract, part two: of any number of callers at the same moment, one wins.
+// The store contract, part two: exactly one of many concurrent callers wins.
 import type { Claim } from '../../claims/idempotency-store.js';
 import { assert, assertSame, BRIEF_MS, type ContractCases, type ContractContext } from './context.js';
 
@@ -6,14 +6,12 @@ const CLAIMERS = 24;
 const ROUNDS = 30;
 
 export const RACE_CASES: ContractCases = {
-  [`of ${CLAIMERS} who claim a new key at once exactly one gets it, ${ROUNDS} times`]: async (context) => {
+  [`one of ${CLAIMERS} concurrent claims of a new key is granted, ${ROUNDS} times`]: async (context) => {
     for (let round = 0; round < ROUNDS; round += 1)
       assertSame((await race(context, context.key())).attempt, 1, 'a new key');
   },
 
-  [`of ${CLAIMERS} who claim a released key at once exactly one gets it, ${ROUNDS} times`]: async (
-    context,
-  ) => {
+  [`one of ${CLAIMERS} concurrent claims of a released key is granted, ${ROUNDS} times`]: async (context) => {
     const key = context.key();
     for (let round = 1; round <= ROUNDS; round += 1) {
       const winner = await race(context, key);
@@ -22,7 +20,7 @@ export const RACE_CASES: ContractCases = {
     }
   },
 
-  [`of ${CLAIMERS} who claim a lapsed key at once exactly one gets it, 10 times`]: async (context) => {
+  [`one of ${CLAIMERS} concurrent claims of a lapsed key is granted, 10 times`]: async (context) => {
     const key = context.key();
     for (let round = 1; round <= 10; round += 1) {
       const winner = await race(context, key);
@@ -32,16 +30,14 @@ export const RACE_CASES: ContractCases = {
     }
   },
 
-  [`when a lapsed owner completes while another claims, one of them wins, ${ROUNDS} times`]: async (
-    context,
-  ) => {
+  [`when a lapsed owner completes while another claims, one wins, ${ROUNDS} times`]: async (context) => {
     const keys = Array.from({ length: ROUNDS }, () => context.key());
     const owners = await Promise.all(keys.map((key) => context.granted(key, { leaseMs: BRIEF_MS })));
     await context.lapse();
     for (const [round, key] of keys.entries()) {
       const complete = async () => owners[round]?.complete();
       const claim = () => context.claim(key);
-      // In every other round the two calls change places.
+      // Every other round makes the two calls in the opposite order.
       const claimed = round % 2 === 0 ? claim() : undefined;
       const [late, next] = await Promise.all([complete(), claimed ?? claim()]);
       const kept = next.status === (late ? 'completed' : 'claimed');

@@ -1,4 +1,4 @@
-// The store contract, part three: many steps, each answer held against a reference model of a store.
+// The store contract, part three: random steps, each answer compared with a reference model.
 import type { Claim } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
@@ -9,7 +9,7 @@ import {
   fingerprint,
 } from './context.js';
 
-/** One step; `claim` counts back from the claim that was granted last, and wraps around. */
+/** One step. `claim` counts back from the last granted claim, and wraps around. */
 export type Step =
   | { readonly verb: 'claim'; readonly key: number; readonly bytes: number; readonly leaseMs: number }
   | { readonly verb: 'renew'; readonly claim: number; readonly leaseMs: number }
@@ -18,13 +18,13 @@ export type Step =
   | { readonly verb: 'wait'; readonly ms: number };
 
 type ClaimStep = Extract<Step, { verb: 'claim' }>;
-/** A step by the holder of a claim. */
+/** A step of the owner of a claim. */
 type OwnerStep = Extract<Step, { claim: number }>;
 
-/** What the model knows of a key. */
+/** What the model knows about a key. */
 interface Entry {
   attempt: number;
-  /** Which granted claim owns it. */
+  /** The index of the granted claim that owns it. */
   owner: number | undefined;
   completed: boolean;
   finished: readonly string[];
@@ -34,9 +34,9 @@ interface Entry {
 }
 
 /**
- * Takes the steps with the store and with the model, and compares their answers.
+ * Takes the steps with the store and with the model, and compares the answers.
  *
- * @param retention of the store; only a store whose clock stands still between waits can be held to one this exactly
+ * @param retention of the store. Only a store with a simulated clock can be compared this exactly.
  */
 export async function compareWithModel(
   context: ContractContext,
@@ -85,13 +85,12 @@ class ReferenceModel {
       return assertSame(result, expected, 'a completed key stays completed');
     }
     if (entry && entry.owner !== undefined && entry.leaseEnds > this.#now)
-      return assertSame(result.status, 'in_progress', 'a key whose lease runs is in progress');
-    if (result.status !== 'claimed')
-      return assertSame(result.status, 'claimed', 'a key that nobody holds is granted');
+      return assertSame(result.status, 'in_progress', 'a key with a running lease is in progress');
+    if (result.status !== 'claimed') return assertSame(result.status, 'claimed', 'a free key is granted');
     const attempt = (entry?.attempt ?? 0) + 1;
     const finished = entry?.finished ?? [];
     const got = [result.claim.attempt, result.claim.finished];
-    assertSame(got, [attempt, finished], 'a claim knows its attempt and which handlers have finished');
+    assertSame(got, [attempt, finished], 'a claim has its attempt number and the finished handlers');
     this.#entries.set(key, {
       attempt,
       owner: this.#granted.push({ key, claim: result.claim }) - 1,
@@ -110,7 +109,7 @@ class ReferenceModel {
     const owns = entry?.owner === number;
     const answer = await callStore(step, granted.claim);
     const expected = owns && (step.verb === 'complete' || !entry.completed);
-    // A store may still know the owner of a forgotten key, or not. What follows must agree with its answer.
+    // After the retention a store may or may not know the owner. The model follows its answer.
     if (expected && !answer && entry.forgetAt <= this.#now) {
       this.#entries.delete(granted.key);
       return;
@@ -141,12 +140,12 @@ const STEPS = 80;
 
 export const MODEL_CASES: ContractCases = Object.fromEntries(
   [1, 2, 3].map((seed) => [
-    `${STEPS} steps chosen by chance (seed ${seed}) are each answered as promised`,
+    `${STEPS} random steps (seed ${seed}) are answered as in the reference model`,
     (context: ContractContext) => compareWithModel(context, randomSteps(seed)),
   ]),
 );
 
-/** The same steps for the same seed, in every version of Node. */
+/** The same steps for the same seed in every version of Node. */
 function randomSteps(seed: number): Step[] {
   let state = seed;
   const below = (limit: number) => {
@@ -158,14 +157,14 @@ function randomSteps(seed: number): Step[] {
     const brief = below(4) === 0;
     const step = {
       verb: verbs[below(verbs.length)] ?? 'claim',
-      // A completed key always answers the same, so the steps move on to new keys.
+      // A completed key always gives the same answer, so the steps move on to new keys.
       key: Math.floor(index / 15) + below(2),
       bytes: below(2),
       claim: below(2) * below(100),
       leaseMs: brief ? BRIEF_MS : ALIVE_MS,
       finished: ['mail', 'audit'].slice(below(3)),
     };
-    // A brief lease has lapsed before the next step, and a long one lasts to the end.
+    // A brief lease lapses before the next step, and a long one lasts to the end.
     return brief ? [step, { verb: 'wait', ms: 4 * BRIEF_MS } as const] : [step];
   }).flat();
 }

@@ -173,18 +173,18 @@ describe('enqueue() refuses', () => {
     ['an unknown option', queue, { jobOption: {} }, 'Unknown option "jobOption". Did you mean "jobOptions"?'],
     ['an empty name', queue, { name: '' }, 'name is "". Give the name of the jobs.'],
     ['job options of the wrong kind', queue, { jobOptions: 3 }, 'jobOptions is 3'],
-    ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would make'],
+    ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would merge'],
     [
       'one deduplication for all events',
       queue,
       { jobOptions: { deduplication: { id: 'a' } } },
-      'jobOptions.deduplication would make',
+      'jobOptions.deduplication would merge',
     ],
     [
       'a queue that deduplicates by default',
       { ...queue, defaultJobOptions: { deduplication: { id: 'a', ttl: 60_000 } } },
       {},
-      'defaultJobOptions.deduplication of the queue would make one job of different events, and lose all',
+      'defaultJobOptions.deduplication of the queue would merge different events into one job, and lose all',
     ],
   ])('%s', (_what, given, options, message) => {
     expect(() => enqueue(given as never, options as never)).toThrow(message);

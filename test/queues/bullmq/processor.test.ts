@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import {
-  EventError,
   HandlerError,
   memoryStore,
   NonRetriableError,
@@ -11,19 +9,14 @@ import {
 } from 'payment-webhooks';
 import { enqueue, processor, type QueuedDelivery } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
-import { z } from 'zod';
 import { asDeployed } from '../../setup/as-deployed.js';
 import { captureLog } from '../../setup/captured-log.js';
-import { receivable } from '../../setup/delivery.js';
-import { startEndpoint } from '../../setup/endpoint.js';
-import { faultyStore, repliesAfter } from '../../setup/faulty-store.js';
 import { withRedis } from '../../setup/own-redis.js';
 import { type QueueTrial, startTrial } from '../../setup/queue-trial.js';
 import { gate, until } from '../../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
 const silent = { logger: false } as const;
-const refund = z.object({ refund: z.object({ id: z.string(), at: z.coerce.date() }) });
 const SOON = { attempts: 3, backoff: { type: 'fixed', delay: 1 } } as const;
 
 /** Queues an event as the receiver does, and returns the id of its job. */
@@ -94,43 +87,6 @@ withRedis('a job', () => {
     });
     expect(summary).not.toHaveProperty('status');
   });
-
-  test('is validated with the schemas of the worker, whose output the handlers get', async () => {
-    const trial = startTrial();
-    const event = fixtures.event('refund.succeeded', { refund: { id: 'r-1', at: '2026-01-15T09:30:00Z' } });
-    await queueUp(trial, event);
-    const seen = gate<Date>();
-    const handlers = {
-      'refund.succeeded': (event: { payload: z.output<typeof refund> }) => seen.open(event.payload.refund.at),
-    };
-    trial.work(processor(handlers, { events: { 'refund.succeeded': refund }, ...silent }));
-    expect(await seen.opened).toEqual(new Date('2026-01-15T09:30:00Z'));
-  });
-
-  test('of the sandbox runs like any other, and is an event of its own', async () => {
-    const trial = startTrial();
-    const ran: boolean[] = [];
-    await queueUp(trial, paid({ id: 'evt-1' }));
-    await queueUp(trial, paid({ id: 'evt-1', sandbox: true }));
-    const handlers = { '*': (event: { sandbox: boolean }) => void ran.push(event.sandbox) };
-    trial.work(processor(handlers, { store: memoryStore(), ...silent }));
-    await trial.settled(2);
-    expect(ran.sort()).toEqual([false, true]);
-  });
-
-  test('without a handler for its event is ignored, and that is logged', async () => {
-    const trial = startTrial();
-    const log = captureLog();
-    const event = fixtures.event('refund.succeeded', { refund: { id: 'r-1', at: '2026-01-15' } });
-    await queueUp(trial, event);
-    const options = { events: { 'refund.succeeded': refund }, logger: log.logger };
-    trial.work(processor({ 'transaction.paid': () => {} }, options));
-    expect(await trial.settled()).toMatchObject({ outcome: 'ignored' });
-    expect(log.lines).toMatchObject([
-      { level: 30, outcome: 'ignored', eventId: event.id },
-      { level: 40, msg: expect.stringContaining('nothing handles it') },
-    ]);
-  });
 });
 
 withRedis('a job that fails', () => {
@@ -175,158 +131,30 @@ withRedis('a job that fails', () => {
   });
 });
 
-const wrong = paid({ id: 'evt-1', payload: { transaction: { status: 'Secret Status' as never } } });
-
-withRedis("a job whose payload does not fit, with drift: 'handle',", () => {
-  test('reaches its handlers as it came, with where it does not fit, and the log says so', async () => {
-    const trial = startTrial();
-    const log = captureLog();
-    await queueUp(trial, wrong);
-    const seen: unknown[] = [];
-    const handlers: Parameters<typeof processor>[0] = {
-      '*': (event, { issues }) => void seen.push(event, issues),
-    };
-    trial.work(processor(handlers, { drift: 'handle', logger: log.logger }));
-    expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
-    const issues = [{ path: 'payload.transaction.status', message: expect.any(String) }];
-    expect(seen).toEqual([wrong, issues]);
-    expect(log.lines).toMatchObject([{ level: 40, outcome: 'processed', issues }]);
-  });
-
-  test('comes from the receiver as bytes, and the schemas of the worker decide whether it fits', async () => {
-    const trial = startTrial();
-    const { hooks } = await startEndpoint({
-      drift: 'handle',
-      store: false,
-      handlers: { '*': enqueue(trial.queue) },
-    });
-    expect(await hooks.receive(receivable(wrong))).toMatchObject({ status: 200 });
-    const seen: unknown[] = [];
-    const events = {
-      'transaction.paid': z.looseObject({ transaction: z.looseObject({ status: z.string() }) }),
-    };
-    trial.work(
-      processor(
-        { '*': (event, { issues }) => void seen.push(event.payload.transaction.status, issues) },
-        { events, ...silent },
-      ),
-    );
-    expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
-    expect(seen).toEqual(['Secret Status', undefined]);
-  });
-
-  test('is retried like any other when a handler fails because of it', async () => {
-    const trial = startTrial();
-    const id = await queueUp(trial, wrong);
-    const handle = ({ payload }: TransactionPaid) => payload.transaction.status.toFixed();
-    trial.work(processor({ '*': handle }, { drift: 'handle', ...silent }));
-    expect((await trial.settled(3)).error).toBeInstanceOf(HandlerError);
-    expect(await trial.job(id)).toMatchObject({ attemptsMade: 3 });
-  });
-});
-
 withRedis('a job that can never succeed', () => {
-  test('because its handler refused the event says so, by the error that BullMQ never retries', async () => {
-    const trial = startTrial();
-    const id = await queueUp(trial, paid());
-    const refuse = () => {
-      throw new NonRetriableError('no');
-    };
-    trial.work(processor({ '*': refuse }, silent));
-    expect((await trial.settled()).error?.name).toBe('UnrecoverableError');
-    expect((await trial.job(id)).failedReason).toContain('NonRetriableError');
-  });
-
   test.each([
-    ['a payload that does not fit', JSON.stringify(wrong), 'EVENT_INVALID: payload.transaction.status: '],
-    ['no event', '{"id":"evt-1"}', 'EVENT_INVALID: event_name: '],
-    ['no JSON', 'Secret', 'BODY_MALFORMED: The body is not JSON.'],
-    ['nothing', '', 'BODY_MALFORMED: The body is empty.'],
-  ])('because it holds %s fails for good at once', async (_what, rawBody, reason) => {
-    const trial = startTrial();
-    const log = captureLog();
-    const id = await queueUp(trial, wrong, { rawBody });
-    trial.work(processor({ '*': () => {} }, { logger: log.logger }));
-    const { error } = await trial.settled();
-    const job = await trial.job(id);
-    expect(await job.getState()).toBe('failed');
-    expect(job).toMatchObject({ attemptsMade: 1, failedReason: expect.stringContaining(reason) });
-    expect(WebhookError.is(error?.cause)).toBe(true);
-    expect(job.failedReason + job.stacktrace + inspect(error) + log.text).not.toContain('Secret');
-  });
-
-  test('shows where the payload does not fit to a listener of the worker', async () => {
-    const trial = startTrial();
-    await queueUp(trial, wrong);
-    trial.work(processor({ '*': () => {} }, silent));
-    const { error } = await trial.settled();
-    const { cause } = error as { cause?: unknown };
-    expect(EventError.is(cause) && cause.issues).toMatchObject([{ path: 'payload.transaction.status' }]);
-  });
-
-  test.each([[{}], [{ rawBody: 1 }], [null], ['text'], [[1]]])(
-    'because its data is %j fails at once',
-    async (data) => {
+    ['its handler refused the event', {}, 'HANDLER_FAILED: refuse failed with NonRetriableError'],
+    ['its payload does not fit', { transaction: null }, 'EVENT_INVALID: payload.transaction: '],
+  ])(
+    'because %s fails for good at once, and tells a listener of the worker why',
+    async (_, payload, reason) => {
       const trial = startTrial();
-      await trial.queue.add('other', data, SOON);
-      trial.work(processor({ '*': () => {} }, silent));
-      expect((await trial.settled()).error?.message).toContain('Add jobs to this queue with enqueue() only');
-      expect(await trial.queue.getJobCounts('failed', 'delayed', 'waiting')).toEqual({
-        failed: 1,
-        delayed: 0,
-        waiting: 0,
-      });
+      const id = await queueUp(trial, { ...paid(), payload: { ...paid().payload, ...payload } });
+      const refuse = () => {
+        throw new NonRetriableError('no');
+      };
+      trial.work(processor({ 'transaction.paid': refuse }, silent));
+      const { error } = await trial.settled();
+      expect(error?.name).toBe('UnrecoverableError');
+      expect(WebhookError.is(error?.cause)).toBe(true);
+      const job = await trial.job(id);
+      expect(await job.getState()).toBe('failed');
+      expect(job).toMatchObject({ attemptsMade: 1, failedReason: expect.stringContaining(reason) });
     },
   );
 });
 
 withRedis('a signal', () => {
-  test('aborts at the timeout, and a handler that never took it may finish late: the event is not run again', async () => {
-    const trial = startTrial();
-    const id = await queueUp(trial, paid());
-    const log = captureLog();
-    const store = memoryStore();
-    const finish = gate();
-    let runs = 0;
-    const aborted = gate();
-    const watch = (_event: unknown, { signal }: { signal: AbortSignal }) =>
-      signal.addEventListener('abort', () => aborted.open());
-    const handle = async () => {
-      runs += 1;
-      await finish.opened;
-    };
-    const handlers = { '*': handle, 'transaction.paid': watch };
-    trial.work(processor(handlers, { store, timeout: 50, logger: log.logger }));
-    await aborted.opened;
-    expect((await trial.settled()).error).toMatchObject({
-      code: 'HANDLER_TIMEOUT',
-      message: expect.stringContaining('HANDLER_TIMEOUT'),
-    });
-    await until(() => log.lines.some(({ code }) => code === 'IN_PROGRESS'));
-    finish.open();
-    await until(() => log.lines.some(({ msg }) => msg === 'handlers settled after the answer'));
-    await (await trial.job(id)).promote();
-    expect(await trial.settled(2)).toMatchObject({ outcome: 'duplicate' });
-    expect(runs).toBe(1);
-  });
-
-  test('makes a handler fail that took it and returns after the abort: the event runs again', async () => {
-    const trial = startTrial();
-    await queueUp(trial, paid());
-    const attempts: number[] = [];
-    const handle = async (_event: unknown, { signal, attempt }: { signal: AbortSignal; attempt: number }) => {
-      attempts.push(attempt);
-      if (attempt === 1) await new Promise((resolve) => signal.addEventListener('abort', resolve));
-    };
-    trial.work(processor({ '*': handle }, { store: memoryStore(), timeout: 50, logger: false }));
-    expect((await trial.settled()).error).toMatchObject({
-      code: 'HANDLER_TIMEOUT',
-      message: 'HANDLER_TIMEOUT: Not finished after 50 ms: handle.',
-    });
-    expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
-    expect(attempts).toEqual([1, 2]);
-  });
-
   test('aborts when the worker cancels the job', async () => {
     const trial = startTrial();
     const id = await queueUp(trial, paid());
@@ -372,92 +200,14 @@ withRedis('with a store', () => {
     expect(performance.now() - queuedAt).toBeGreaterThan(900);
     expect((await trial.job(id)).attemptsMade).toBe(1);
   });
-
-  test('what the store adds is in the context, and a failure is released for the next attempt', async () => {
-    const trial = startTrial();
-    const inner = faultyStore({}, { more: { context: { transaction: 'tx' } } as object });
-    const store = inner as unknown as import('payment-webhooks').IdempotencyStore<{ transaction: string }>;
-    await queueUp(trial, paid());
-    const seen: unknown[] = [];
-    const handle = async (
-      _event: unknown,
-      { transaction, attempt }: { transaction: string; attempt: number },
-    ) => {
-      seen.push([transaction, attempt]);
-      if (attempt === 1) throw new Error('again');
-    };
-    trial.work(processor({ '*': handle }, { store, ...silent }));
-    expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
-    expect(seen).toEqual([
-      ['tx', 1],
-      ['tx', 2],
-    ]);
-    expect(inner.calls).toEqual(['claim', 'release', 'claim', 'complete']);
-  });
-
-  test('receivers, queues and namespaces that share it do not take each other’s events for done', async () => {
-    const [first, second] = [startTrial(), startTrial()];
-    const store = memoryStore();
-    const event = paid();
-    const result = await store.claim(`default:live:${event.id}`, { leaseMs: 1, fingerprint: 'f' });
-    if (result.status === 'claimed') await result.claim.complete();
-    for (const trial of [first, second]) {
-      await queueUp(trial, event);
-      trial.work(processor({ '*': () => {} }, { store, ...silent }));
-      expect(await trial.settled()).toMatchObject({ outcome: 'processed' });
-    }
-    const job = await first.job(`live-${event.id}`);
-    const other = processor({ '*': () => {} }, { store, namespace: 'other', ...silent });
-    expect(await other(job, 'token')).toBe('processed');
-    const same = processor({ '*': () => {} }, { store, ...silent });
-    expect(await same(job, 'token')).toBe('duplicate');
-  });
-
-  test('a lost claim fails the job, whose retry finds the event completed', async () => {
-    const trial = startTrial();
-    const event = paid();
-    const store = faultyStore({ renew: () => false, complete: repliesAfter(0) });
-    await queueUp(trial, event);
-    const handle = async (_event: unknown, { signal }: { signal: AbortSignal }) =>
-      new Promise((resolve) => signal.addEventListener('abort', resolve));
-    trial.work(processor({ '*': handle }, { store, lease: 60, ...silent }));
-    expect((await trial.settled()).error).toMatchObject({ code: 'CLAIM_LOST' });
-  });
 });
 
-describe('processor() refuses', () => {
-  const handlers = { '*': () => {} };
-
-  test.each([
-    ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-    ['missing handlers', undefined, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-    ['a list of handlers', [() => {}], {}, 'handlers is a list or a Map'],
-    ['a handler that is not a function', { '*': 'paid' }, {}, 'on("*") was given "paid"'],
-    ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
-    ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
-    ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
-    ['an object that is not a store', handlers, { store: {} }, 'store is of type object'],
-    [
-      'a drift that is misspelt',
-      handlers,
-      { drift: 'handel' },
-      'drift is "handel". Give "keep" or "handle".',
-    ],
-    ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
-    ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
-    ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],
-    ['an object that is not a logger', handlers, { logger: {} }, 'logger is of type object'],
-    [
-      'an object that is not a schema',
-      handlers,
-      { events: { 'a.b': {} } },
-      'events["a.b"] is of type object',
-    ],
-  ])('%s', (_what, given, options, message) => {
-    expect(() => processor(given as never, options as never)).toThrow(message);
+describe('processor()', () => {
+  test('refuses what is wrong before the first job', () => {
+    expect(() => processor({})).toThrow('processor() has no handlers. Give at least one, by pattern.');
   });
 
-  test('nothing of what is right, without a timeout and without a store', () => {
-    expect(processor(handlers, { timeout: 0, store: false, logger: false })).toHaveLength(3);
+  test('takes three parameters, without which BullMQ makes no signal', () => {
+    expect(processor({ '*': () => {} }, { timeout: 0, store: false, logger: false })).toHaveLength(3);
   });
 });

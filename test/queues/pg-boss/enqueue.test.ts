@@ -228,8 +228,8 @@ describe('enqueue() refuses', () => {
     ['an unknown option', boss, { queues: 'a' }, 'Unknown option "queues". Did you mean "queue"?'],
     ['an empty name', boss, { queue: '' }, 'queue is "". Give the name of a queue of pg-boss.'],
     ['job options of the wrong kind', boss, { jobOptions: 3 }, 'jobOptions is 3'],
-    ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would make'],
-    ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would make'],
+    ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would merge'],
+    ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would merge'],
     ['no function', boss, { executeSql: true }, 'executeSql is true. Give a function'],
   ])('%s', (_what, given, options, message) => {
     expect(() => enqueue(given as never, options as never)).toThrow(message);

@@ -191,13 +191,12 @@ withPostgres('with a store', () => {
 
 describe('processor() refuses', () => {
   test.each([
-    ['no handler', {}, {}, 'processor() has no handlers. Give at least one, by pattern.'],
-    ['a misspelled name', { 'transaction.payed': () => {} }, {}, 'Did you mean "transaction.paid"?'],
-    ['an unknown option', { '*': () => {} }, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
-    ['no boss', { '*': () => {} }, { boss: null }, 'Give the PgBoss of this worker.'],
-    ['an object for a boss', { '*': () => {} }, { boss: {} }, 'Give the PgBoss of this worker.'],
-    ['an address for a boss', { '*': () => {} }, { boss: 'postgres://' }, 'Give the PgBoss of this worker.'],
-  ])('%s', (_what, given, options, message) => {
-    expect(() => processor(given as never, options as never)).toThrow(message);
+    ['null', null],
+    ['an object', {}],
+    ['an address', 'postgres://'],
+  ])('%s for a boss', (_what, boss) => {
+    expect(() => processor({ '*': () => {} }, { boss: boss as never })).toThrow(
+      'Give the PgBoss of this worker.',
+    );
   });
 });
