@@ -156,14 +156,14 @@ describe('what there is to read', () => {
     expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(130);
   });
 
-  test('is at most 19,400 words, README and guides together', () => {
+  test('is at most 16,000 words, README and guides together', () => {
     // Of reference pages one reads a row.
     const reference = ['cli.md', 'errors.md', 'options.md', 'skill.md', 'what-is-documented.md'];
     const whole = guides.filter((name) => !reference.includes(name));
     const words = ['README.md', ...whole.map((name) => `docs/${name}`)].map(
       (doc) => read(doc).split(/\s+/).filter(Boolean).length,
     );
-    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(19_400);
+    expect(words.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(16_000);
   });
 
   test.each(guides)('shows code before 100 words of %s have passed', (name) => {

@@ -45,7 +45,7 @@ const commandsOf = (job: Job | undefined) => job?.steps?.flatMap(({ run }) => ru
 const commands = jobs.flatMap(([, job]) => commandsOf(job));
 
 /** The commands of `.ci/run`, without those for each version of Node. */
-const steps = [...read('.ci/run').matchAll(/^step '[^']+' (.+)$/gm)].map(([, command = '']) => command);
+const steps = [...read('.ci/run').matchAll(/^ *step '[^']+' (.+)$/gm)].map(([, command = '']) => command);
 const versions = (/^for major in ([\d ]+);/m.exec(read('.ci/run'))?.[1] ?? '').split(' ').map(Number);
 
 describe('the linter of workflows', () => {

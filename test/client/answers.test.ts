@@ -185,7 +185,7 @@ describe('redirects', () => {
     const error = await failure(clientOf().account.me());
     expect(error).toMatchObject({ name: 'ServiceError', code: 'REDIRECT_REFUSED', status });
     expect(error.message).toBe(
-      `GET /api/v2/account/me was answered with a redirect (${status}) to ${stranger.baseUrl}/api/v2/account/me. The client follows none, to keep the credential here. Set baseUrl to the final address.`,
+      `GET /api/v2/account/me was answered with a redirect (${status}) to ${stranger.baseUrl}/api/v2/account/me. The client does not follow redirects, so that it cannot send the credential elsewhere. Set baseUrl to the final address.`,
     );
     expect(stranger.requests).toHaveLength(0);
   });

@@ -69,7 +69,13 @@ afterEach(() => another?.stop());
 
 describeFramework('hono', { 'orders.ts': ORDERS });
 
-describeFramework('fastify', { 'orders.ts': ORDERS });
+describeFramework('fastify', { 'orders.ts': ORDERS }, (app) => {
+  test('has its deliveries in the log of Fastify', async () => {
+    const { port, program } = app();
+    await send(port, signed(paid('order-logged')));
+    await program.printed(/"outcome":"processed","status":200,.*"msg":"delivery"/);
+  });
+});
 
 describeFramework('nestjs', { 'ledger.ts': LEDGER }, (app) => {
   /** Compiles the file and starts it. */

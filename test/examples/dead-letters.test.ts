@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -7,16 +7,13 @@ import { fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { needing } from '../setup/platform.js';
-import { freePort } from '../setup/ports.js';
-import { commandsOf, installs, startExample } from '../setup/readme.js';
-import { ROOT, type Running, shell, tsx } from '../setup/shell.js';
+import { shell, tsx } from '../setup/shell.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;
 const database = `example_${randomBytes(6).toString('hex')}`;
 const databaseUrl = url && Object.assign(new URL(url), { pathname: database }).href;
 const privateKey = 'pri_letters';
-const SOURCE = join(ROOT, 'examples/dead-letters');
 
 withPostgres('the example dead-letters', () => {
   const admin = new Pool({ connectionString: url, max: 1 });
@@ -140,45 +137,4 @@ withPostgres('the example dead-letters', () => {
       expect(stderr).not.toContain('s3cret');
     }
   }, 60_000);
-
-  needing('curl').describe('by its README', () => {
-    const commands = commandsOf(join(SOURCE, 'README.md')).filter((command) => !installs(command));
-    let folder: string;
-    let running: Running | undefined;
-
-    beforeAll(() => {
-      // In the repository, where the packages of the example are found. Its files are changed, so they are copied.
-      mkdirSync(join(ROOT, '.scratch'), { recursive: true });
-      folder = mkdtempSync(join(ROOT, '.scratch/dead-letters-'));
-      cpSync(SOURCE, folder, { recursive: true });
-    });
-    afterAll(async () => {
-      await running?.stop();
-      rmSync(folder, { recursive: true, force: true });
-    });
-
-    test('an event is kept, declared and replayed, as it shows', async () => {
-      const ofThisTest = { LETTER_KEYS: undefined, OPS_TOKENS: undefined };
-      const env = { PORT: String(await freePort()), DATABASE_URL: databaseUrl, ...ofThisTest };
-      const exported = 'export -p > .exported';
-      await shell(exported, { cwd: folder, env });
-      for (const { script, shown } of commands) {
-        if (script.includes('npx tsx')) {
-          await running?.stop('SIGTERM');
-          running = await startExample('Listening on', script, { env, cwd: folder });
-          continue;
-        }
-        const typed = `. ./.exported\n${script.replaceAll(':3000', `:${env.PORT}`)}\n${exported}`;
-        const { stdout, stderr } = await shell(typed, { cwd: folder });
-        expect({ script, stdout: stdout.trim(), stderr }).toEqual({
-          script,
-          stdout: shown ?? '',
-          stderr: '',
-        });
-      }
-      const { id } = JSON.parse((await shell('cat event.json', { cwd: folder })).stdout);
-      expect(await bookings(id)).toEqual([{ event_name: 'refund.succeeded' }]);
-      await running?.printed(/"user":"ada"/);
-    }, 180_000);
-  });
 });

@@ -1,30 +1,11 @@
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { type FastifyInstance, fastify } from 'fastify';
 import { receiver } from 'payment-webhooks';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
-import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 import { gate, until } from '../setup/waiting.js';
-
-needing('curl').describe('the commands of its README', () => {
-  let session: Session;
-
-  beforeAll(async () => {
-    session = await followReadme('fastify');
-  }, 90_000);
-
-  afterAll(() => session?.end());
-
-  test('are answered as it shows', async () => {
-    const [{ script = '', shown = '' } = {}] = session.commands;
-    expect(await session.type(script)).toBe(shown);
-    // The logger of Fastify has the line of the delivery.
-    await session.app.printed(/"outcome":"processed","status":200,.*"msg":"delivery"/);
-  });
-});
 
 let app: FastifyInstance | undefined;
 afterEach(() => app?.close());

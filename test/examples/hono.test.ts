@@ -2,29 +2,12 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Hono } from 'hono';
 import { receiver } from 'payment-webhooks';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery, KEY } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
-import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
-
-needing('curl').describe('the commands of its README', () => {
-  let session: Session;
-
-  beforeAll(async () => {
-    session = await followReadme('hono');
-  }, 90_000);
-
-  afterAll(() => session?.end());
-
-  test('are answered as it shows', async () => {
-    const [{ script = '', shown = '' } = {}] = session.commands;
-    expect(await session.type(script)).toBe(shown);
-  });
-});
 
 const log = captureLog();
 const hooks = receiver({

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;
@@ -64,19 +63,5 @@ withPostgres('the example idempotent-postgres', () => {
       [{ status: 'paid' }],
       [{ amount: '10.00' }],
     ]);
-  });
-
-  needing('curl').describe('by its README', () => {
-    let session: Session;
-    beforeAll(async () => {
-      session = await followReadme('idempotent-postgres');
-    }, 120_000);
-    afterAll(() => session?.end());
-
-    test('is answered as it shows', async () => {
-      const [{ script = '', shown = '' } = {}] = session.commands;
-      expect(await session.type(script)).toBe(shown);
-      expect(await ledgerOf('order-1042')).toHaveLength(1);
-    });
   });
 });

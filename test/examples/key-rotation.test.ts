@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
-import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 
 process.env.SERVICE_PRIVATE_KEY = 'pri_new';
 process.env.SERVICE_PRIVATE_KEY_OLD = 'pri_old';
@@ -27,21 +25,5 @@ describe('while both keys are configured', () => {
     const { app } = await example;
     const answer = await deliverQuietly(app, fixtures.transactionPaid(), { privateKey: 'pri_older' });
     expect(answer.status).toBe(401);
-  });
-});
-
-needing('curl').describe('the commands of its README', () => {
-  let session: Session;
-
-  beforeAll(async () => {
-    session = await followReadme('key-rotation');
-  }, 90_000);
-
-  afterAll(() => session?.end());
-
-  test('are answered as it shows, and the log names the key', async () => {
-    const [{ script = '', shown = '' } = {}] = session.commands;
-    expect(await session.type(script)).toBe(shown);
-    await session.app.printed('"keyIndex":1');
   });
 });

@@ -1,11 +1,10 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
 import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 import { ROOT, shell, startUntil, tsx } from '../setup/shell.js';
 
 const EXAMPLE = join(ROOT, 'examples/minimal');
@@ -21,29 +20,6 @@ describe('the app', () => {
     const answer = await deliverQuietly(app, event, { privateKey });
     expect(answer).toMatchObject({ status: 200, body: { received: true, outcome: 'processed' } });
     expect(await orders.isPaid('order-7')).toBe(true);
-  });
-});
-
-needing('openssl', 'curl').describe('the commands of its README', () => {
-  let session: Session;
-
-  beforeAll(async () => {
-    session = await followReadme('minimal');
-  }, 90_000);
-
-  afterAll(() => session?.end());
-
-  test('sign with openssl, send with curl, and are answered as it shows', async () => {
-    const [{ script = '', shown = '' } = {}] = session.commands;
-    expect(await session.type(script)).toBe(shown);
-    expect(await session.type(script)).toBe('{"received":true,"outcome":"duplicate"}');
-    await session.app.printed('"order_id":"order-1042"');
-  });
-
-  test('are answered 401 once a byte has changed after signing', async () => {
-    const [{ script = '' } = {}] = session.commands;
-    const tampered = script.replace('curl', "sed -i 's/149.90/949.90/' event.json\ncurl -w ' %{http_code}'");
-    expect(await session.type(tampered)).toBe('{"message":"Unauthenticated."} 401');
   });
 });
 

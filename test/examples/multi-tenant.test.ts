@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { accounts } from '../../examples/multi-tenant/accounts.js';
 import { app } from '../../examples/multi-tenant/app.js';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
-import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 
 const acme = { privateKey: 'pri_of_acme', path: '/hooks/acme' };
 const globex = { privateKey: 'pri_of_globex', path: '/hooks/globex' };
@@ -33,20 +31,5 @@ describe('two accounts', () => {
     for (const path of ['/hooks/initech', '/hooks/__proto__', '/hooks/constructor']) {
       expect((await deliverQuietly(app, fixtures.transactionPaid(), { ...acme, path })).status).toBe(404);
     }
-  });
-});
-
-needing('curl').describe('the commands of its README', () => {
-  let session: Session;
-
-  beforeAll(async () => {
-    session = await followReadme('multi-tenant');
-  }, 90_000);
-
-  afterAll(() => session?.end());
-
-  test('are answered as it shows', async () => {
-    const [{ script = '', shown = '' } = {}] = session.commands;
-    expect(await session.type(script)).toBe(shown);
   });
 });

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 import { until } from '../setup/waiting.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
@@ -86,18 +85,5 @@ withPostgres('the example orders', () => {
     expect(await rowOf(id)).toMatchObject({ status: 'pending' });
     const { letters } = await example.hooks.deadLetters.page({ eventId: event.id });
     expect(letters).toMatchObject([{ reason: 'rejected' }]);
-  });
-
-  needing('curl').describe('by its README', () => {
-    let session: Session;
-    beforeAll(async () => {
-      session = await followReadme('orders');
-    }, 120_000);
-    afterAll(() => session?.end());
-
-    test('asks for a retry, and is paid then', async () => {
-      const [{ script = '', shown = '' } = {}] = session.commands;
-      expect(await session.type(script)).toBe(shown);
-    }, 60_000);
   });
 });

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
@@ -6,14 +5,10 @@ import { type Compiled, compile } from '../setup/compiled.js';
 import { delivery } from '../setup/delivery.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { deliverUntilAccepted } from '../setup/persistent-sender.js';
-import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
-import { followReadme, type Session } from '../setup/readme.js';
-
-import { ROOT, type Running, startUntil } from '../setup/shell.js';
+import { type Running, startUntil } from '../setup/shell.js';
 import { until } from '../setup/waiting.js';
 
-const FOLDER = join(ROOT, 'examples/queue-bullmq');
 const [APP, WORKER] = ['examples/queue-bullmq/app.ts', 'examples/queue-bullmq/worker.ts'] as const;
 const privateKey = 'pri_example';
 const PATIENCE_MS = '400';
@@ -53,30 +48,6 @@ withRedis('the example queue-bullmq', () => {
     await queue.obliterate();
     await queue.close();
   }, 90_000);
-
-  needing('curl').describe('by its README', () => {
-    let session: Session;
-    let worker: Running | undefined;
-    beforeAll(async () => {
-      session = await followReadme('queue-bullmq');
-    }, 90_000);
-    afterAll(async () => {
-      await worker?.stop();
-      await session?.end();
-    });
-
-    test('takes an event while no worker runs, and works on it when one does', async () => {
-      const [send, work, look] = session.commands;
-      expect(await session.type(send?.script ?? '')).toBe(send?.shown);
-      expect(await ordersInLedger()).toEqual([]);
-      // For that long it also keeps the next workers from looking for jobs of those that crashed.
-      const env = { PATIENCE_MS };
-      worker = await startUntil('Working on the events', work?.script ?? '', env, FOLDER);
-      await until(async () => (await ordersInLedger()).length > 0);
-      const shown = await session.type(look?.script ?? '');
-      expect(shown).toBe('order-1042 paid by txn-1');
-    }, 120_000);
-  });
 
   test('loses no event when app and worker are killed with kill -9, again and again', async () => {
     const port = await freePort();

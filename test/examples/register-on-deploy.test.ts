@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Simulator, startSimulator } from 'payment-webhooks/simulator';
-import { commandsOf, followReadme, type Session } from '../setup/readme.js';
-import { ROOT, shell, tsx } from '../setup/shell.js';
+import { ROOT, tsx } from '../setup/shell.js';
 
 const FOLDER = join(ROOT, 'examples/register-on-deploy');
 
@@ -46,34 +45,5 @@ describe('the deploy', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('The webhook could not be registered. UNAUTHENTICATED: ');
     expect(stderr).not.toContain('c4nary');
-  }, 90_000);
-});
-
-describe('the commands of its README', () => {
-  let session: Session;
-  const [, , , release, byHand] = commandsOf(join(FOLDER, 'README.md'));
-  /** Types the release step of the README, for the simulator of this test. */
-  const deploy = async () => {
-    const script = (release?.script ?? '').replace('http://127.0.0.1:4747', simulator.baseUrl);
-    return (await shell(script, { cwd: FOLDER })).stdout.trim();
-  };
-
-  beforeAll(async () => {
-    session = await followReadme('register-on-deploy');
-  }, 90_000);
-  afterAll(() => session?.end());
-
-  test('register the webhook, and leave it alone the next time', async () => {
-    expect(await deploy()).toBe(release?.shown);
-    expect(await deploy()).toBe(release?.shown?.replace('created', 'unchanged'));
-    expect(simulator.webhooks.list()).toHaveLength(1);
-  }, 90_000);
-
-  test('do the same by hand', async () => {
-    const program = `"${process.execPath}" --import tsx src/cli.ts`;
-    const script = (byHand?.script ?? '').replace('npx payment-webhooks', program);
-    const env = { SERVICE_API_URL: simulator.baseUrl, SERVICE_PRIVATE_KEY: simulator.privateKey };
-    const { code, stdout } = await shell(script, { env });
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^unchanged {2}/) });
   }, 90_000);
 });

@@ -4,12 +4,8 @@ import { delivery } from '../setup/delivery.js';
 import { send } from '../setup/endpoint.js';
 import { ownRedis, withRedis } from '../setup/own-redis.js';
 import { concurrently, deliverUntilAccepted } from '../setup/persistent-sender.js';
-import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
-import { followReadme, type Session } from '../setup/readme.js';
-
 import { type Running, shell, startUntil } from '../setup/shell.js';
-
 import { until } from '../setup/waiting.js';
 
 const privateKey = 'pri_example';
@@ -91,23 +87,6 @@ withRedis('the example several-processes', () => {
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     example.client.disconnect();
   });
-
-  needing('curl').test(
-    'answers the commands of its README as it shows',
-    async () => {
-      let session: Session | undefined;
-      try {
-        session = await followReadme('several-processes');
-        const [{ script = '', shown = '' } = {}] = session.commands;
-        expect(await session.type(script)).toBe(shown);
-        const { app } = session;
-        await until(() => new Set(app.output().match(/"pid":\d+/g)).size > 1);
-      } finally {
-        await session?.end();
-      }
-    },
-    90_000,
-  );
 });
 
 function isAlive(pid: number): boolean {

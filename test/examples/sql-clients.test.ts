@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
 import { Pool } from 'pg';
 import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 
 const url = process.env.TEST_POSTGRES_URL ?? '';
 const withPostgres = needing('postgres').describe;
@@ -62,19 +61,5 @@ withPostgres('the example sql-clients', () => {
     await pool.query('ALTER TABLE payment_ledger DROP CONSTRAINT closed');
     expect(await deliverUntilAnswered(event)).toMatchObject({ status: 200 });
     expect(await linesOf('txn-later')).toHaveLength(1);
-  });
-
-  needing('curl').describe('by its README', () => {
-    let session: Session;
-    beforeAll(async () => {
-      session = await followReadme('sql-clients');
-    }, 120_000);
-    afterAll(() => session?.end());
-
-    test('is answered as it shows', async () => {
-      const [{ script = '', shown = '' } = {}] = session.commands;
-      expect(await session.type(script)).toBe(shown);
-      expect(await linesOf('txn-1')).toHaveLength(1);
-    });
   });
 });

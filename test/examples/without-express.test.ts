@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
-import { needing } from '../setup/platform.js';
-import { followReadme, type Session } from '../setup/readme.js';
 
 const privateKey = 'pri_bare';
 process.env.SERVICE_PRIVATE_KEY = privateKey;
@@ -44,20 +42,5 @@ describe('the fetch handler', () => {
     expect(await response.json()).toEqual({ received: true, outcome: 'processed' });
     expect([...(await paidOrders)]).toContain('order-fetch');
     expect((await ask(`${body} `)).status).toBe(401);
-  });
-});
-
-needing('curl').describe('the commands of its README', () => {
-  let session: Session;
-
-  beforeAll(async () => {
-    session = await followReadme('without-express');
-  }, 90_000);
-
-  afterAll(() => session?.end());
-
-  test('are answered as it shows', async () => {
-    const [{ script = '', shown = '' } = {}] = session.commands;
-    expect(await session.type(script)).toBe(shown);
   });
 });

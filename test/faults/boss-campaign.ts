@@ -6,7 +6,7 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { bundle } from '../setup/bundle.js';
 import { newBoss } from '../setup/pg-boss.js';
-import { startPostgres } from '../setup/services.js';
+import { copyOfNew, startPostgres } from '../setup/services.js';
 import { type BossMode, NEVER, QUEUE, TABLES } from './boss-merchant.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { type FaultRecord, type History, type JobRecord, recordsFrom, recordsOf } from './history.js';
@@ -38,7 +38,7 @@ export async function runBossCampaign(options: BossCampaignOptions): Promise<Bos
   const scripts = ['application', 'worker'].map((name) =>
     bundle(new URL(`./boss-${name}.ts`, import.meta.url)),
   );
-  const postgres = await startPostgres(['fsync=off']);
+  const postgres = await startPostgres(['fsync=off'], copyOfNew);
   const pool = new Pool({ connectionString: postgres.url, max: 4 });
   pool.on('error', () => {});
   // What finds the jobs of killed workers. Version 10 calls the interval by its second name.

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { bundle } from '../setup/bundle.js';
-import { type Service, startPostgres, startRedis } from '../setup/services.js';
+import { copyOfNew, type Service, startPostgres, startRedis } from '../setup/services.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { startProxy } from './faulty-proxy.js';
 import { type History, recordsOf } from './history.js';
@@ -42,7 +42,7 @@ export type Drive = (run: {
 export async function runCampaign(options: CampaignOptions, drive?: Drive): Promise<Campaign> {
   const began = performance.now();
   const script = bundle(new URL('./worker.ts', import.meta.url));
-  const postgres = await startPostgres(['fsync=off']);
+  const postgres = await startPostgres(['fsync=off'], copyOfNew);
   const redis = await startRedis();
   const pool = new Pool({ connectionString: postgres.url, max: 4 });
   pool.on('error', () => {});

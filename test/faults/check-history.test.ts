@@ -141,6 +141,15 @@ const REPLAY_EDITS: typeof EDITS = {
     },
     finds: 'more than two retries',
   },
+  'a store that stays unavailable in calm': {
+    edit: (history) => {
+      const at = (history.campaign.calmSince ?? 0) + 1;
+      const body = '{"message":"Try again.","code":"STORE_UNAVAILABLE"}';
+      const attempt = { ...firstSuccess(history), at, answeredAt: at, status: 503, body };
+      return [...history.records, ...Array.from({ length: 11 }, () => attempt)];
+    },
+    finds: 'more than two retries',
+  },
 };
 
 const conflict = (history: History) => firstOf(history, 'letter', ({ reason }) => reason === 'conflict');

@@ -6,7 +6,7 @@ import { type History, type HistoryRecord, readHistory, timeOf } from './history
 const MOST_EVENTS = 3;
 const HELP = `npx tsx test/faults/check.ts HISTORY...
 
-Judges histories that a campaign recorded (npm run test:faults -- --record FOLDER). docs/project/reliability.md has the format.
+Judges histories that a campaign recorded (npm run test:faults -- --record FOLDER). test/faults/history.ts has the format.
 Prints each promise that is broken, and what the history says about its first ${MOST_EVENTS} events.
 
 Exits with 0 if all are sound, 1 if one is not, 2 if one cannot be read.

@@ -1,4 +1,4 @@
-// A history: what a campaign did and saw, one JSON record a line. docs/project/reliability.md has the format.
+// A history: what a campaign did and saw, one JSON record a line.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DeadLetterReason } from 'payment-webhooks';

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetter } from 'payment-webhooks';
 import { Pool } from 'pg';
 import { bundle } from '../setup/bundle.js';
-import { type Service, startPostgres, startRedis } from '../setup/services.js';
+import { copyOfNew, type Service, startPostgres, startRedis } from '../setup/services.js';
 import { type SharedStores, sharedStores } from '../setup/shared-stores.js';
 import { checkHistory, type Verdict } from './check-history.js';
 import { type FaultRecord, type History, recordsFrom } from './history.js';
@@ -38,7 +38,7 @@ const PATIENCE_MS = 5 * 60_000;
 export async function runLetterCampaign(options: LetterCampaignOptions): Promise<LetterCampaign> {
   const began = performance.now();
   const script = bundle(new URL('./letter-worker.ts', import.meta.url));
-  const postgres = await startPostgres(['fsync=off']);
+  const postgres = await startPostgres(['fsync=off'], copyOfNew);
   const redis = await startRedis();
   const pool = new Pool({ connectionString: postgres.url, max: 4 });
   pool.on('error', () => {});

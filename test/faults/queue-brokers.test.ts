@@ -1,7 +1,10 @@
-// The examples queue-rabbitmq and queue-nats killed again and again: every event is handled, and none twice.
+// The examples queue-rabbitmq and queue-nats, by their README, and then killed again and again: every event is handled, and
+// none twice.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { BROKERS, ownBroker } from '../setup/own-broker.js';
@@ -9,7 +12,7 @@ import { deliverUntilAccepted } from '../setup/persistent-sender.js';
 import { needing } from '../setup/platform.js';
 import { freePort } from '../setup/ports.js';
 import { commandsOf } from '../setup/readme.js';
-import { ROOT, type Running, startUntil } from '../setup/shell.js';
+import { ROOT, type Running, shell, startUntil } from '../setup/shell.js';
 import { until } from '../setup/waiting.js';
 
 const privateKey = 'pri_example';
@@ -31,26 +34,50 @@ const FAILING = `
 for (const name of ['rabbitmq', 'nats'] as const) {
   needing(BROKERS[name].program, 'postgres').describe(`events in ${name}`, () => {
     const broker = ownBroker(name, privateKey);
-    beforeAll(async () => void (await broker.pool.query(FAILING)));
+    const folder = join(ROOT, `examples/queue-${name}`);
+    const [, startApp, send, startWorker] = commandsOf(join(folder, 'README.md'));
+    let port: string;
+    const running: Running[] = [];
+    const start = (ready: string, command = startApp) => {
+      const script = command?.script.replace('npx tsx', 'exec node --import tsx') ?? '';
+      return startUntil(ready, script, { PORT: port, ACK_WAIT_MS: '1000' }, folder);
+    };
+    const starts = [
+      () => start('http://localhost:'),
+      () => start('Working on the events', startWorker),
+    ] as const;
+
+    beforeAll(async () => {
+      port = String(await freePort());
+      running.push(await starts[0]());
+    }, 120_000);
+    afterAll(() => Promise.all(running.map((each) => each.stop())), 60_000);
+
+    needing('openssl', 'curl').test(
+      'wait while no worker runs, and are handled when one does',
+      async () => {
+        // The README writes the event into its folder.
+        const cwd = mkdtempSync(join(tmpdir(), `queue-${name}-`));
+        const { stdout } = await shell((send?.script ?? '').replace('3000', port), { cwd });
+        rmSync(cwd, { recursive: true });
+        expect(stdout.trim()).toBe(send?.shown);
+        expect(await broker.orders()).toEqual([]);
+        running.push(await starts[1]());
+        await until(async () => (await broker.orders()).length > 0);
+        expect(await broker.orders()).toEqual(['order-1042']);
+      },
+      120_000,
+    );
 
     test('are each handled once, though app and worker are killed with kill -9', async () => {
       const began = performance.now();
-      const port = String(await freePort());
-      const folder = join(ROOT, `examples/queue-${name}`);
-      const [, startApp = '', , startWorker = ''] = commandsOf(join(folder, 'README.md')).map(({ script }) =>
-        script.replace('npx tsx', 'exec node --import tsx'),
-      );
-      const env = { PORT: port, ACK_WAIT_MS: '1000' };
-      const starts = [
-        () => startUntil('http://localhost:', startApp, env, folder),
-        () => startUntil('Working on the events', startWorker, env, folder),
-      ] as const;
-      const running: Running[] = await Promise.all(starts.map((start) => start()));
-      const orders: string[] = [];
+      await broker.pool.query(FAILING);
+      running[1] ??= await starts[1]();
+      const orders = await broker.orders();
       let kills = 0;
       const lane = async () => {
         while (orders.length < EVENTS || kills < 2 * KILLS) {
-          const order_id = `order-${orders.length}`;
+          const order_id = `event-${orders.length}`;
           orders.push(order_id);
           const event = fixtures.transactionPaid({ payload: { transaction: { order_id } } });
           await deliverUntilAccepted(Number(port), delivery(event, privateKey));
@@ -80,7 +107,6 @@ for (const name of ['rabbitmq', 'nats'] as const) {
       process.stdout.write(
         `${name}: ${orders.length} events, ${kills} kills, ${rows[0]?.runs} runs of a handler, ${seconds} s\n`,
       );
-      await Promise.all(running.map((each) => each.stop()));
     }, 1_300_000);
   });
 }

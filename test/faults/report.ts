@@ -19,7 +19,7 @@ export function report({ name, violations, history, ...rest }: Reported, { recor
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
   const numbers = Object.entries(rest).filter(([, value]) => typeof value === 'number');
   process.stdout.write(`${name}: ${numbers.map(([what, value]) => `${what} ${value}`).join(', ')}\n`);
-  for (const violation of violations) process.stdout.write(`  VIOLATED: ${violation}\n`);
+  for (const violation of violations) process.stdout.write(`failed: ${name}: ${violation}\n`);
   const folder = record ?? (violations.length > 0 ? '.scratch/histories' : undefined);
   if (folder === undefined) return;
   const file = join(folder, `${name.replace(/[^a-z0-9]+/gi, '-')}.jsonl`);

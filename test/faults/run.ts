@@ -53,27 +53,15 @@ const SMALL: Size = {
 };
 const MODES: readonly Mode[] = ['transactional', 'pipelined', 'postgres', 'redis'];
 
-const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
+const PAGE = new URL('figures.md', import.meta.url);
 const CROWD = 'three copies of each in random order';
-
-interface Row extends Campaign {
-  readonly name: string;
-}
-
-interface BossRow extends BossCampaign {
-  readonly name: string;
-}
-
-interface LetterRow extends LetterCampaign {
-  readonly name: string;
-}
 
 const HELP = `npm run test:faults [-- OPTIONS]
 
 Workers, stores and the wire between them break while events are delivered; then every event is looked for. Starts its
 own servers. Exits with 1 when an event is lost or forged, or ran twice without a cause.
 
-  --long              the whole campaigns, about 90 minutes, and their figures in docs/project/reliability.md
+  --long              the whole campaigns, about 90 minutes, and their figures in test/faults/figures.md
   --mode NAME         only one store: transactional, pipelined, postgres or redis; writes no figures
   --deliveries        only deliveries, in each store
   --letters           only the dead letters
@@ -130,9 +118,9 @@ async function main(): Promise<number> {
   const modes = MODES.filter((one) => values.mode === undefined || values.mode === one);
   if (values.soak) return conclude(await soaks(modes, Number(values.minutes), options));
   const alone = values.deliveries || values.letters || values['pg-boss'];
-  const rows = alone && !values.deliveries ? [] : await faultCampaigns(modes, size, options);
-  const letterRows = alone && !values.letters ? [] : await letterCampaigns(modes, size, options);
-  const bossRows = alone && !values['pg-boss'] ? [] : await bossCampaigns(size, options);
+  const rows = alone && !values.deliveries ? [] : await runAll(faultCampaigns(modes, size), options);
+  const letterRows = alone && !values.letters ? [] : await runAll(letterCampaigns(modes, size), options);
+  const bossRows = alone && !values['pg-boss'] ? [] : await runAll(bossCampaigns(size), options);
   if (values.long && values.mode === undefined) {
     if (rows.length > 0) record('figures', rows, ['faults', 'events', 'attempts']);
     if (letterRows.length > 0) record('letters', letterRows, ['kills', 'events', 'attempts', 'letters']);
@@ -151,28 +139,55 @@ function exitCode(passed: boolean): number {
   return passed ? 0 : 1;
 }
 
-async function faultCampaigns(modes: readonly Mode[], size: Size, options: ReportOptions): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (const mode of modes) {
-    for (const [name, plan] of Object.entries(plansFor(mode, size))) {
+/** Where they wait more than they compute, two at once take little longer than one. */
+const AT_ONCE = 2;
+
+interface Planned<Found> {
+  readonly name: string;
+  /** Needs all the cores. */
+  readonly alone?: boolean;
+  run(): Promise<Found>;
+}
+
+/** @returns the figures of each, in the order of the plan */
+async function runAll<Found extends Campaign | LetterCampaign | BossCampaign>(
+  planned: readonly Planned<Found>[],
+  options: ReportOptions,
+): Promise<(Found & { readonly name: string })[]> {
+  const rows = new Map<string, Found & { readonly name: string }>();
+  const lane = async (left: Iterable<Planned<Found>>) => {
+    for (const { name, run } of left) {
+      const row = { name, ...(await run()) };
+      rows.set(name, row);
+      report(row, options);
+    }
+  };
+  await lane(planned.filter(({ alone }) => alone));
+  const others = planned.filter(({ alone }) => !alone).values();
+  await Promise.all(Array.from({ length: AT_ONCE }, () => lane(others)));
+  return planned.flatMap(({ name }) => rows.get(name) ?? []);
+}
+
+function faultCampaigns(modes: readonly Mode[], size: Size): Planned<Campaign>[] {
+  return modes.flatMap((mode) =>
+    Object.entries(plansFor(mode, size)).map(([name, plan]) => {
       const load =
         name === CROWD
           ? { events: size.crowd, copies: 3, concurrency: 200 }
           : { events: size.events, copies: 2, concurrency: 16 };
-      const row = {
-        name: `${mode}: ${name}`,
-        ...(await runCampaign({ mode, ...load, workers: 4, plan, progress })),
-      };
-      rows.push(row);
-      report(row, options);
-    }
-  }
-  return rows;
+      const run = () => runCampaign({ mode, ...load, workers: 4, plan, progress });
+      return { name: `${mode}: ${name}`, alone: name === CROWD, run };
+    }),
+  );
 }
 
-async function soaks(modes: readonly Mode[], minutes: number, options: ReportOptions): Promise<Row[]> {
+async function soaks(
+  modes: readonly Mode[],
+  minutes: number,
+  options: ReportOptions,
+): Promise<readonly Campaign[]> {
   if (!(minutes > 0)) throw new Error('--minutes must be a number above 0.');
-  const rows: Row[] = [];
+  const rows: Campaign[] = [];
   for (const mode of modes) {
     const load = { events: 0, copies: 2, concurrency: 4, workers: 2, plan: {} };
     const { heaps, ...campaign } = await runSoak({ mode, ...load, progress }, minutes);
@@ -184,35 +199,21 @@ async function soaks(modes: readonly Mode[], minutes: number, options: ReportOpt
   return rows;
 }
 
-async function letterCampaigns(
-  modes: readonly Mode[],
-  { letters }: Size,
-  options: ReportOptions,
-): Promise<LetterRow[]> {
-  const rows: LetterRow[] = [];
-  for (const mode of modes) {
-    if (mode === 'pipelined') continue;
-    for (const journal of [false, true]) {
-      const row = {
-        name: `${mode}: dead letters${journal ? ' and journal' : ''}`,
-        ...(await runLetterCampaign({ mode, journal, ...letters, progress })),
-      };
-      rows.push(row);
-      report(row, options);
-    }
-  }
-  return rows;
+function letterCampaigns(modes: readonly Mode[], { letters }: Size): Planned<LetterCampaign>[] {
+  const keeping = modes.filter((mode) => mode !== 'pipelined');
+  return keeping.flatMap((mode) =>
+    [false, true].map((journal) => ({
+      name: `${mode}: dead letters${journal ? ' and journal' : ''}`,
+      run: () => runLetterCampaign({ mode, journal, ...letters, progress }),
+    })),
+  );
 }
 
-async function bossCampaigns({ boss }: Size, options: ReportOptions): Promise<BossRow[]> {
-  const rows: BossRow[] = [];
-  for (const mode of ['one commit', 'queue alone'] as const) {
-    const name = `pg-boss ${BOSS_VERSION}: ${mode}`;
-    const row = { name, ...(await runBossCampaign({ mode, ...boss, progress })) };
-    rows.push(row);
-    report(row, options);
-  }
-  return rows;
+function bossCampaigns({ boss }: Size): Planned<BossCampaign>[] {
+  return (['one commit', 'queue alone'] as const).map((mode) => ({
+    name: `pg-boss ${BOSS_VERSION}: ${mode}`,
+    run: () => runBossCampaign({ mode, ...boss, progress }),
+  }));
 }
 
 /** Kills by themselves, so that nothing else can explain what ran twice. */
@@ -236,7 +237,7 @@ function progress(line: string): void {
 
 type Column = 'events' | 'attempts' | 'faults' | 'kills' | 'letters' | 'jobs';
 
-/** Replaces a table of docs/project/reliability.md. */
+/** Replaces a table of figures.md. */
 function record<Found extends Verdict & { readonly name: string; readonly seconds: number }>(
   mark: string,
   rows: readonly Found[],

@@ -15,7 +15,7 @@ const SIZE = { faults: 20, events: 500 };
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** In .scratch, so that what is installed there is found before what the repository has. */
 const FOLDER = join(ROOT, '.scratch/sql-clients');
-const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
+const PAGE = new URL('figures.md', import.meta.url);
 const HEAD = [
   ...['client', 'database', 'faults', 'events', 'attempts'],
   ...['lost', 'forged', 'ran twice', 'never 2xx', 'ran again', 'seconds'],

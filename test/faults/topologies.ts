@@ -53,7 +53,7 @@ const CAMPAIGNS: readonly TopologyCampaign[] = [
   ...ROLLING_DEPLOY,
 ];
 
-const PAGE = new URL('../../docs/project/reliability.md', import.meta.url);
+const PAGE = new URL('figures.md', import.meta.url);
 const MARK = 'topologies';
 /** A violation keeps its row from being written: so none was forged, unexplained, or never answered 2xx. */
 const HEAD = [

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { RECEIVER_RULES, resolveOptions } from '../../src/options/options.js';
 import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { delivery, KEY, receivable } from '../setup/delivery.js';
 import { node } from '../setup/shell.js';
 
 const environment = { ...process.env };
@@ -60,23 +60,22 @@ describe('an option that is left out', () => {
 
   test('lets the whole object be left out when the key is in the environment', async () => {
     process.env.SERVICE_PRIVATE_KEY = KEY;
-    const { body, headers } = delivery();
+    const sent = receivable();
     jest.spyOn(process.stdout, 'write').mockReturnValue(true);
     for (const hooks of [receiver(), receiver(undefined), receiver({})]) {
-      expect(await hooks.receive({ rawBody: body, headers })).toMatchObject({ status: 200 });
+      expect(await hooks.receive(sent)).toMatchObject({ status: 200 });
     }
   });
 
   test('gives each receiver a memory store of its own', async () => {
-    const { body, headers } = delivery();
+    const sent = receivable();
     const outcomes = [];
     for (const hooks of [
       receiver({ privateKey: KEY, logger: false }),
       receiver({ privateKey: KEY, logger: false }),
     ]) {
       hooks.on('*', () => {});
-      for (const _ of ['first', 'again'])
-        outcomes.push(JSON.parse((await hooks.receive({ rawBody: body, headers })).body));
+      for (const _ of ['first', 'again']) outcomes.push(JSON.parse((await hooks.receive(sent)).body));
     }
     expect(outcomes.map(({ outcome }) => outcome)).toEqual([
       'processed',
@@ -374,8 +373,7 @@ describe('the private key', () => {
 
   test('the option comes before the environment', async () => {
     process.env.SERVICE_PRIVATE_KEY = 'pri_another';
-    const { body, headers } = delivery();
-    const answer = await receiver({ privateKey: KEY, logger: false }).receive({ rawBody: body, headers });
+    const answer = await receiver({ privateKey: KEY, logger: false }).receive(receivable());
     expect(answer.status).toBe(200);
   });
 
@@ -383,8 +381,7 @@ describe('the private key', () => {
     process.env.SERVICE_PRIVATE_KEY = KEY;
     const hooks = receiver({ logger: false });
     process.env.SERVICE_PRIVATE_KEY = 'pri_another';
-    const { body, headers } = delivery();
-    expect((await hooks.receive({ rawBody: body, headers })).status).toBe(200);
+    expect((await hooks.receive(receivable())).status).toBe(200);
   });
 
   test('a function is not called before there is a delivery', () => {
@@ -406,11 +403,11 @@ describe('an option that is given', () => {
   test('namespace separates receivers that share a store', async () => {
     const store = memoryStore();
     const ran: string[] = [];
-    const { body, headers } = delivery();
+    const sent = receivable();
     for (const namespace of ['orders', 'mail', 'orders']) {
       const hooks = receiver({ privateKey: KEY, store, namespace, logger: false });
       hooks.on('*', () => ran.push(namespace));
-      await hooks.receive({ rawBody: body, headers });
+      await hooks.receive(sent);
     }
     expect(ran).toEqual(['orders', 'mail']);
   });
@@ -419,9 +416,9 @@ describe('an option that is given', () => {
     const attempts: number[] = [];
     const hooks = receiver({ privateKey: KEY, store: false, logger: false });
     hooks.on('*', (_event, { attempt }) => attempts.push(attempt));
-    const { body, headers } = delivery();
+    const sent = receivable();
     for (const _ of ['first', 'again']) {
-      expect(JSON.parse((await hooks.receive({ rawBody: body, headers })).body).outcome).toBe('processed');
+      expect(JSON.parse((await hooks.receive(sent)).body).outcome).toBe('processed');
     }
     expect(attempts).toEqual([1, 1]);
   });
@@ -435,8 +432,7 @@ describe('an option that is given', () => {
     expect(hooks.eventNames).toEqual(['transaction.paid', 'refund.succeeded']);
     hooks.on('*', () => {});
     const status = async (event: object) => {
-      const { body, headers } = delivery(event);
-      return (await hooks.receive({ rawBody: body, headers })).status;
+      return (await hooks.receive(receivable(event))).status;
     };
     expect(await status(fixtures.event('refund.succeeded', { refund: { id: 'r-1' } }))).toBe(200);
     expect(await status(fixtures.event('refund.succeeded', { refund: {} }))).toBe(422);
@@ -449,8 +445,7 @@ describe('an option that is given', () => {
     const amounts: number[] = [];
     const hooks = receiver({ privateKey: KEY, events, logger: false });
     hooks.on('refund.succeeded', (event) => amounts.push(event.payload.amount));
-    const { body, headers } = delivery(fixtures.event('refund.succeeded', { amount: '12.5' }));
-    await hooks.receive({ rawBody: body, headers });
+    await hooks.receive(receivable(fixtures.event('refund.succeeded', { amount: '12.5' })));
     expect(amounts).toEqual([12.5]);
   });
 });

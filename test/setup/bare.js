@@ -7,7 +7,8 @@ import { delimiter, join } from 'node:path';
 /** Everything else on the PATH stays, and so does Postgres, which `npm ci` installs. */
 const LEFT_OUT = /^(?:redis|valkey|mariadb|mysql|chrom|google-chrome|openssl|curl|rabbitmq|nats)/;
 /** What the text of a test contains when it may need one of them. */
-const USES = /redis|mariadb|mysql|chromium|openssl|curl|needing\((?!'postgres'\))/i;
+const USES =
+  /needing\((?!'postgres'\))|setup\/(?:own-(?:broker|mariadb|redis)|redis-clients|shared-stores|sql-(?:adapters|letters))\.js|TEST_(?:REDIS|MARIADB)|start(?:Redis|Mariadb)|chromium/;
 
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'bare-'));

@@ -55,6 +55,7 @@ export function ownBossSchema(url = () => connectionString): BossSchema {
   const name = `boss_${randomBytes(6).toString('hex')}`;
   let pool: Pool;
   let boss: PgBoss;
+  let created: Promise<unknown> = Promise.resolve();
 
   const make = async () => {
     const options = { supervise: false, schedule: false, monitorIntervalSeconds: 1, max: 5 };
@@ -89,8 +90,9 @@ export function ownBossSchema(url = () => connectionString): BossSchema {
     another: make,
     start: async ({ create = true, ...options } = {}) => {
       const queue = `q_${randomBytes(6).toString('hex')}`;
-      // Version 10 requires the name among the options too.
-      if (create) await boss.createQueue(queue, { name: queue, ...options } as never);
+      // Version 10 requires the name among the options too, and deadlocks where two are created at once.
+      if (create) created = created.then(() => boss.createQueue(queue, { name: queue, ...options } as never));
+      await created;
       return trialOf(boss, { pool, schema: name, queue });
     },
   };

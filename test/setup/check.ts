@@ -1,11 +1,15 @@
-// `npm run check [-- OPTIONS OF JEST]`: what holds words, docs and tools. With --messages: prints every message of the source.
+// `npm run check [-- OPTIONS OF JEST]`: what holds words, docs, examples, tools and the packed package. With --messages: prints
+// every message of the source.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { messagesPage, readMessages } from './messages.js';
 
 // npm runs its scripts at the root.
 const ROOT = process.cwd();
-const CHECKS = ['/test/(?:faults|interleavings|setup)/', '/test/(?:docs|messages|type-cost|words)[.]test'];
+const CHECKS = [
+  '/test/(?:bench|docs|examples|faults|interleavings|setup)/',
+  '/test/(?:docs|messages|package|type-cost|words)[.]test',
+];
 
 const args = process.argv.slice(2);
 if (args.includes('--messages')) {

@@ -1,4 +1,4 @@
-// A receiver behind a real server on a free port, in an app of the framework that the test names.
+// A receiver that tells a test what it did: alone, or behind a real server in an app of the framework that the test names.
 import { createServer, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -40,15 +40,19 @@ export interface Reply {
   readonly body: unknown;
 }
 
-export interface Endpoint {
+/** What is not the server's: the same in every framework. */
+export interface Receiving {
   readonly hooks: Receiver;
-  readonly server: Server;
-  readonly port: number;
   /** Ids of the events that reached the handler that stands in when the test gives none. */
   readonly handled: string[];
   readonly records: DeliveryRecord[];
   readonly log: CapturedLog;
   post(sent?: Partial<SentDelivery>): Promise<Reply>;
+}
+
+export interface Endpoint extends Receiving {
+  readonly server: Server;
+  readonly port: number;
   /** Waits until the server knows that every sender has left. */
   senderLeft(): Promise<void>;
 }
@@ -59,11 +63,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map(stop));
 });
 
-/** Closed by itself when the test is over. */
-export async function startEndpoint<const Events extends EventSchemas = {}>(
+/** Without a server: `post()` is `receive()`. */
+export function startReceiver<const Events extends EventSchemas = {}>(
   options: ReceiverOptions<Events> = {},
-  setup: Setup = {},
-): Promise<Endpoint> {
+): Receiving {
   const handled: string[] = [];
   const records: DeliveryRecord[] = [];
   const log = captureLog();
@@ -76,7 +79,26 @@ export async function startEndpoint<const Events extends EventSchemas = {}>(
   // What was warned of at construction is not what a test of deliveries looks for.
   log.text.length = 0;
   if (!options.handlers) hooks.on('*', (event) => void handled.push(event.id));
-  const server = createServer(appOf(hooks, setup));
+  const post = async (sent: Partial<SentDelivery> = {}): Promise<Reply> => {
+    const { body: rawBody, headers } = { ...delivery(), ...sent };
+    const answer = await hooks.receive({ rawBody, headers });
+    const lowerCase = Object.entries(answer.headers).map(([name, value]) => [name.toLowerCase(), value]);
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(lowerCase),
+      body: JSON.parse(answer.body || 'null'),
+    };
+  };
+  return { hooks, handled, records, log, post };
+}
+
+/** Closed by itself when the test is over. */
+export async function startEndpoint<const Events extends EventSchemas = {}>(
+  options: ReceiverOptions<Events> = {},
+  setup: Setup = {},
+): Promise<Endpoint> {
+  const receiving = startReceiver(options);
+  const server = createServer(appOf(receiving.hooks, setup));
   open.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -84,7 +106,7 @@ export async function startEndpoint<const Events extends EventSchemas = {}>(
   const connections = () =>
     new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
   const senderLeft = () => until(async () => (await connections()) === 0);
-  return { hooks, server, port, handled, records, log, post, senderLeft };
+  return { ...receiving, server, port, post, senderLeft };
 }
 
 function appOf(hooks: Receiver, { framework = 'Express 5', before }: Setup) {

@@ -38,10 +38,10 @@ describe('figures', () => {
   });
 
   test.each([
-    ['project/benchmarks', 'load'],
-    ['project/reliability', 'figures'],
-  ])('have a place in docs/%s.md for %s', (name, mark) => {
-    const text = readFileSync(join(__dirname, `../../docs/${name}.md`), 'utf8');
+    ['docs/project/benchmarks.md', 'load'],
+    ['test/faults/figures.md', 'figures'],
+  ])('have a place in %s for %s', (name, mark) => {
+    const text = readFileSync(join(__dirname, '../..', name), 'utf8');
     expect(text).toMatch(new RegExp(`<!-- ${mark}: begin -->\\n[^]*\\n<!-- ${mark}: end -->\\n`));
   });
 });

@@ -6,7 +6,8 @@ import Sequencer from '@jest/test-sequencer';
 const SECONDS = {
   'browser/letters-layout': 40,
   'stores/transactions-postgres': 35,
-  package: 30,
+  package: 60,
+  'faults/queue-brokers': 90,
   'dead-letters/rivals': 30,
   'stores/silent-network': 30,
   'dead-letters/redrive-processes': 30,
@@ -25,7 +26,7 @@ const SECONDS = {
   'browser/letters-page': 14,
   'examples/several-processes': 14,
   'stores/memory': 14,
-  'tools/cli/simulate': 14,
+  'tools/cli/bin': 14,
   'consumers/test-runners.consumer.ts': 60,
   'consumers/examples.consumer.ts': 50,
   'consumers/sql-clients.consumer.ts': 50,

@@ -16,8 +16,9 @@ export interface Service {
 export function startMariadb(settings?: readonly string[]): Promise<Service>;
 export function startPostgres(
   settings?: readonly string[],
-  fill?: (data: string) => Promise<void>,
+  fill?: (data: string, bin: string) => Promise<void>,
 ): Promise<Service>;
+export function copyOfNew(data: string, bin: string): Promise<void>;
 export function startPgBouncer(postgresPort: number, settings?: readonly string[]): Promise<Service>;
 export function startNats(): Promise<Service>;
 export function startRabbitmq(): Promise<Service>;

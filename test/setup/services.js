@@ -133,6 +133,21 @@ function initialise(data, bin) {
   );
 }
 
+let newPostgres;
+
+/** Fills the folder of a Postgres where a process starts many: the copy of a new one takes a tenth of the time. */
+export async function copyOfNew(data, bin) {
+  newPostgres ??= makeNewPostgres(bin);
+  await finished(spawn('cp', ['-a', await newPostgres, data], asNobody));
+}
+
+async function makeNewPostgres(bin) {
+  const dir = ownDirectory('postgres-new');
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  await initialise(join(dir, 'data'), bin);
+  return join(dir, 'data');
+}
+
 /** @param {string[]} settings of its section `pgbouncer`, such as `pool_mode=transaction` */
 export async function startPgBouncer(postgresPort, settings = []) {
   const dir = ownDirectory('pgbouncer');

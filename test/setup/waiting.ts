@@ -17,6 +17,9 @@ export function gate<Value = void>() {
 /** Longer than a busy machine stalls, and shorter than a test may take, so that the error names what was waited for. */
 const PATIENCE_MS = 25_000;
 
+/** Options of a receiver whose test waits for a store: one that a busy machine keeps waiting is not down. */
+export const PATIENT = { lease: 60_000, storeTimeout: 50_000, timeout: 50_000 };
+
 /** Resolves once the condition holds. Gives up after a while, with the text of the condition. */
 export async function until(
   condition: () => boolean | Promise<boolean>,

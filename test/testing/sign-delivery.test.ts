@@ -61,8 +61,8 @@ describe('signedDelivery', () => {
     ['a function', () => ({}), /event is of type function/],
     ['a Buffer', Buffer.from('{}'), /event is bytes/],
     ['a promise', Promise.resolve({}), /event is a promise\. Await it first/],
-    ['a circle', circle, /event has no JSON form/],
-    ['a bigint inside', { amount: 1n }, /event has no JSON form/],
+    ['a circle', circle, /event cannot be serialized as JSON/],
+    ['a bigint inside', { amount: 1n }, /event cannot be serialized as JSON/],
   ])('refuses an event that is %s', (_, event, message) => {
     expect(() => signedDelivery(event as object, { privateKey })).toThrow(ConfigurationError);
     expect(() => signedDelivery(event as object, { privateKey })).toThrow(message);
