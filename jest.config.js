@@ -26,6 +26,7 @@ export default {
   globalSetup: '<rootDir>/test/setup/global-setup.js',
   globalTeardown: '<rootDir>/test/setup/global-teardown.js',
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.stryker-tmp/'],
+  runner: '<rootDir>/test/setup/rerun-failed.js',
   testSequencer: '<rootDir>/test/setup/longest-first.js',
   reporters: ['default', '<rootDir>/test/setup/closing-line.js'],
   // The pages run in a browser: test/browser uses them there, beyond the reach of this count.

@@ -2,6 +2,7 @@
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { explainSkipped } from './programs.js';
+import { passedAlone } from './rerun-failed.js';
 
 /** Enough to see what is wrong without searching the output. */
 const MOST = 10;
@@ -21,7 +22,10 @@ export default class ClosingLine {
     const failed = results.numFailedTests + suites + (results.runExecError ? 1 : 0);
     const skipped = results.numPendingTests + results.numTodoTests;
     this.#line = `${results.numPassedTests} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`;
-    this.#before = results.testResults.flatMap(failuresOf).slice(0, MOST);
+    this.#before = [
+      ...passedAlone.flatMap(failuresOf).map((line) => `passed when it ran again: ${line}`),
+      ...results.testResults.flatMap(failuresOf).slice(0, MOST),
+    ];
     const names = results.testResults.flatMap(({ testResults }) =>
       testResults
         .filter(({ status }) => status === 'pending' || status === 'todo')
