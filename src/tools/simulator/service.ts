@@ -9,14 +9,14 @@ import { Deliverer, type ServiceParts } from './delivery/deliverer.js';
 import { isoTime } from './delivery/delivery-record.js';
 import { Faults, faultKinds } from './delivery/faults.js';
 import { ManualScheduler, Scheduler } from './delivery/scheduler.js';
-import type { SimulatedDelivery, SimulatedEvent } from './delivery/simulated-delivery.js';
+import { isFinished, type SimulatedDelivery, type SimulatedEvent } from './delivery/simulated-delivery.js';
 import { Randomness } from './randomness.js';
 import { now } from './real-time.js';
 import type { SimulatorSettings } from './settings.js';
 import { SimulatorStore } from './simulator-store.js';
 import { restoreState, takeState } from './state/state.js';
 import { StateFile } from './state/state-file.js';
-import { createEvents, type Trigger } from './trigger.js';
+import { createEvents, readTrigger } from './trigger.js';
 
 export class Service implements ServiceParts {
   readonly settings: SimulatorSettings;
@@ -43,7 +43,7 @@ export class Service implements ServiceParts {
     this.scheduler =
       settings.clock === 'real' ? new Scheduler() : new ManualScheduler(state?.now ?? this.#startedAt);
     this.deliverer = new Deliverer(this);
-    this.registrations = new Registrations(this, this.deliverer);
+    this.registrations = new Registrations(this);
     if (state) restoreState(state, this);
   }
 
@@ -69,16 +69,18 @@ export class Service implements ServiceParts {
 
   /** Schedules the attempts that were pending when the last process ended, and sends those that are due. */
   resume(): void {
-    const unfinished = this.store.allDeliveries().filter(({ finished }) => !finished);
+    const unfinished = this.store.allDeliveries().filter((one) => !isFinished(one));
     this.scheduler.resume(unfinished.filter(({ nextAttemptAt }) => nextAttemptAt !== null));
     const due = unfinished.filter(({ nextAttemptAt }) => nextAttemptAt === null);
-    for (const delivery of due) void this.deliverer.send(delivery);
+    for (const delivery of due) void this.deliverer.deliver(delivery, 'due');
   }
 
-  /** Records the events and their deliveries; nothing is sent yet. */
-  trigger(trigger: Trigger): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
+  /** Records the events and their deliveries; nothing is sent yet. @throws {HttpError} for invalid fields */
+  trigger(fields: object): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
+    const trigger = readTrigger(fields);
+    const fault = trigger.fault ?? undefined;
     const events = createEvents(trigger, () => this.randomness.uuid());
-    return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, trigger.fault)) };
+    return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, fault)) };
   }
 
   /** @throws {HttpError} for an unknown id */

@@ -1,19 +1,23 @@
 // Holds the webhooks and a limited number of deliveries, and notifies listeners of every change.
-import type { SimulatedDelivery } from './delivery/simulated-delivery.js';
+import { z } from 'zod';
+import { isFinished, type SimulatedDelivery } from './delivery/simulated-delivery.js';
 import { matchesEvent } from './event-pattern.js';
 import { DEVELOPER } from './seeds.js';
 
-export interface StoredWebhook {
-  readonly id: string;
-  readonly account: string;
-  readonly createdAt: number;
-  url: string;
-  events: readonly string[];
-  paused: boolean;
-  updatedAt: number;
+/** A webhook as memory and the state file hold it. */
+export const storedWebhook = z.object({
+  id: z.string(),
+  account: z.string(),
+  url: z.url(),
+  events: z.array(z.string()),
+  paused: z.boolean(),
+  createdAt: z.number(),
+  updatedAt: z.number(),
   /** The private key of the last delivery that its endpoint accepted. */
-  acceptedKey?: string | undefined;
-}
+  acceptedKey: z.string().optional(),
+});
+
+export type StoredWebhook = z.infer<typeof storedWebhook>;
 
 export type Change =
   | { readonly kind: 'delivery'; readonly delivery: SimulatedDelivery }
@@ -63,7 +67,7 @@ export class SimulatorStore {
   saveDelivery(delivery: SimulatedDelivery): void {
     this.deliveries.set(delivery.id, delivery);
     this.#finished.delete(delivery);
-    if (delivery.finished) this.#finished.add(delivery);
+    if (isFinished(delivery)) this.#finished.add(delivery);
     this.notify({ kind: 'delivery', delivery });
     for (const oldest of this.#finished) {
       if (this.deliveries.size <= MAX_DELIVERIES_KEPT) break;

@@ -11,16 +11,16 @@ import {
   waitFilter,
   waitForDelivery,
 } from './api/delivery-filter.js';
-import { type Webhook, type WebhookInput, webhookView } from './api/registrations.js';
+import { type Webhook, webhookView } from './api/registrations.js';
 import { Stream } from './api/stream.js';
 import { type Delivery, deliveryRecord } from './delivery/delivery-record.js';
-import { type Fault, type FaultKind, type FaultRule, readFaultRule } from './delivery/faults.js';
+import type { Fault, FaultKind, FaultRule } from './delivery/faults.js';
 import { advanceDuration } from './delivery/scheduler.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { DEVELOPER } from './seeds.js';
 import { Service } from './service.js';
 import { resolveSettings, type SimulatorOptions } from './settings.js';
-import { type Overrides, readTrigger, type TriggerOptions } from './trigger.js';
+import type { Overrides, TriggerOptions } from './trigger.js';
 
 const DEFAULT_WAIT_MS = 10_000;
 
@@ -32,7 +32,7 @@ export class Simulator {
   readonly dashboardUrl: string;
   readonly #service: Service;
   readonly #closePort: () => Promise<void>;
-  readonly #attached: { server: Server; input: WebhookInput }[] = [];
+  readonly #attached: { server: Server; input: { url: string; events?: readonly string[] } }[] = [];
   #closing: Promise<void> | undefined;
 
   /** Use `startSimulator()`. @internal */
@@ -69,7 +69,7 @@ export class Simulator {
 
   /** The active faults. `once` and `always` are shorthands for `add`. */
   readonly faults = {
-    add: (rule: FaultRule): Fault => forProgram(() => this.#service.faults.add(readFaultRule(rule))),
+    add: (rule: FaultRule): Fault => forProgram(() => this.#service.faults.add(rule)),
     once: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
       this.faults.add({ ...rule, kind, times: 1 }),
     always: (kind: FaultKind, rule: Omit<FaultRule, 'kind' | 'times'> = {}): Fault =>
@@ -90,13 +90,10 @@ export class Simulator {
     overrides: Overrides<Name> = {} as Overrides<Name>,
     { count, fault, signatureHeader }: TriggerOptions = {},
   ): Promise<Delivery[]> {
-    const { deliveries } = forProgram(() =>
-      this.#service.trigger(
-        readTrigger({ event_name: name, overrides, count, fault, signature_header: signatureHeader }),
-      ),
-    );
+    const fields = { event_name: name, overrides, count, fault, signature_header: signatureHeader };
+    const { deliveries } = forProgram(() => this.#service.trigger(fields));
     await this.#service.saved();
-    await Promise.all(deliveries.map((delivery) => this.#service.deliverer.send(delivery)));
+    await Promise.all(deliveries.map((delivery) => this.#service.deliverer.deliver(delivery, 'due')));
     return deliveries.map(deliveryRecord);
   }
 
@@ -127,7 +124,7 @@ export class Simulator {
   /** Sends the same bytes again, as a new attempt of the delivery. Resolves when it is settled. */
   async resend(id: string): Promise<Delivery> {
     const delivery = forProgram(() => this.#service.resendable(id));
-    await this.#service.deliverer.resend(delivery);
+    await this.#service.deliverer.deliver(delivery, 'resend');
     return deliveryRecord(delivery);
   }
 

@@ -1,11 +1,13 @@
 // Creates events from an event name and changes to the sample event.
+import { z } from 'zod';
 import { ConfigurationError } from '../../errors.js';
-import { envelope } from '../../events/envelope.js';
+import { type Envelope, envelope, isMap } from '../../events/envelope.js';
 import type { BuiltInPayloads, EventOf } from '../../events/event.js';
 import { type DeepPartial, fixtures, samplePayload } from '../../fixtures/fixture.js';
 import { HttpError } from '../pages/http-error.js';
 import { type FaultKind, type FaultRule, faultRule } from './delivery/faults.js';
-import type { PlannedFault, SimulatedEvent } from './delivery/simulated-delivery.js';
+import type { SimulatedEvent } from './delivery/simulated-delivery.js';
+import { readFields } from './read-fields.js';
 import { isHeaderName } from './settings.js';
 
 /** Changes that are deep-merged into the sample event. */
@@ -23,42 +25,31 @@ export interface TriggerOptions {
   readonly signatureHeader?: string;
 }
 
-export interface Trigger {
-  readonly name: string;
-  readonly overrides: object;
-  readonly payload: object | undefined;
-  readonly count: number;
-  readonly fault: PlannedFault | undefined;
-  readonly signatureHeader: string | undefined;
-}
-
 const MAX_COUNT = 1_000;
+const isCount = (value: unknown) =>
+  Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_COUNT;
 
-const plannedFault = faultRule.pick({ kind: true, delayMs: true });
+const plannedFault = faultRule
+  .pick({ kind: true, delayMs: true })
+  .transform((fault) => ({ ...fault, postponed: false }));
 
-/** Validates untrusted fields. @throws {HttpError} for an invalid field */
-export function readTrigger(fields: { readonly [field: string]: unknown }): Trigger {
-  const { event_name, overrides = {}, payload, sandbox, count = 1, fault } = fields;
-  const { signature_header: signatureHeader } = fields;
-  if (sandbox !== undefined && typeof sandbox !== 'boolean')
-    throw HttpError.invalid({ sandbox: ['The sandbox field must be true or false.'] });
-  if (!isObject(overrides)) throw HttpError.invalid({ overrides: ['The overrides must be an object.'] });
-  if (payload !== undefined && !isObject(payload))
-    throw HttpError.invalid({ payload: ['The payload must be an object.'] });
-  if (!Number.isInteger(count) || Number(count) < 1 || Number(count) > MAX_COUNT)
-    throw HttpError.invalid({ count: [`The count must be a whole number from 1 to ${MAX_COUNT}.`] });
-  if (signatureHeader !== undefined && !isHeaderName(signatureHeader))
-    throw HttpError.invalid({
-      signature_header: ['The signature_header must be the name of an HTTP header.'],
-    });
-  return {
-    name: typeof event_name === 'string' ? event_name : '',
-    overrides: sandbox === undefined ? overrides : { ...overrides, sandbox },
-    payload,
-    count: Number(count),
-    fault: readFault(fault),
-    signatureHeader,
-  };
+const triggerFields = z.object({
+  event_name: z.string().catch(''),
+  overrides: z.custom<DeepPartial<Envelope>>(isMap, 'The overrides must be an object.').default({}),
+  payload: z.custom<object>(isMap, 'The payload must be an object.').optional(),
+  sandbox: z.boolean('The sandbox field must be true or false.').optional(),
+  count: z.custom<number>(isCount, `The count must be a whole number from 1 to ${MAX_COUNT}.`).default(1),
+  fault: z.preprocess((fault) => (isMap(fault) ? fault : { kind: fault }), plannedFault).nullish(),
+  signature_header: z
+    .custom<string>(isHeaderName, 'The signature_header must be the name of an HTTP header.')
+    .optional(),
+});
+
+export type Trigger = z.infer<typeof triggerFields>;
+
+/** Validates untrusted fields. @throws {HttpError} for invalid fields */
+export function readTrigger(fields: object): Trigger {
+  return readFields(triggerFields, fields);
 }
 
 /**
@@ -68,7 +59,7 @@ export function readTrigger(fields: { readonly [field: string]: unknown }): Trig
  * @throws {HttpError} if the result is not a valid event object
  */
 export function createEvents(trigger: Trigger, newId: () => string): SimulatedEvent[] {
-  const given: { id?: unknown } = trigger.overrides;
+  const { count, overrides, signature_header: signatureHeader } = trigger;
   const event = sampleEvent(trigger);
   const result = envelope.safeParse(event);
   if (!result.success) {
@@ -76,29 +67,18 @@ export function createEvents(trigger: Trigger, newId: () => string): SimulatedEv
     throw HttpError.invalid({ overrides: [`The event's ${path.join('.')} is invalid: ${message}.`] });
   }
   const { event_name: name, sandbox } = result.data;
-  const { signatureHeader } = trigger;
-  return Array.from({ length: trigger.count }, () => {
-    const id = given.id === undefined ? newId() : result.data.id;
+  return Array.from({ length: count }, () => {
+    const id = overrides.id === undefined ? newId() : result.data.id;
     const body = Buffer.from(JSON.stringify({ ...event, id }), 'utf8');
     return { id, name, sandbox, body, signatureHeader };
   });
 }
 
-function sampleEvent({ name, payload, overrides }: Trigger): object {
+function sampleEvent({ event_name: name, payload, overrides, sandbox }: Trigger): object {
+  const changes = sandbox === undefined ? overrides : { ...overrides, sandbox };
   try {
-    return fixtures.event(name, payload ?? samplePayload(name) ?? {}, overrides);
+    return fixtures.event(name, payload ?? samplePayload(name) ?? {}, changes);
   } catch (error) {
     throw ConfigurationError.is(error) ? HttpError.invalid({ event_name: [error.message] }) : error;
   }
-}
-
-function readFault(fault: unknown): PlannedFault | undefined {
-  if (fault === undefined || fault === null) return undefined;
-  const result = plannedFault.safeParse(isObject(fault) ? fault : { kind: fault });
-  if (result.success) return { ...result.data, postponed: false };
-  throw HttpError.invalid({ fault: result.error.issues.map(({ message }) => message) });
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,12 +2,15 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ManualScheduler, Scheduler } from '../../../src/tools/simulator/delivery/scheduler.js';
-import { SimulatedDelivery } from '../../../src/tools/simulator/delivery/simulated-delivery.js';
+import {
+  newDelivery,
+  type SimulatedDelivery,
+} from '../../../src/tools/simulator/delivery/simulated-delivery.js';
 
 const event = { id: 'e-1', name: 'transaction.paid', sandbox: false, body: Buffer.from('{}') };
 
 function delivery(id: string): SimulatedDelivery {
-  return new SimulatedDelivery({ event, id, webhookId: 'w-1', url: 'http://127.0.0.1:1/', createdAt: 0 });
+  return newDelivery({ event, id, webhookId: 'w-1', url: 'http://127.0.0.1:1/', createdAt: 0 });
 }
 
 test('a manual clock makes each delivery due once, at its time, whatever is scheduled and removed', async () => {

@@ -5,20 +5,6 @@ import { networkInterfaces } from 'node:os';
 import { after } from '../real-time.js';
 import { type AddressKind, addressKind, isSameAddress } from './host.js';
 
-/** The parts of a webhook's URL that a request needs. */
-export interface Target {
-  readonly secure: boolean;
-  readonly hostname: string;
-  readonly port: number;
-  readonly path: string;
-  /** Name and port, as in the Host header. */
-  readonly host: string;
-  /** Why the simulator does not connect to this IP address. Host names are checked by `lookup` instead. */
-  readonly refusal: string | undefined;
-  /** Checks the addresses that a name resolves to. */
-  readonly lookup: LookupFunction;
-}
-
 export class TargetNotAllowed extends Error {
   readonly code = 'TARGET_REFUSED';
 }
@@ -53,28 +39,23 @@ export class Targets {
   }
 
   /** Why a webhook may not have this URL. A name that does not resolve is accepted: it may resolve later. */
-  async refusal(url: string): Promise<string | undefined> {
-    const { hostname, port, refusal } = this.of(url);
-    if (isIP(hostname)) return refusal;
-    return this.#firstRefusal(hostname, await lookUp(hostname), port);
+  async refusal(text: string): Promise<string | undefined> {
+    const url = new URL(text);
+    return this.#firstRefusal(url, await lookUp(hostOf(url)));
   }
 
-  /** @throws {TypeError} for text that is not a URL: call {@link urlError} first */
-  of(url: string): Target {
-    const { protocol, port: portText, pathname, search, host, hostname: bracketed } = new URL(url);
-    const secure = protocol === 'https:';
-    const hostname = bracketed.replace(/^\[|\]$/g, '');
-    const port = portText === '' ? (secure ? 443 : 80) : Number(portText);
-    const refusal = isIP(hostname) ? this.#refusalOf(hostname, hostname, port) : undefined;
-    const path = pathname + search;
-    return { secure, hostname, port, path, host, refusal, lookup: this.#checkedLookup(port) };
-  }
-
-  /** Checks the addresses that are then connected to: protects against DNS rebinding. */
-  #checkedLookup(port: number): LookupFunction {
+  /**
+   * For `http.request()`, which then connects to the checked addresses: protects against DNS rebinding.
+   *
+   * @throws {TargetNotAllowed} for an IP address, which is not looked up
+   */
+  lookupFor(url: URL): LookupFunction {
+    const host = hostOf(url);
+    const refusalOfIp = isIP(host) ? this.#refusalOf(url, host) : undefined;
+    if (refusalOfIp) throw new TargetNotAllowed(refusalOfIp);
     return (hostname, options, callback) => {
       dns.lookup(hostname, { ...options, all: true }, (error, addresses) => {
-        const refusal = error ? undefined : this.#firstRefusal(hostname, addresses, port);
+        const refusal = error ? undefined : this.#firstRefusal(url, addresses);
         const first = addresses?.[0];
         if (error) callback(error, '');
         else if (refusal || !first) callback(new TargetNotAllowed(refusal ?? 'The name has no address.'), '');
@@ -84,15 +65,17 @@ export class Targets {
     };
   }
 
-  #firstRefusal(host: string, addresses: readonly LookupAddress[], port: number): string | undefined {
+  #firstRefusal(url: URL, addresses: readonly LookupAddress[]): string | undefined {
     for (const { address } of addresses) {
-      const refusal = this.#refusalOf(host, address, port);
+      const refusal = this.#refusalOf(url, address);
       if (refusal) return refusal;
     }
     return undefined;
   }
 
-  #refusalOf(host: string, address: string, port: number): string | undefined {
+  #refusalOf(url: URL, address: string): string | undefined {
+    const host = hostOf(url);
+    const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const kind = addressKind(address);
     const shown = host === address ? host : `${host} (${address})`;
     if (kind === 'never') {
@@ -101,7 +84,7 @@ export class Targets {
     if (port === this.own.port && this.#isOwn(address, kind)) {
       return "This is the simulator's own address. Give the URL of your endpoint.";
     }
-    const name = host.toLowerCase().replace(/\.$/, '');
+    const name = host.replace(/\.$/, '');
     if (kind !== 'public' || this.#allowed.has(name) || this.#allowed.has(address)) return undefined;
     return (
       `The simulator connects only to this machine and private networks, and ${shown} is public. ` +
@@ -112,6 +95,11 @@ export class Targets {
   #isOwn(address: string, kind: AddressKind): boolean {
     return kind === 'loopback' || (this.own.everywhere && isOfThisMachine(address));
   }
+}
+
+/** The name or address, without the brackets of IPv6. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
 }
 
 function isOfThisMachine(address: string): boolean {

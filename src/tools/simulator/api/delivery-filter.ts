@@ -1,7 +1,7 @@
 // Filters deliveries, and waits for one that matches.
 import { HttpError } from '../../pages/http-error.js';
 import { type DeliveryStatus, deliveryStatuses } from '../delivery/delivery-status.js';
-import type { SimulatedDelivery } from '../delivery/simulated-delivery.js';
+import { isFinished, nextNumber, type SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import { after, cancel } from '../real-time.js';
 import type { SimulatorStore } from '../simulator-store.js';
@@ -54,8 +54,8 @@ export function deliveryFilter({ status, event, webhook, id, q, payload }: Given
 /** @throws {HttpError} as {@link deliveryFilter} */
 export function waitFilter({ attempt, ...filter }: Given<WaitFilter>): Matches {
   const matches = deliveryFilter(filter);
-  if (attempt !== undefined) return (delivery) => matches(delivery) && delivery.nextNumber > attempt;
-  return filter.status === undefined ? (delivery) => matches(delivery) && delivery.finished : matches;
+  if (attempt !== undefined) return (delivery) => matches(delivery) && nextNumber(delivery) > attempt;
+  return filter.status === undefined ? (delivery) => matches(delivery) && isFinished(delivery) : matches;
 }
 
 /** The oldest delivery that matches, or the next one that does; undefined after the timeout or an abort. */

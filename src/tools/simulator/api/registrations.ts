@@ -1,21 +1,29 @@
 // Creates, updates and deletes webhooks: the same rules for both APIs and for programs.
+import { z } from 'zod';
 import { HttpError } from '../../pages/http-error.js';
 import { urlError } from '../address/targets.js';
-import type { Deliverer, ServiceParts } from '../delivery/deliverer.js';
+import type { ServiceParts } from '../delivery/deliverer.js';
+import { isoTime } from '../delivery/delivery-record.js';
 import { isEventPattern } from '../event-pattern.js';
+import { readFields } from '../read-fields.js';
 import type { StoredWebhook } from '../simulator-store.js';
-import { type WebhookRecord, webhookRecord } from './codec.js';
 
-/** The fields of a webhook from an untrusted source. */
-export interface WebhookInput {
-  readonly url?: unknown;
-  readonly events?: unknown;
-  readonly paused?: unknown;
+/** A webhook in the API of the service, which does not document the shape. */
+export interface WebhookRecord {
+  id: string;
+  url: string;
+  events: string[];
+  created_at: string;
+  updated_at: string;
 }
 
 /** A webhook in the control plane and in programs: also whether it is paused. */
 export interface Webhook extends WebhookRecord {
   paused: boolean;
+}
+
+export function webhookRecord({ id, url, events, createdAt, updatedAt }: StoredWebhook): WebhookRecord {
+  return { id, url, events: [...events], created_at: isoTime(createdAt), updated_at: isoTime(updatedAt) };
 }
 
 export function webhookView(webhook: StoredWebhook): Webhook {
@@ -24,56 +32,57 @@ export function webhookView(webhook: StoredWebhook): Webhook {
 
 const MAX_EVENTS = 100;
 
+const webhookFields = z.object({
+  url: z.custom<string>((url) => !urlError(url), { error: ({ input }) => urlError(input) }).optional(),
+  events: z
+    .custom<string[] | null>((events) => !eventsError(events), { error: ({ input }) => eventsError(input) })
+    .transform((events) => (events === null || events.includes('*') ? ['*'] : [...new Set(events)]))
+    .optional(),
+  paused: z.boolean('The paused field must be true or false.').optional(),
+});
+
 /** Every method throws an {@link HttpError} for an unknown webhook or an invalid field. */
 export class Registrations {
   readonly #parts: ServiceParts;
-  readonly #deliverer: Deliverer;
 
-  constructor(parts: ServiceParts, deliverer: Deliverer) {
+  constructor(parts: ServiceParts) {
     this.#parts = parts;
-    this.#deliverer = deliverer;
   }
 
-  async create(account: string, input: WebhookInput): Promise<StoredWebhook> {
-    await this.#validate({ ...input, url: input.url ?? null });
+  async create(
+    account: string,
+    input: { readonly url?: unknown; readonly events?: unknown },
+  ): Promise<StoredWebhook> {
+    const { url = '', events = ['*'] } = await this.#read({ ...input, url: input.url ?? null });
     const { store, randomness, scheduler } = this.#parts;
     const now = scheduler.now();
-    const webhook: StoredWebhook = {
-      id: randomness.uuid(),
-      account,
-      url: String(input.url),
-      events: subscribedEvents(input.events),
-      paused: false,
-      createdAt: now,
-      updatedAt: now,
-    };
+    const id = randomness.uuid();
+    const webhook = { id, account, url, events, paused: false, createdAt: now, updatedAt: now };
     store.saveWebhook(webhook);
     return webhook;
   }
 
   /** Changes only the given fields. */
-  async update(account: string, id: string, input: WebhookInput): Promise<StoredWebhook> {
-    const webhook = this.#find(account, id);
-    const { url, events, paused } = input;
-    if (url === undefined && events === undefined && paused === undefined) {
+  async update(account: string, id: string, input: object): Promise<StoredWebhook> {
+    const { store, scheduler, deliverer } = this.#parts;
+    this.#find(account, id);
+    const changes = await this.#read(input);
+    if (Object.values(changes).every((value) => value === undefined)) {
       throw HttpError.invalid({ url: ['Give a url, events or both.'] });
     }
-    await this.#validate(input);
-    // It may have been deleted during the DNS lookup.
-    this.#find(account, id);
-    if (url !== undefined) webhook.url = String(url);
-    if (events !== undefined) webhook.events = subscribedEvents(events);
-    if (paused !== undefined) webhook.paused = paused === true;
-    webhook.updatedAt = this.#parts.scheduler.now();
-    this.#parts.store.saveWebhook(webhook);
-    if (webhook.paused) this.#deliverer.cancelAll(id, 'webhook_paused');
+    // It may have been changed or deleted during the DNS lookup.
+    const known = this.#find(account, id);
+    const { url = known.url, events = known.events, paused = known.paused } = changes;
+    const webhook = { ...known, url, events, paused, updatedAt: scheduler.now() };
+    store.saveWebhook(webhook);
+    if (paused) deliverer.cancelAll(id, 'webhook_paused');
     return webhook;
   }
 
   delete(account: string, id: string): void {
     this.#find(account, id);
     this.#parts.store.deleteWebhook(id);
-    this.#deliverer.cancelAll(id, 'webhook_deleted');
+    this.#parts.deliverer.cancelAll(id, 'webhook_deleted');
   }
 
   #find(account: string, id: string): StoredWebhook {
@@ -82,21 +91,16 @@ export class Registrations {
     return webhook;
   }
 
-  async #validate({ url, events, paused }: WebhookInput): Promise<void> {
-    const errors: Record<string, string[]> = {};
-    const wrongUrl =
-      url === undefined ? undefined : (urlError(url) ?? (await this.#parts.targets.refusal(String(url))));
-    if (wrongUrl) errors.url = [wrongUrl];
-    const wrongEvents = eventsError(events);
-    if (wrongEvents) errors.events = [wrongEvents];
-    if (paused !== undefined && typeof paused !== 'boolean')
-      errors.paused = ['The paused field must be true or false.'];
-    if (Object.keys(errors).length > 0) throw HttpError.invalid(errors);
+  async #read(input: object): Promise<z.infer<typeof webhookFields>> {
+    const fields = readFields(webhookFields, input);
+    const refusal = fields.url === undefined ? undefined : await this.#parts.targets.refusal(fields.url);
+    if (refusal) throw HttpError.invalid({ url: [refusal] });
+    return fields;
   }
 }
 
 function eventsError(events: unknown): string | undefined {
-  if (events === undefined || events === null) return undefined;
+  if (events === null) return undefined;
   if (!Array.isArray(events) || events.length === 0 || events.length > MAX_EVENTS) {
     return `The events must be a list of 1 to ${MAX_EVENTS} names. Leave the field out for all events.`;
   }
@@ -104,10 +108,4 @@ function eventsError(events: unknown): string | undefined {
   if (wrong === undefined) return undefined;
   const shown = String(JSON.stringify(wrong)).slice(0, 100);
   return `Invalid event pattern ${shown}. Give a name or a pattern such as "transaction.paid", "transaction.*" or "*".`;
-}
-
-/** Defaults to all events. */
-function subscribedEvents(events: unknown): string[] {
-  if (!Array.isArray(events) || events.includes('*')) return ['*'];
-  return [...new Set(events.map(String))];
 }

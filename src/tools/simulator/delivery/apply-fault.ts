@@ -3,12 +3,7 @@ import { type SigningKey, signingKey, signWith } from '../../../signature.js';
 import type { FaultKind } from './faults.js';
 import type { HeaderPair } from './simulated-delivery.js';
 
-export interface DeliveryRequest {
-  readonly headers: HeaderPair[];
-  readonly body: Buffer;
-}
-
-export interface RequestParts {
+interface RequestParts {
   readonly host: string;
   readonly body: Buffer;
   readonly key: SigningKey;
@@ -18,7 +13,7 @@ export interface RequestParts {
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
 /** The signature covers the original bytes, unless the fault changes the signature itself. */
-export function buildRequest(parts: RequestParts, fault: FaultKind | null): DeliveryRequest {
+export function buildRequest(parts: RequestParts, fault: FaultKind | null) {
   const body = changedBody(parts.body, fault);
   const signature = signWith(parts.body, fault === 'wrong_key' ? WRONG_KEY : parts.key);
   const headers: HeaderPair[] = [

@@ -15,9 +15,12 @@ import { RequestSender } from './send-request.js';
 import {
   type AttemptResult,
   type CancelReason,
+  isFinished,
+  newDelivery,
+  nextNumber,
   type PlannedFault,
   type SimulatedAttempt,
-  SimulatedDelivery,
+  type SimulatedDelivery,
   type SimulatedEvent,
 } from './simulated-delivery.js';
 
@@ -30,9 +33,15 @@ export interface ServiceParts {
   readonly faults: Faults;
   readonly randomness: Randomness;
   readonly scheduler: Scheduler;
+  readonly deliverer: Deliverer;
 }
 
-/** Why an attempt is made. `due` and `retry-now` use up the retry schedule. */
+/**
+ * - `due`: the first attempt, or a scheduled retry.
+ * - `retry-now`: the scheduled attempt, before its time.
+ * - `duplicate`: the second attempt of that fault.
+ * - `resend`: an extra attempt, whatever the status. A pending retry stays unless this attempt succeeds.
+ */
 type AttemptCause = 'due' | 'retry-now' | 'duplicate' | 'resend';
 
 const DEFAULT_DELAY_MS = 5_000;
@@ -55,37 +64,39 @@ export class Deliverer {
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
-    this.#sender = new RequestSender(parts.settings.timeout);
-    parts.scheduler.onDue = (delivery) => this.send(delivery);
+    this.#sender = new RequestSender(parts.settings.timeout, parts.targets);
+    parts.scheduler.onDue = (delivery) => this.deliver(delivery, 'due');
   }
 
   /** Records one delivery for each webhook that subscribes to the event. Nothing is sent yet. */
-  accept(event: SimulatedEvent, fault: PlannedFault | undefined): SimulatedDelivery[] {
+  accept(event: SimulatedEvent, plannedFault: PlannedFault | undefined): SimulatedDelivery[] {
     const { store, randomness, scheduler } = this.#parts;
     return store.subscribers(event.name).map(({ id: webhookId, url, paused }) => {
       const createdAt = scheduler.now();
-      const delivery = new SimulatedDelivery({ id: randomness.uuid(), event, webhookId, url, createdAt });
-      delivery.plannedFault = fault;
+      const id = randomness.uuid();
+      const delivery = newDelivery({ id, event, webhookId, url, createdAt, plannedFault });
       if (paused) this.cancel(delivery, 'webhook_paused');
       else store.saveDelivery(delivery);
       return delivery;
     });
   }
 
-  /** Makes the attempt that is due; resolves when it is settled, or postponed by a fault. */
-  send(delivery: SimulatedDelivery): Promise<void> {
-    return this.#queue(delivery, 'due');
-  }
-
-  /** Makes the scheduled attempt now. */
-  retryNow(delivery: SimulatedDelivery): Promise<void> {
-    this.#parts.scheduler.remove(delivery);
-    return this.#queue(delivery, 'retry-now');
-  }
-
-  /** Makes one extra attempt, whatever the status. A pending retry stays unless this attempt succeeds. */
-  resend(delivery: SimulatedDelivery): Promise<void> {
-    return this.#queue(delivery, 'resend');
+  /** Makes an attempt after those that the delivery has queued; resolves when it is settled, or postponed by a fault. */
+  deliver(delivery: SimulatedDelivery, cause: AttemptCause): Promise<void> {
+    if (cause === 'retry-now') this.#parts.scheduler.remove(delivery);
+    const work = () => this.#deliver(delivery, cause);
+    const attempt = (delivery.inFlight ? delivery.inFlight.then(work) : work())
+      .catch((error: unknown) => {
+        const fields = { delivery: delivery.id, error: describeError(error) };
+        writeLog(this.#parts.settings.logger, 'error', fields, 'attempt failed in the simulator');
+      })
+      .finally(() => {
+        if (delivery.inFlight === attempt) delivery.inFlight = undefined;
+        this.#inFlight.delete(attempt);
+      });
+    delivery.inFlight = attempt;
+    this.#inFlight.add(attempt);
+    return attempt;
   }
 
   /** Cancels a pending delivery at once, and one in flight when its attempt is settled. */
@@ -100,7 +111,7 @@ export class Deliverer {
   /** Cancels every unfinished delivery of a webhook. */
   cancelAll(webhookId: string, reason: CancelReason): void {
     for (const delivery of this.#parts.store.deliveries.values()) {
-      if (delivery.webhookId === webhookId && !delivery.finished) this.cancel(delivery, reason);
+      if (delivery.webhookId === webhookId && !isFinished(delivery)) this.cancel(delivery, reason);
     }
   }
 
@@ -124,26 +135,9 @@ export class Deliverer {
     await this.abort();
   }
 
-  /** Attempts of one delivery never overlap: each waits for the one before it. */
-  #queue(delivery: SimulatedDelivery, cause: AttemptCause): Promise<void> {
-    const deliver = () => this.#deliver(delivery, cause);
-    const attempt = (delivery.inFlight ? delivery.inFlight.then(deliver) : deliver())
-      .catch((error: unknown) => {
-        const fields = { delivery: delivery.id, error: describeError(error) };
-        writeLog(this.#parts.settings.logger, 'error', fields, 'attempt failed in the simulator');
-      })
-      .finally(() => {
-        if (delivery.inFlight === attempt) delivery.inFlight = undefined;
-        this.#inFlight.delete(attempt);
-      });
-    delivery.inFlight = attempt;
-    this.#inFlight.add(attempt);
-    return attempt;
-  }
-
   async #deliver(delivery: SimulatedDelivery, cause: AttemptCause): Promise<void> {
     const webhook = this.#parts.store.webhooks.get(delivery.webhookId);
-    if (this.#closed || !webhook || (cause !== 'resend' && delivery.finished)) return;
+    if (this.#closed || !webhook || (cause !== 'resend' && isFinished(delivery))) return;
     const fault = this.#takeFault(delivery, cause);
     if (fault && !fault.postponed && (fault.kind === 'delay' || fault.kind === 'reorder')) {
       this.#postpone(delivery, fault);
@@ -182,7 +176,7 @@ export class Deliverer {
     this.#heldBack.delete(overtaking.webhookId);
     if (!late || late === overtaking || late.nextAttemptAt === null) return;
     this.#parts.scheduler.remove(late);
-    await this.send(late);
+    await this.deliver(late, 'due');
   }
 
   /** Makes one attempt; resolves when it is settled and recorded. */
@@ -191,8 +185,8 @@ export class Deliverer {
     cause: AttemptCause,
     fault: PlannedFault | undefined,
   ): Promise<void> {
-    const { store, targets } = this.#parts;
-    const { host } = targets.of(delivery.url);
+    const { store } = this.#parts;
+    const { host } = new URL(delivery.url);
     const semaphore = this.#semaphores.get(host) ?? new Semaphore();
     this.#semaphores.set(host, semaphore);
     await semaphore.acquire();
@@ -221,22 +215,21 @@ export class Deliverer {
     cause: AttemptCause,
     planned: PlannedFault | undefined,
   ): Promise<SimulatedAttempt> {
-    const { scheduler, settings, targets, accounts } = this.#parts;
+    const { scheduler, settings, accounts } = this.#parts;
     const fault = planned?.kind ?? null;
     // Read before sending: the key may rotate while the endpoint answers.
     const { privateKey } = accounts.current;
     const startedAt = scheduler.now();
-    const target = targets.of(delivery.url);
-    const request = this.#request(delivery, target.host, fault);
+    const url = new URL(delivery.url);
+    const request = this.#request(delivery, url.host, fault);
     const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
-    const result =
-      fault === 'drop' ? DROPPED : await this.#sender.send(target, { ...request, fault, slowMs });
+    const result = fault === 'drop' ? DROPPED : await this.#sender.send(url, { ...request, fault, slowMs });
     const { response } = result;
     const succeeded = response !== null && response.status >= 200 && response.status < 300;
     const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
     return {
       ...result,
-      number: delivery.nextNumber,
+      number: nextNumber(delivery),
       trigger: cause === 'resend' || cause === 'retry-now' ? 'manual' : 'automatic',
       startedAt,
       succeeded,
@@ -248,13 +241,14 @@ export class Deliverer {
     };
   }
 
-  #request({ id, event, nextNumber }: SimulatedDelivery, host: string, fault: FaultKind | null) {
+  #request(delivery: SimulatedDelivery, host: string, fault: FaultKind | null) {
     const { settings, accounts } = this.#parts;
-    const { signatureHeader = settings.signatureHeader } = event;
-    const key = accounts.signingKey(event.sandbox);
-    const request = buildRequest({ host, body: event.body, key, signatureHeader }, fault);
+    const { body, sandbox, signatureHeader = settings.signatureHeader } = delivery.event;
+    const key = accounts.signingKey(sandbox);
+    const request = buildRequest({ host, body, key, signatureHeader }, fault);
     if (settings.debugHeaders) {
-      request.headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber)]);
+      const number = String(nextNumber(delivery));
+      request.headers.push(['X-SIM-DELIVERY', delivery.id], ['X-SIM-ATTEMPT', number]);
       if (fault) request.headers.push(['X-SIM-FAULT', fault]);
     }
     return request;

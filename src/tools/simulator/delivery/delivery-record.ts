@@ -2,12 +2,13 @@
 import { hash } from 'node:crypto';
 import type { DeliveryStatus } from './delivery-status.js';
 import type { FaultKind } from './faults.js';
-import type {
-  CancelReason,
-  EndpointResponse,
-  HeaderPair,
-  SimulatedAttempt,
-  SimulatedDelivery,
+import {
+  type CancelReason,
+  type EndpointResponse,
+  type HeaderPair,
+  nextNumber,
+  type SimulatedAttempt,
+  type SimulatedDelivery,
 } from './simulated-delivery.js';
 
 /** One attempt to deliver an event: what was sent, how the endpoint answered, and whether a retry was scheduled. */
@@ -59,7 +60,7 @@ export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
 export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number) {
   const last = delivery.attempts.at(-1);
   return {
-    ...sharedFields(delivery, delivery.nextNumber - 1),
+    ...sharedFields(delivery, nextNumber(delivery) - 1),
     sandbox: delivery.event.sandbox,
     max_attempts: maxAttempts,
     last: last

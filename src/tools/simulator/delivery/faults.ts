@@ -1,9 +1,9 @@
 // The active faults: which attempts they apply to, and how often.
 import { z } from 'zod';
 import { didYouMean } from '../../../errors.js';
-import { HttpError } from '../../pages/http-error.js';
 import { isEventPattern, matchesEvent } from '../event-pattern.js';
 import type { Randomness } from '../randomness.js';
+import { readFields } from '../read-fields.js';
 
 /** Every kind of fault. */
 export const faultKinds = [
@@ -46,6 +46,32 @@ export interface Fault extends Required<FaultRule> {
 
 const MAX_DELAY_MS = 7 * 86_400_000;
 
+const isFrom = (least: number, most: number) => (value: unknown) =>
+  typeof value === 'number' && value >= least && value <= most;
+const isCount = (value: unknown) => value === 'always' || (Number.isInteger(value) && isFrom(1, 1e9)(value));
+
+export const faultRule = z.object({
+  kind: z.enum(faultKinds, {
+    error: ({ input }) =>
+      `The kind must be one of ${faultKinds.join(', ')}.${didYouMean(String(input), faultKinds)}`,
+  }),
+  event: z
+    .custom<string>(isEventPattern, 'The event must be an event name or a pattern such as "transaction.*".')
+    .nullable()
+    .default(null),
+  webhook: z.string('The webhook must be the id of a webhook.').nullable().default(null),
+  times: z
+    .custom<number | 'always'>(isCount, 'The times must be "always" or a whole number from 1.')
+    .default(1),
+  probability: z
+    .custom<number>(isFrom(Number.MIN_VALUE, 1), 'The probability must be above 0 and at most 1.')
+    .default(1),
+  delayMs: z
+    .custom<number>(isFrom(0, MAX_DELAY_MS), 'The delayMs must be between 0 and 7 days, in milliseconds.')
+    .nullable()
+    .default(null),
+});
+
 export class Faults {
   readonly #randomness: Randomness;
   readonly #changed: () => void;
@@ -61,8 +87,9 @@ export class Faults {
     return [...this.#faults.values()].map((fault) => ({ ...fault }));
   }
 
-  /** @param rule as {@link readFaultRule} returns it */
-  add(rule: Required<FaultRule>): Fault {
+  /** @param given an untrusted rule @throws {HttpError} with the errors of every field */
+  add(given: unknown): Fault {
+    const rule: Required<FaultRule> = readFields(faultRule, given);
     const fault = { id: this.#randomness.uuid(), ...rule, remaining: rule.times };
     this.#faults.set(fault.id, fault);
     this.#changed();
@@ -102,37 +129,4 @@ export class Faults {
     }
     return undefined;
   }
-}
-
-const isFrom = (least: number, most: number) => (value: unknown) =>
-  typeof value === 'number' && value >= least && value <= most;
-const isCount = (value: unknown) => value === 'always' || (Number.isInteger(value) && isFrom(1, 1e9)(value));
-
-export const faultRule = z.object({
-  kind: z.enum(faultKinds, {
-    error: ({ input }) =>
-      `The kind must be one of ${faultKinds.join(', ')}.${didYouMean(String(input), faultKinds)}`,
-  }),
-  event: z
-    .custom<string>(isEventPattern, 'The event must be an event name or a pattern such as "transaction.*".')
-    .nullable()
-    .default(null),
-  webhook: z.string('The webhook must be the id of a webhook.').nullable().default(null),
-  times: z
-    .custom<number | 'always'>(isCount, 'The times must be "always" or a whole number from 1.')
-    .default(1),
-  probability: z
-    .custom<number>(isFrom(Number.MIN_VALUE, 1), 'The probability must be above 0 and at most 1.')
-    .default(1),
-  delayMs: z
-    .custom<number>(isFrom(0, MAX_DELAY_MS), 'The delayMs must be between 0 and 7 days, in milliseconds.')
-    .nullable()
-    .default(null),
-});
-
-/** Validates an untrusted rule. @throws {HttpError} with the errors of every field */
-export function readFaultRule(fields: unknown): Required<FaultRule> {
-  const result = faultRule.safeParse(fields);
-  if (result.success) return result.data;
-  throw HttpError.invalid(z.flattenError(result.error).fieldErrors);
 }

@@ -2,19 +2,22 @@
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
-import { type Target, TargetNotAllowed } from '../address/targets.js';
+import type { Targets } from '../address/targets.js';
 import { after, cancel, monotonicNow } from '../real-time.js';
-import type { DeliveryRequest } from './apply-fault.js';
 import type { FaultKind } from './faults.js';
 import type { AttemptResult, EndpointResponse, HeaderPair } from './simulated-delivery.js';
 
-/** A request, and the fault that decides how its body is written. */
-export interface OutgoingRequest extends DeliveryRequest {
+interface OutgoingRequest {
+  readonly headers: readonly HeaderPair[];
+  readonly body: Buffer;
+  /** Decides how the body is written. */
   readonly fault: FaultKind | null;
   /** How long the fault `slow_body` takes. */
   readonly slowMs: number;
 }
 
+// Idle connections close soon, so that a restarted endpoint gets no request on a stale one.
+const AGENT = { keepAlive: true, timeout: 1_500, maxFreeSockets: 256 };
 const MAX_RESPONSE_BODY = 64 * 1024;
 const SLOW_PIECES = 10;
 const RESET_AFTER_MS = 50;
@@ -22,18 +25,18 @@ const RESET_AFTER_MS = 50;
 /** Sends requests, and keeps their connections open for the next ones. */
 export class RequestSender {
   readonly #timeout: number;
-  readonly #agents: { readonly http: http.Agent; readonly https: https.Agent };
+  readonly #targets: Targets;
+  readonly #httpAgent = new http.Agent(AGENT);
+  readonly #httpsAgent = new https.Agent(AGENT);
   readonly #open = new Set<ClientRequest>();
 
-  constructor(timeout: number) {
+  constructor(timeout: number, targets: Targets) {
     this.#timeout = timeout;
-    // Idle connections close soon, so that a restarted endpoint gets no request on a stale one.
-    const options = { keepAlive: true, timeout: 1_500, maxFreeSockets: 256 };
-    this.#agents = { http: new http.Agent(options), https: new https.Agent(options) };
+    this.#targets = targets;
   }
 
   /** Never rejects: a failure is a result too. The first outcome settles it. */
-  send(target: Target, outgoing: OutgoingRequest): Promise<AttemptResult> {
+  send(url: URL, outgoing: OutgoingRequest): Promise<AttemptResult> {
     return new Promise((resolve) => {
       const started = monotonicNow();
       let settled = false;
@@ -57,7 +60,7 @@ export class RequestSender {
         request?.destroy();
       });
       try {
-        request = this.#connect(target, outgoing.headers);
+        request = this.#connect(url, outgoing.headers);
         this.#open.add(request);
         request.on('error', fail);
         request.on('close', () =>
@@ -79,17 +82,16 @@ export class RequestSender {
   }
 
   close(): void {
-    this.#agents.http.destroy();
-    this.#agents.https.destroy();
+    this.#httpAgent.destroy();
+    this.#httpsAgent.destroy();
   }
 
-  #connect(target: Target, headers: readonly HeaderPair[]): ClientRequest {
-    if (target.refusal) throw new TargetNotAllowed(target.refusal);
-    const { secure, hostname, port, path, lookup } = target;
-    const agent = secure ? this.#agents.https : this.#agents.http;
+  #connect(url: URL, headers: readonly HeaderPair[]): ClientRequest {
+    const lookup = this.#targets.lookupFor(url);
     // Headers as a list: exactly these are sent, in this order.
-    const options = { method: 'POST', hostname, port, path, agent, lookup, headers: headers.flat() };
-    return (secure ? https : http).request(options);
+    const options = { method: 'POST', lookup, headers: headers.flat() };
+    if (url.protocol === 'https:') return https.request(url, { ...options, agent: this.#httpsAgent });
+    return http.request(url, { ...options, agent: this.#httpAgent });
   }
 }
 

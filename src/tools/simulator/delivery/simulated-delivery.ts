@@ -1,8 +1,9 @@
-// The simulator's model of a delivery: an event, its webhook, and every attempt.
-import type { DeliveryStatus } from './delivery-status.js';
-import type { FaultKind } from './faults.js';
+// The simulator's model of a delivery, an event on its way to one webhook, as memory and the state file hold it.
+import { z } from 'zod';
+import { deliveryStatuses } from './delivery-status.js';
+import { faultKinds } from './faults.js';
 
-export const cancelReasons = ['webhook_deleted', 'webhook_paused', 'request'] as const;
+const cancelReasons = ['webhook_deleted', 'webhook_paused', 'request'] as const;
 
 /** Why a delivery is `cancelled`. */
 export type CancelReason = (typeof cancelReasons)[number];
@@ -19,75 +20,92 @@ export interface EndpointResponse {
   body_truncated: boolean;
 }
 
-/** A triggered event. It is serialized once: every attempt signs and sends the same bytes. */
-export interface SimulatedEvent {
-  readonly id: string;
-  readonly name: string;
-  readonly sandbox: boolean;
-  readonly body: Buffer;
+export const eventState = z.object({
+  id: z.string(),
+  name: z.string(),
+  sandbox: z.boolean(),
+  body: z.string(),
   /** Undefined for the `signatureHeader` of the simulator. */
-  readonly signatureHeader?: string | undefined;
-}
+  signatureHeader: z.string().optional(),
+});
 
-/** How an attempt ended: with a response, or with an error. */
-export interface AttemptResult {
-  readonly durationMs: number;
-  readonly response: EndpointResponse | null;
-  readonly error: { code: string; message: string } | null;
-}
+/** A triggered event. It is serialized once: every attempt signs and sends the same bytes. */
+export type SimulatedEvent = Readonly<Omit<z.infer<typeof eventState>, 'body'> & { body: Buffer }>;
+
+const fault = z.enum(faultKinds);
+const headers: z.ZodType<HeaderPair[]> = z.array(z.tuple([z.string(), z.string()]));
+
+const attemptState = z.object({
+  number: z.number(),
+  trigger: z.enum(['automatic', 'manual']),
+  startedAt: z.number(),
+  durationMs: z.number(),
+  succeeded: z.boolean(),
+  fault: fault.nullable(),
+  diagnosis: z.string().nullable(),
+  url: z.string(),
+  headers,
+  /** Null for the event's own bytes. */
+  body: z.string().nullable(),
+  response: z
+    .object({ status: z.number(), headers, body: z.string(), body_truncated: z.boolean() })
+    .nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  /** When the retry after this attempt is due, or null. */
+  nextAttemptAt: z.number().nullable(),
+});
 
 /** An attempt; times are milliseconds. */
-export interface SimulatedAttempt extends AttemptResult {
-  readonly number: number;
-  readonly trigger: 'automatic' | 'manual';
-  readonly startedAt: number;
-  readonly succeeded: boolean;
-  readonly fault: FaultKind | null;
-  readonly diagnosis: string | null;
-  readonly url: string;
-  readonly headers: readonly HeaderPair[];
-  readonly body: Buffer;
-  /** When the retry after this attempt is due, or null. */
-  nextAttemptAt: number | null;
-}
+export type SimulatedAttempt = Omit<z.infer<typeof attemptState>, 'body'> & { readonly body: Buffer };
+
+/** How an attempt ended: with a response, or with an error. */
+export type AttemptResult = Readonly<Pick<SimulatedAttempt, 'durationMs' | 'response' | 'error'>>;
 
 /** The fault of a delivery's next attempt. `postponed`: it has already delayed that attempt. */
-export interface PlannedFault {
-  readonly kind: FaultKind;
-  readonly delayMs: number | null;
-  readonly postponed: boolean;
+const plannedFault = z.object({ kind: fault, delayMs: z.number().nullable(), postponed: z.boolean() });
+export type PlannedFault = Readonly<z.infer<typeof plannedFault>>;
+
+export const deliveryState = z.object({
+  id: z.string(),
+  /** The index of the event. */
+  event: z.number(),
+  webhookId: z.string(),
+  url: z.url(),
+  createdAt: z.number(),
+  status: z.enum(deliveryStatuses),
+  attempts: z.array(attemptState),
+  nextAttemptAt: z.number().nullable(),
+  deliveredAt: z.number().nullable(),
+  cancelledBecause: z.enum(cancelReasons).optional(),
+  /** Scheduled retries used so far. */
+  retries: z.number(),
+  plannedFault: plannedFault.optional(),
+});
+
+export interface SimulatedDelivery extends Omit<z.infer<typeof deliveryState>, 'event' | 'attempts'> {
+  readonly event: SimulatedEvent;
+  attempts: SimulatedAttempt[];
+  /** The attempt in flight: attempts of one delivery never overlap. */
+  inFlight?: Promise<void> | undefined;
 }
 
-export class SimulatedDelivery {
-  readonly id: string;
-  readonly event: SimulatedEvent;
-  readonly webhookId: string;
-  readonly createdAt: number;
-  url: string;
-  status: DeliveryStatus = 'pending';
-  attempts: SimulatedAttempt[] = [];
-  nextAttemptAt: number | null = null;
-  deliveredAt: number | null = null;
-  cancelledBecause: CancelReason | undefined = undefined;
-  /** Scheduled retries used so far. */
-  retries = 0;
-  plannedFault: PlannedFault | undefined = undefined;
-  /** The attempt in flight: attempts of one delivery never overlap. */
-  inFlight: Promise<void> | undefined = undefined;
+export function newDelivery(
+  fields: Pick<SimulatedDelivery, 'id' | 'event' | 'webhookId' | 'url' | 'createdAt' | 'plannedFault'>,
+): SimulatedDelivery {
+  const unsent = {
+    status: 'pending',
+    attempts: [],
+    nextAttemptAt: null,
+    deliveredAt: null,
+    retries: 0,
+  } as const;
+  return { ...fields, ...unsent, attempts: [] };
+}
 
-  constructor(fields: Pick<SimulatedDelivery, 'id' | 'event' | 'webhookId' | 'url' | 'createdAt'>) {
-    this.id = fields.id;
-    this.event = fields.event;
-    this.webhookId = fields.webhookId;
-    this.url = fields.url;
-    this.createdAt = fields.createdAt;
-  }
+export function isFinished({ status }: SimulatedDelivery): boolean {
+  return status === 'delivered' || status === 'failed' || status === 'cancelled';
+}
 
-  get finished(): boolean {
-    return this.status === 'delivered' || this.status === 'failed' || this.status === 'cancelled';
-  }
-
-  get nextNumber(): number {
-    return (this.attempts.at(-1)?.number ?? 0) + 1;
-  }
+export function nextNumber({ attempts }: SimulatedDelivery): number {
+  return (attempts.at(-1)?.number ?? 0) + 1;
 }
