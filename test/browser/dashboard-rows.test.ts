@@ -112,3 +112,30 @@ describeInChromium('rows that stay', () => {
     }
   });
 });
+
+describeInChromium('the highlight of new rows', () => {
+  test('is for the few that arrive, not for older ones that are loaded, and not for a burst', async () => {
+    const service = await simulator({ retry: ['1h'] });
+    await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
+    for (const count of [3, 1_000]) await service.trigger('a.old', { payload: {} }, { count });
+    const { page } = await openPage(service);
+    const highlighted = await page.evaluateHandle(() => {
+      const names: (string | undefined)[] = [];
+      addEventListener('animationstart', ({ target }) => {
+        names.push((target as Element).querySelector('.row-link')?.textContent);
+      });
+      return names;
+    });
+    await button(page, 'Load older').click();
+    await button(page, 'All 1,003').waitFor();
+    await row(page, 'a.old').last().waitFor();
+    await page.locator('.table-frame').evaluate((frame) => frame.scrollTo(0, 0));
+    await service.trigger('b.new', { payload: {} });
+    await row(page, 'b.new').waitFor();
+    await service.trigger('c.burst', { payload: {} }, { count: 100 });
+    await button(page, 'All 1,104').waitFor();
+    await row(page, 'c.burst').first().waitFor();
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+    expect(await highlighted.jsonValue()).toEqual(['b.new']);
+  });
+});

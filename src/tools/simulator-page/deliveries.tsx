@@ -81,6 +81,7 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
             columns={COLUMNS}
             rows={shown}
             query={query}
+            newestFirst
             links={{ selected, open, href }}
           />
         ) : (

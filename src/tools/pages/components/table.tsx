@@ -39,6 +39,8 @@ interface TableProps<Row> {
   readonly rows: readonly Row[];
   /** When it changes, the table scrolls to the top and highlights no row as new. */
   readonly query: string;
+  /** A row below all known ones is old, and is not highlighted as new. */
+  readonly newestFirst?: boolean;
   /** Undefined if rows cannot be opened. */
   readonly links?: RowLinks | undefined;
 }
@@ -61,12 +63,12 @@ export function focusRow(id: string): void {
 }
 
 export function Table<Row extends { readonly id: string }>(props: TableProps<Row>) {
-  const { name, caption, columns, rows, query, links } = props;
+  const { name, caption, columns, rows, query, newestFirst, links } = props;
   const body = useRef<HTMLTableSectionElement>(null);
   const ids = useMemo(() => rows.map(({ id }) => id), [rows]);
   const [first, end] = useWindow(body, ids, query);
   const current = useCurrentRow(body, ids, links?.selected);
-  const fresh = useFresh(ids, query);
+  const news = useNews(ids, query, newestFirst);
   // The tab stop is rendered even when it is out of view.
   const shown = [...rows.entries()].filter(
     ([index, { id }]) => (index >= first && index < end) || id === current.id,
@@ -94,7 +96,7 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
             key={row.id}
             {...{ row, index, columns, links, focused: current.set }}
             isTabStop={row.id === current.id}
-            isFresh={fresh.has(row.id)}
+            isNew={news.includes(row.id)}
           />
         ))}
       </tbody>
@@ -109,13 +111,47 @@ interface RowProps<Row> {
   readonly links: RowLinks | undefined;
   readonly focused: (id: string) => void;
   readonly isTabStop: boolean;
-  readonly isFresh: boolean;
+  /** Matters only when the row is added. */
+  readonly isNew: boolean;
 }
 
 /** Renders again only when one of its props changes, so not when another row scrolls into view. */
-function TableRow<Row extends { readonly id: string }>(props: RowProps<Row>) {
-  const { row, index, columns, links, isFresh } = props;
+function TableRow<Row extends { readonly id: string }>({ isNew, ...props }: RowProps<Row>) {
+  const { row, index, columns, links, focused, isTabStop } = props;
+  const [isFresh, setFresh] = useState(isNew);
   const isSelected = row.id === links?.selected;
+  const linked = (content: ComponentChildren) =>
+    links ? (
+      // The stylesheet extends the link over the whole row.
+      <a
+        class="row-link"
+        href={links.href(row.id)}
+        data-row={row.id}
+        tabIndex={isTabStop ? 0 : -1}
+        onFocus={() => focused(row.id)}
+        onClick={onPlainClick(() => links.open(row.id))}
+      >
+        {content}
+      </a>
+    ) : (
+      <span>{content}</span>
+    );
+  const cellOf = ({ name, look = '', text, cell }: Column<Row>) => {
+    const title = showInvisible(text(row) ?? '');
+    const content = cell?.(row) ?? title;
+    const isHead = name === 'event';
+    const Cell = isHead ? 'th' : 'td';
+    return (
+      <Cell
+        key={name}
+        class={`cell-${name} ${look}`}
+        title={title}
+        {...(isHead ? ROLES.rowHead : ROLES.cell)}
+      >
+        {isHead ? linked(content) : content}
+      </Cell>
+    );
+  };
   return useMemo(
     () => (
       <tr
@@ -123,49 +159,13 @@ function TableRow<Row extends { readonly id: string }>(props: RowProps<Row>) {
         style={{ top: `calc(${index} * var(--row))` }}
         aria-current={isSelected || undefined}
         aria-rowindex={index + 2}
+        onAnimationEnd={() => setFresh(false)}
         {...ROLES.row}
       >
-        {columns.map((column) => (
-          <Cell key={column.name} {...props} column={column} />
-        ))}
+        {columns.map(cellOf)}
       </tr>
     ),
-    Object.values(props),
-  );
-}
-
-type CellProps<Row> = Omit<RowProps<Row>, 'columns'> & { readonly column: Column<Row> };
-
-function Cell<Row extends { readonly id: string }>(props: CellProps<Row>) {
-  const { row, column, links, focused, isTabStop } = props;
-  const { id } = row;
-  const text = showInvisible(column.text(row) ?? '');
-  const attributes = { class: `cell-${column.name} ${column.look ?? ''}`, title: text };
-  const content = column.cell?.(row) ?? text;
-  if (column.name !== 'event')
-    return (
-      <td {...attributes} {...ROLES.cell}>
-        {content}
-      </td>
-    );
-  return (
-    <th {...attributes} {...ROLES.rowHead}>
-      {links ? (
-        // The stylesheet extends the link over the whole row.
-        <a
-          class="row-link"
-          href={links.href(id)}
-          data-row={id}
-          tabIndex={isTabStop ? 0 : -1}
-          onFocus={() => focused(id)}
-          onClick={onPlainClick(() => links.open(id))}
-        >
-          {content}
-        </a>
-      ) : (
-        <span>{content}</span>
-      )}
-    </th>
+    [isFresh, ...Object.values(props)],
   );
 }
 
@@ -250,18 +250,17 @@ function useCurrentRow(
   return { id, set, move };
 }
 
-const FRESH_MS = 1_000;
+/** Highlighting more would draw attention to none of them, and cost time in every frame. */
+const MAX_NEW = 10;
 
-/** The rows that are new since the last render, for a moment. */
-function useFresh(ids: readonly string[], query: string): ReadonlySet<string> {
-  const before = useRef({ ids, query, known: new Set(ids) });
-  const fresh = useRef(new Set<string>());
-  if (before.current.ids !== ids) {
-    const { known } = before.current;
-    const came = before.current.query === query ? ids.filter((id) => !known.has(id)) : [];
-    before.current = { ids, query, known: new Set(ids) };
-    for (const id of came) fresh.current.add(id);
-    if (came.length > 0) setTimeout(() => came.forEach((id) => void fresh.current.delete(id)), FRESH_MS);
-  }
-  return fresh.current;
+/** The rows that are new in this render. */
+function useNews(ids: readonly string[], query: string, newestFirst = false): readonly string[] {
+  const latest = useRef({ ids, query });
+  const before = latest.current;
+  latest.current = { ids, query };
+  if (before.ids === ids || before.query !== query) return [];
+  const known = new Set(before.ids);
+  const end = newestFirst ? ids.findLastIndex((id) => known.has(id)) : ids.length;
+  const news = ids.filter((id, index) => index < end && !known.has(id));
+  return news.length > MAX_NEW ? [] : news;
 }
