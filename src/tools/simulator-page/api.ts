@@ -2,13 +2,10 @@
 // Imports only types from the simulator, so that its code stays out of the bundle.
 import { apiClient } from '../pages/components/api-client.js';
 import type { Webhook } from '../simulator/api/registrations.js';
-import type { Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
+import type { Attempt, Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from '../simulator/delivery/faults.js';
 
-export type { Webhook } from '../simulator/api/registrations.js';
-export type { Attempt, Delivery, DeliveryRow as Row } from '../simulator/delivery/delivery-record.js';
-export type { DeliveryStatus } from '../simulator/delivery/delivery-status.js';
-export type { Fault, FaultKind, FaultRule } from '../simulator/delivery/faults.js';
+export type { Attempt, Delivery, Fault, FaultKind, FaultRule, Row, Webhook };
 
 /** How the simulator was started. */
 export interface Settings {
@@ -16,7 +13,6 @@ export interface Settings {
   readonly clock: 'real' | 'manual';
   readonly signature_header: string;
   readonly sandbox_signing: 'private-key' | 'sandbox-key';
-  readonly fault_kinds: readonly FaultKind[];
   readonly state_error: string | null;
 }
 
@@ -26,9 +22,7 @@ export interface Sample {
   readonly sample: { readonly payload: object };
 }
 
-type WebhookFields = Partial<Pick<Webhook, 'url' | 'events' | 'paused'>>;
-
-export interface Trigger {
+interface Trigger {
   readonly event_name: string;
   readonly payload: object;
   readonly sandbox?: boolean;
@@ -42,6 +36,8 @@ interface TriggerResult {
   readonly message?: string;
 }
 
+type WebhookFields = Partial<Pick<Webhook, 'url' | 'events' | 'paused'>>;
+
 const request = apiClient({
   base: '/_sim/',
   name: 'The simulator',
@@ -50,29 +46,21 @@ const request = apiClient({
 
 const MAX_ROWS = 1_000;
 
-interface Found {
-  readonly data: readonly Row[];
-  /** How many match, including those not in `data`. */
-  readonly total: number;
-}
-
 export const api = {
   /** @param offset how many newer rows to skip */
-  rows: (offset = 0) => found(`limit=${MAX_ROWS}${offset > 0 ? `&offset=${offset}` : ''}`),
-  count: async (filter: Readonly<Record<string, string>> = {}) =>
-    (await found(`limit=1&${new URLSearchParams(filter)}`)).total,
+  rows: (offset?: number) => found({ limit: MAX_ROWS, ...(offset && { offset }) }),
+  count: async (filter?: object) => (await found({ limit: 1, ...filter })).total,
   /** The ids of the deliveries whose body contains the text. The page itself has no bodies. */
   withPayload: async (payload: string) =>
-    new Set((await found(`limit=${MAX_ROWS}&${new URLSearchParams({ payload })}`)).data.map(({ id }) => id)),
+    new Set((await found({ limit: MAX_ROWS, payload })).data.map(({ id }) => id)),
   /** Finished deliveries only. */
   clearHistory: () => request('DELETE', 'deliveries'),
   delivery: (id: string) => data<Delivery>('GET', pathOf('deliveries', id)),
   resend: (id: string) => request('POST', `${pathOf('deliveries', id)}/resend`, {}),
   retryNow: (id: string) => request('POST', `${pathOf('deliveries', id)}/retry-now`, {}),
   cancel: (id: string) => request('POST', `${pathOf('deliveries', id)}/cancel`, {}),
-  async curl(id: string, attempt: number): Promise<string> {
-    return (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text();
-  },
+  curl: async (id: string, attempt: number) =>
+    (await request('GET', `${pathOf('deliveries', id)}/curl?attempt=${attempt}`)).text(),
   /** The signed bytes, and the correct signature of the bytes that were sent. */
   signature: (id: string, attempt: number) =>
     data<{ signed: string; expected: string }>(
@@ -80,9 +68,7 @@ export const api = {
       `${pathOf('deliveries', id)}/signature?attempt=${attempt}`,
     ),
   samples: () => data<Sample[]>('GET', 'events'),
-  async trigger(event: Trigger): Promise<TriggerResult> {
-    return (await request('POST', 'events', event)).json();
-  },
+  trigger: async (event: Trigger): Promise<TriggerResult> => (await request('POST', 'events', event)).json(),
   webhooks: () => data<Webhook[]>('GET', 'webhooks'),
   createWebhook: (fields: WebhookFields) => request('POST', 'webhooks', fields),
   updateWebhook: (id: string, fields: WebhookFields) => request('PUT', pathOf('webhooks', id), fields),
@@ -90,18 +76,23 @@ export const api = {
   faults: () => data<Fault[]>('GET', 'faults'),
   addFault: (rule: FaultRule) => request('POST', 'faults', rule),
   removeFault: (id: string) => request('DELETE', pathOf('faults', id)),
-  /** @returns the new private key; nothing else returns it */
-  async rotateKey(): Promise<string> {
-    return (await data<{ private_key: string }>('POST', 'keys/rotate', {})).private_key;
-  },
   removeFaults: () => request('DELETE', 'faults'),
+  /** Nothing else returns the new private key. */
+  rotateKey: async () => (await data<{ private_key: string }>('POST', 'keys/rotate', {})).private_key,
 };
 
 function pathOf(list: string, id: string): string {
   return `${list}/${encodeURIComponent(id)}`;
 }
 
-async function found(query: string): Promise<Found> {
+interface Found {
+  readonly data: readonly Row[];
+  /** How many match, including those not in `data`. */
+  readonly total: number;
+}
+
+async function found(filter: object): Promise<Found> {
+  const query = new URLSearchParams(Object.entries(filter));
   return (await request('GET', `deliveries?view=rows&${query}`)).json();
 }
 

@@ -6,7 +6,7 @@ import { byteLength, showInvisible } from '../pages/components/format.js';
 import { type Attempt, api, type Delivery } from './api.js';
 import { diffText, type Part } from './diff.js';
 import { signatureEffect } from './fault-text.js';
-import { useSimulator } from './simulator-context.js';
+import { useSimulator } from './state.js';
 import { ResponseStatus } from './status.js';
 
 interface AttemptProps {

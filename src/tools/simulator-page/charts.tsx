@@ -2,7 +2,7 @@
 import { formatDuration, formatPause } from '../pages/components/format.js';
 import type { Delivery } from './api.js';
 import { attemptStatus } from './shown-status.js';
-import { useSimulator } from './simulator-context.js';
+import { useSimulator } from './state.js';
 
 /** A shorter segment has no room for a label. In percent of the width. */
 const LEAST_LABELLED = 9;

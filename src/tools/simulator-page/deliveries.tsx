@@ -14,7 +14,7 @@ import { COLUMNS } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { anyStatus, matches, parseSearch, withStatus } from './search.js';
 import { type ShownStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
-import { useShortcuts, useSimulator } from './simulator-context.js';
+import { useSimulator } from './state.js';
 
 type Found = ReturnType<typeof useFound>;
 
@@ -41,7 +41,6 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
   const { rows, older, loadOlder, route, navigate } = useSimulator();
   const { query, delivery: selected } = route;
   const { search, shown, hold, find } = found;
-  useShortcuts({ p: hold.toggle });
   const cleared = () => {
     // A held list would still show them.
     if (hold.held) hold.toggle();

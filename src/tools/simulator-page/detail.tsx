@@ -14,16 +14,9 @@ import { AttemptAxis } from './charts.js';
 import { jestTest } from './jest-test.js';
 import { formatRoute } from './route.js';
 import { attemptStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
-import { useSimulator } from './simulator-context.js';
+import { useSimulator } from './state.js';
 import { ResponseStatus, Status } from './status.js';
 import { EditAndResend } from './trigger.js';
-
-interface DetailProps {
-  readonly id: string;
-  /** Undefined when the list does not have it. */
-  readonly row: Row | undefined;
-  readonly close: () => void;
-}
 
 const CANCELLED = {
   webhook_deleted: 'Cancelled: the webhook was deleted.',
@@ -31,7 +24,8 @@ const CANCELLED = {
   request: 'Cancelled manually.',
 } as const;
 
-export function Detail({ id, row, close }: DetailProps) {
+/** @param row undefined when the list does not have it */
+export function Detail({ id, row, close }: { id: string; row: Row | undefined; close: () => void }) {
   const { route, connection } = useSimulator();
   // Reloads when the row changes, and after a reconnect.
   const { data: delivery, error } = useLoaded(() => api.delivery(id), [id, row, connection]);
@@ -60,7 +54,26 @@ export function Detail({ id, row, close }: DetailProps) {
               <span class="mono muted wrap">{known.url}</span>
             </p>
             <CopyLine label="Event" name="event ID" text={known.event_id} />
-            <DeliveryActions {...{ id, delivery, attempt }} waiting={known.next_attempt_at !== null} />
+            <div class="cluster">
+              {known.next_attempt_at !== null && (
+                <Button look="primary" act={() => endWait(id, api.retryNow)}>
+                  Retry now
+                </Button>
+              )}
+              <Button act={() => api.resend(id)}>Resend</Button>
+              {delivery && attempt && (
+                <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
+                  <EditAndResend delivery={delivery} body={attempt.request.body} />
+                </DialogButton>
+              )}
+            </div>
+            {delivery && attempt && (
+              <div class="cluster copies">
+                <CopyButton look={SMALL} label="Copy as curl" text={() => api.curl(id, attempt.number)} />
+                <CopyButton look={SMALL} label="Copy as Jest test" text={jestTest(delivery, attempt)} />
+                <CopyButton look={SMALL} label="Copy link" text={location.href} />
+              </div>
+            )}
           </>
         )
       }
@@ -69,7 +82,7 @@ export function Detail({ id, row, close }: DetailProps) {
       {attempt?.diagnosis && (
         <Diagnosis
           tone="failed"
-          icon={attemptStatus(attempt) === 'failed' ? 'failed' : 'wrongly_accepted'}
+          icon={attempt.succeeded ? 'wrongly_accepted' : 'failed'}
           label={`Diagnosis of attempt ${attempt.number}`}
           text={attempt.diagnosis}
         />
@@ -80,46 +93,13 @@ export function Detail({ id, row, close }: DetailProps) {
   );
 }
 
+const SMALL = 'quiet small';
+
 function explain(error: unknown): string {
   if (error instanceof ApiError && error.status === 404) {
     return 'The simulator no longer has this delivery. The history was cleared, or newer deliveries replaced it.';
   }
   return messageOf(error);
-}
-
-interface DeliveryActionsProps {
-  readonly id: string;
-  /** Whether an attempt is scheduled. */
-  readonly waiting: boolean;
-  readonly delivery: Delivery | undefined;
-  readonly attempt: Attempt | undefined;
-}
-
-function DeliveryActions({ id, waiting, delivery, attempt }: DeliveryActionsProps) {
-  return (
-    <>
-      <div class="cluster">
-        {waiting && (
-          <Button look="primary" act={() => endWait(id, api.retryNow)}>
-            Retry now
-          </Button>
-        )}
-        <Button act={() => api.resend(id)}>Resend</Button>
-        {delivery && attempt && (
-          <DialogButton keep title={`Edit and resend ${delivery.event_name}`} text="Edit and resend">
-            <EditAndResend delivery={delivery} body={attempt.request.body} />
-          </DialogButton>
-        )}
-      </div>
-      {delivery && attempt && (
-        <div class="cluster copies">
-          <CopyButton look="quiet small" label="Copy as curl" text={() => api.curl(id, attempt.number)} />
-          <CopyButton look="quiet small" label="Copy as Jest test" text={jestTest(delivery, attempt)} />
-          <CopyButton look="quiet small" label="Copy link" text={location.href} />
-        </div>
-      )}
-    </>
-  );
 }
 
 /** The button disappears with the scheduled attempt, so the focus moves to the heading, which has the new status. */

@@ -32,6 +32,9 @@ const EFFECTS: Readonly<Record<FaultKind, readonly [effect: string, signature?: 
   drop: ['Never reaches the endpoint.'],
 };
 
+/** For a field with options. */
+export const FAULT_KINDS = Object.keys(EFFECTS).map((kind) => [kind, kind] as const);
+
 export function faultEffect(kind: string): string | undefined {
   return Object.hasOwn(EFFECTS, kind) ? EFFECTS[kind as FaultKind][0] : undefined;
 }

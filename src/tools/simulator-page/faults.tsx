@@ -8,8 +8,8 @@ import { shortUrl } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type FaultKind, type FaultRule } from './api.js';
-import { faultEffect, faultText } from './fault-text.js';
-import { useSimulator } from './simulator-context.js';
+import { FAULT_KINDS, faultEffect, faultText } from './fault-text.js';
+import { useSimulator } from './state.js';
 
 export function FaultBanner() {
   const { faults, webhooks } = useSimulator();
@@ -67,26 +67,19 @@ const TIMES = [
   ['always', 'Always'],
 ] as const;
 
+const PERCENT = { type: 'number', min: 1, max: 100, required: true, defaultValue: '100' } as const;
+
 function FaultForm() {
-  const { webhooks, settings: { fault_kinds: faultKinds = [] } = {} } = useSimulator();
-  const [kind, setKind] = useState<string>(faultKinds[0] ?? '');
-  const kinds = faultKinds.map((name) => [name, name] as const);
+  const { webhooks } = useSimulator();
+  const [kind, setKind] = useState(FAULT_KINDS[0]?.[0] ?? '');
   const targets = webhooks.map(({ id, url }) => [id, shortUrl(url)] as const);
   return (
     <Form verb="Add" submit={(values) => api.addFault(ruleOf(values))}>
-      <Field label="Fault" name="kind" options={kinds} hint={faultEffect(kind)} change={setKind} />
+      <Field label="Fault" name="kind" options={FAULT_KINDS} hint={faultEffect(kind)} change={setKind} />
       <Field label="Events" name="event" class="mono" placeholder="all, or transaction.*" />
       <Field label="Webhook" name="webhook" options={[['', 'All'], ...targets]} />
       <div class="field-row">
-        <Field
-          label="Chance, %"
-          name="probability"
-          type="number"
-          min={1}
-          max={100}
-          required
-          defaultValue="100"
-        />
+        <Field label="Chance, %" name="probability" {...PERCENT} />
         <Field label="How often" name="times" options={TIMES} />
       </div>
     </Form>

@@ -1,21 +1,42 @@
-// Starts the page: subscribes to the simulator, and renders its header and its state.
+// The page: it follows the simulator, and renders the header, the sidebar, the list and the open delivery.
 import { render } from 'preact';
 import { useEffect, useReducer, useRef } from 'preact/hooks';
+import { useAction } from '../pages/components/button.js';
 import { ClockProvider } from '../pages/components/clock.js';
+import { Columns, useSelection, useTitle } from '../pages/components/columns.js';
+import { focus, focusedRow } from '../pages/components/focus.js';
 import { Icon } from '../pages/components/icon.js';
-import { Page, useAnnounce } from '../pages/components/page-frame.js';
+import { Page, useAnnounce, useKeys } from '../pages/components/page-frame.js';
+import { focusSearch } from '../pages/components/search-bar.js';
 import { useRoute } from '../pages/components/use-route.js';
 import { announcement } from './announcement.js';
-import { Layout } from './layout.js';
+import { api } from './api.js';
+import { Deliveries, useFound } from './deliveries.js';
+import { Detail } from './detail.js';
+import { FaultBanner, FaultsPanel } from './faults.js';
+import { Onboarding } from './onboarding.js';
+import { PrivateKeyPanel } from './private-key.js';
 import { routing } from './route.js';
-import { SHORTCUTS, SimulatorContext, useSimulator } from './simulator-context.js';
-import { follow, initialState, olderThan, reduce } from './state.js';
+import { STATUS_LABELS, shownStatus } from './shown-status.js';
+import { follow, initialState, olderThan, reduce, SimulatorContext, useSimulator } from './state.js';
+import { TriggerPanel } from './trigger.js';
+import { WebhooksPanel } from './webhooks.js';
 import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
 import './simulator.css';
 
-const COLLECT_MS = 1_500;
+const SHORTCUTS = {
+  j: 'Next delivery',
+  k: 'Previous delivery',
+  Enter: 'Open the delivery',
+  Escape: 'Close the delivery',
+  r: 'Retry now, or resend',
+  n: 'Trigger an event',
+  '/': 'Search',
+  p: 'Hold or show new deliveries',
+  '?': 'Show these shortcuts',
+} as const;
 
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);
@@ -39,7 +60,6 @@ function App() {
           epoch={connection}
         >
           {loaded && <Layout />}
-          {loaded && <Announcements />}
         </Page>
       </SimulatorContext.Provider>
     </ClockProvider>
@@ -70,8 +90,55 @@ function Connection() {
   );
 }
 
+function Layout() {
+  const { rows, route, navigate } = useSimulator();
+  const selected = route.delivery;
+  const found = useFound();
+  const ids = found.shown.map(({ id }) => id);
+  // The next delivery opens at its latest attempt, in the same tab.
+  const select = (delivery: string | undefined) => navigate({ delivery, attempt: undefined });
+  const { open, close } = useSelection({ ids, selected, select });
+  const row = rows.find(({ id }) => id === selected);
+  useTitle(row && `${row.event_name}, ${STATUS_LABELS[shownStatus(row)]}`, 'Webhook simulator');
+  useAnnouncements();
+  const resend = useAction(() => {
+    const current = rows.find(({ id }) => id === (selected ?? focusedRow()));
+    return current && (current.next_attempt_at === null ? api.resend : api.retryNow)(current.id);
+  });
+  useKeys<keyof typeof SHORTCUTS>({
+    n: composeEvent,
+    r: resend,
+    '/': focusSearch,
+    ...(rows.length > 0 && { p: found.hold.toggle }),
+  });
+  return (
+    <Columns
+      sidebarLabel="Trigger, webhooks, faults and private key"
+      sidebar={
+        <>
+          <TriggerPanel />
+          <WebhooksPanel />
+          <FaultsPanel />
+          <PrivateKeyPanel />
+        </>
+      }
+      detail={selected && <Detail key={selected} id={selected} row={row} close={close} />}
+    >
+      <FaultBanner />
+      {rows.length === 0 ? <Onboarding /> : <Deliveries found={found} open={open} />}
+    </Columns>
+  );
+}
+
+function composeEvent(): void {
+  document.querySelector('#trigger')?.setAttribute('open', '');
+  focus('#trigger input');
+}
+
+const COLLECT_MS = 1_500;
+
 /** Announces to screen readers which deliveries settled, in batches: a burst is one announcement. */
-function Announcements() {
+function useAnnouncements(): void {
   const { rows } = useSimulator();
   const announce = useAnnounce();
   const latest = useRef(rows);
@@ -85,7 +152,6 @@ function Announcements() {
     }, COLLECT_MS);
     return () => clearInterval(timer);
   }, [announce]);
-  return null;
 }
 
 render(<App />, document.body);

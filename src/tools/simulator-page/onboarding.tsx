@@ -5,7 +5,7 @@ import { focus } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
 import { api } from './api.js';
-import { useSimulator } from './simulator-context.js';
+import { useSimulator } from './state.js';
 
 const RECEIVER = `import express from 'express';
 import { receiver } from 'payment-webhooks';

@@ -1,5 +1,6 @@
 // The status of a delivery as the page shows it.
-import type { Attempt, Delivery, DeliveryStatus, Row } from './api.js';
+import type { DeliveryStatus } from '../simulator/delivery/delivery-status.js';
+import type { Attempt, Delivery, Row } from './api.js';
 
 /** `wrongly_accepted`: the endpoint accepted a delivery that a fault had changed. */
 export type ShownStatus = DeliveryStatus | 'wrongly_accepted';

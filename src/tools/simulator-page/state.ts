@@ -1,5 +1,9 @@
-// The state of the page: the stream of messages, and how each message changes the state.
+// The state that the components share, the stream of messages, and how each message changes the state.
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Navigate } from '../pages/components/use-route.js';
 import { api, type Fault, type Row, type Sample, type Settings, type Webhook } from './api.js';
+import type { Route } from './route.js';
 
 export interface State {
   /** `lost`: the page may be out of date. */
@@ -18,6 +22,17 @@ export interface State {
   readonly samples: readonly Sample[];
 }
 
+interface Shared extends State {
+  readonly route: Route;
+  readonly navigate: Navigate<Route>;
+  readonly loadOlder: () => Promise<void>;
+}
+
+/** The page always provides a value. */
+export const SimulatorContext = createContext({} as Shared);
+
+export const useSimulator = () => useContext(SimulatorContext);
+
 /** A message from the stream, or a change of the connection. */
 export type Message =
   | { readonly type: 'hello'; readonly data: Settings; readonly at: number }
@@ -31,8 +46,7 @@ export type Message =
   | { readonly type: 'webhooks'; readonly data: readonly Webhook[] }
   | { readonly type: 'faults'; readonly data: readonly Fault[] }
   | { readonly type: 'clock'; readonly data: { readonly now: string } }
-  | { readonly type: 'reset' }
-  | { readonly type: 'lost' };
+  | { readonly type: 'reset' | 'lost' };
 
 export const initialState: State = {
   connection: 'connecting',
@@ -66,9 +80,8 @@ export function reduce(state: State, message: Message): State {
       return { ...state, rows, older: Math.max(0, older) };
     }
     case 'webhooks':
-      return { ...state, webhooks: message.data };
     case 'faults':
-      return { ...state, faults: message.data };
+      return { ...state, [message.type]: message.data };
     case 'clock':
       return { ...state, settings: state.settings && { ...state.settings, now: message.data.now } };
     case 'reset':

@@ -8,57 +8,50 @@ import { byteLength, formatBytes, plural } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { loadSetting, saveSetting } from '../pages/components/settings.js';
-import { api, type Delivery, type FaultKind, type Sample } from './api.js';
+import { api, type Delivery, type FaultKind } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
-import { faultEffect } from './fault-text.js';
-import { useSimulator } from './simulator-context.js';
+import { FAULT_KINDS, faultEffect } from './fault-text.js';
+import { useSimulator } from './state.js';
 
+const NAME = { label: 'Event', name: 'event_name', class: 'mono', list: 'event-names', required: true };
 const COUNT = { type: 'number', min: 1, max: 1000, required: true } as const;
+const FAULTS = [['', 'None'], ...FAULT_KINDS] as const;
 
 export function TriggerPanel() {
-  const { samples, webhooks, settings: { fault_kinds: faultKinds = [] } = {} } = useSimulator();
+  const { samples, webhooks } = useSimulator();
   const [name, setName] = useState(samples[0]?.event_name ?? '');
   const [count, setCount] = useState('1');
   const [fault, setFault] = useState('');
   const [result, setResult] = useState('');
-  const payload = usePayload(name, samples);
+  const draft = useDraft(name);
   // The result may say that no webhook subscribes.
   useEffect(() => setResult(''), [webhooks]);
   const submit = async (values: FormData) => {
     setResult('');
-    if (!payload.check.valid) throw new Error(payload.check.problem);
-    const sandbox = values.has('sandbox');
-    const event = { event_name: name.trim(), payload: payload.check.payload, sandbox, count: Number(count) };
-    const { data, message } = await api.trigger({ ...event, ...(fault && { fault: fault as FaultKind }) });
+    const { data, message } = await api.trigger({
+      event_name: name.trim(),
+      payload: validPayload(draft.check),
+      sandbox: values.has('sandbox'),
+      count: Number(count),
+      ...(fault && { fault: fault as FaultKind }),
+    });
     const triggered = `Triggered ${plural(data.events.length, 'event')}`;
     setResult(message ?? `${triggered}: ${plural(data.deliveries.length, 'delivery', 'deliveries')}.`);
   };
-  const faults = [['', 'None'] as const, ...faultKinds.map((kind) => [kind, kind] as const)];
+  const verb = count === '1' ? 'Trigger event' : `Trigger ${count} events`;
   return (
     <Panel title="Trigger" id="trigger">
-      <Form
-        verb={count === '1' ? 'Trigger event' : `Trigger ${count} events`}
-        submit={submit}
-        disabled={!payload.check.valid}
-      >
-        <Field
-          label="Event"
-          name="event_name"
-          class="mono"
-          list="event-names"
-          required
-          value={name}
-          change={setName}
-        />
+      <Form verb={verb} submit={submit} disabled={!draft.check.valid}>
+        <Field {...NAME} value={name} change={setName} />
         <datalist id="event-names">
           {samples.map(({ event_name }) => (
             <option key={event_name} value={event_name} />
           ))}
         </datalist>
-        <PayloadEditor {...payload} />
+        <PayloadEditor {...draft} />
         <div class="field-row">
           <Field label="Count" name="count" {...COUNT} value={count} change={setCount} />
-          <Field label="Fault" name="fault" options={faults} hint={faultEffect(fault)} change={setFault} />
+          <Field label="Fault" name="fault" options={FAULTS} hint={faultEffect(fault)} change={setFault} />
         </div>
         <label class="cluster">
           <input type="checkbox" name="sandbox" />
@@ -72,10 +65,14 @@ export function TriggerPanel() {
   );
 }
 
+type Draft = ReturnType<typeof useDraft>;
+
 /** The payload as text: the sample until the user edits it. Each event has its own draft, which survives a reload. */
-function usePayload(name: string, samples: readonly Sample[]) {
+function useDraft(name: string) {
+  const { samples } = useSimulator();
   const setting = `draft.${name}`;
   const [, render] = useState(0);
+  /** @param draft undefined resets it to the sample */
   const edit = (draft: string | undefined) => {
     saveSetting(setting, draft);
     render((times) => times + 1);
@@ -86,15 +83,8 @@ function usePayload(name: string, samples: readonly Sample[]) {
   return { text, check, edit };
 }
 
-interface PayloadEditorProps {
-  readonly text: string;
-  readonly check: PayloadCheck;
-  /** Undefined resets it to the sample. */
-  readonly edit: (text: string | undefined) => void;
-}
-
 /** Whether the payload is valid, and a dialog that edits it and checks it on each keystroke. */
-function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
+function PayloadEditor({ text, check, edit }: Draft) {
   return (
     <div class="field stack">
       <span class="label">Payload</span>
@@ -102,7 +92,7 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
       <DialogButton title="Edit payload" text="Edit payload">
         {(close) => (
           <>
-            <PayloadField {...{ text, check, edit }} hint={<CheckResult check={check} />} />
+            <PayloadField text={text} check={check} edit={edit} hint={<CheckResult check={check} />} />
             <p class="cluster">
               <Button look="primary" act={close}>
                 Done
@@ -118,27 +108,17 @@ function PayloadEditor({ text, check, edit }: PayloadEditorProps) {
   );
 }
 
-interface PayloadFieldProps extends PayloadEditorProps {
+interface PayloadFieldProps extends Pick<Draft, 'text' | 'check'> {
+  readonly edit: (text: string) => void;
   readonly hint: ComponentChildren;
 }
 
 function PayloadField({ text, check, edit, hint }: PayloadFieldProps) {
-  return (
-    <Field
-      label="Payload"
-      name="payload"
-      class="mono"
-      rows={20}
-      autofocus
-      invalid={!check.valid}
-      hint={hint}
-      value={text}
-      change={edit}
-    />
-  );
+  const attributes = { class: 'mono', rows: 20, autofocus: true, invalid: !check.valid };
+  return <Field label="Payload" name="payload" {...attributes} hint={hint} value={text} change={edit} />;
 }
 
-function CheckResult({ check }: Pick<PayloadEditorProps, 'check'>) {
+function CheckResult({ check }: Pick<Draft, 'check'>) {
   const tone = check.valid ? 'delivered' : 'failed';
   return (
     <span class={`line note tone-${tone}`} role="status">
@@ -160,8 +140,7 @@ export function EditAndResend({ delivery, body }: { delivery: Delivery; body: st
   const [text, setText] = useState(JSON.stringify(payload, null, 2));
   const check = checkPayload(text, Object(payload));
   const send = async () => {
-    if (!check.valid) throw new Error(check.problem);
-    const event = { event_name: delivery.event_name, payload: check.payload, sandbox };
+    const event = { event_name: delivery.event_name, payload: validPayload(check), sandbox };
     const { data, message } = await api.trigger(event);
     const sent =
       data.deliveries.find(({ webhook_id: id }) => id === delivery.webhook_id) ?? data.deliveries[0];
@@ -171,9 +150,15 @@ export function EditAndResend({ delivery, body }: { delivery: Delivery; body: st
   const hint = check.valid ? (check.difference ?? 'Sent as a new event, with a new ID.') : check.problem;
   return (
     <Form verb="Send" submit={send} disabled={!check.valid}>
-      <PayloadField text={text} check={check} edit={(draft = '') => setText(draft)} hint={hint} />
+      <PayloadField text={text} check={check} edit={setText} hint={hint} />
     </Form>
   );
+}
+
+/** The keyboard submits a form with a disabled button, too. */
+function validPayload(check: PayloadCheck): object {
+  if (!check.valid) throw new Error(check.problem);
+  return check.payload;
 }
 
 /** A fault may have truncated the body. */

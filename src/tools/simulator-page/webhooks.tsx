@@ -8,7 +8,7 @@ import { plural, shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type Webhook } from './api.js';
 import { Durations } from './charts.js';
-import { useSimulator } from './simulator-context.js';
+import { useSimulator } from './state.js';
 
 export function WebhooksPanel() {
   const { webhooks } = useSimulator();
