@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { BodyView, HeaderTable } from '../pages/components/code-view.js';
 import { useLoaded } from '../pages/components/columns.js';
-import { byteLength, showInvisible } from '../pages/components/format.js';
+import { byteLength } from '../pages/components/format.js';
 import { type Attempt, api, type Delivery } from './api.js';
-import { diffText, type Part } from './diff.js';
+import { Difference } from './difference.js';
 import { signatureEffect } from './fault-text.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
 import { ResponseStatus } from './status.js';
 
 interface AttemptProps {
@@ -126,7 +126,7 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
       {signed !== undefined && signed !== body && (
         <section class="stack" aria-labelledby="signed-title">
           <h3 id="signed-title">What was signed, and what was sent instead</h3>
-          <Difference parts={diffText(signed, body)} />
+          <Difference before={signed} after={body} />
         </section>
       )}
       <ol class="steps">
@@ -152,27 +152,6 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
         </Step>
       </ol>
     </>
-  );
-}
-
-const CONTEXT = 40;
-
-/** Shortens unchanged text to the context of the changes. */
-function Difference({ parts }: { parts: readonly Part[] }) {
-  const around = (text: string, index: number) => {
-    if (text.length <= 2 * CONTEXT) return text;
-    const before = index === 0 ? '' : text.slice(0, CONTEXT);
-    const after = index === parts.length - 1 ? '' : text.slice(-CONTEXT);
-    return `${before}…${after}`;
-  };
-  return (
-    <code class="code-block wrap difference">
-      {parts.map(({ kind, text }, index) => {
-        if (kind === 'same') return <span key={index}>{showInvisible(around(text, index))}</span>;
-        const Change = kind === 'removed' ? 'del' : 'ins';
-        return <Change key={index}>{showInvisible(text)}</Change>;
-      })}
-    </code>
   );
 }
 

@@ -14,7 +14,7 @@ import { COLUMNS } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { anyStatus, matches, parseSearch, withStatus } from './search.js';
 import { type ShownStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
 
 type Found = ReturnType<typeof useFound>;
 
@@ -38,15 +38,9 @@ export function useFound() {
 
 /** @param open opens the delivery and moves the focus to it */
 export function Deliveries({ found, open }: { found: Found; open: (id: string) => void }) {
-  const { rows, older, loadOlder, route, navigate } = useSimulator();
+  const { rows, older, loadOlder, route } = useSimulator();
   const { query, delivery: selected } = route;
   const { search, shown, hold, find } = found;
-  const cleared = () => {
-    // A held list would still show them.
-    if (hold.held) hold.toggle();
-    if (rows.some(({ id, next_attempt_at: next }) => id === selected && next === null))
-      navigate({ delivery: undefined, attempt: undefined });
-  };
   const href = (id: string) => formatRoute({ ...route, delivery: id, attempt: undefined });
   return (
     <section class="list-part" aria-labelledby="list-title">
@@ -59,7 +53,7 @@ export function Deliveries({ found, open }: { found: Found; open: (id: string) =
             {hold.held ? `Show ${hold.waiting} new` : 'Hold new'}
           </Button>
           <DialogButton title="Clear history" text="Clear history" look="quiet">
-            <ClearHistory cleared={cleared} />
+            <ClearHistory hold={hold} />
           </DialogButton>
         </div>
       </header>
@@ -124,14 +118,17 @@ function useHold(rows: readonly Row[]) {
 }
 
 /** Asks the simulator for the counts, because the page may have loaded only some deliveries. */
-function ClearHistory({ cleared }: { cleared: () => void }) {
-  const { rows } = useSimulator();
+function ClearHistory({ hold }: Pick<Found, 'hold'>) {
+  const { rows, route, navigate } = useSimulator();
   const counting = () => Promise.all([api.count({ status: 'delivered,failed,cancelled' }), api.count()]);
   const [finished = 0, total = 0] = useLoaded(counting, [rows]).data ?? [];
   const pending = total - finished;
   const clear = async () => {
     await api.clearHistory();
-    cleared();
+    // A held list would still show them.
+    if (hold.held) hold.toggle();
+    if (rows.some(({ id, next_attempt_at: next }) => id === route.delivery && next === null))
+      navigate({ delivery: undefined, attempt: undefined });
     focusSoon('#main');
   };
   return (
@@ -162,17 +159,14 @@ const CHOICES: readonly (readonly [label: string, statuses: readonly ShownStatus
 function StatusFilter({ found: { search, ofAnyStatus, find } }: { found: Found }) {
   const { query } = useSimulator().route;
   const chosen = search.tokens.get('status') ?? [];
-  const counts = new Map<ShownStatus, number>();
-  for (const row of ofAnyStatus) counts.set(shownStatus(row), (counts.get(shownStatus(row)) ?? 0) + 1);
-  const countOf = (statuses: readonly ShownStatus[]) =>
-    statuses.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0);
+  const all = ofAnyStatus.map(shownStatus);
   const choices = CHOICES.map(([label, statuses, always]) => {
     const [icon] = statuses;
     const pressed = chosen.length === statuses.length && statuses.every((one) => chosen.includes(one));
     return {
       label,
       icon: icon && <Icon name={icon} tone={icon} />,
-      count: icon ? countOf(statuses) : ofAnyStatus.length,
+      count: icon ? all.filter((status) => statuses.includes(status)).length : all.length,
       pressed,
       always,
       choose: () => find(withStatus(query, pressed ? [] : statuses)),

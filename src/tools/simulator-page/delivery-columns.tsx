@@ -47,11 +47,11 @@ export const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'attempts',
     label: 'Attempts',
-    text: ({ attempts, max_attempts: most }) => `${attempts}/${Math.max(attempts, most)}`,
-    cell: ({ attempts, max_attempts: most, last }) => (
+    text: attemptsOf,
+    cell: (row) => (
       <>
-        {attempts}/{Math.max(attempts, most)}
-        {last?.fault && <FaultMark kind={last.fault} />}
+        {attemptsOf(row)}
+        {row.last?.fault && <FaultMark kind={row.last.fault} />}
       </>
     ),
   },
@@ -67,6 +67,10 @@ export const COLUMNS: readonly Column<Row>[] = [
 /** The result of the previous attempt says nothing about a running one. */
 function isUnderway({ status }: Row): boolean {
   return status === 'in_flight' || status === 'pending';
+}
+
+function attemptsOf({ attempts, max_attempts: most }: Row): string {
+  return `${attempts}/${Math.max(attempts, most)}`;
 }
 
 /** In a narrow list the host is truncated, and the path stays. */

@@ -6,15 +6,14 @@ import { DetailFrame, Diagnosis, useLoaded } from '../pages/components/columns.j
 import { CopyButton, CopyLine } from '../pages/components/copy-button.js';
 import { DialogButton } from '../pages/components/dialog.js';
 import { focus, onPlainClick } from '../pages/components/focus.js';
-import { formatDuration, formatTimeExactly } from '../pages/components/format.js';
+import { formatDuration, formatPause, formatTimeExactly } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
-import { type Attempt, api, type Delivery, type Row } from './api.js';
+import { api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
-import { AttemptAxis } from './charts.js';
 import { jestTest } from './jest-test.js';
 import { formatRoute } from './route.js';
 import { attemptStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
 import { ResponseStatus, Status } from './status.js';
 import { EditAndResend } from './trigger.js';
 
@@ -116,18 +115,44 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
       <h3 id="attempts-title">Attempts</h3>
       <AttemptAxis delivery={delivery} />
       <ol>
-        {attempts.map((attempt) => (
-          <li key={attempt.number}>
-            <a
-              class="attempt choice cluster"
-              aria-current={attempt.number === chosen ? 'step' : undefined}
-              href={formatRoute({ ...route, attempt: attempt.number })}
-              onClick={onPlainClick(() => navigate({ attempt: attempt.number }))}
-            >
-              <AttemptLine attempt={attempt} />
-            </a>
-          </li>
-        ))}
+        {attempts.map((attempt) => {
+          const { number, succeeded, response, error, outcome, fault } = attempt;
+          const tone = attemptStatus(attempt);
+          return (
+            <li key={number}>
+              <a
+                class="attempt choice cluster"
+                aria-current={number === chosen ? 'step' : undefined}
+                href={formatRoute({ ...route, attempt: number })}
+                onClick={onPlainClick(() => navigate({ attempt: number }))}
+              >
+                <Icon name={tone} tone={tone} />
+                <b>
+                  <span class="visually-hidden">
+                    {succeeded ? 'Succeeded: attempt ' : 'Failed: attempt '}
+                  </span>
+                  {number}
+                </b>
+                <b>
+                  <ResponseStatus status={response?.status} error={error?.code} outcome={outcome} />
+                </b>
+                <span class="muted">{formatDuration(attempt.duration_ms)}</span>
+                <span class="cluster">
+                  {attempt.trigger === 'manual' && <span class="tag">manual</span>}
+                  {fault && (
+                    <span class="tag tone-fault">
+                      <Icon name="fault" />
+                      {fault}
+                    </span>
+                  )}
+                </span>
+                <time class="muted" dateTime={attempt.started_at}>
+                  {formatTimeExactly(attempt.started_at)}
+                </time>
+              </a>
+            </li>
+          );
+        })}
         {status === 'in_flight' && (
           <li class="attempt choice cluster tone-in_flight">
             <Icon name="in_flight" /> Attempt in progress.
@@ -147,32 +172,39 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
   );
 }
 
-function AttemptLine({ attempt }: { attempt: Attempt }) {
-  const { succeeded, number, response, error, outcome, fault, trigger } = attempt;
-  const status = attemptStatus(attempt);
+/** A shorter segment has no room for a label. In percent of the width. */
+const LEAST_LABELLED = 9;
+
+/** The pauses grow from seconds to hours, so the axis is logarithmic. */
+function AttemptAxis({ delivery: { attempts, next_attempt_at: next } }: { delivery: Delivery }) {
+  const times = attempts.map(({ started_at: at }) => Date.parse(at));
+  if (next) times.push(Date.parse(next));
+  if (times.length < 2) return null;
+  const gaps = times.slice(1).map((time, index) => Math.max(0, time - (times[index] ?? time)));
+  const widths = gaps.map((gap) => 1 + Math.log1p(gap / 1_000));
+  const whole = widths.reduce((sum, width) => sum + width);
+  let at = 3;
+  const places = [at, ...widths.map((width) => (at += (width / whole) * 94))];
+  // Rounded to the nearest second; formatPause rounds up.
+  const text = gaps.map((gap) => (gap < 1_000 ? formatDuration(gap) : formatPause(gap - 500, 1)));
   return (
-    <>
-      <Icon name={status} tone={status} />
-      <b>
-        <span class="visually-hidden">{succeeded ? 'Succeeded: attempt ' : 'Failed: attempt '}</span>
-        {number}
-      </b>
-      <b>
-        <ResponseStatus status={response?.status} error={error?.code} outcome={outcome} />
-      </b>
-      <span class="muted">{formatDuration(attempt.duration_ms)}</span>
-      <span class="cluster">
-        {trigger === 'manual' && <span class="tag">manual</span>}
-        {fault && (
-          <span class="tag tone-fault">
-            <Icon name="fault" />
-            {fault}
-          </span>
-        )}
-      </span>
-      <time class="muted" dateTime={attempt.started_at}>
-        {formatTimeExactly(attempt.started_at)}
-      </time>
-    </>
+    <svg class="axis" role="img" aria-label={`Pauses between the attempts: ${text.join(', ')}`}>
+      <line x1="3%" x2="97%" y1="26" y2="26" />
+      {text.map((gap, index) => {
+        const [from = 0, to = 0] = places.slice(index);
+        return (
+          to - from >= LEAST_LABELLED && (
+            <text key={index} x={`${(from + to) / 2}%`} y="16">
+              {gap}
+            </text>
+          )
+        );
+      })}
+      {places.map((place, index) => {
+        const attempt = attempts[index];
+        const tone = attempt ? attemptStatus(attempt) : 'pending';
+        return <circle key={index} class={`tone-${tone}`} cx={`${place}%`} cy="26" r="5" />;
+      })}
+    </svg>
   );
 }

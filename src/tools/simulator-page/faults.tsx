@@ -9,7 +9,7 @@ import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type FaultKind, type FaultRule } from './api.js';
 import { FAULT_KINDS, faultEffect, faultText } from './fault-text.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
 
 export function FaultBanner() {
   const { faults, webhooks } = useSimulator();

@@ -18,7 +18,8 @@ import { Onboarding } from './onboarding.js';
 import { PrivateKeyPanel } from './private-key.js';
 import { routing } from './route.js';
 import { STATUS_LABELS, shownStatus } from './shown-status.js';
-import { follow, initialState, olderThan, reduce, SimulatorContext, useSimulator } from './state.js';
+import { follow, olderThan, SimulatorContext, useSimulator } from './simulator.js';
+import { initialState, reduce } from './state.js';
 import { TriggerPanel } from './trigger.js';
 import { WebhooksPanel } from './webhooks.js';
 import '../pages/styles/base.css';
@@ -38,11 +39,18 @@ const SHORTCUTS = {
   '?': 'Show these shortcuts',
 } as const;
 
+const CONNECTION_LABELS = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  lost: 'Connection lost. Reconnecting…',
+} as const;
+
 function App() {
   const [state, dispatch] = useReducer(reduce, initialState);
   const [route, navigate] = useRoute(routing);
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
+  const stateError = settings?.state_error;
   const loadOlder = async () => dispatch(await olderThan(rows.length));
   return (
     <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
@@ -50,7 +58,19 @@ function App() {
         <Page
           title="Webhook simulator"
           lists="deliveries"
-          status={<Connection />}
+          status={
+            <>
+              <p class={connection === 'lost' ? 'cluster problem' : 'cluster muted'} role="status">
+                <Icon name={connection === 'live' ? 'delivered' : 'pending'} />
+                <span class={connection}>{CONNECTION_LABELS[connection]}</span>
+              </p>
+              {stateError && (
+                <p class="problem" role="alert">
+                  The state file cannot be written: {stateError}
+                </p>
+              )}
+            </>
+          }
           buttons={
             <a class="button quiet" href="/_sim/what-is-documented" target="_blank" rel="noreferrer">
               Docs
@@ -63,30 +83,6 @@ function App() {
         </Page>
       </SimulatorContext.Provider>
     </ClockProvider>
-  );
-}
-
-const CONNECTION_LABELS = {
-  connecting: 'Connecting…',
-  live: 'Live',
-  lost: 'Connection lost. Reconnecting…',
-} as const;
-
-function Connection() {
-  const { connection, settings } = useSimulator();
-  const stateError = settings?.state_error;
-  return (
-    <>
-      <p class={connection === 'lost' ? 'cluster problem' : 'cluster muted'} role="status">
-        <Icon name={connection === 'live' ? 'delivered' : 'pending'} />
-        <span class={connection}>{CONNECTION_LABELS[connection]}</span>
-      </p>
-      {stateError && (
-        <p class="problem" role="alert">
-          The state file cannot be written: {stateError}
-        </p>
-      )}
-    </>
   );
 }
 
@@ -106,7 +102,10 @@ function Layout() {
     return current && (current.next_attempt_at === null ? api.resend : api.retryNow)(current.id);
   });
   useKeys<keyof typeof SHORTCUTS>({
-    n: composeEvent,
+    n: () => {
+      document.querySelector('#trigger')?.setAttribute('open', '');
+      focus('#trigger input');
+    },
     r: resend,
     '/': focusSearch,
     ...(rows.length > 0 && { p: found.hold.toggle }),
@@ -128,11 +127,6 @@ function Layout() {
       {rows.length === 0 ? <Onboarding /> : <Deliveries found={found} open={open} />}
     </Columns>
   );
-}
-
-function composeEvent(): void {
-  document.querySelector('#trigger')?.setAttribute('open', '');
-  focus('#trigger input');
 }
 
 const COLLECT_MS = 1_500;

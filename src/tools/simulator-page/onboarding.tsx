@@ -2,10 +2,11 @@
 import { useState } from 'preact/hooks';
 import { CopyButton } from '../pages/components/copy-button.js';
 import { focus } from '../pages/components/focus.js';
-import { Field, Form } from '../pages/components/form.js';
+import { Form } from '../pages/components/form.js';
 import { shortUrl } from '../pages/components/format.js';
 import { api } from './api.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
+import { FirstWebhook } from './webhooks.js';
 
 const RECEIVER = `import express from 'express';
 import { receiver } from 'payment-webhooks';
@@ -19,9 +20,16 @@ app.post('/hooks', hooks);
 app.listen(3000);`;
 
 export function Onboarding() {
-  const [webhook] = useSimulator().webhooks;
+  const { webhooks, samples } = useSimulator();
+  const [webhook] = webhooks;
+  const [sample] = samples;
   // Registered by the command line: --demo or --forward.
   const [first] = useState(webhook);
+  const trigger = async () => {
+    if (!sample) return;
+    await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });
+    focus('#main');
+  };
   return (
     <section class="onboarding" aria-labelledby="onboarding-title">
       <h2 id="onboarding-title">No deliveries yet</h2>
@@ -56,48 +64,19 @@ export function Onboarding() {
         </li>
         <li>
           <h3>Trigger an event</h3>
-          <FirstEvent />
+          <Form
+            verb={`Trigger ${sample?.event_name ?? 'an event'}`}
+            submit={trigger}
+            disabled={!webhook || !sample}
+          >
+            <p class="note">
+              {webhook
+                ? 'The delivery, its attempts and its retries appear here.'
+                : 'Register a webhook first.'}
+            </p>
+          </Form>
         </li>
       </ol>
     </section>
-  );
-}
-
-/** Registers a webhook for all events; asks only for its URL. */
-function FirstWebhook() {
-  const register = async (values: FormData) => {
-    await api.createWebhook({ url: String(values.get('url')).trim() });
-    focus('#main');
-  };
-  return (
-    <Form verb="Register" submit={register}>
-      <Field
-        label="URL of your endpoint"
-        name="url"
-        type="url"
-        class="mono"
-        required
-        defaultValue="http://localhost:3000/hooks"
-      />
-    </Form>
-  );
-}
-
-/** Triggers the sample of the first declared event. */
-function FirstEvent() {
-  const { samples, webhooks } = useSimulator();
-  const [sample] = samples;
-  const ready = webhooks.length > 0;
-  const trigger = async () => {
-    if (!sample) return;
-    await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });
-    focus('#main');
-  };
-  return (
-    <Form verb={`Trigger ${sample?.event_name ?? 'an event'}`} submit={trigger} disabled={!ready || !sample}>
-      <p class="note">
-        {ready ? 'The delivery, its attempts and its retries appear here.' : 'Register a webhook first.'}
-      </p>
-    </Form>
   );
 }

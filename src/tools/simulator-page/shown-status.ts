@@ -16,12 +16,12 @@ export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
 };
 
 /** Takes a row, which loads first, or a whole delivery. */
-export function shownStatus({ status, ...delivery }: Row | Delivery): ShownStatus {
-  if (status !== 'delivered') return status;
+export function shownStatus(delivery: Row | Delivery): ShownStatus {
+  if (delivery.status !== 'delivered') return delivery.status;
   const last = 'last' in delivery ? delivery.last : delivery.attempts.at(-1);
   const code = last && ('response' in last ? last.response?.status : last.status);
   // An attempt that succeeded has a diagnosis only when it should have failed.
-  return last?.diagnosis != null && code != null && code < 300 ? 'wrongly_accepted' : status;
+  return last?.diagnosis != null && code != null && code < 300 ? 'wrongly_accepted' : 'delivered';
 }
 
 /** An attempt that succeeded has a diagnosis only when it should have failed. */

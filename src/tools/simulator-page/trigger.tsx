@@ -11,7 +11,7 @@ import { loadSetting, saveSetting } from '../pages/components/settings.js';
 import { api, type Delivery, type FaultKind } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
 import { FAULT_KINDS, faultEffect } from './fault-text.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
 
 const NAME = { label: 'Event', name: 'event_name', class: 'mono', list: 'event-names', required: true };
 const COUNT = { type: 'number', min: 1, max: 1000, required: true } as const;

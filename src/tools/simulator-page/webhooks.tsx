@@ -2,13 +2,12 @@
 import { Button } from '../pages/components/button.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { DialogButton } from '../pages/components/dialog.js';
-import { focusSoon } from '../pages/components/focus.js';
+import { focus, focusSoon } from '../pages/components/focus.js';
 import { Field, Form } from '../pages/components/form.js';
-import { plural, shortUrl } from '../pages/components/format.js';
+import { formatDuration, plural, shortUrl } from '../pages/components/format.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type Webhook } from './api.js';
-import { Durations } from './charts.js';
-import { useSimulator } from './state.js';
+import { useSimulator } from './simulator.js';
 
 export function WebhooksPanel() {
   const { webhooks } = useSimulator();
@@ -54,28 +53,46 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
   );
 }
 
+const SHOWN = 40;
+
+/** A chart of how long the latest deliveries took, newest on the right. */
+function Durations({ webhook }: { webhook: string }) {
+  const { rows } = useSimulator();
+  const latest = rows
+    .flatMap(({ webhook_id, last }) => (webhook_id === webhook && last ? [last.duration_ms] : []))
+    .slice(0, SHOWN)
+    .reverse();
+  if (latest.length < 2) return null;
+  const most = Math.max(...latest);
+  const point = (ms: number, index: number) =>
+    `${((index / (latest.length - 1)) * 98 + 1).toFixed(1)},${(19 - (ms / (most || 1)) * 18).toFixed(1)}`;
+  const median = latest.toSorted((one, other) => one - other)[Math.floor(latest.length / 2)] ?? 0;
+  const text = `The latest ${latest.length} took ${formatDuration(median)} at the median, ${formatDuration(most)} at most`;
+  return (
+    <p class="spread note" title={text}>
+      <svg class="durations" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label={text}>
+        <polyline points={latest.map(point).join(' ')} />
+      </svg>
+      {formatDuration(median)}
+    </p>
+  );
+}
+
+const EXAMPLE = 'http://localhost:3000/hooks';
+
+const URL_FIELD = { name: 'url', type: 'url', class: 'mono', required: true } as const;
+
 /** @param webhook the one to edit; omit it to register a new one */
 function WebhookForm({ webhook }: { webhook?: Webhook }) {
   const { url = '', events = [] } = webhook ?? {};
   const submit = async (values: FormData) => {
-    const chosen = String(values.get('events'))
-      .split(/[\s,]+/)
-      .filter(Boolean);
-    const fields = { url: String(values.get('url')).trim(), events: chosen.length > 0 ? chosen : ['*'] };
+    const chosen = String(values.get('events')).match(/[^\s,]+/g) ?? ['*'];
+    const fields = { url: String(values.get('url')), events: chosen };
     await (webhook ? api.updateWebhook(webhook.id, fields) : api.createWebhook(fields));
   };
   return (
     <Form verb={webhook ? 'Save' : 'Register'} submit={submit}>
-      <Field
-        label="URL"
-        name="url"
-        type="url"
-        class="mono"
-        required
-        autofocus
-        placeholder="http://localhost:3000/hooks"
-        defaultValue={url}
-      />
+      <Field label="URL" {...URL_FIELD} autofocus placeholder={EXAMPLE} defaultValue={url} />
       <Field
         label="Events"
         name="events"
@@ -84,6 +101,19 @@ function WebhookForm({ webhook }: { webhook?: Webhook }) {
         hint="Names or patterns, separated by commas. Leave it empty for all events."
         defaultValue={events.includes('*') ? '' : events.join(', ')}
       />
+    </Form>
+  );
+}
+
+/** Registers a webhook for all events; asks only for its URL. */
+export function FirstWebhook() {
+  const register = async (values: FormData) => {
+    await api.createWebhook({ url: String(values.get('url')) });
+    focus('#main');
+  };
+  return (
+    <Form verb="Register" submit={register}>
+      <Field label="URL of your endpoint" {...URL_FIELD} defaultValue={EXAMPLE} />
     </Form>
   );
 }
