@@ -3,16 +3,16 @@ import type { ReplayCounts, ReplayEnd, ReplayReport } from '../../dead-letters/r
 
 interface EndText {
   readonly label: string;
-  /** In a dry run. */
-  readonly would: string;
+  /** In a dry run, if it differs. */
+  readonly would?: string;
   /** What to do about the letters that stay. */
   readonly hint?: string;
 }
 
 export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   processed: { label: 'processed', would: 'would go to a handler' },
-  duplicates: { label: 'processed before', would: 'processed before' },
-  gone: { label: 'gone meanwhile', would: 'gone meanwhile' },
+  duplicates: { label: 'processed before' },
+  gone: { label: 'gone meanwhile' },
   failed: {
     label: 'failed',
     would: 'would fail',
@@ -20,12 +20,10 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   },
   later: {
     label: 'to retry later',
-    would: 'to retry later',
     hint: 'A handler threw RetryAfterError. Replay it again later.',
   },
   rejected: {
     label: 'rejected',
-    would: 'rejected',
     hint: 'A handler threw NonRetriableError. Change the handler and deploy, or discard it.',
   },
   stillUnknown: {
@@ -40,12 +38,10 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   },
   inProgress: {
     label: 'in progress',
-    would: 'in progress',
     hint: 'Another delivery or replay works on the event. Replay it again later.',
   },
   conflicts: {
     label: 'in conflict',
-    would: 'in conflict',
     hint: 'An event of the same ID was processed with other bytes. Compare them, then discard the dead letter.',
   },
   ignored: {
@@ -55,12 +51,10 @@ export const ENDS: Readonly<Record<ReplayEnd, EndText>> = {
   },
   unreadable: {
     label: 'unreadable',
-    would: 'unreadable',
     hint: 'It was changed in the store, or its key is missing in encryptionKeys.',
   },
   keyNotConfigured: {
     label: 'without a configured key',
-    would: 'without a configured key',
     hint: 'If the private key that signed it has leaked, discard it. After a rotation, replay it on the command line with --keys any.',
   },
 };
@@ -87,5 +81,6 @@ export function reportText(report: ReplayReport): string {
 }
 
 export function textOf({ dryRun }: Pick<ReplayReport, 'dryRun'>, end: ReplayEnd): string {
-  return dryRun ? ENDS[end].would : ENDS[end].label;
+  const { label, would = label } = ENDS[end];
+  return dryRun ? would : label;
 }

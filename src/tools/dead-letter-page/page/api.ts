@@ -1,25 +1,15 @@
 // The API client of the page. Paths are relative, because the page can be mounted at any path.
 // Imports only types from the receiver, so that its code stays out of the bundle.
-import type {
-  DeadLetter as KeptLetter,
-  Discarded as KeptTombstone,
-} from '../../../claims/dead-letter-store.js';
+import type { DeadLetter, Discarded } from '../../../claims/dead-letter-store.js';
 import type { ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { ApiError, apiClient } from '../../pages/components/api-client.js';
 import { type Filter, filterOf, formatFilter } from './route.js';
 
-export type {
-  ReplayEnd,
-  ReplayedEvents,
-  ReplayProgress,
-  ReplayReport,
-} from '../../../dead-letters/replay.js';
-
-export interface Letter extends Omit<KeptLetter, 'keptAt' | 'discarded'> {
+export interface Letter extends Omit<DeadLetter, 'keptAt' | 'discarded'> {
   readonly keptAt: string;
   /** When its next automatic retry is due. */
   readonly nextTry?: string;
-  readonly discarded?: Omit<KeptTombstone, 'at'> & { readonly at: string };
+  readonly discarded?: Omit<Discarded, 'at'> & { readonly at: string };
 }
 
 export interface LetterPage {
@@ -29,7 +19,7 @@ export interface LetterPage {
 }
 
 /** How many letters have the same reason and event name. */
-export interface Group {
+interface Group {
   readonly reason: string;
   readonly eventName: string;
   readonly count: number;
@@ -74,34 +64,23 @@ interface ReplayCall {
   readonly onProgress: (progress: ReplayProgress) => void;
 }
 
-/** One letter, or all that match. */
 export type Target = { readonly id: string } | Filter;
-
-interface ListOptions {
-  readonly discarded: boolean;
-  readonly after?: string | undefined;
-}
 
 const signedOut = 'If you were signed out, reload the page.';
 
 const request = apiClient({ name: 'The server', ifSilent: signedOut, ifUnclear: signedOut });
 
 export const api = {
-  letters(filter: Filter, { discarded, after }: ListOptions): Promise<LetterPage> {
-    return ask(
-      'GET',
-      `letters?${formatFilter(filter, { discarded: discarded ? 'true' : undefined, after })}`,
-    );
-  },
-  summary(filter: Filter, discarded: boolean): Promise<Summary> {
-    return ask('GET', `summary?${formatFilter(filter, { discarded: discarded ? 'true' : undefined })}`);
-  },
+  letters: (filter: Filter, discarded: boolean, after?: string) =>
+    ask<LetterPage>('GET', `letters?${formatFilter(filter, { discarded, after })}`),
+  summary: (filter: Filter, discarded: boolean) =>
+    ask<Summary>('GET', `summary?${formatFilter(filter, { discarded })}`),
   async isThere(id: string): Promise<boolean> {
-    const { letters }: LetterPage = await ask('GET', `letters?${new URLSearchParams({ id })}`);
+    const { letters } = await ask<LetterPage>('GET', `letters?${new URLSearchParams({ id })}`);
     return letters.length > 0;
   },
-  letter: (id: string): Promise<LetterContent> => ask('GET', pathOf(id)),
-  reveal: (id: string): Promise<Revealed> => ask('POST', `${pathOf(id)}/reveal`, {}),
+  letter: (id: string) => ask<LetterContent>('GET', pathOf(id)),
+  reveal: (id: string) => ask<Revealed>('POST', `${pathOf(id)}/reveal`, {}),
   /** @returns how many were discarded: 0 if the letter is gone */
   async discard(id: string, because: string): Promise<number> {
     return (await ask<{ discarded: number }>('POST', 'discard', { id, because })).discarded;

@@ -11,19 +11,12 @@ import { formatBytes, formatPause, showInvisible } from '../../pages/components/
 import { JsonTree } from '../../pages/components/json-tree.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type LetterContent, type Revealed } from './api.js';
-import { nameOf } from './count-text.js';
 import { usePage, type Work } from './letters-context.js';
 import { Reason } from './reason.js';
+import { nameOf } from './use-letters.js';
 
-interface DetailProps {
-  readonly id: string;
-  /** Changes after a replay or discard. */
-  readonly version: number;
-  readonly close: () => void;
-}
-
-/** Closes itself when the letter is gone after a replay or discard. */
-export function Detail({ id, version, close }: DetailProps) {
+/** Closes itself when the letter is gone after a replay or discard, which change `version`. */
+export function Detail({ id, version, close }: { id: string; version: number; close: () => void }) {
   const load = async () => {
     // Asked first, because browsers log every 404 as an error.
     const isThere = version === 0 || (await api.isThere(id));

@@ -81,7 +81,7 @@ async function listAll(target: Target): Promise<readonly Letter[]> {
   if ('id' in target) return [];
   const letters = new Map<string, Letter>();
   for (let after: string | null | undefined; after !== null; ) {
-    const page = await api.letters(target, { discarded: false, after });
+    const page = await api.letters(target, false, after);
     for (const letter of page.letters) letters.set(letter.id, letter);
     after = page.next;
   }

@@ -7,7 +7,6 @@ import { showInvisible } from '../../pages/components/format.js';
 import { Panel, useAnnounce } from '../../pages/components/page-frame.js';
 import { focusSearch } from '../../pages/components/search-bar.js';
 import { OTHER_NAMES } from './api.js';
-import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
 import { LetterList } from './letter-list.js';
@@ -15,6 +14,7 @@ import { usePage, useShortcuts, type Work } from './letters-context.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { formatFilter } from './route.js';
+import { countText, nameOf } from './use-letters.js';
 
 export function Layout() {
   const { loaded, reload, route, navigate, work, setWork } = usePage();
@@ -90,7 +90,7 @@ function Groups() {
 function useAnnouncement(): void {
   const { loaded } = usePage();
   const announce = useAnnounce();
-  const query = loaded && `${loaded.discarded} ${formatFilter(loaded.filter)}`;
+  const query = loaded && formatFilter(loaded.filter, { discarded: loaded.discarded });
   useEffect(() => {
     if (loaded) announce(countText(loaded));
   }, [query]);

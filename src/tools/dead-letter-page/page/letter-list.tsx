@@ -5,21 +5,11 @@ import { focusSoon } from '../../pages/components/focus.js';
 import { plural } from '../../pages/components/format.js';
 import { FilterBar, SearchBar } from '../../pages/components/search-bar.js';
 import { Table } from '../../pages/components/table.js';
-import { countOf, countText } from './count-text.js';
 import { LETTERS, TOMBSTONES } from './letter-columns.js';
 import { usePage } from './letters-context.js';
 import { REASONS, ReasonIcon, reasonLabel } from './reason.js';
-import {
-  type Filter,
-  filterOf,
-  formatFilter,
-  formatRoute,
-  isFiltered,
-  NO_FILTER,
-  parseSearch,
-  searchText,
-} from './route.js';
-import type { Loaded } from './use-letters.js';
+import { formatFilter, formatRoute, isFiltered, NO_FILTER, parseSearch, searchText } from './route.js';
+import { countOf, countText, type Loaded } from './use-letters.js';
 
 /** @param open opens the letter and moves the focus to it */
 export function LetterList({ open }: { open: (id: string) => void }) {
@@ -40,8 +30,7 @@ function ListedLetters({ loaded, open }: { loaded: Loaded; open: (id: string) =>
   const { route, more } = usePage();
   const { discarded, letters: listed, next, filter } = loaded;
   const { problems, find } = useFind();
-  const { event, keyId, since } = route;
-  const query = formatFilter(filter, { discarded: String(discarded) });
+  const query = formatFilter(filter, { discarded });
   const href = (letter: string) => formatRoute({ ...route, letter });
   return (
     <section class="list-part" aria-labelledby="list-title">
@@ -57,14 +46,16 @@ function ListedLetters({ loaded, open }: { loaded: Loaded; open: (id: string) =>
         text={route.eventId ?? ''}
         problems={problems}
         // The other filters are chips, and stay set.
-        find={(text) => find(text, { event, keyId, since })}
+        find={(text) => find(text, route)}
       >
         <Since />
       </SearchBar>
       <ReasonFilter loaded={loaded} find={find} />
       <div class="table-frame">
         {listed.length === 0 ? (
-          <NothingListed loaded={loaded} />
+          <p class="no-match muted">
+            <NothingListed loaded={loaded} />
+          </p>
         ) : (
           <Table
             {...(discarded ? TOMBSTONES : LETTERS)}
@@ -93,15 +84,13 @@ function useFind() {
     waiting.current = false;
     focusSoon(loaded?.letters.length === 0 ? '#list-title' : '[data-row]');
   }, [loaded]);
-  const find = async (text: string, kept: Partial<Filter> = {}) => {
-    const { filter, problems: found } = parseSearch(text);
+  const find = async (text: string, kept = NO_FILTER) => {
+    const { filter, problems: found } = parseSearch(text, kept);
     setProblems(found);
     if (found.length > 0) return;
     waiting.current = true;
-    const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
-    const wanted = { ...filter, ...kept, ...given };
-    if (formatFilter({ ...filterOf(route), ...wanted }) === formatFilter(route)) await reload();
-    else navigate({ ...wanted, letter: undefined });
+    if (formatFilter({ ...route, ...filter }) === formatFilter(route)) await reload();
+    else navigate({ ...filter, letter: undefined });
   };
   return { problems, find };
 }
@@ -160,27 +149,21 @@ function ListActions({ loaded }: { loaded: Loaded }) {
 }
 
 /** The empty state. */
-function NothingListed({ loaded }: { loaded: Loaded }) {
+function NothingListed({ loaded: { filter, discarded, summary } }: { loaded: Loaded }) {
   const { navigate } = usePage();
-  const { filter, discarded, summary } = loaded;
-  if (isFiltered(filter)) {
-    return (
-      <p class="no-match muted">
-        No {discarded ? 'discarded ' : ''}dead letter matches.
-        {summary.total > 0 &&
-          ` ${plural(summary.total, 'dead letter has', 'dead letters have')} another reason or event.`}{' '}
-        <button type="button" class="link" onClick={() => navigate({ ...NO_FILTER, letter: undefined })}>
-          Clear the filter
-        </button>
-      </p>
-    );
-  }
+  if (!isFiltered(filter))
+    return discarded
+      ? 'A discarded dead letter is listed with who discarded it, when and why. Its bytes are deleted.'
+      : 'An authentic event that is not processed is kept here, with its exact bytes, until it is replayed or discarded.';
+  const others = plural(summary.total, 'dead letter has', 'dead letters have');
   return (
-    <p class="no-match muted">
-      {discarded
-        ? 'A discarded dead letter is listed with who discarded it, when and why. Its bytes are deleted.'
-        : 'An authentic event that is not processed is kept here, with its exact bytes, until it is replayed or discarded.'}
-    </p>
+    <>
+      No {discarded ? 'discarded ' : ''}dead letter matches.
+      {summary.total > 0 && ` ${others} another reason or event.`}{' '}
+      <button type="button" class="link" onClick={() => navigate({ ...NO_FILTER, letter: undefined })}>
+        Clear the filter
+      </button>
+    </>
   );
 }
 

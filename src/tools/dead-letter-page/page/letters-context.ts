@@ -7,9 +7,10 @@ import type { Target } from './api.js';
 import type { Route } from './route.js';
 import type { Letters } from './use-letters.js';
 
-/** What an open dialog does: replay or discard one letter, or all that match. */
+/** What an open dialog does. */
 export interface Work {
   readonly kind: 'replay' | 'discard';
+  /** One letter, or all that match. */
   readonly target: Target;
   /** Describes the target. */
   readonly what: string;

@@ -1,5 +1,11 @@
 // Replays one letter, or all that match: a dry run, then the replay and its report.
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type {
+  ReplayEnd,
+  ReplayedEvents,
+  ReplayProgress,
+  ReplayReport,
+} from '../../../dead-letters/replay.js';
 import { messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
@@ -8,20 +14,13 @@ import { plural, showInvisible } from '../../pages/components/format.js';
 import { Icon } from '../../pages/components/icon.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { ENDS, ORDER, reportText, textOf } from '../replay-text.js';
-import {
-  api,
-  type ReplayEnd,
-  type ReplayedEvents,
-  type ReplayProgress,
-  type ReplayReport,
-  type Target,
-} from './api.js';
+import { api, type Target } from './api.js';
 import type { WorkDialogProps } from './letters-context.js';
 
 export function ReplayDialog({ work: { target, what }, closed }: WorkDialogProps) {
   const run = useReplay(target);
   const [held, setHeld] = useState(false);
-  const runs = run.state.step === 'running' && !run.state.dryRun;
+  const runs = isRunning(run.state) && !run.state.dryRun;
   const hold = () => {
     setHeld(true);
     focus('dialog .stop');
@@ -36,32 +35,34 @@ export function ReplayDialog({ work: { target, what }, closed }: WorkDialogProps
 /** One button leads through all steps, so that it keeps the focus. */
 function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; close: () => void }) {
   const { state, stop } = run;
+  const { dryRun, report } = state;
+  const running = isRunning(state);
   const announce = useAnnounce();
   const text = stateText(state);
   useEffect(() => {
-    if (state.step !== 'running') announce(text);
+    if (!running) announce(text);
     // The focused button may have disappeared.
     if (!document.activeElement?.closest('dialog')) focus('dialog .primary');
-  }, [announce, state.step, text]);
+  }, [announce, running, text]);
   const { label, act } = nextStep(run, close);
   return (
     <div class="stack">
       <p class="replay-state">{text}</p>
-      {state.step === 'running' && <ProgressBar state={state} />}
-      {(state.step === 'checked' || state.step === 'done') && <ReplayOutcome report={state.report} />}
+      {running && <ProgressBar state={state} />}
+      {report && <ReplayOutcome report={report} />}
       <p class="note" role="status">
         {held && 'The replay is running. Stop it first, or wait until it ends.'}
       </p>
       <p class="cluster">
-        <Button look="primary" autofocus aria-disabled={act === wait} act={act}>
+        <Button look="primary" autofocus aria-disabled={running} act={act}>
           {label}
         </Button>
-        {state.step === 'running' ? (
+        {running ? (
           <Button look="quiet stop" act={stop}>
             Stop
           </Button>
         ) : (
-          state.step !== 'done' && (
+          (dryRun || !report) && (
             <Button look="quiet" act={close}>
               Cancel
             </Button>
@@ -72,63 +73,69 @@ function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; clos
   );
 }
 
-const wait = () => {};
-
-function nextStep({ state, check, replay }: ReplayRun, close: () => void) {
-  if (state.step === 'running') return { act: wait, label: state.dryRun ? 'Checking…' : 'Replaying…' };
-  if (state.step === 'done') return { act: close, label: 'Done' };
-  if (state.step === 'ended' || state.report.processed === 0) return { act: check, label: 'Check again' };
-  return { act: replay, label: `Replay ${plural(state.report.processed, 'dead letter')}` };
+function nextStep({ state: { dryRun, report, problem }, start }: ReplayRun, close: () => void) {
+  if (!report && problem === undefined) return { act: () => {}, label: dryRun ? 'Checking…' : 'Replaying…' };
+  if (report && !dryRun) return { act: close, label: 'Done' };
+  if (!report || report.processed === 0) return { act: () => start(true), label: 'Check again' };
+  return { act: () => start(false), label: `Replay ${plural(report.processed, 'dead letter')}` };
 }
 
-function stateText(state: ReplayState): string {
-  if (state.step === 'ended') return state.message;
-  if (state.step !== 'running') return reportText(state.report);
-  if (state.dryRun) return 'Checking what would happen. Nothing is changed.';
+function stateText({ dryRun, progress, report, problem }: ReplayState): string {
+  if (report) return reportText(report);
+  if (problem !== undefined) return dryRun ? problem : `${problem} ${whatWasDone(progress)}`;
+  if (dryRun) return 'Checking what would happen. Nothing is changed.';
   return 'Your handlers are running. If you stop, processed letters stay processed.';
 }
 
-function ProgressBar({ state }: { state: Extract<ReplayState, { step: 'running' }> }) {
-  const { done = 0, total, processed = 0, failed = 0 } = state.progress ?? {};
+function whatWasDone(progress: ReplayProgress | undefined): string {
+  const { done, total, processed, failed } = progress ?? {};
+  const counts = progress ? `${done} of ${total}: ${processed} processed, ${failed} failed. ` : '';
+  return `${counts}What was processed stays processed. Replay again to continue.`;
+}
+
+function ProgressBar({ state: { dryRun, progress } }: { state: ReplayState }) {
+  const { done, total = 1, processed, failed } = progress ?? {};
+  const ends = dryRun ? '' : `: ${processed} processed, ${failed} failed`;
   return (
     <div class="stack tight">
-      <progress aria-label="Progress" max={total ?? 1} value={total === undefined ? undefined : done} />
-      <p class="note">
-        {total === undefined
-          ? 'Counting…'
-          : `${done} of ${plural(total, 'dead letter')}${state.dryRun ? '' : `: ${processed} processed, ${failed} failed`}`}
-      </p>
+      <progress aria-label="Progress" max={total} value={done} />
+      <p class="note">{progress ? `${done} of ${plural(total, 'dead letter')}${ends}` : 'Counting…'}</p>
     </div>
   );
 }
 
-type ReplayState =
-  | { readonly step: 'running'; readonly dryRun: boolean; readonly progress?: ReplayProgress }
-  | { readonly step: 'checked' | 'done'; readonly report: ReplayReport }
-  /** It failed or was stopped. */
-  | { readonly step: 'ended'; readonly message: string };
+interface ReplayState {
+  readonly dryRun: boolean;
+  readonly progress?: ReplayProgress;
+  /** When it has ended. */
+  readonly report?: ReplayReport;
+  /** When it failed or was stopped. */
+  readonly problem?: string;
+}
+
+function isRunning({ report, problem }: ReplayState): boolean {
+  return !report && problem === undefined;
+}
 
 type ReplayRun = ReturnType<typeof useReplay>;
 
 function useReplay(target: Target) {
-  const [state, setState] = useState<ReplayState>({ step: 'running', dryRun: true });
+  const [state, setState] = useState<ReplayState>({ dryRun: true });
   const running = useRef(new AbortController());
   const run = async (dryRun: boolean) => {
     running.current = new AbortController();
     const { signal } = running.current;
-    const show = (next: ReplayState) => running.current.signal === signal && setState(next);
-    let last: ReplayProgress | undefined;
-    show({ step: 'running', dryRun });
-    const onProgress = (progress: ReplayProgress) => {
-      last = progress;
-      show({ step: 'running', dryRun, progress });
+    let current: ReplayState = { dryRun };
+    const show = (change: Partial<ReplayState>) => {
+      current = { ...current, ...change };
+      if (running.current.signal === signal) setState(current);
     };
+    show({});
     try {
-      const report = await api.replay(target, { dryRun, signal, onProgress });
-      show({ step: dryRun ? 'checked' : 'done', report });
+      const onProgress = (progress: ReplayProgress) => show({ progress });
+      show({ report: await api.replay(target, { dryRun, signal, onProgress }) });
     } catch (error) {
-      const message = signal.aborted ? 'Stopped.' : messageOf(error);
-      show({ step: 'ended', message: dryRun ? message : `${message} ${whatWasDone(last)}` });
+      show({ problem: signal.aborted ? 'Stopped.' : messageOf(error) });
     }
   };
   // Only when the dialog opens.
@@ -137,18 +144,7 @@ function useReplay(target: Target) {
     // The server stops a replay when its client disconnects.
     return () => running.current.abort();
   }, []);
-  return {
-    state,
-    check: () => void run(true),
-    replay: () => void run(false),
-    stop: () => running.current.abort(),
-  };
-}
-
-function whatWasDone(last: ReplayProgress | undefined): string {
-  const { done = 0, total, processed = 0, failed = 0 } = last ?? {};
-  const counts = total === undefined ? '' : `${done} of ${total}: ${processed} processed, ${failed} failed. `;
-  return `${counts}What was processed stays processed. Replay again to continue.`;
+  return { state, start: (dryRun: boolean) => void run(dryRun), stop: () => running.current.abort() };
 }
 
 function ReplayOutcome({ report }: { report: ReplayReport }) {

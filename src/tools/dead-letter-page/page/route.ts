@@ -5,6 +5,8 @@ import type { Routing } from '../../pages/components/use-route.js';
 
 type FilterName = Exclude<keyof ReplayFilter, 'id'>;
 
+const FILTER_NAMES: readonly FilterName[] = ['reason', 'event', 'eventId', 'keyId', 'since'];
+
 /** Unparsed; the server checks it. */
 export type Filter = { readonly [Name in FilterName]: string | undefined };
 
@@ -15,53 +17,41 @@ export interface Route extends Filter {
   readonly letter: string | undefined;
 }
 
-export const NO_FILTER: Filter = {
-  reason: undefined,
-  event: undefined,
-  eventId: undefined,
-  keyId: undefined,
-  since: undefined,
-};
+function filterBy(read: (name: FilterName) => string | undefined): Filter {
+  return Object.fromEntries(FILTER_NAMES.map((name) => [name, read(name)])) as Filter;
+}
 
-export function filterOf({ reason, event, eventId, keyId, since }: Filter): Filter {
-  return { reason, event, eventId, keyId, since };
+export const NO_FILTER = filterBy(() => undefined);
+
+export function filterOf(filter: Filter): Filter {
+  return filterBy((name) => filter[name]);
 }
 
 export function isFiltered(filter: Filter): boolean {
-  return Object.values(filterOf(filter)).some((value) => value !== undefined);
+  return FILTER_NAMES.some((name) => filter[name] !== undefined);
 }
 
 export function parseRoute(search: string): Route {
   const parameters = new URLSearchParams(search);
   const text = (name: string) => parameters.get(name)?.trim() || undefined;
-  return {
-    reason: text('reason'),
-    event: text('event'),
-    eventId: text('eventId'),
-    keyId: text('keyId'),
-    since: text('since'),
-    discarded: parameters.get('discarded') === 'true',
-    letter: text('letter'),
-  };
+  return { ...filterBy(text), discarded: parameters.get('discarded') === 'true', letter: text('letter') };
 }
 
 /** Relative, because the page can be mounted at any path. */
-export function formatRoute({ discarded, letter, ...filter }: Route): string {
-  const text = formatFilter(filter, { discarded: discarded ? 'true' : undefined, letter });
+export function formatRoute(route: Route): string {
+  const text = formatFilter(route, { discarded: route.discarded, letter: route.letter });
   return text === '' ? '.' : `?${text}`;
 }
 
-export function formatFilter(filter: Filter, others: Readonly<Record<string, string | undefined>> = {}) {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...filterOf(filter), ...others })) {
-    if (value !== undefined) parameters.set(name, value);
-  }
-  return parameters.toString();
+export function formatFilter(
+  filter: Filter,
+  others: Readonly<Record<string, string | boolean | undefined>> = {},
+): string {
+  const given = Object.entries({ ...filterOf(filter), ...others }).filter(([, value]) => value);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
 }
 
-/** The filters that the search can contain, by their key in the search. */
-const SEARCH_KEYS = { event: 'event', id: 'eventId', key: 'keyId', since: 'since' } as const;
-const searchKeys: ReadonlyMap<string, FilterName> = new Map(Object.entries(SEARCH_KEYS));
+const SEARCH_KEYS = ['event', 'id', 'key', 'since'];
 
 /** The filter as text for the search field. An event ID needs no key. */
 export function searchText({ event, eventId, keyId, since }: Filter): string {
@@ -71,16 +61,21 @@ export function searchText({ event, eventId, keyId, since }: Filter): string {
   return [id, ...parts].filter(Boolean).join(' ');
 }
 
-/** Reads every filter except the reason, and says what is wrong. */
-export function parseSearch(text: string) {
+/** Reads every filter except the reason, and says what is wrong. Without an event, key or time, those of `kept` stay. */
+export function parseSearch(text: string, kept: Filter) {
   const { tokens, words, problems } = readSearch(text, (key) =>
-    searchKeys.has(key) ? undefined : `Unknown filter "${key}:". Use event:, id:, key: or since:.`,
+    SEARCH_KEYS.includes(key) ? undefined : `Unknown filter "${key}:". Use event:, id:, key: or since:.`,
   );
   const value = (key: string) => tokens.get(key)?.join(',');
   const eventId = value('id') ?? words[0];
   const tooMany = words.length > 1 || (words.length > 0 && tokens.has('id'));
   return {
-    filter: { event: value('event'), eventId, keyId: value('key'), since: value('since') },
+    filter: {
+      event: value('event') ?? kept.event,
+      eventId,
+      keyId: value('key') ?? kept.keyId,
+      since: value('since') ?? kept.since,
+    },
     problems: tooMany ? [...problems, 'Give one event ID. Payloads cannot be searched.'] : problems,
   };
 }

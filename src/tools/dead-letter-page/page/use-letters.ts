@@ -1,8 +1,9 @@
 // Loads the matching letters page by page, and the counts by reason and name.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
+import { plural, showInvisible } from '../../pages/components/format.js';
 import { api, type Letter, type LetterPage, type Summary } from './api.js';
-import { type Filter, filterOf, formatFilter, NO_FILTER, type Route } from './route.js';
+import { type Filter, filterOf, fitsEvent, formatFilter, isFiltered, type Route } from './route.js';
 
 export interface Loaded extends LetterPage {
   /** Counts for every reason and event name. */
@@ -14,64 +15,57 @@ export interface Loaded extends LetterPage {
   readonly discarded: boolean;
 }
 
-export interface Letters {
-  /** Undefined until the first answer. */
-  readonly loaded: Loaded | undefined;
-  readonly problem: string | undefined;
-  /** Reloads as many letters as are listed. */
-  readonly reload: () => Promise<Loaded | undefined>;
-  /** Loads the next page. */
-  readonly more: () => Promise<void>;
-}
+export type Letters = ReturnType<typeof useLetters>;
 
 const POLL_MS = 10_000;
 
-export function useLetters(route: Route): Letters {
+export function useLetters(route: Route) {
+  /** Undefined until the first answer. */
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
   // An answer to an older request must not replace a newer one.
   const latest = useRef(0);
-  const shown = useRef(loaded);
-  shown.current = loaded;
-  const wanted = useRef(route);
-  wanted.current = route;
+  const rendered = useRef({ loaded, route });
+  rendered.current = { loaded, route };
   const load = async (least: number) => {
     latest.current += 1;
     const turn = latest.current;
+    let found: Loaded | undefined;
+    let failure: unknown;
     try {
-      const found = await loadAll(wanted.current, least);
-      if (turn !== latest.current) return undefined;
-      setLoaded(found);
-      setProblem(undefined);
-      return found;
+      found = await loadAll(rendered.current.route, least);
     } catch (error) {
-      if (turn !== latest.current) return undefined;
-      // A signed-out user must not see the letters of before.
-      if (isRefusal(error)) setLoaded(undefined);
-      setProblem(messageOf(error));
-      return undefined;
+      failure = error;
     }
+    if (turn !== latest.current) return undefined;
+    // A signed-out user must not see the letters of before.
+    if (found || isRefusal(failure)) setLoaded(found);
+    setProblem(found ? undefined : messageOf(failure));
+    return found;
   };
   useEffect(() => void load(1), [formatFilter(route), route.discarded]);
-  const reload = () => load(shown.current?.letters.length ?? 1);
+  /** Reloads as many letters as are listed. */
+  const reload = () => load(rendered.current.loaded?.letters.length ?? 1);
   useEffect(() => {
     const poll = async () => {
-      const before = shown.current;
+      const before = rendered.current.loaded;
       // Not behind a dialog, whose counts must not change, and not in a hidden tab.
       if (!before || document.hidden || document.querySelector('dialog[open]')) return;
-      const now = await summaryOf(before).catch((error) => (isRefusal(error) ? undefined : before.summary));
-      if (JSON.stringify(now) !== JSON.stringify(before.summary)) await reload();
+      const { filter, discarded, summary } = before;
+      const now = await summaryOf(filter, discarded).catch((error) => !isRefusal(error) && summary);
+      if (JSON.stringify(now) !== JSON.stringify(summary)) await reload();
     };
     const timer = setInterval(poll, POLL_MS);
     return () => clearInterval(timer);
   }, []);
+  /** Loads the next page. */
   const more = async () => {
-    const before = shown.current;
-    if (before?.next == null) return;
+    const before = rendered.current.loaded;
+    if (!before?.next) return;
     const turn = latest.current;
-    const page = await api.letters(before.filter, { discarded: before.discarded, after: before.next });
-    if (turn === latest.current)
-      setLoaded({ ...before, ...page, letters: join(before.letters, page.letters) });
+    const page = await api.letters(before.filter, before.discarded, before.next);
+    const letters = join(before.letters, page.letters);
+    if (turn === latest.current) setLoaded({ ...before, ...page, letters });
   };
   return { loaded, problem, reload, more };
 }
@@ -81,25 +75,24 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** Counts every reason and name, so that the page shows the alternatives. */
-function summaryOf({ filter, discarded }: Pick<Loaded, 'filter' | 'discarded'>): Promise<Summary> {
-  const { eventId, keyId, since } = filter;
-  return api.summary({ ...NO_FILTER, eventId, keyId, since }, discarded);
+function summaryOf(filter: Filter, discarded: boolean): Promise<Summary> {
+  return api.summary({ ...filter, reason: undefined, event: undefined }, discarded);
 }
 
 /** @param least loads at least so many letters, if they exist */
 async function loadAll(route: Route, least: number): Promise<Loaded> {
   const filter = filterOf(route);
   const { discarded } = route;
-  const counting = summaryOf({ filter, discarded });
+  const counting = summaryOf(filter, discarded);
   const narrower = filter.reason !== undefined || filter.event !== undefined;
   const [summary, { total }, first] = await Promise.all([
     counting,
     narrower ? api.summary(filter, discarded) : counting,
-    api.letters(filter, { discarded }),
+    api.letters(filter, discarded),
   ]);
   let { letters, next } = first;
   while (next !== null && letters.length < least) {
-    const page: LetterPage = await api.letters(filter, { discarded, after: next });
+    const page: LetterPage = await api.letters(filter, discarded, next);
     letters = join(letters, page.letters);
     next = page.next;
   }
@@ -110,4 +103,24 @@ async function loadAll(route: Route, least: number): Promise<Loaded> {
 function join(before: readonly Letter[], more: readonly Letter[]): readonly Letter[] {
   const known = new Set(before.map(({ id }) => id));
   return [...before, ...more.filter(({ id }) => !known.has(id))];
+}
+
+/** `3 dead letters`, `1 matching dead letter`, `2 discarded dead letters`. */
+export function countText({ filter, discarded, total }: Loaded): string {
+  const kind = [isFiltered(filter) && 'matching', discarded && 'discarded', 'dead letter'];
+  return plural(total, kind.filter(Boolean).join(' '));
+}
+
+/** How many letters have the reason and match the rest of the filter. */
+export function countOf({ summary, filter, total }: Loaded, reason: string | undefined): number {
+  if (reason === filter.reason) return total;
+  return summary.groups
+    .filter((group) => reason === undefined || group.reason === reason)
+    .filter(({ eventName }) => fitsEvent(eventName, filter.event))
+    .reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Event name and ID. */
+export function nameOf({ eventName, eventId }: Letter): string {
+  return showInvisible(`${eventName} ${eventId}`);
 }

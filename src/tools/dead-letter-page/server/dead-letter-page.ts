@@ -4,16 +4,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { HttpError } from '../../pages/http-error.js';
 import { builtPage } from '../../pages/package-folder.js';
-import { originalUrl, READ_METHODS } from '../../pages/request.js';
+import { originalUrl } from '../../pages/request.js';
 import { serveLetters } from './letter-routes.js';
 import { answerError, sendText } from './page-answers.js';
 import { authorized, setPageHeaders } from './page-guard.js';
-import {
-  type DeadLetterPageOptions,
-  type PageReceiver,
-  type PageSettings,
-  pageSettings,
-} from './page-options.js';
+import type { DeadLetterPageOptions, PageReceiver, PageSettings } from './page-options.js';
+import { pageSettings } from './page-options.js';
 import { pathOf } from './page-request.js';
 
 const NOTICE = `<!doctype html>
@@ -23,14 +19,12 @@ const NOTICE = `<!doctype html>
 </html>
 `;
 
-const HTML = 'text/html; charset=utf-8';
-/** The only files that are served, by path. */
-const FILES: ReadonlyMap<string, { readonly file: string; readonly type: string }> = new Map([
-  ['/', { file: 'index.html', type: HTML }],
-  ['/index.html', { file: 'index.html', type: HTML }],
-  ['/assets/page.css', { file: 'assets/page.css', type: 'text/css; charset=utf-8' }],
-  ['/assets/page.js', { file: 'assets/page.js', type: 'text/javascript; charset=utf-8' }],
-  ['/assets/preact-license.txt', { file: 'assets/preact-license.txt', type: 'text/plain; charset=utf-8' }],
+/** The only files that are served, with their types. */
+const FILES: ReadonlyMap<string, string> = new Map([
+  ['/index.html', 'text/html'],
+  ['/assets/page.css', 'text/css'],
+  ['/assets/page.js', 'text/javascript'],
+  ['/assets/preact-license.txt', 'text/plain'],
 ]);
 
 /**
@@ -81,10 +75,11 @@ function redirectToFolder(request: IncomingMessage, response: ServerResponse): b
 
 async function sendFile(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = pathOf(request);
-  const known = READ_METHODS.has(request.method ?? '') && request.method !== 'OPTIONS' && FILES.get(path);
-  if (!known) throw new HttpError(404, 'Not found.');
-  const folder = builtPage('dead-letter-page');
-  const text = folder && (await readFile(join(folder, known.file), 'utf8').catch(() => undefined));
-  if (text === undefined && path !== '/') throw new HttpError(404, 'Not found.');
-  sendText(request, response, { status: 200, type: known.type, body: text ?? NOTICE });
+  const file = path === '/' ? '/index.html' : path;
+  const type = /^(?:GET|HEAD)$/.test(request.method ?? '') && FILES.get(file);
+  const folder = type && builtPage('dead-letter-page');
+  const text = folder && (await readFile(join(folder, file), 'utf8').catch(() => undefined));
+  const body = text || (path === '/' && NOTICE);
+  if (!type || !body) throw new HttpError(404, 'Not found.');
+  sendText(request, response, { status: 200, type: `${type}; charset=utf-8`, body });
 }

@@ -49,8 +49,6 @@ function nowOf(letter: DeadLetter, report: ReplayReport): string[] {
 
 type Sentences = (letter: DeadLetter, issues: readonly Pick<Issue, 'path'>[]) => string[];
 
-const IN_THE_LOG = (eventId: string) =>
-  `Fix what made it fail: the log has the error, with the event id ${eventId}.`;
 const GONE: Sentences = () => ['It was processed or discarded a moment ago.'];
 
 const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
@@ -58,7 +56,9 @@ const NOW: Readonly<Record<ReplayEnd, Sentences>> = {
     ...(reason === 'rejected'
       ? ['Change the handler to accept the event and deploy, or discard the letter.']
       : []),
-    ...(reason === 'failed' && code !== 'RETRY_LATER' ? [IN_THE_LOG(eventId)] : []),
+    ...(reason === 'failed' && code !== 'RETRY_LATER'
+      ? [`Fix what made it fail: the log has the error, with the event id ${eventId}.`]
+      : []),
     ...(reason === 'unknown' ? [`${eventName} has a handler now.`] : []),
     ...(reason === 'invalid' ? ['A handler accepts it now.'] : []),
     reason === 'unfinished'

@@ -54,7 +54,7 @@ export async function serveLetters(visit: Visit): Promise<boolean> {
     throw new HttpError(405, `Use ${route.methods.join(' or ')} for this path.`);
   }
   const json = await route.work(visit, decoded(route.path.exec(path)?.[1]));
-  if (json) sendJson(request, response, { status: 200, json });
+  if (json) sendJson(request, response, json);
   return true;
 }
 

@@ -2,10 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ConfigurationError, StoreError } from '../../../errors.js';
 import { describeError, type Logger, writeLog } from '../../../logger.js';
-import { send } from '../../../receiver/respond.js';
+import { type Answer, send } from '../../../receiver/respond.js';
 import { HttpError } from '../../pages/http-error.js';
-
-const TEXT = 'text/plain; charset=utf-8';
 
 const CODES: ReadonlyMap<number, string> = new Map([
   [400, 'MALFORMED'],
@@ -19,18 +17,16 @@ const CODES: ReadonlyMap<number, string> = new Map([
   [503, 'STORE_UNAVAILABLE'],
 ]);
 
-interface TextAnswer {
+interface TextAnswer extends Partial<Answer> {
   readonly status: number;
   readonly type?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
 }
 
 /** Sends the answer, unless the client disconnected or other code, such as a timeout, has answered. Never throws. */
 export function sendText(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, type = TEXT, headers = {}, body = '' }: TextAnswer,
+  { status, type = 'text/plain; charset=utf-8', headers = {}, body = '' }: TextAnswer,
 ): void {
   const sized = { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)), ...headers };
   send(request, response, { status, headers: sized, body });
@@ -39,7 +35,8 @@ export function sendText(
 export function sendJson(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, json }: { readonly status: number; readonly json: object },
+  json: object,
+  status = 200,
 ): void {
   const type = 'application/json; charset=utf-8';
   sendText(request, response, { status, type, body: JSON.stringify(json) });
@@ -59,7 +56,7 @@ export function answerError(
   // Browsers list HTML first when they open a URL; scripts do not.
   if (mode === 'navigate' || accept?.startsWith('text/html'))
     sendText(request, response, { status, body: `${json.message}\n` });
-  else sendJson(request, response, { status, json });
+  else sendJson(request, response, json, status);
 }
 
 /** Never exposes a message of a store or a handler. */

@@ -21,38 +21,32 @@ export function setPageHeaders(response: ServerResponse): void {
 export async function authorized(request: IncomingMessage, settings: PageSettings): Promise<string> {
   const { authorize, hosts, logFor } = settings;
   requireOwnOrigin(request, hosts);
-  const logFailure = (fields: object, message: string) => {
+  const logFailure = (message: string, fields: object = {}) => {
     writeLog(logFor(request), 'error', fields, message);
     return new HttpError(500, 'Your request could not be authorized. Check the log.');
   };
-  let user: unknown;
   let name: string | undefined;
   try {
-    user = await authorize(request);
-    name = nameOf(user);
+    name = nameOf(await authorize(request));
   } catch (error) {
-    throw logFailure(
-      { error: describeError(error) },
-      'authorize of deadLetterPage() failed, so access was denied',
-    );
+    throw logFailure('authorize of deadLetterPage() failed, so access was denied', {
+      error: describeError(error),
+    });
   }
-  if (!user) throw new HttpError(403, 'You may not see this page. Sign in with another account.');
+  if (name === '') throw new HttpError(403, 'You may not see this page. Sign in with another account.');
   if (name !== undefined) return name;
   throw logFailure(
-    {},
     'authorize of deadLetterPage() must return a user name, or an object with name or id; access was denied',
   );
 }
 
-/** Undefined if nothing identifies the user in a log. */
+/** Empty for a refused user, undefined if nothing identifies the user in a log. */
 function nameOf(user: unknown): string | undefined {
-  const { name, id } = (typeof user === 'object' && user !== null ? user : {}) as Record<string, unknown>;
+  if (!user) return '';
+  const { name, id } = (typeof user === 'object' ? user : {}) as Record<string, unknown>;
   const known = [user, name, id].find((text) => typeof text === 'string' && text.trim() !== '');
-  return typeof known === 'string'
-    ? known.slice(0, MAX_USER_LENGTH)
-    : Number.isFinite(id)
-      ? String(id)
-      : undefined;
+  if (typeof known === 'string') return known.slice(0, MAX_USER_LENGTH);
+  return Number.isFinite(id) ? String(id) : undefined;
 }
 
 /** What Express adds to a request. */
@@ -71,9 +65,8 @@ function requireOwnOrigin(request: IncomingMessage, hosts: ReadonlySet<string> |
       `This page does not answer to the host ${JSON.stringify(host.slice(0, 100))}. Add it to hosts of deadLetterPage().`,
     );
   }
-  const foreign = READ_METHODS.has(request.method ?? '')
-    ? foreignRead(request, host)
-    : foreignWrite(request, host);
+  const check = READ_METHODS.has(request.method ?? '') ? foreignRead : foreignWrite;
+  const foreign = check(request, host);
   if (foreign) throw new HttpError(403, foreign);
 }
 
@@ -93,20 +86,12 @@ const OTHER_ORIGIN =
 
 /** Checks the headers in which browsers name the sending page. Scripts cannot change them. */
 function foreignRead(request: IncomingMessage, host: string): string | undefined {
-  const { origin, 'sec-fetch-site': site } = request.headers;
+  const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = request.headers;
   if (origin !== undefined && !isOwn(origin, request, host) && site !== 'same-origin') return OTHER_ORIGIN;
-  if (site === undefined || site === 'same-origin' || site === 'none' || isVisit(request)) return undefined;
-  return OTHER_ORIGIN;
-}
-
-/** Any site may link to the page, but not load it in a frame. */
-function isVisit(request: IncomingMessage): boolean {
-  const { headers } = request;
-  return (
-    pathOf(request) === '/' &&
-    headers['sec-fetch-mode'] === 'navigate' &&
-    headers['sec-fetch-dest'] === 'document'
-  );
+  if (site === undefined || site === 'same-origin' || site === 'none') return undefined;
+  // Any site may link to the page, but not load it in a frame.
+  const isVisit = pathOf(request) === '/' && mode === 'navigate' && dest === 'document';
+  return isVisit ? undefined : OTHER_ORIGIN;
 }
 
 function foreignWrite(request: IncomingMessage, host: string): string | undefined {

@@ -2,10 +2,13 @@
 import type { IncomingMessage } from 'node:http';
 import { type DeadLetterFilter, FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import { ConfigurationError, refuseUnknownOptions } from '../../../errors.js';
-import { type BodyFailure, readBody } from '../../../receiver/capture-body.js';
+import { readBody } from '../../../receiver/capture-body.js';
 import { HttpError } from '../../pages/http-error.js';
 
 export type Fields = { readonly [name: string]: unknown };
+
+/** A body parser may have set `body`. */
+type Parsed = IncomingMessage & { readonly body?: unknown };
 
 const LIMIT = 16_384;
 const TIMEOUT_MS = 10_000;
@@ -16,10 +19,6 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 /** The path relative to the page. A proxy may have sent an absolute URL. */
 export function pathOf({ url = '' }: IncomingMessage): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/)[0] || '/';
-}
-
-function bodyOf(request: IncomingMessage): unknown {
-  return (request as { readonly body?: unknown }).body;
 }
 
 /** @throws {HttpError} for a body that is missing, too large, or not a JSON object */
@@ -39,8 +38,7 @@ export async function requestBody(request: IncomingMessage): Promise<Fields> {
 }
 
 /** What a body parser left. Before Express 5, one that skips a body leaves `{}`, but then the body is still unread. */
-function parsedBefore(request: IncomingMessage): unknown {
-  const body = bodyOf(request);
+function parsedBefore({ body }: Parsed): unknown {
   if (body === undefined)
     throw new HttpError(
       500,
@@ -50,9 +48,9 @@ function parsedBefore(request: IncomingMessage): unknown {
 }
 
 /** A body parser turns an empty chunked body into `{}` too. @throws {HttpError} 400 */
-export function rejectEmptyChunkedBody(request: IncomingMessage, fields: Fields): void {
-  if (Object.keys(fields).length > 0 || request.headers['content-length'] !== undefined) return;
-  if (bodyOf(request) === undefined) return;
+export function rejectEmptyChunkedBody({ headers, body }: Parsed, fields: Fields): void {
+  if (Object.keys(fields).length > 0 || headers['content-length'] !== undefined) return;
+  if (body === undefined) return;
   throw new HttpError(
     400,
     'The body may have been empty: it was chunked, and read by a body parser. To select every letter, send {"event":"*"}.',
@@ -70,42 +68,33 @@ function parse(bytes: Buffer): unknown {
 async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   const given = request.headers['content-length'];
   const length = given === undefined ? undefined : Number(given);
-  if (length !== undefined && length > LIMIT) throw refusal('too large');
   const rules = { length, limit: LIMIT, timeout: TIMEOUT_MS };
-  const body = await readBody(request, rules);
-  if (typeof body === 'string') throw refusal(body);
-  return body;
-}
-
-function refusal(failure: BodyFailure): HttpError {
-  if (failure === 'too large') return new HttpError(413, 'The body is larger than 16 KB.');
-  if (failure === 'timeout') return new HttpError(400, 'The body did not arrive within 10 seconds.');
-  return new HttpError(400, 'The body is incomplete, or longer than its Content-Length.');
-}
-
-/** The fields of a request: its filters, and all others. */
-export interface SplitFields {
-  readonly filter: DeadLetterFilter;
-  readonly rest: Fields;
+  const body = Number(given) > LIMIT ? 'too large' : await readBody(request, rules);
+  if (typeof body !== 'string') return body;
+  if (body === 'too large') throw new HttpError(413, 'The body is larger than 16 KB.');
+  if (body === 'timeout') throw new HttpError(400, 'The body did not arrive within 10 seconds.');
+  throw new HttpError(400, 'The body is incomplete, or longer than its Content-Length.');
 }
 
 /**
+ * Splits the fields of a request into its filters and all others.
+ *
  * @param others the names of allowed fields that are not filters
  * @throws {ConfigurationError} for an unknown name: a filter that is ignored would select more letters
  */
-export function splitFields(fields: Fields, others: readonly string[]): SplitFields {
+export function splitFields(fields: Fields, others: readonly string[]) {
   refuseUnknownOptions(fields, [...FILTERS, ...others]);
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   const isFilter = ([name]: [string, unknown]) => FILTERS.includes(name) || name === 'discarded';
-  const filter = Object.fromEntries(
-    entries.filter(isFilter).map(([name, value]) => [name, asDate(name, value)]),
-  );
+  const dated = entries.filter(isFilter).map(([name, value]) => [name, asDate(name, value)]);
   // Values are validated where they are used.
-  return { filter, rest: Object.fromEntries(entries.filter((entry) => !isFilter(entry))) };
+  const filter: DeadLetterFilter = Object.fromEntries(dated);
+  const rest: Fields = Object.fromEntries(entries.filter((entry) => !isFilter(entry)));
+  return { filter, rest };
 }
 
 /** Ignores empty values: they come from form fields that were left blank. */
-export function queryFields(query: URLSearchParams, others: readonly string[]): SplitFields {
+export function queryFields(query: URLSearchParams, others: readonly string[]) {
   const fields = new Map<string, unknown>();
   for (const [name, value] of query) {
     if (fields.has(name)) throw new HttpError(422, `${JSON.stringify(name.slice(0, 40))} is given twice.`);

@@ -3,16 +3,10 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { formatPause, formatTimeExactly } from './format.js';
 
-interface Clock {
-  /** A manual clock moves only when a test advances it. */
-  readonly manual: boolean;
-  readonly now: () => number;
-}
-
-const ClockContext = createContext<Clock>({ manual: false, now: Date.now });
+const ClockContext = createContext({ isManual: false, now: Date.now });
 
 interface ClockProviderProps {
-  /** The time of a manual clock. */
+  /** The time of a clock that moves only when a test advances it. */
   readonly manual?: string | undefined;
   /** How far the server's clock is ahead of the browser's, in milliseconds. */
   readonly skew?: number;
@@ -21,16 +15,15 @@ interface ClockProviderProps {
 
 /** Ticks every second. The children do not change, so only components that read the clock render again. */
 export function ClockProvider({ manual, skew = 0, children }: ClockProviderProps) {
+  const isManual = manual !== undefined;
   const [, tick] = useState(0);
   useEffect(() => {
-    if (manual !== undefined) return;
+    if (isManual) return;
     const timer = setInterval(() => tick((seconds) => seconds + 1), 1_000);
     return () => clearInterval(timer);
-  }, [manual === undefined]);
-  const now = () => (manual === undefined ? Date.now() + skew : Date.parse(manual));
-  return (
-    <ClockContext.Provider value={{ manual: manual !== undefined, now }}>{children}</ClockContext.Provider>
-  );
+  }, [isManual]);
+  const now = () => (isManual ? Date.parse(manual) : Date.now() + skew);
+  return <ClockContext.Provider value={{ isManual, now }}>{children}</ClockContext.Provider>;
 }
 
 /** `3 h ago`, with the time as tooltip. */
@@ -45,9 +38,9 @@ export function Age({ at }: { at: string }) {
 
 /** @param brief one unit only */
 export function RetryCountdown({ at, brief = false }: { at: string; brief?: boolean }) {
-  const { manual, now } = useContext(ClockContext);
+  const { isManual, now } = useContext(ClockContext);
   const left = Math.max(0, Date.parse(at) - now());
-  const title = manual ? 'The clock is manual. It moves when your program calls advance().' : undefined;
+  const title = isManual ? 'The clock is manual. It moves when your program calls advance().' : undefined;
   return (
     <span class="countdown" title={title}>
       {left === 0 ? (

@@ -61,7 +61,7 @@ export function BodyView({ label, body, rawLabel }: BodyViewProps) {
 /** A browser needs seconds to lay out a longer text. */
 const SHOWN_CHARACTERS = 200_000;
 
-export function CodeBlock({ label, text }: { label: string; text: string }) {
+function CodeBlock({ label, text }: { label: string; text: string }) {
   const [whole, setWhole] = useState(false);
   const cut = !whole && text.length > SHOWN_CHARACTERS;
   return (
