@@ -3,7 +3,6 @@ import type { ErrorRequestHandler } from 'express';
 import { ConfigurationError } from '../../errors.js';
 import { describeError, type Logger, writeLog } from '../../logger.js';
 
-/** Error messages by field. */
 type FieldErrors = { readonly [field: string]: readonly string[] | undefined };
 
 export class HttpError extends Error {
@@ -16,12 +15,10 @@ export class HttpError extends Error {
     this.errors = errors;
   }
 
-  /** 422 with the messages for each invalid field. */
   static invalid(errors: FieldErrors): HttpError {
     return new HttpError(422, Object.values(errors).flat().join(' '), errors);
   }
 
-  /** 404 for an unknown id. */
   static unknown(what: string, id: string): HttpError {
     return new HttpError(404, `There is no ${what} with the id ${JSON.stringify(id.slice(0, 100))}.`);
   }

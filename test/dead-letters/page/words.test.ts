@@ -1,6 +1,7 @@
 // The texts of the page of dead letters: its URL, how many match, and what comes of a replay.
 import { describe, expect, test } from '@jest/globals';
 import { type ReplayReport, ReplayTally } from '../../../src/dead-letters/replay.js';
+import { countOf, countText } from '../../../src/tools/dead-letter-page/page/count-text.js';
 import {
   fitsEvent,
   formatRoute,
@@ -9,7 +10,7 @@ import {
   parseRoute,
   type Route,
 } from '../../../src/tools/dead-letter-page/page/route.js';
-import { countOf, countText, type Loaded } from '../../../src/tools/dead-letter-page/page/use-letters.js';
+import type { Loaded } from '../../../src/tools/dead-letter-page/page/use-letters.js';
 import { lettersIn, reportText } from '../../../src/tools/dead-letter-page/replay-text.js';
 
 const NOWHERE: Route = { ...NO_FILTER, discarded: false, letter: undefined };

@@ -11,9 +11,9 @@ import { formatBytes, formatPause, showInvisible } from '../../pages/components/
 import { JsonTree } from '../../pages/components/json-tree.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type LetterContent, type Revealed } from './api.js';
+import { nameOf } from './count-text.js';
 import { usePage, type Work } from './letters-context.js';
 import { Reason } from './reason.js';
-import { nameOf } from './use-letters.js';
 
 /** Closes itself when the letter is gone after a replay or discard, which change `version`. */
 export function Detail({ id, version, close }: { id: string; version: number; close: () => void }) {
@@ -101,7 +101,7 @@ function Issues({ issues }: Pick<LetterContent['letter'], 'issues'>) {
   return (
     <section class="stack tight" aria-labelledby="issues-title">
       <h3 id="issues-title">Schema errors</h3>
-      <dl class="issues">
+      <dl class="issues stack tight">
         {issues.map(({ path, message }, index) => (
           <div key={index}>
             <dt class="mono wrap">{showInvisible(path)}</dt>

@@ -7,6 +7,7 @@ import { showInvisible } from '../../pages/components/format.js';
 import { Panel, useAnnounce } from '../../pages/components/page-frame.js';
 import { focusSearch } from '../../pages/components/search-bar.js';
 import { OTHER_NAMES } from './api.js';
+import { countText, nameOf } from './count-text.js';
 import { Detail } from './detail.js';
 import { DiscardDialog } from './discard-dialog.js';
 import { LetterList } from './letter-list.js';
@@ -14,7 +15,6 @@ import { usePage, useShortcuts, type Work } from './letters-context.js';
 import { ReasonIcon, reasonLabel } from './reason.js';
 import { ReplayDialog } from './replay-dialog.js';
 import { formatFilter } from './route.js';
-import { countText, nameOf } from './use-letters.js';
 
 export function Layout() {
   const { loaded, reload, route, navigate, work, setWork } = usePage();
@@ -86,7 +86,6 @@ function Groups() {
   );
 }
 
-/** Announces the count when the filter changes. */
 function useAnnouncement(): void {
   const { loaded } = usePage();
   const announce = useAnnounce();

@@ -5,11 +5,12 @@ import { focusSoon } from '../../pages/components/focus.js';
 import { plural } from '../../pages/components/format.js';
 import { FilterBar, SearchBar } from '../../pages/components/search-bar.js';
 import { Table } from '../../pages/components/table.js';
+import { countOf, countText } from './count-text.js';
 import { LETTERS, TOMBSTONES } from './letter-columns.js';
 import { usePage } from './letters-context.js';
 import { REASONS, ReasonIcon, reasonLabel } from './reason.js';
 import { formatFilter, formatRoute, isFiltered, NO_FILTER, parseSearch, searchText } from './route.js';
-import { countOf, countText, type Loaded } from './use-letters.js';
+import type { Loaded } from './use-letters.js';
 
 /** @param open opens the letter and moves the focus to it */
 export function LetterList({ open }: { open: (id: string) => void }) {

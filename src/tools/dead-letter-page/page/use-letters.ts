@@ -1,9 +1,8 @@
 // Loads the matching letters page by page, and the counts by reason and name.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
-import { plural, showInvisible } from '../../pages/components/format.js';
 import { api, type Letter, type LetterPage, type Summary } from './api.js';
-import { type Filter, filterOf, fitsEvent, formatFilter, isFiltered, type Route } from './route.js';
+import { type Filter, filterOf, formatFilter, type Route } from './route.js';
 
 export interface Loaded extends LetterPage {
   /** Counts for every reason and event name. */
@@ -103,24 +102,4 @@ async function loadAll(route: Route, least: number): Promise<Loaded> {
 function join(before: readonly Letter[], more: readonly Letter[]): readonly Letter[] {
   const known = new Set(before.map(({ id }) => id));
   return [...before, ...more.filter(({ id }) => !known.has(id))];
-}
-
-/** `3 dead letters`, `1 matching dead letter`, `2 discarded dead letters`. */
-export function countText({ filter, discarded, total }: Loaded): string {
-  const kind = [isFiltered(filter) && 'matching', discarded && 'discarded', 'dead letter'];
-  return plural(total, kind.filter(Boolean).join(' '));
-}
-
-/** How many letters have the reason and match the rest of the filter. */
-export function countOf({ summary, filter, total }: Loaded, reason: string | undefined): number {
-  if (reason === filter.reason) return total;
-  return summary.groups
-    .filter((group) => reason === undefined || group.reason === reason)
-    .filter(({ eventName }) => fitsEvent(eventName, filter.event))
-    .reduce((sum, { count }) => sum + count, 0);
-}
-
-/** Event name and ID. */
-export function nameOf({ eventName, eventId }: Letter): string {
-  return showInvisible(`${eventName} ${eventId}`);
 }

@@ -6,11 +6,10 @@ import { HttpError } from '../../pages/http-error.js';
 import { builtPage } from '../../pages/package-folder.js';
 import { originalUrl } from '../../pages/request.js';
 import { serveLetters } from './letter-routes.js';
-import { answerError, sendText } from './page-answers.js';
 import { authorized, setPageHeaders } from './page-guard.js';
+import { answerError, pathOf, sendText } from './page-http.js';
 import type { DeadLetterPageOptions, PageReceiver, PageSettings } from './page-options.js';
 import { pageSettings } from './page-options.js';
-import { pathOf } from './page-request.js';
 
 const NOTICE = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Dead letters</title>

@@ -9,14 +9,19 @@ import { HttpError } from '../../pages/http-error.js';
 import { queryOf } from '../../pages/request.js';
 import { diagnose } from './diagnose.js';
 import { letterJson, maskedContent, revealed } from './letter-json.js';
-import { sendJson } from './page-answers.js';
+import {
+  pathOf,
+  queryFields,
+  rejectEmptyChunkedBody,
+  requestBody,
+  sendJson,
+  splitFields,
+} from './page-http.js';
 import type { PageSettings } from './page-options.js';
-import { pathOf, queryFields, rejectEmptyChunkedBody, requestBody, splitFields } from './page-request.js';
 import { streamReplay } from './replay-stream.js';
 
 const DEFAULT_LIMIT = 50;
 
-/** An authorized request. */
 interface Visit {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -31,16 +36,13 @@ interface Route {
   readonly work: (visit: Visit, id: string) => Promise<object | undefined>;
 }
 
-const READ = ['GET', 'HEAD'];
-const WRITE = ['POST'];
-
 const ROUTES: readonly Route[] = [
-  { path: /^\/letters$/, methods: READ, work: list },
-  { path: /^\/summary$/, methods: READ, work: summary },
-  { path: /^\/letters\/([^/]+)$/, methods: READ, work: detail },
-  { path: /^\/letters\/([^/]+)\/reveal$/, methods: WRITE, work: reveal },
-  { path: /^\/replay$/, methods: WRITE, work: replay },
-  { path: /^\/discard$/, methods: WRITE, work: discard },
+  { path: /^\/letters$/, methods: ['GET', 'HEAD'], work: list },
+  { path: /^\/summary$/, methods: ['GET', 'HEAD'], work: summary },
+  { path: /^\/letters\/([^/]+)$/, methods: ['GET', 'HEAD'], work: detail },
+  { path: /^\/letters\/([^/]+)\/reveal$/, methods: ['POST'], work: reveal },
+  { path: /^\/replay$/, methods: ['POST'], work: replay },
+  { path: /^\/discard$/, methods: ['POST'], work: discard },
 ];
 
 /** @returns false for any other path @throws {HttpError} for an invalid request or an unknown letter */

@@ -4,8 +4,8 @@ import type { TLSSocket } from 'node:tls';
 import { describeError, writeLog } from '../../../logger.js';
 import { HttpError } from '../../pages/http-error.js';
 import { HOST_HEADER, hostHeaders, isAllowedHost, PAGE_HEADERS, READ_METHODS } from '../../pages/request.js';
+import { pathOf } from './page-http.js';
 import type { PageSettings } from './page-options.js';
-import { pathOf } from './page-request.js';
 
 /** Keeps log lines and tombstones short. */
 const MAX_USER_LENGTH = 100;

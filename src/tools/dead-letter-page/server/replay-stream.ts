@@ -8,7 +8,7 @@ import {
   replaySettings,
 } from '../../../dead-letters/replay.js';
 import { ConfigurationError, show } from '../../../errors.js';
-import { answerTo } from './page-answers.js';
+import { answerTo } from './page-http.js';
 
 const BETWEEN_LINES_MS = 100;
 /** Proxies close connections that are idle for a minute, and one handler may take longer. */

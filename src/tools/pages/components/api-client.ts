@@ -21,9 +21,7 @@ interface Server {
   /** Prefix of every path. By default paths are relative to the page. */
   readonly base?: string;
   readonly name: string;
-  /** Advice when it does not answer. */
   readonly ifSilent: string;
-  /** Advice when it answers without a message. */
   readonly ifUnclear?: string;
 }
 
@@ -39,12 +37,9 @@ export function apiClient({ base = '', name, ifSilent, ifUnclear = '' }: Server)
       throw signal?.aborted ? error : new ApiError(`${name} does not answer. ${ifSilent}`);
     });
     if (response.ok) return response;
-    const { message, errors } = await response.json().catch(() => ({}));
     const { status } = response;
-    throw new ApiError(
-      message ?? `${name} answered with status ${status}. ${ifUnclear}`.trimEnd(),
-      status,
-      errors,
-    );
+    const unclear = `${name} answered with status ${status}. ${ifUnclear}`.trimEnd();
+    const { message = unclear, errors } = await response.json().catch(() => ({}));
+    throw new ApiError(message, status, errors);
   };
 }

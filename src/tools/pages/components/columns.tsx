@@ -10,7 +10,6 @@ import { focusRow } from './table.js';
 
 interface ColumnsProps {
   readonly sidebar: ComponentChildren;
-  /** Accessible name of the sidebar. */
   readonly sidebarLabel: string;
   readonly detail: ComponentChildren;
   readonly children: ComponentChildren;
@@ -31,7 +30,6 @@ export function Columns({ sidebar, sidebarLabel, detail, children }: ColumnsProp
 }
 
 interface Selection {
-  /** The ids of the listed rows. */
   readonly ids: readonly string[];
   readonly selected: string | undefined;
   readonly select: (id: string | undefined) => void;
@@ -49,7 +47,7 @@ export function useSelection({ ids, selected, select }: Selection) {
   };
   const move = (step: number) => {
     const index = ids.indexOf(selected ?? focusedRow() ?? '');
-    const next = ids[index === -1 ? 0 : Math.min(ids.length - 1, Math.max(0, index + step))];
+    const next = index === -1 ? ids[0] : (ids[index + step] ?? ids[index]);
     if (next === undefined) return;
     if (selected !== undefined) select(next);
     // On a narrow screen the detail replaces the list.

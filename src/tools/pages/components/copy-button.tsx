@@ -4,8 +4,6 @@ import { Button } from './button.js';
 import { Dialog } from './dialog.js';
 import { showInvisible } from './format.js';
 
-const SHOWN_MS = 2_000;
-
 interface CopyButtonProps {
   readonly text: string | (() => Promise<string>);
   readonly label: string;
@@ -20,7 +18,7 @@ export function CopyButton({ text, label, name = label, look = '' }: CopyButtonP
   const [manual, setManual] = useState<string>();
   useEffect(() => {
     if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    const timer = setTimeout(() => setCopied(false), 2_000);
     return () => clearTimeout(timer);
   }, [copied]);
   const copy = async () => {

@@ -12,7 +12,6 @@ interface DialogProps {
   readonly keep?: boolean;
   /** Called instead of closing, while closing would stop a running task. */
   readonly hold?: (() => void) | undefined;
-  /** Called after the dialog closed. */
   readonly closed: () => void;
   readonly children: ComponentChildren | ((close: () => void) => ComponentChildren);
 }

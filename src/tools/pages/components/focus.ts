@@ -9,7 +9,6 @@ export function focusSoon(selector: string): void {
   requestAnimationFrame(() => focus(selector));
 }
 
-/** The id of the focused row. */
 export function focusedRow(): string | undefined {
   const focused = document.activeElement;
   return focused instanceof HTMLElement ? focused.dataset.row : undefined;

@@ -3,12 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAction } from './button.js';
 import { showInvisible } from './format.js';
 
-interface JsonTreeProps {
-  readonly label: string;
-  readonly value: object;
-}
-
-export function JsonTree({ label, value }: JsonTreeProps) {
+export function JsonTree({ label, value }: { label: string; value: object }) {
   const [text, find] = useState('');
   const found = text === '' ? 0 : countIn(value, text.toLowerCase());
   return (
@@ -62,7 +57,8 @@ function Branch({ name, value, path, text, last }: EntryProps<object>) {
   const [open, setOpen] = useState(path.split(/[.[]/).length < OPEN_DEPTH);
   const [all, showAll] = useState(false);
   const entries = Object.entries(value);
-  const [start, end] = Array.isArray(value) ? '[]' : '{}';
+  const isList = Array.isArray(value);
+  const [start, end] = isList ? '[]' : '{}';
   const shown = open || (text !== '' && countIn(value, text) > 0);
   const close = `${end}${last ? '' : ','}`;
   return (
@@ -76,41 +72,32 @@ function Branch({ name, value, path, text, last }: EntryProps<object>) {
       />
       {name !== undefined && <Key name={name} path={path} text={text} />}
       {start}
-      {!shown && (
-        <span class="muted">
-          {' '}
-          {entries.length} … {close}
-        </span>
-      )}
+      {!shown && <span class="muted">{` ${entries.length} … ${close}`}</span>}
       {shown && (
-        <>
-          <ul>
-            {entries.slice(0, all ? entries.length : SHOWN_ENTRIES).map(([key, entry], index) => {
-              const where = Array.isArray(value) ? `${path}[${key}]` : pathTo(path, key);
-              const isLast = index === entries.length - 1;
-              const heading = Array.isArray(value) ? undefined : key;
-              return (
-                <li key={key}>
-                  <Entry name={heading} value={entry} path={where} text={text} last={isLast} />
-                </li>
-              );
-            })}
-            {!all && entries.length > SHOWN_ENTRIES && (
-              <li>
-                <button type="button" class="link" onClick={() => showAll(true)}>
-                  Show all {entries.length.toLocaleString('en')}
-                </button>
+        <ul>
+          {entries.slice(0, all ? entries.length : SHOWN_ENTRIES).map(([key, entry], index) => {
+            const where = isList ? `${path}[${key}]` : pathTo(path, key);
+            const isLast = index === entries.length - 1;
+            return (
+              <li key={key}>
+                <Entry name={isList ? undefined : key} value={entry} path={where} text={text} last={isLast} />
               </li>
-            )}
-          </ul>
-          {close}
-        </>
+            );
+          })}
+          {!all && entries.length > SHOWN_ENTRIES && (
+            <li>
+              <button type="button" class="link" onClick={() => showAll(true)}>
+                Show all {entries.length.toLocaleString('en')}
+              </button>
+            </li>
+          )}
+        </ul>
       )}
+      {shown && close}
     </>
   );
 }
 
-/** Copies the path of its value. */
 function Key({ name, path, text }: { name: string; path: string; text: string }) {
   const copy = useAction(() => navigator.clipboard.writeText(path));
   return (

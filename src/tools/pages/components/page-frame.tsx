@@ -16,9 +16,7 @@ interface PageProps {
   readonly lists: string;
   /** In the header, after the title. */
   readonly status: ComponentChildren;
-  /** More buttons in the header. */
   readonly buttons?: ComponentChildren;
-  /** What each key does. */
   readonly shortcuts: Readonly<Record<string, string>>;
   /** When it changes, the notice is outdated and disappears. */
   readonly epoch?: unknown;
@@ -51,7 +49,7 @@ export function Page({ title, lists, status, buttons, shortcuts, epoch, children
         </header>
         <div role="alert">
           {notice && (
-            <div class="notice callout tone-failed">
+            <div class="notice callout spread tone-failed">
               <p>{notice}</p>
               <CloseButton label="Dismiss" close={() => setNotice(undefined)} />
             </div>
@@ -68,14 +66,10 @@ export function Page({ title, lists, status, buttons, shortcuts, epoch, children
   );
 }
 
-type Theme = 'auto' | 'light' | 'dark';
-
-const THEMES: readonly Theme[] = ['auto', 'light', 'dark'];
+const THEMES = ['auto', 'light', 'dark'];
 
 function ThemeButton() {
-  const [theme, setTheme] = useState<Theme>(
-    () => THEMES.find((name) => name === loadSetting('theme')) ?? 'auto',
-  );
+  const [theme, setTheme] = useState(() => THEMES.find((name) => name === loadSetting('theme')) ?? 'auto');
   // Before the first paint, so that no other theme flashes.
   useLayoutEffect(() => {
     document.documentElement.style.colorScheme = theme === 'auto' ? '' : theme;
@@ -89,15 +83,11 @@ function ThemeButton() {
   );
 }
 
-const SETTING = 'shortcuts';
 const TYPING = 'input, textarea, select, [contenteditable]';
 
-const enabled = () => loadSetting(SETTING) !== 'off';
+const enabled = () => loadSetting('shortcuts') !== 'off';
 
-/**
- * Keys work while the component is mounted, except while the user types. Escape also works when
- * shortcuts are off.
- */
+/** Keys work while the component is mounted, except while the user types. Escape also works when shortcuts are off. */
 export function useKeys<Key extends string>(shortcuts: Partial<Record<Key, () => void>>): void {
   const latest = useRef<Partial<Record<string, () => void>>>(shortcuts);
   latest.current = shortcuts;
@@ -119,7 +109,7 @@ export function useKeys<Key extends string>(shortcuts: Partial<Record<Key, () =>
 function ShortcutsDialog({ shortcuts, closed }: Pick<PageProps, 'shortcuts'> & { closed: () => void }) {
   const [on, setOn] = useState(enabled);
   const toggle = () => {
-    saveSetting(SETTING, on ? 'off' : 'on');
+    saveSetting('shortcuts', on ? 'off' : 'on');
     setOn(!on);
   };
   return (

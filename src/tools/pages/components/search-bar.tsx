@@ -85,7 +85,7 @@ export function FilterBar({ legend, choices, text, except, find, children }: Fil
   const parts = text.split(/\s+/).filter(Boolean);
   const isChip = (part: string) => /^[a-z]+:(?!\/\/)./i.test(part) && !part.startsWith(`${except}:`);
   return (
-    <fieldset class="filter">
+    <fieldset class="filter cluster">
       <legend class="visually-hidden">{legend}</legend>
       {shown.map(({ label, icon, count, pressed, choose }) => (
         <Button key={label} look="small quiet" aria-pressed={pressed} act={choose}>

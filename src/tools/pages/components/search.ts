@@ -1,7 +1,6 @@
 // Parses a search: words and `key:value` filters.
 
 export interface SearchParts {
-  /** Values by key. */
   readonly tokens: ReadonlyMap<string, readonly string[]>;
   readonly words: readonly string[];
   /** What is wrong, and what to type instead. */
