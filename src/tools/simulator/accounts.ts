@@ -9,10 +9,6 @@ export interface KeyPair {
   readonly sandboxKey: string;
 }
 
-interface AccountSettings extends KeyPair {
-  readonly sandboxSigning: 'private-key' | 'sandbox-key';
-}
-
 /** The authenticated account, and its scopes: a private key has all. */
 export interface Caller {
   readonly account: SeededAccount;
@@ -26,12 +22,12 @@ export class Accounts {
   readonly initial: KeyPair;
   /** The keys that authenticate and sign now. */
   current: KeyPair;
-  readonly #sandboxSigning: 'private-key' | 'sandbox-key';
+  readonly #sandboxKeySigns: boolean;
 
-  constructor({ privateKey, sandboxKey, sandboxSigning }: AccountSettings) {
+  constructor({ privateKey, sandboxKey, sandboxSigning }: KeyPair & { readonly sandboxSigning: string }) {
     this.initial = { privateKey, sandboxKey };
     this.current = this.initial;
-    this.#sandboxSigning = sandboxSigning;
+    this.#sandboxKeySigns = sandboxSigning === 'sandbox-key';
   }
 
   /** From now on only the new keys authenticate and sign. @throws {ConfigurationError} for an invalid key */
@@ -54,7 +50,7 @@ export class Accounts {
   }
 
   signsWithSandboxKey(sandbox: boolean): boolean {
-    return sandbox && this.#sandboxSigning === 'sandbox-key';
+    return sandbox && this.#sandboxKeySigns;
   }
 
   /**
@@ -62,27 +58,30 @@ export class Accounts {
    *
    * @param headers every value of the Authorization header
    */
-  authenticate(headers: readonly string[], sandbox: boolean): Caller | undefined {
-    const [header, ...more] = headers;
-    if (header === undefined || more.length > 0) return undefined;
+  authenticate([header = '', ...more]: readonly string[], sandbox: boolean): Caller | undefined {
+    if (more.length > 0) return undefined;
     // Scheme names are case-insensitive in HTTP; the credential is not.
     const [, scheme = '', credential = ''] = /^(basic|bearer) ([^ ]+)$/i.exec(header) ?? [];
     if (scheme.toLowerCase() === 'bearer') {
-      const token = seeds.tokens.find((known) => known.token === credential);
-      return token && { account: accountOf(token.account), scopes: token.scopes };
+      const known = seeds.tokens.find(({ token }) => token === credential);
+      return known && callerOf(known.account, known.scopes);
     }
-    const key = scheme === '' ? undefined : privateKeyIn(credential);
-    const account = key === undefined ? undefined : this.#ownerOf(key, sandbox);
-    return account && { account, scopes: 'all' };
+    return callerOf(this.#ownerOf(privateKeyIn(credential), sandbox), 'all');
   }
 
-  #ownerOf(key: string, sandbox: boolean): SeededAccount | undefined {
+  /** The id of the account with this key. */
+  #ownerOf(key: string | undefined, sandbox: boolean): string | undefined {
     const { privateKey, sandboxKey } = this.current;
-    if (key === (sandbox ? sandboxKey : privateKey)) return accountOf(DEVELOPER);
-    const seed = seeds.keys.find((known) => known.key === key);
-    if (!seed || seed.account === DEVELOPER || seed.sandbox !== sandbox) return undefined;
-    return accountOf(seed.account);
+    if (key === (sandbox ? sandboxKey : privateKey)) return DEVELOPER;
+    const seed = seeds.keys.find((known) => known.key === key && known.sandbox === sandbox);
+    // The developer's seeded keys may have been replaced.
+    return seed?.account === DEVELOPER ? undefined : seed?.account;
   }
+}
+
+function callerOf(id: string | undefined, scopes: Caller['scopes']): Caller | undefined {
+  const account = seeds.accounts.find((known) => known.id === id);
+  return account && { account, scopes };
 }
 
 /** The reason to answer 403; undefined if the request is allowed. */
@@ -124,10 +123,4 @@ function privateKeyIn(credential: string): string | undefined {
   if (bytes.toString('base64') !== credential) return undefined;
   const text = bytes.toString('utf8');
   return text.indexOf(':') === text.length - 1 ? text.slice(0, -1) : undefined;
-}
-
-function accountOf(id: string): SeededAccount {
-  const account = seeds.accounts.find((known) => known.id === id);
-  if (!account) throw new Error(`The seeds have no account ${id}.`);
-  return account;
 }

@@ -8,7 +8,7 @@ import { Registrations } from './api/registrations.js';
 import { Deliverer, type ServiceParts } from './delivery/deliverer.js';
 import { isoTime } from './delivery/delivery-record.js';
 import { Faults, faultKinds } from './delivery/faults.js';
-import { ManualScheduler, Scheduler } from './delivery/scheduler.js';
+import { Scheduler } from './delivery/scheduler.js';
 import { isFinished, type SimulatedDelivery, type SimulatedEvent } from './delivery/simulated-delivery.js';
 import { Randomness } from './randomness.js';
 import { now } from './real-time.js';
@@ -40,8 +40,8 @@ export class Service implements ServiceParts {
     this.randomness = new Randomness(settings.seed);
     this.targets = new Targets(settings.allowTargets);
     this.faults = new Faults(this.randomness, () => this.store.notify({ kind: 'faults' }));
-    this.scheduler =
-      settings.clock === 'real' ? new Scheduler() : new ManualScheduler(state?.now ?? this.#startedAt);
+    const manual = settings.clock === 'manual';
+    this.scheduler = new Scheduler(manual ? (state?.now ?? this.#startedAt) : undefined);
     this.deliverer = new Deliverer(this);
     this.registrations = new Registrations(this);
     if (state) restoreState(state, this);

@@ -15,7 +15,7 @@ import { type Webhook, webhookView } from './api/registrations.js';
 import { Stream } from './api/stream.js';
 import { type Delivery, deliveryRecord } from './delivery/delivery-record.js';
 import type { Fault, FaultKind, FaultRule } from './delivery/faults.js';
-import { advanceDuration } from './delivery/scheduler.js';
+import { milliseconds } from './delivery/retry-schedule.js';
 import { closeServer, listen, urlHost } from './listen.js';
 import { DEVELOPER } from './seeds.js';
 import { Service } from './service.js';
@@ -130,7 +130,7 @@ export class Simulator {
 
   /** Advances the manual clock by milliseconds or a duration such as `"5m"`. Resolves when every attempt that is due by then is settled. */
   async advance(duration: number | string): Promise<void> {
-    await this.#service.advance(advanceDuration(duration));
+    await this.#service.advance(milliseconds('advance() got', duration));
   }
 
   /** Resolves when no attempt is in flight. Does not wait for scheduled ones. */

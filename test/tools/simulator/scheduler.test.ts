@@ -1,7 +1,7 @@
 // Which deliveries a scheduler makes due, when, and in which order.
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { ManualScheduler, Scheduler } from '../../../src/tools/simulator/delivery/scheduler.js';
+import { Scheduler } from '../../../src/tools/simulator/delivery/scheduler.js';
 import {
   newDelivery,
   type SimulatedDelivery,
@@ -22,7 +22,7 @@ test('a manual clock makes each delivery due once, at its time, whatever is sche
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const all = [...'012345'].map(delivery);
-      const scheduler = new ManualScheduler(0);
+      const scheduler = new Scheduler(0);
       const due: [id: string, at: number][] = [];
       scheduler.onDue = async ({ id }) => void due.push([id, scheduler.now()]);
       const waiting = new Map<string, number>();

@@ -3,29 +3,28 @@ import { type SigningKey, signingKey, signWith } from '../../../signature.js';
 import type { FaultKind } from './faults.js';
 import type { HeaderPair } from './simulated-delivery.js';
 
-interface RequestParts {
-  readonly host: string;
-  readonly body: Buffer;
-  readonly key: SigningKey;
-  readonly signatureHeader: string;
-}
-
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
+interface Signing {
+  readonly key: SigningKey;
+  readonly signatureHeader: string;
+  readonly fault: FaultKind | null;
+}
+
 /** The signature covers the original bytes, unless the fault changes the signature itself. */
-export function buildRequest(parts: RequestParts, fault: FaultKind | null) {
-  const body = changedBody(parts.body, fault);
-  const signature = signWith(parts.body, fault === 'wrong_key' ? WRONG_KEY : parts.key);
+export function buildRequest(url: string, original: Buffer, { key, signatureHeader, fault }: Signing) {
+  const body = changedBody(original, fault);
+  const signature = signWith(original, fault === 'wrong_key' ? WRONG_KEY : key);
   const headers: HeaderPair[] = [
-    ['Host', parts.host],
+    ['Host', new URL(url).host],
     ['Content-Type', 'application/json'],
     ['Content-Length', String(body.byteLength)],
   ];
-  if (fault === 'uppercase_signature') headers.push([parts.signatureHeader, signature.toUpperCase()]);
-  else if (fault !== 'missing_signature') headers.push([parts.signatureHeader, signature]);
+  if (fault === 'uppercase_signature') headers.push([signatureHeader, signature.toUpperCase()]);
+  else if (fault !== 'missing_signature') headers.push([signatureHeader, signature]);
   headers.push(['Connection', 'keep-alive']);
   const isCut = fault === 'truncate_body' || fault === 'reset_connection';
-  return { headers, body: isCut ? firstHalf(body) : body };
+  return { url, headers, body: isCut ? firstHalf(body) : body };
 }
 
 const UNAUTHENTIC: ReadonlySet<FaultKind> = new Set([

@@ -131,7 +131,6 @@ export class Deliverer {
   /** Stops sending and recording. Unfinished deliveries in the store stay due. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#sender.close();
     await this.abort();
   }
 
@@ -183,9 +182,9 @@ export class Deliverer {
   async #attempt(
     delivery: SimulatedDelivery,
     cause: AttemptCause,
-    fault: PlannedFault | undefined,
+    planned: PlannedFault | undefined,
   ): Promise<void> {
-    const { store } = this.#parts;
+    const { store, scheduler, settings, accounts } = this.#parts;
     const { host } = new URL(delivery.url);
     const semaphore = this.#semaphores.get(host) ?? new Semaphore();
     this.#semaphores.set(host, semaphore);
@@ -198,8 +197,28 @@ export class Deliverer {
       delivery.url = webhook.url;
       delivery.status = 'in_flight';
       store.saveDelivery(delivery);
-      const attempt = await this.#send(delivery, cause, fault);
-      if (!this.#isForgotten(delivery)) this.#record(delivery, cause, attempt);
+      const fault = planned?.kind ?? null;
+      // Read before sending: the key may rotate while the endpoint answers.
+      const { privateKey } = accounts.current;
+      const startedAt = scheduler.now();
+      const request = this.#request(delivery, fault);
+      const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
+      const result = fault === 'drop' ? DROPPED : await this.#sender.send({ ...request, fault, slowMs });
+      const { response } = result;
+      const succeeded = response !== null && response.status >= 200 && response.status < 300;
+      const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
+      if (this.#isForgotten(delivery)) return;
+      this.#record(delivery, cause, {
+        ...result,
+        number: nextNumber(delivery),
+        trigger: cause === 'resend' || cause === 'retry-now' ? 'manual' : 'automatic',
+        startedAt,
+        succeeded,
+        fault,
+        diagnosis: diagnose({ ...result, fault, succeeded, newKey }, settings.timeout),
+        ...request,
+        nextAttemptAt: null,
+      });
     } finally {
       semaphore.release();
     }
@@ -210,45 +229,17 @@ export class Deliverer {
     return this.#closed || this.#parts.store.deliveries.get(delivery.id) !== delivery;
   }
 
-  async #send(
-    delivery: SimulatedDelivery,
-    cause: AttemptCause,
-    planned: PlannedFault | undefined,
-  ): Promise<SimulatedAttempt> {
-    const { scheduler, settings, accounts } = this.#parts;
-    const fault = planned?.kind ?? null;
-    // Read before sending: the key may rotate while the endpoint answers.
-    const { privateKey } = accounts.current;
-    const startedAt = scheduler.now();
-    const url = new URL(delivery.url);
-    const request = this.#request(delivery, url.host, fault);
-    const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
-    const result = fault === 'drop' ? DROPPED : await this.#sender.send(url, { ...request, fault, slowMs });
-    const { response } = result;
-    const succeeded = response !== null && response.status >= 200 && response.status < 300;
-    const newKey = this.#isNewKey(delivery, privateKey, succeeded && isAuthentic(fault));
-    return {
-      ...result,
-      number: nextNumber(delivery),
-      trigger: cause === 'resend' || cause === 'retry-now' ? 'manual' : 'automatic',
-      startedAt,
-      succeeded,
-      fault,
-      diagnosis: diagnose({ ...result, fault, succeeded, newKey }, settings.timeout),
-      url: delivery.url,
-      ...request,
-      nextAttemptAt: null,
-    };
-  }
-
-  #request(delivery: SimulatedDelivery, host: string, fault: FaultKind | null) {
+  #request(delivery: SimulatedDelivery, fault: FaultKind | null) {
     const { settings, accounts } = this.#parts;
-    const { body, sandbox, signatureHeader = settings.signatureHeader } = delivery.event;
-    const key = accounts.signingKey(sandbox);
-    const request = buildRequest({ host, body, key, signatureHeader }, fault);
+    const { id, url, event } = delivery;
+    const { signatureHeader = settings.signatureHeader } = event;
+    const request = buildRequest(url, event.body, {
+      fault,
+      signatureHeader,
+      key: accounts.signingKey(event.sandbox),
+    });
     if (settings.debugHeaders) {
-      const number = String(nextNumber(delivery));
-      request.headers.push(['X-SIM-DELIVERY', delivery.id], ['X-SIM-ATTEMPT', number]);
+      request.headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber(delivery))]);
       if (fault) request.headers.push(['X-SIM-FAULT', fault]);
     }
     return request;

@@ -1,10 +1,7 @@
 // Deliveries and attempts as JSON, for the API, the page, programs and the log.
 import { hash } from 'node:crypto';
-import type { DeliveryStatus } from './delivery-status.js';
-import type { FaultKind } from './faults.js';
 import {
   type CancelReason,
-  type EndpointResponse,
   type HeaderPair,
   nextNumber,
   type SimulatedAttempt,
@@ -12,35 +9,10 @@ import {
 } from './simulated-delivery.js';
 
 /** One attempt to deliver an event: what was sent, how the endpoint answered, and whether a retry was scheduled. */
-export interface Attempt {
-  number: number;
-  trigger: 'automatic' | 'manual';
-  started_at: string;
-  duration_ms: number;
-  succeeded: boolean;
-  /** What the endpoint reports that it did with the event, such as `ignored`. */
-  outcome: string | null;
-  fault: FaultKind | null;
-  diagnosis: string | null;
-  will_retry: boolean;
-  next_attempt_at: string | null;
-  request: { method: 'POST'; url: string; headers: HeaderPair[]; body: string; body_sha256: string };
-  response: EndpointResponse | null;
-  error: { code: string; message: string } | null;
-}
+export type Attempt = ReturnType<typeof attemptRecord>;
 
 /** The record of an event on its way to one webhook. */
-export interface Delivery {
-  id: string;
-  event_id: string;
-  event_name: string;
-  webhook_id: string;
-  url: string;
-  status: DeliveryStatus;
-  attempts: Attempt[];
-  next_attempt_at: string | null;
-  created_at: string;
-  delivered_at: string | null;
+export interface Delivery extends ReturnType<typeof sharedFields<Attempt[]>> {
   /** Present only if the status is `cancelled`. */
   cancelled_because?: CancelReason;
 }
@@ -49,12 +21,10 @@ export interface Delivery {
 export type DeliveryRow = ReturnType<typeof deliveryRow>;
 
 export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
-  return {
-    ...sharedFields(delivery, delivery.attempts.map(attemptRecord)),
-    ...(delivery.status === 'cancelled' && delivery.cancelledBecause
-      ? { cancelled_because: delivery.cancelledBecause }
-      : {}),
-  };
+  const { status, cancelledBecause, attempts } = delivery;
+  const record = sharedFields(delivery, attempts.map(attemptRecord));
+  if (status !== 'cancelled' || !cancelledBecause) return record;
+  return { ...record, cancelled_because: cancelledBecause };
 }
 
 export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number) {
@@ -93,7 +63,7 @@ function sharedFields<Attempts>(delivery: SimulatedDelivery, attempts: Attempts)
   };
 }
 
-function attemptRecord(attempt: SimulatedAttempt): Attempt {
+function attemptRecord(attempt: SimulatedAttempt) {
   const { response, error } = attempt;
   return {
     number: attempt.number,
@@ -101,21 +71,26 @@ function attemptRecord(attempt: SimulatedAttempt): Attempt {
     started_at: isoTime(attempt.startedAt),
     duration_ms: attempt.durationMs,
     succeeded: attempt.succeeded,
+    /** What the endpoint reports that it did with the event, such as `ignored`. */
     outcome: response && outcomeIn(response.body),
     fault: attempt.fault,
     diagnosis: attempt.diagnosis,
     will_retry: attempt.nextAttemptAt !== null,
     next_attempt_at: isoTime(attempt.nextAttemptAt),
     request: {
-      method: 'POST',
+      method: 'POST' as const,
       url: attempt.url,
-      headers: attempt.headers.map(([name, value]) => [name, value]),
+      headers: copyOf(attempt.headers),
       body: attempt.body.toString('utf8'),
       body_sha256: hash('sha256', attempt.body),
     },
-    response: response && { ...response, headers: response.headers.map(([name, value]) => [name, value]) },
+    response: response && { ...response, headers: copyOf(response.headers) },
     error: error && { ...error },
   };
+}
+
+function copyOf(headers: readonly HeaderPair[]): HeaderPair[] {
+  return headers.map(([name, value]) => [name, value]);
 }
 
 /** The log fields of a settled attempt. */

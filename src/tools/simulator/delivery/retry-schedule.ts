@@ -22,11 +22,14 @@ export function retryPauses(schedule: RetrySchedule): readonly number[] {
         didYouMean(String(schedule), scheduleNames),
     );
   }
-  return pauses.map((pause: unknown, index) => {
-    const ms = parseDuration(pause);
-    if (ms !== undefined) return ms;
-    throw new ConfigurationError(
-      `retry[${index}] is ${JSON.stringify(pause)}. Give milliseconds, or text such as "5m".`,
-    );
-  });
+  return pauses.map((pause: unknown, index) => milliseconds(`retry[${index}] is`, pause));
+}
+
+/** @param what begins the message, such as `retry[0] is` @throws {ConfigurationError} for a value that is not a duration */
+export function milliseconds(what: string, duration: unknown): number {
+  const ms = parseDuration(duration);
+  if (ms !== undefined) return ms;
+  throw new ConfigurationError(
+    `${what} ${JSON.stringify(duration)}. Give milliseconds, or text such as "5m".`,
+  );
 }

@@ -8,6 +8,7 @@ import type { FaultKind } from './faults.js';
 import type { AttemptResult, EndpointResponse, HeaderPair } from './simulated-delivery.js';
 
 interface OutgoingRequest {
+  readonly url: string;
   readonly headers: readonly HeaderPair[];
   readonly body: Buffer;
   /** Decides how the body is written. */
@@ -28,7 +29,6 @@ export class RequestSender {
   readonly #targets: Targets;
   readonly #httpAgent = new http.Agent(AGENT);
   readonly #httpsAgent = new https.Agent(AGENT);
-  readonly #open = new Set<ClientRequest>();
 
   constructor(timeout: number, targets: Targets) {
     this.#timeout = timeout;
@@ -36,7 +36,7 @@ export class RequestSender {
   }
 
   /** Never rejects: a failure is a result too. The first outcome settles it. */
-  send(url: URL, outgoing: OutgoingRequest): Promise<AttemptResult> {
+  send(outgoing: OutgoingRequest): Promise<AttemptResult> {
     return new Promise((resolve) => {
       const started = monotonicNow();
       let settled = false;
@@ -46,7 +46,6 @@ export class RequestSender {
         if (settled) return;
         settled = true;
         cancel(timer);
-        if (request) this.#open.delete(request);
         // Once the response is here, the rest of the request body is not needed.
         if (!request?.writableFinished) request?.destroy();
         // A response counts, even a partial one.
@@ -60,8 +59,7 @@ export class RequestSender {
         request?.destroy();
       });
       try {
-        request = this.#connect(url, outgoing.headers);
-        this.#open.add(request);
+        request = this.#connect(outgoing);
         request.on('error', fail);
         request.on('close', () =>
           settle('ECONNRESET', 'The connection closed before the endpoint answered.'),
@@ -76,17 +74,14 @@ export class RequestSender {
     });
   }
 
-  /** Aborts the requests in flight; each settles as failed. */
+  /** Closes every connection: the requests in flight settle as failed. */
   abort(): void {
-    for (const request of this.#open) request.destroy();
-  }
-
-  close(): void {
     this.#httpAgent.destroy();
     this.#httpsAgent.destroy();
   }
 
-  #connect(url: URL, headers: readonly HeaderPair[]): ClientRequest {
+  #connect({ url: text, headers }: OutgoingRequest): ClientRequest {
+    const url = new URL(text);
     const lookup = this.#targets.lookupFor(url);
     // Headers as a list: exactly these are sent, in this order.
     const options = { method: 'POST', lookup, headers: headers.flat() };
@@ -128,11 +123,7 @@ function writeSlowly(request: ClientRequest, body: Buffer, slowMs: number): void
   writeFrom(0);
 }
 
-/**
- * Collects the first 64 KiB of a response, and drops the connection of a longer one.
- *
- * @returns a function that returns what has arrived so far
- */
+/** Collects the first 64 KiB of a response, and drops the connection of a longer one. @returns what has arrived so far */
 function collect(response: IncomingMessage, done: () => void): () => EndpointResponse {
   const chunks: Buffer[] = [];
   let bytes = 0;

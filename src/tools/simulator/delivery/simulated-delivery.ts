@@ -11,15 +11,6 @@ export type CancelReason = (typeof cancelReasons)[number];
 /** A header as it was sent. */
 export type HeaderPair = [name: string, value: string];
 
-/** How an endpoint answered. */
-export interface EndpointResponse {
-  status: number;
-  headers: HeaderPair[];
-  /** Text of at most 64 KiB. */
-  body: string;
-  body_truncated: boolean;
-}
-
 export const eventState = z.object({
   id: z.string(),
   name: z.string(),
@@ -35,6 +26,17 @@ export type SimulatedEvent = Readonly<Omit<z.infer<typeof eventState>, 'body'> &
 const fault = z.enum(faultKinds);
 const headers: z.ZodType<HeaderPair[]> = z.array(z.tuple([z.string(), z.string()]));
 
+const response = z.object({
+  status: z.number(),
+  headers,
+  /** Text of at most 64 KiB. */
+  body: z.string(),
+  body_truncated: z.boolean(),
+});
+
+/** How an endpoint answered. */
+export type EndpointResponse = z.infer<typeof response>;
+
 const attemptState = z.object({
   number: z.number(),
   trigger: z.enum(['automatic', 'manual']),
@@ -47,9 +49,7 @@ const attemptState = z.object({
   headers,
   /** Null for the event's own bytes. */
   body: z.string().nullable(),
-  response: z
-    .object({ status: z.number(), headers, body: z.string(), body_truncated: z.boolean() })
-    .nullable(),
+  response: response.nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** When the retry after this attempt is due, or null. */
   nextAttemptAt: z.number().nullable(),

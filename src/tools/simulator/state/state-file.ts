@@ -136,36 +136,33 @@ function unwritable(path: string, error: unknown): ConfigurationError {
   );
 }
 
+/** Undefined for a new file. */
 async function read(path: string): Promise<State | undefined> {
-  const text = await readText(path).catch((error) => {
+  const unusable = (reason: string) =>
+    new ConfigurationError(
+      `The state file ${path} ${reason}. It was not changed. Move it, or choose another file.`,
+    );
+  let text: string;
+  try {
+    const stat = await lstat(path);
+    if (stat.isSymbolicLink()) {
+      // Writing would replace the link, and following it would let its owner choose the file.
+      throw new ConfigurationError(
+        `The state file ${path} is a symbolic link to ${await readlink(path)}. Give the path of the file itself.`,
+      );
+    }
+    if (!stat.isFile()) throw unusable('is not a regular file');
+    // It may have become a link by now. Windows does not have this flag.
+    const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    text = await file.readFile('utf8').finally(() => file.close());
+  } catch (error) {
     if (ConfigurationError.is(error)) throw error;
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw unusable(path, `cannot be read (${codeOf(error)})`);
-  });
-  if (text === undefined) return undefined;
-  const state = parseState(text);
-  if (typeof state === 'string') throw unusable(path, state);
-  return state;
-}
-
-async function readText(path: string): Promise<string> {
-  const stat = await lstat(path);
-  if (stat.isSymbolicLink()) {
-    // Writing would replace the link, and following it would let its owner choose the file.
-    throw new ConfigurationError(
-      `The state file ${path} is a symbolic link to ${await readlink(path)}. Give the path of the file itself.`,
-    );
+    throw unusable(`cannot be read (${codeOf(error)})`);
   }
-  if (!stat.isFile()) throw unusable(path, 'is not a regular file');
-  // It may have become a link by now. Windows does not have this flag.
-  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
-  return file.readFile('utf8').finally(() => file.close());
-}
-
-function unusable(path: string, reason: string): ConfigurationError {
-  return new ConfigurationError(
-    `The state file ${path} ${reason}. It was not changed. Move it, or choose another file.`,
-  );
+  const state = parseState(text);
+  if (typeof state === 'string') throw unusable(state);
+  return state;
 }
 
 /** Removes the temporary files and takeover locks of killed processes. Only the holder of the lock uses either. */
