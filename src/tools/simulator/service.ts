@@ -11,12 +11,13 @@ import { Faults, faultKinds } from './delivery/faults.js';
 import { Scheduler } from './delivery/scheduler.js';
 import { isFinished, type SimulatedDelivery, type SimulatedEvent } from './delivery/simulated-delivery.js';
 import { Randomness } from './randomness.js';
+import { readFields } from './read-fields.js';
 import { now } from './real-time.js';
 import type { SimulatorSettings } from './settings.js';
 import { SimulatorStore } from './simulator-store.js';
 import { restoreState, takeState } from './state/state.js';
 import { StateFile } from './state/state-file.js';
-import { createEvents, readTrigger } from './trigger.js';
+import { createEvents, triggerFields } from './trigger.js';
 
 export class Service implements ServiceParts {
   readonly settings: SimulatorSettings;
@@ -28,6 +29,8 @@ export class Service implements ServiceParts {
   readonly scheduler: Scheduler;
   readonly deliverer: Deliverer;
   readonly registrations: Registrations;
+  /** Known once the port is open. */
+  baseUrl = '';
   readonly #startedAt = now();
   readonly #file: StateFile | undefined;
 
@@ -77,7 +80,7 @@ export class Service implements ServiceParts {
 
   /** Records the events and their deliveries; nothing is sent yet. @throws {HttpError} for invalid fields */
   trigger(fields: object): { events: SimulatedEvent[]; deliveries: SimulatedDelivery[] } {
-    const trigger = readTrigger(fields);
+    const trigger = readFields(triggerFields, fields);
     const fault = trigger.fault ?? undefined;
     const events = createEvents(trigger, () => this.randomness.uuid());
     return { events, deliveries: events.flatMap((event) => this.deliverer.accept(event, fault)) };

@@ -11,15 +11,14 @@ import { serviceApi } from './api/service-api.js';
 import type { Stream } from './api/stream.js';
 import type { Service } from './service.js';
 
-/** @param baseUrl read per request, because the port is opened later */
-export function simulatorApp(service: Service, stream: Stream, baseUrl: () => string): Express {
+export function simulatorApp(service: Service, stream: Stream): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(guard(service.settings.allowHosts));
   app.use('/api/v2', serviceApi(service, false));
   app.use('/sandbox/api/v2', serviceApi(service, true));
-  app.use('/_sim', controlPlane(service, stream, baseUrl));
+  app.use('/_sim', controlPlane(service, stream));
   app.use(pageRouter(builtPage('dashboard')));
   app.use(notFound);
   app.use(answerErrors(service.settings.logger));
@@ -33,11 +32,7 @@ const NOTICE = `<!doctype html>
 </html>
 `;
 
-/**
- * Answers 403 to requests that a page of another origin may have sent.
- *
- * @param allowHosts accepted in the Host header, in addition to localhost and loopback addresses
- */
+/** Answers 403 to requests for another host, and to those that a page of another origin may have sent. */
 function guard(allowHosts: readonly string[]): RequestHandler {
   const allowed = new Set(allowHosts);
   return (request, response, next) => {
@@ -46,10 +41,11 @@ function guard(allowHosts: readonly string[]): RequestHandler {
     const [host = ''] = hosts;
     // Protects against DNS rebinding.
     if (hosts.length !== 1 || !isAllowedHost(host, allowed) || !request.url.startsWith('/'))
-      next(new HttpError(403, hostMessage(host)));
-    else if (!isSameOrigin(request.headers.origin, host) || isForeignWrite(request))
-      next(new HttpError(403, FOREIGN_ORIGIN));
-    else next();
+      return next(new HttpError(403, hostMessage(host)));
+    const { origin, 'sec-fetch-site': site = 'none' } = request.headers;
+    const isOwnOrigin = origin === undefined || origin.toLowerCase() === `http://${host.toLowerCase()}`;
+    const isHarmless = READ_METHODS.has(request.method) || site === 'same-origin' || site === 'none';
+    next(isOwnOrigin && isHarmless ? undefined : new HttpError(403, FOREIGN_ORIGIN));
   };
 }
 
@@ -61,15 +57,6 @@ function hostMessage(host: string): string {
     ? ` To allow it, start the simulator with --allow-host ${name}, or with allowHosts in a program.`
     : '';
   return `Forbidden: the simulator answers to localhost, loopback addresses and allowed hosts, not to ${JSON.stringify(host.slice(0, 100))}.${hint}`;
-}
-
-function isSameOrigin(origin: string | undefined, host: string): boolean {
-  return origin === undefined || origin.toLowerCase() === `http://${host.toLowerCase()}`;
-}
-
-function isForeignWrite({ method, headers }: Parameters<RequestHandler>[0]): boolean {
-  const site = headers['sec-fetch-site'];
-  return !READ_METHODS.has(method) && site !== undefined && site !== 'same-origin' && site !== 'none';
 }
 
 /** @param folder the built page: `index.html` and the files that it loads */

@@ -8,7 +8,6 @@ import {
   type DeliveryFilter,
   deliveryFilter,
   type WaitFilter,
-  waitFilter,
   waitForDelivery,
 } from './api/delivery-filter.js';
 import { type Webhook, webhookView } from './api/registrations.js';
@@ -22,8 +21,6 @@ import { Service } from './service.js';
 import { resolveSettings, type SimulatorOptions } from './settings.js';
 import type { Overrides, TriggerOptions } from './trigger.js';
 
-const DEFAULT_WAIT_MS = 10_000;
-
 /** A running simulator. */
 export class Simulator {
   /** The base URL of the simulated service: `{base_url}` in its documentation. */
@@ -36,11 +33,11 @@ export class Simulator {
   #closing: Promise<void> | undefined;
 
   /** Use `startSimulator()`. @internal */
-  constructor(service: Service, baseUrl: string, closePort: () => Promise<void>) {
+  constructor(service: Service, closePort: () => Promise<void>) {
     this.#service = service;
     this.#closePort = closePort;
-    this.baseUrl = baseUrl;
-    this.dashboardUrl = `${baseUrl}/`;
+    this.baseUrl = service.baseUrl;
+    this.dashboardUrl = `${service.baseUrl}/`;
   }
 
   /** The developer account's live key: it authenticates on `/api/v2`, and signs every delivery. */
@@ -110,11 +107,10 @@ export class Simulator {
    */
   async waitForDelivery(
     filter: WaitFilter = {},
-    { timeout = DEFAULT_WAIT_MS }: { readonly timeout?: number } = {},
+    { timeout = 10_000 }: { readonly timeout?: number } = {},
   ): Promise<Delivery> {
     const { store } = this.#service;
-    const matches = forProgram(() => waitFilter(filter));
-    const found = await waitForDelivery(store, matches, timeout);
+    const found = await forProgram(() => waitForDelivery(store, filter, timeout));
     if (found) return deliveryRecord(found);
     const latest = store.allDeliveries().slice(-5);
     const states = latest.map(({ event, status }) => `${event.name} is ${status}`).join(', ') || 'none';
@@ -214,15 +210,13 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const { host, logger } = settings;
     const isLocal = isLocalHost(host);
     const stream = new Stream(service);
-    let baseUrl = '';
-    const app = simulatorApp(service, stream, () => baseUrl);
-    const { server, port } = await listen(app, settings);
-    baseUrl = `http://${urlHost(host)}:${port}`;
+    const { server, port } = await listen(simulatorApp(service, stream), settings);
+    service.baseUrl = `http://${urlHost(host)}:${port}`;
     service.targets.own = { port, everywhere: !isLocal };
     if (!isLocal) writeLog(logger, 'warn', { host }, 'the simulator can be reached from other machines');
     // Last, so that a failed start sends nothing.
     service.resume();
-    return new Simulator(service, baseUrl, async () => {
+    return new Simulator(service, async () => {
       stream.close();
       await closeServer(server);
     });

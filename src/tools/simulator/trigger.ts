@@ -7,7 +7,6 @@ import { type DeepPartial, fixtures, samplePayload } from '../../fixtures/fixtur
 import { HttpError } from '../pages/http-error.js';
 import { type FaultKind, type FaultRule, faultRule } from './delivery/faults.js';
 import type { SimulatedEvent } from './delivery/simulated-delivery.js';
-import { readFields } from './read-fields.js';
 import { isHeaderName } from './settings.js';
 
 /** Changes that are deep-merged into the sample event. */
@@ -33,7 +32,8 @@ const plannedFault = faultRule
   .pick({ kind: true, delayMs: true })
   .transform((fault) => ({ ...fault, postponed: false }));
 
-const triggerFields = z.object({
+/** The untrusted fields of a trigger. */
+export const triggerFields = z.object({
   event_name: z.string().catch(''),
   overrides: z.custom<DeepPartial<Envelope>>(isMap, 'The overrides must be an object.').default({}),
   payload: z.custom<object>(isMap, 'The payload must be an object.').optional(),
@@ -45,12 +45,7 @@ const triggerFields = z.object({
     .optional(),
 });
 
-export type Trigger = z.infer<typeof triggerFields>;
-
-/** Validates untrusted fields. @throws {HttpError} for invalid fields */
-export function readTrigger(fields: object): Trigger {
-  return readFields(triggerFields, fields);
-}
+type Trigger = z.infer<typeof triggerFields>;
 
 /**
  * Creates events that differ only in their ids. Each is serialized here, once.

@@ -93,19 +93,15 @@ export class Targets {
   }
 
   #isOwn(address: string, kind: AddressKind): boolean {
-    return kind === 'loopback' || (this.own.everywhere && isOfThisMachine(address));
+    if (kind === 'loopback') return true;
+    const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+    return this.own.everywhere && own.some((one) => isSameAddress(one.address, address));
   }
 }
 
 /** The name or address, without the brackets of IPv6. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
-}
-
-function isOfThisMachine(address: string): boolean {
-  return Object.values(networkInterfaces()).some((all) =>
-    all?.some((one) => isSameAddress(one.address, address)),
-  );
 }
 
 /** The addresses of a name; empty if it does not resolve in time. */

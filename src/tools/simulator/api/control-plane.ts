@@ -15,13 +15,7 @@ import type { DeliveryStatus } from '../delivery/delivery-status.js';
 import type { SimulatedAttempt, SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
-import {
-  type DeliveryFilter,
-  deliveryFilter,
-  type Given,
-  waitFilter,
-  waitForDelivery,
-} from './delivery-filter.js';
+import { type DeliveryFilter, deliveryFilter, type Given, waitForDelivery } from './delivery-filter.js';
 import { webhookView } from './registrations.js';
 import { fieldsIn, idIn, jsonBody, jsonRoutes, notFound } from './route.js';
 import type { Stream } from './stream.js';
@@ -30,8 +24,7 @@ const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1_000;
 const MAX_WAIT_MS = 3_600_000;
 
-/** @param baseUrl read per request, because the port is opened later */
-export function controlPlane(service: Service, stream: Stream, baseUrl: () => string): Router {
+export function controlPlane(service: Service, stream: Stream): Router {
   const { store, registrations, deliverer, faults } = service;
   const router = express.Router();
   const on = jsonRoutes(router, service);
@@ -39,7 +32,10 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
 
   on('get', '/readyz', 200, () => service.describe());
   router.get('/stream', (request, response) => stream.open(request, response));
-  on('get', '/openapi.json', 200, () => openApiDocument(baseUrl()));
+  on('get', '/openapi.json', 200, () => {
+    const servers = [{ url: service.baseUrl }, { url: `${service.baseUrl}/sandbox` }];
+    return { ...JSON.parse(documentIn('docs/openapi.json')), servers };
+  });
   router.get('/what-is-documented', (_request, response) => {
     // Plain text, because browsers download Markdown.
     response.type('text/plain').send(documentIn('docs/what-is-documented.md'));
@@ -125,7 +121,7 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
         timeout: ['The timeout must be a duration such as "30s", at most an hour.'],
       });
     }
-    const filter = waitFilter({ ...filterIn(query), attempt: numberIn(query, 'attempt') });
+    const filter = { ...filterIn(query), attempt: numberIn(query, 'attempt') };
     const disconnected = new AbortController();
     response.on('close', () => disconnected.abort());
     const found = await waitForDelivery(store, filter, timeout, disconnected.signal);
@@ -148,12 +144,6 @@ export function controlPlane(service: Service, stream: Stream, baseUrl: () => st
   on('post', '/reset', 204, () => service.reset());
   router.use(notFound);
   return router;
-}
-
-/** The OpenAPI document of the service, with this simulator as its server. */
-function openApiDocument(baseUrl: string): object {
-  const servers = [{ url: baseUrl }, { url: `${baseUrl}/sandbox` }];
-  return { ...JSON.parse(documentIn('docs/openapi.json')), servers };
 }
 
 /** @param path relative to the folder of this package */

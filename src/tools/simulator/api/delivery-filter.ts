@@ -29,7 +29,7 @@ export interface WaitFilter extends DeliveryFilter {
 /** A filter whose conditions may be undefined. */
 export type Given<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
 
-export type Matches = (delivery: SimulatedDelivery) => boolean;
+type Matches = (delivery: SimulatedDelivery) => boolean;
 
 /** @throws {HttpError} for an unknown status or an invalid event pattern */
 export function deliveryFilter({ status, event, webhook, id, q, payload }: Given<DeliveryFilter>): Matches {
@@ -51,22 +51,21 @@ export function deliveryFilter({ status, event, webhook, id, q, payload }: Given
     (!inBody || delivery.event.body.toString().toLowerCase().includes(inBody));
 }
 
-/** @throws {HttpError} as {@link deliveryFilter} */
-export function waitFilter({ attempt, ...filter }: Given<WaitFilter>): Matches {
-  const matches = deliveryFilter(filter);
-  if (attempt !== undefined) return (delivery) => matches(delivery) && nextNumber(delivery) > attempt;
-  return filter.status === undefined ? (delivery) => matches(delivery) && isFinished(delivery) : matches;
-}
-
 /** The oldest delivery that matches, or the next one that does; undefined after the timeout or an abort. */
-export function waitForDelivery(
+export async function waitForDelivery(
   store: SimulatorStore,
-  matches: Matches,
+  { attempt, ...filter }: Given<WaitFilter>,
   timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<SimulatedDelivery | undefined> {
+  const isWanted = deliveryFilter(filter);
+  const matches = (delivery: SimulatedDelivery) => {
+    if (!isWanted(delivery)) return false;
+    if (attempt !== undefined) return nextNumber(delivery) > attempt;
+    return filter.status !== undefined || isFinished(delivery);
+  };
   const known = store.allDeliveries().find(matches);
-  if (known) return Promise.resolve(known);
+  if (known) return known;
   return new Promise((resolve) => {
     const finish = (delivery?: SimulatedDelivery) => {
       cancel(timer);

@@ -8,21 +8,13 @@ import { isEventPattern } from '../event-pattern.js';
 import { readFields } from '../read-fields.js';
 import type { StoredWebhook } from '../simulator-store.js';
 
-/** A webhook in the API of the service, which does not document the shape. */
-export interface WebhookRecord {
-  id: string;
-  url: string;
-  events: string[];
-  created_at: string;
-  updated_at: string;
-}
-
 /** A webhook in the control plane and in programs: also whether it is paused. */
-export interface Webhook extends WebhookRecord {
+export interface Webhook extends ReturnType<typeof webhookRecord> {
   paused: boolean;
 }
 
-export function webhookRecord({ id, url, events, createdAt, updatedAt }: StoredWebhook): WebhookRecord {
+/** A webhook in the API of the service, which does not document the shape. */
+export function webhookRecord({ id, url, events, createdAt, updatedAt }: StoredWebhook) {
   return { id, url, events: [...events], created_at: isoTime(createdAt), updated_at: isoTime(updatedAt) };
 }
 

@@ -1,6 +1,6 @@
 // Sends every change to open pages as server-sent events, batched so that a burst costs little.
 import type { Request, Response } from 'express';
-import { deliveryRow, isoTime } from '../delivery/delivery-record.js';
+import { type DeliveryRow, deliveryRow, isoTime } from '../delivery/delivery-record.js';
 import { after, cancel, type Timer } from '../real-time.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
@@ -32,51 +32,47 @@ export class Stream {
   open(request: Request, response: Response): void {
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
     response.write(frame('hello', this.#service.describe()));
-    if (this.#clients.size === 0) this.#beat();
+    if (!this.#heartbeat) this.#beat();
     this.#clients.add(response);
-    request.on('close', () => {
-      this.#clients.delete(response);
-      if (this.#clients.size === 0) this.#stop();
-    });
+    request.on('close', () => this.#clients.delete(response));
   }
 
   close(): void {
     this.#unwatch();
-    this.#stop();
+    cancel(this.#collecting);
+    cancel(this.#heartbeat);
     for (const client of this.#clients) client.end();
-    this.#clients.clear();
   }
 
   #collect(change: Change): void {
     if (change.kind === 'reset') {
       this.#changes.clear();
       this.#send(frame('reset', {}));
-      return;
+    } else if (change.kind !== 'keys') {
+      const id = change.kind === 'delivery' ? change.delivery.id : 'id' in change ? change.id : change.kind;
+      this.#changes.set(id, change);
+      this.#collecting ??= after(COLLECT_MS, () => this.#flush());
     }
-    if (change.kind === 'keys') return;
-    const id = change.kind === 'delivery' ? change.delivery.id : 'id' in change ? change.id : change.kind;
-    this.#changes.set(id, change);
-    this.#collecting ??= after(COLLECT_MS, () => this.#flush());
   }
 
   #flush(): void {
     this.#collecting = undefined;
     const { store, faults, scheduler, maxAttempts } = this.#service;
-    const changes = [...this.#changes.values()];
-    this.#changes.clear();
-    const frames: string[] = [];
-    for (const { kind } of changes) {
-      if (kind === 'webhooks') frames.push(frame(kind, store.webhooksOf(DEVELOPER).map(webhookView)));
-      else if (kind === 'faults') frames.push(frame(kind, faults.list()));
-      else if (kind === 'clock') frames.push(frame(kind, { now: isoTime(scheduler.now()) }));
+    let frames = '';
+    const rows: DeliveryRow[] = [];
+    const removed: string[] = [];
+    for (const change of this.#changes.values()) {
+      const { kind } = change;
+      if (kind === 'webhooks') frames += frame(kind, store.webhooksOf(DEVELOPER).map(webhookView));
+      else if (kind === 'faults') frames += frame(kind, faults.list());
+      else if (kind === 'clock') frames += frame(kind, { now: isoTime(scheduler.now()) });
+      else if (kind === 'delivery') rows.push(deliveryRow(change.delivery, maxAttempts));
+      else if (kind === 'removed') removed.push(change.id);
     }
-    const rows = changes.flatMap((one) =>
-      one.kind === 'delivery' ? [deliveryRow(one.delivery, maxAttempts)] : [],
-    );
-    if (rows.length > 0) frames.push(frame('deliveries', rows));
-    const removed = changes.flatMap((one) => (one.kind === 'removed' ? [one.id] : []));
-    if (removed.length > 0) frames.push(frame('removed', removed));
-    this.#send(frames.join(''));
+    this.#changes.clear();
+    if (rows.length > 0) frames += frame('deliveries', rows);
+    if (removed.length > 0) frames += frame('removed', removed);
+    this.#send(frames);
   }
 
   #send(text: string): void {
@@ -91,13 +87,6 @@ export class Stream {
       this.#send(': still here\n\n');
       this.#beat();
     });
-  }
-
-  #stop(): void {
-    cancel(this.#collecting);
-    cancel(this.#heartbeat);
-    this.#collecting = undefined;
-    this.#changes.clear();
   }
 }
 

@@ -1,7 +1,7 @@
 // Builds the HTTP request of one attempt, intact or changed by a fault.
 import { type SigningKey, signingKey, signWith } from '../../../signature.js';
 import type { FaultKind } from './faults.js';
-import type { HeaderPair } from './simulated-delivery.js';
+import type { HeaderPair, SimulatedDelivery } from './simulated-delivery.js';
 
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
@@ -12,9 +12,9 @@ interface Signing {
 }
 
 /** The signature covers the original bytes, unless the fault changes the signature itself. */
-export function buildRequest(url: string, original: Buffer, { key, signatureHeader, fault }: Signing) {
-  const body = changedBody(original, fault);
-  const signature = signWith(original, fault === 'wrong_key' ? WRONG_KEY : key);
+export function buildRequest({ url, event }: SimulatedDelivery, { key, signatureHeader, fault }: Signing) {
+  const body = changedBody(event.body, fault);
+  const signature = signWith(event.body, fault === 'wrong_key' ? WRONG_KEY : key);
   const headers: HeaderPair[] = [
     ['Host', new URL(url).host],
     ['Content-Type', 'application/json'],

@@ -146,7 +146,12 @@ export class Deliverer {
     const duplicated = fault?.kind === 'duplicate';
     await this.#attempt(delivery, cause, duplicated ? undefined : fault);
     if (duplicated) await this.#attempt(delivery, 'duplicate', fault);
-    await this.#sendHeldBack(delivery);
+    // It has overtaken the delivery that was held back.
+    const late = this.#heldBack.get(delivery.webhookId);
+    this.#heldBack.delete(delivery.webhookId);
+    if (!late || late === delivery || late.nextAttemptAt === null) return;
+    this.#parts.scheduler.remove(late);
+    await this.deliver(late, 'due');
   }
 
   #takeFault(delivery: SimulatedDelivery, cause: AttemptCause): PlannedFault | undefined {
@@ -168,14 +173,6 @@ export class Deliverer {
     if (fault.kind === 'reorder') this.#heldBack.set(delivery.webhookId, delivery);
     this.#parts.scheduler.schedule(delivery, fault.delayMs ?? DEFAULT_DELAY_MS);
     this.#parts.store.saveDelivery(delivery);
-  }
-
-  async #sendHeldBack(overtaking: SimulatedDelivery): Promise<void> {
-    const late = this.#heldBack.get(overtaking.webhookId);
-    this.#heldBack.delete(overtaking.webhookId);
-    if (!late || late === overtaking || late.nextAttemptAt === null) return;
-    this.#parts.scheduler.remove(late);
-    await this.deliver(late, 'due');
   }
 
   /** Makes one attempt; resolves when it is settled and recorded. */
@@ -231,15 +228,12 @@ export class Deliverer {
 
   #request(delivery: SimulatedDelivery, fault: FaultKind | null) {
     const { settings, accounts } = this.#parts;
-    const { id, url, event } = delivery;
-    const { signatureHeader = settings.signatureHeader } = event;
-    const request = buildRequest(url, event.body, {
-      fault,
-      signatureHeader,
-      key: accounts.signingKey(event.sandbox),
-    });
+    const { sandbox, signatureHeader = settings.signatureHeader } = delivery.event;
+    const key = accounts.signingKey(sandbox);
+    const request = buildRequest(delivery, { key, signatureHeader, fault });
     if (settings.debugHeaders) {
-      request.headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber(delivery))]);
+      const number = String(nextNumber(delivery));
+      request.headers.push(['X-SIM-DELIVERY', delivery.id], ['X-SIM-ATTEMPT', number]);
       if (fault) request.headers.push(['X-SIM-FAULT', fault]);
     }
     return request;
@@ -261,7 +255,7 @@ export class Deliverer {
       delivery.deliveredAt ??= scheduler.now();
       delivery.cancelledBecause = undefined;
     } else if (cause === 'due' || cause === 'retry-now') this.#scheduleRetry(delivery, attempt);
-    attempt.nextAttemptAt = attempt.succeeded ? null : delivery.nextAttemptAt;
+    attempt.nextAttemptAt = delivery.nextAttemptAt;
     delivery.attempts.push(attempt);
     if (delivery.attempts.length > MAX_ATTEMPTS_KEPT) delivery.attempts.shift();
     delivery.status = statusOf(delivery);

@@ -86,7 +86,10 @@ const BY_STATUS: ReadonlyMap<number, Diagnosis> = new Map([
 ]);
 
 /** With these faults the event never arrives completely. */
-const LOSES_EVENT: ReadonlySet<FaultKind> = new Set(['drop', 'truncate_body', 'reset_connection']);
+const LOSES_EVENT: ReadonlySet<FaultKind | null> = new Set(['drop', 'truncate_body', 'reset_connection']);
+
+/** The endpoint was never reached, so no fault is the cause. */
+const NOT_REACHED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'TARGET_REFUSED']);
 
 interface SettledAttempt extends Pick<SimulatedAttempt, 'fault' | 'response' | 'error' | 'succeeded'> {
   /** Whether the key was rotated, and the endpoint has not accepted the new one yet. */
@@ -105,15 +108,10 @@ export function diagnose(attempt: SettledAttempt, timeoutMs: number): string | n
 
 function diagnosisOf({ fault, response, error, succeeded, newKey }: SettledAttempt): Diagnosis | undefined {
   if (succeeded) return isAuthentic(fault) ? undefined : 'faultAccepted';
-  if (fault && LOSES_EVENT.has(fault) && !isConnectFailure(error?.code)) return 'faultLost';
+  if (LOSES_EVENT.has(fault) && !NOT_REACHED.has(error?.code ?? '')) return 'faultLost';
   if (response && !isAuthentic(fault) && response.status < 500) return 'faultRefused';
   if (response) return byAnswer(response, newKey);
   return byError(error?.code ?? '');
-}
-
-/** The endpoint was never reached, so the fault is not the cause. */
-function isConnectFailure(code: string | undefined): boolean {
-  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'TARGET_REFUSED';
 }
 
 function byAnswer(response: EndpointResponse, newKey = false): Diagnosis {
