@@ -39,10 +39,6 @@ export class Accounts {
     };
   }
 
-  reset(): void {
-    this.current = this.initial;
-  }
-
   /** @param sandbox whether the event is a sandbox event */
   signingKey(sandbox: boolean): SigningKey {
     const { privateKey, sandboxKey } = this.current;

@@ -34,7 +34,6 @@ export class Service implements ServiceParts {
   readonly #startedAt = now();
   readonly #file: StateFile | undefined;
 
-  /** Use {@link Service.open}. */
   private constructor(settings: SimulatorSettings, file: StateFile | undefined) {
     const state = file?.content;
     this.#file = file;
@@ -126,7 +125,7 @@ export class Service implements ServiceParts {
   async reset(): Promise<void> {
     this.store.clear();
     this.faults.clear();
-    this.accounts.reset();
+    this.accounts.current = this.accounts.initial;
     await this.deliverer.abort();
   }
 

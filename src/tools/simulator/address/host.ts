@@ -28,14 +28,8 @@ const KINDS: ReadonlyMap<string, AddressKind> = new Map([
   ['broadcast', 'never'],
 ]);
 
-/** The offset of the embedded IPv4 address, by IPv6 range: mapped, translated, NAT64, 6to4 and Teredo. */
-const WRAPPED_AT: ReadonlyMap<string, number> = new Map([
-  ['ipv4Mapped', 12],
-  ['rfc6145', 12],
-  ['rfc6052', 12],
-  ['6to4', 2],
-  ['teredo', 12],
-]);
+/** The IPv6 ranges that embed an IPv4 address: mapped, translated, NAT64, 6to4 and Teredo. */
+const WRAPPING = new Set(['ipv4Mapped', 'rfc6145', 'rfc6052', '6to4', 'teredo']);
 
 /** @param address an IP address as text, in any form that Node or a resolver gives */
 export function addressKind(address: string): AddressKind {
@@ -63,10 +57,9 @@ function parseAddress(text: string): Address | undefined {
   const range = address.range();
   const bytes = address.toByteArray();
   // ipaddr.js has no range for IPv4-compatible addresses: it reports unicast.
-  const compatible = range === 'unicast' && bytes.slice(0, 12).every((byte) => byte === 0) ? 12 : undefined;
-  const first = bytes.length === 4 ? undefined : (WRAPPED_AT.get(range) ?? compatible);
-  if (first === undefined) return address;
-  const wrapped = bytes.slice(first, first + 4);
+  const isCompatible = range === 'unicast' && bytes.slice(0, 12).every((byte) => byte === 0);
+  if (bytes.length === 4 || !(WRAPPING.has(range) || isCompatible)) return address;
+  const wrapped = range === '6to4' ? bytes.slice(2, 6) : bytes.slice(12);
   // Teredo inverts the bits.
   return ipaddr.fromByteArray(range === 'teredo' ? wrapped.map((byte) => byte ^ 0xff) : wrapped);
 }

@@ -11,11 +11,10 @@ import { packageFolder } from '../../pages/package-folder.js';
 import { queryOf } from '../../pages/request.js';
 import { curlCommand } from '../delivery/curl.js';
 import { deliveryRecord, deliveryRow } from '../delivery/delivery-record.js';
-import type { DeliveryStatus } from '../delivery/delivery-status.js';
 import type { SimulatedAttempt, SimulatedDelivery } from '../delivery/simulated-delivery.js';
 import { DEVELOPER } from '../seeds.js';
 import type { Service } from '../service.js';
-import { type DeliveryFilter, deliveryFilter, type Given, waitForDelivery } from './delivery-filter.js';
+import { deliveryFilter, filterIn, waitForDelivery } from './delivery-filter.js';
 import { webhookView } from './registrations.js';
 import { fieldsIn, idIn, jsonBody, jsonRoutes, notFound } from './route.js';
 import type { Stream } from './stream.js';
@@ -95,19 +94,18 @@ export function controlPlane(service: Service, stream: Stream): Router {
     const expected = signWith(attemptOf(request, delivery).body, service.accounts.signingKey(sandbox));
     return { data: { signed: body.toString(), expected } };
   });
-  // These two answer with the delivery as it is before the attempt.
-  on('post', '/deliveries/:id/resend', 202, (request) => {
-    const delivery = service.resendable(idIn(request));
+  const deliver = (delivery: SimulatedDelivery, cause: 'resend' | 'retry-now') => {
+    // As it is before the attempt.
     const data = deliveryRecord(delivery);
-    void deliverer.deliver(delivery, 'resend');
+    void deliverer.deliver(delivery, cause);
     return { data };
-  });
-  on('post', '/deliveries/:id/retry-now', 202, (request) => {
-    const delivery = pending(deliveryOf(request));
-    const data = deliveryRecord(delivery);
-    void deliverer.deliver(delivery, 'retry-now');
-    return { data };
-  });
+  };
+  on('post', '/deliveries/:id/resend', 202, (request) =>
+    deliver(service.resendable(idIn(request)), 'resend'),
+  );
+  on('post', '/deliveries/:id/retry-now', 202, (request) =>
+    deliver(pending(deliveryOf(request)), 'retry-now'),
+  );
   on('post', '/deliveries/:id/cancel', 200, (request) => {
     const delivery = pending(deliveryOf(request));
     deliverer.cancel(delivery, 'request');
@@ -166,15 +164,6 @@ function attemptOf(request: Request, { attempts }: SimulatedDelivery): Simulated
 function pending(delivery: SimulatedDelivery): SimulatedDelivery {
   if (delivery.nextAttemptAt !== null && delivery.status !== 'in_flight') return delivery;
   throw new HttpError(409, `This delivery is ${delivery.status} and has no pending attempt.`);
-}
-
-function filterIn(query: URLSearchParams): Given<DeliveryFilter> {
-  const [event, webhook, id, q, payload] = ['event', 'webhook', 'id', 'q', 'payload'].map(
-    (name) => query.get(name) || undefined,
-  );
-  // The filter rejects an unknown status.
-  const status = query.get('status')?.split(',') as DeliveryStatus[] | undefined;
-  return { status, event, webhook, id, q, payload };
 }
 
 function numberIn(query: URLSearchParams, name: string, most = Number.MAX_SAFE_INTEGER): number | undefined {

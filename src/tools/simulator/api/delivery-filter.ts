@@ -27,9 +27,18 @@ export interface WaitFilter extends DeliveryFilter {
 }
 
 /** A filter whose conditions may be undefined. */
-export type Given<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
+type Given<Filter> = { readonly [Name in keyof Filter]?: Filter[Name] | undefined };
 
 type Matches = (delivery: SimulatedDelivery) => boolean;
+
+/** The filter that a query gives, not checked yet. */
+export function filterIn(query: URLSearchParams): Given<DeliveryFilter> {
+  const [event, webhook, id, q, payload] = ['event', 'webhook', 'id', 'q', 'payload'].map(
+    (name) => query.get(name) || undefined,
+  );
+  const status = query.get('status')?.split(',') as DeliveryStatus[] | undefined;
+  return { status, event, webhook, id, q, payload };
+}
 
 /** @throws {HttpError} for an unknown status or an invalid event pattern */
 export function deliveryFilter({ status, event, webhook, id, q, payload }: Given<DeliveryFilter>): Matches {

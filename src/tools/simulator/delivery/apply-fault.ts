@@ -1,18 +1,23 @@
 // Builds the HTTP request of one attempt, intact or changed by a fault.
 import { type SigningKey, signingKey, signWith } from '../../../signature.js';
 import type { FaultKind } from './faults.js';
-import type { HeaderPair, SimulatedDelivery } from './simulated-delivery.js';
+import { type HeaderPair, nextNumber, type SimulatedDelivery } from './simulated-delivery.js';
 
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
-interface Signing {
+interface RequestSettings {
   readonly key: SigningKey;
   readonly signatureHeader: string;
-  readonly fault: FaultKind | null;
+  readonly debugHeaders: boolean;
 }
 
 /** The signature covers the original bytes, unless the fault changes the signature itself. */
-export function buildRequest({ url, event }: SimulatedDelivery, { key, signatureHeader, fault }: Signing) {
+export function buildRequest(
+  delivery: SimulatedDelivery,
+  fault: FaultKind | null,
+  { key, signatureHeader, debugHeaders }: RequestSettings,
+) {
+  const { id, url, event } = delivery;
   const body = changedBody(event.body, fault);
   const signature = signWith(event.body, fault === 'wrong_key' ? WRONG_KEY : key);
   const headers: HeaderPair[] = [
@@ -23,6 +28,10 @@ export function buildRequest({ url, event }: SimulatedDelivery, { key, signature
   if (fault === 'uppercase_signature') headers.push([signatureHeader, signature.toUpperCase()]);
   else if (fault !== 'missing_signature') headers.push([signatureHeader, signature]);
   headers.push(['Connection', 'keep-alive']);
+  if (debugHeaders) {
+    headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber(delivery))]);
+    if (fault) headers.push(['X-SIM-FAULT', fault]);
+  }
   const isCut = fault === 'truncate_body' || fault === 'reset_connection';
   return { url, headers, body: isCut ? firstHalf(body) : body };
 }

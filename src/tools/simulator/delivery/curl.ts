@@ -9,6 +9,8 @@ const MAX_ARGUMENT = 100_000;
 
 /** For `sh`, `bash` and `zsh`. */
 export function curlCommand({ url, headers, body }: SimulatedAttempt): string {
+  // As the simulator requests it: escaped, without `..` and without a fragment.
+  const { origin, pathname, search } = new URL(url);
   const text = shellQuote(body.toString('utf8'));
   // `printf` is a shell builtin, so that limit does not apply.
   const piped = body.byteLength > MAX_ARGUMENT;
@@ -17,7 +19,7 @@ export function curlCommand({ url, headers, body }: SimulatedAttempt): string {
     .map(([name, value]) => `-H ${shellQuote(`${name}: ${value}`)}`);
   return `${[
     // -g: otherwise curl expands brackets and braces to several URLs.
-    `${piped ? `printf %s ${text} | ` : ''}curl -i -g -X POST ${shellQuote(requestUrl(url))}`,
+    `${piped ? `printf %s ${text} | ` : ''}curl -i -g -X POST ${shellQuote(origin + pathname + search)}`,
     ...options,
     // --data-binary would read a file if the text begins with "@".
     piped ? '--data-binary @-' : `--data-raw ${text}`,
@@ -27,10 +29,4 @@ export function curlCommand({ url, headers, body }: SimulatedAttempt): string {
 /** Quotes text as one word: within single quotes `sh`, `bash` and `zsh` expand nothing, not even `!`. */
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** The URL as the simulator requests it: escaped, without `..` and without a fragment. */
-function requestUrl(url: string): string {
-  const { origin, pathname, search } = new URL(url);
-  return origin + pathname + search;
 }

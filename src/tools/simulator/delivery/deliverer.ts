@@ -108,7 +108,6 @@ export class Deliverer {
     this.#parts.store.saveDelivery(delivery);
   }
 
-  /** Cancels every unfinished delivery of a webhook. */
   cancelAll(webhookId: string, reason: CancelReason): void {
     for (const delivery of this.#parts.store.deliveries.values()) {
       if (delivery.webhookId === webhookId && !isFinished(delivery)) this.cancel(delivery, reason);
@@ -175,7 +174,6 @@ export class Deliverer {
     this.#parts.store.saveDelivery(delivery);
   }
 
-  /** Makes one attempt; resolves when it is settled and recorded. */
   async #attempt(
     delivery: SimulatedDelivery,
     cause: AttemptCause,
@@ -198,7 +196,9 @@ export class Deliverer {
       // Read before sending: the key may rotate while the endpoint answers.
       const { privateKey } = accounts.current;
       const startedAt = scheduler.now();
-      const request = this.#request(delivery, fault);
+      const { sandbox, signatureHeader = settings.signatureHeader } = delivery.event;
+      const signing = { key: accounts.signingKey(sandbox), signatureHeader };
+      const request = buildRequest(delivery, fault, { ...settings, ...signing });
       const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
       const result = fault === 'drop' ? DROPPED : await this.#sender.send({ ...request, fault, slowMs });
       const { response } = result;
@@ -224,19 +224,6 @@ export class Deliverer {
   /** Whether the simulator was closed or reset in the meantime. */
   #isForgotten(delivery: SimulatedDelivery): boolean {
     return this.#closed || this.#parts.store.deliveries.get(delivery.id) !== delivery;
-  }
-
-  #request(delivery: SimulatedDelivery, fault: FaultKind | null) {
-    const { settings, accounts } = this.#parts;
-    const { sandbox, signatureHeader = settings.signatureHeader } = delivery.event;
-    const key = accounts.signingKey(sandbox);
-    const request = buildRequest(delivery, { key, signatureHeader, fault });
-    if (settings.debugHeaders) {
-      const number = String(nextNumber(delivery));
-      request.headers.push(['X-SIM-DELIVERY', delivery.id], ['X-SIM-ATTEMPT', number]);
-      if (fault) request.headers.push(['X-SIM-FAULT', fault]);
-    }
-    return request;
   }
 
   /** Whether the endpoint has not accepted this key yet. Remembers the key if it is accepted now. */
@@ -296,7 +283,6 @@ class Semaphore {
   #free = 64;
   readonly #waiting: (() => void)[] = [];
 
-  /** Waits for a permit, to be returned with {@link release}. */
   async acquire(): Promise<void> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { ConfigurationError } from '../../../errors.js';
 import { type Logger, writeLog } from '../../../logger.js';
 import { after, cancel, monotonicNow, type Timer } from '../real-time.js';
-import { parseState, type State, stateText } from './state.js';
+import { parseState, type State } from './state.js';
 import { codeOf, StateLock } from './state-lock.js';
 
 const SOON_MS = 50;
@@ -14,7 +14,7 @@ const RETRY_MS = 1_000;
 const PAUSE_FACTOR = 4;
 
 export class StateFile {
-  readonly path: string;
+  readonly #path: string;
   /** The content when it was opened; undefined for a new file. */
   readonly content: State | undefined;
   /** The error code of the last write; null if it succeeded. */
@@ -22,17 +22,16 @@ export class StateFile {
   readonly #lock: StateLock;
   readonly #logger: Logger;
   #take: (() => State) | undefined;
+  /** For the next write; undefined if nothing has changed since the last one began. */
   #timer: Timer | undefined;
   #lastMs = 0;
-  /** Whether something has changed since the last write began. */
-  #dirty = false;
   /** The latest write, running or queued behind the previous one. */
   #writing: Promise<void> = Promise.resolve();
   #waits = false;
   #closed = false;
 
   private constructor(path: string, content: State | undefined, lock: StateLock, logger: Logger) {
-    this.path = path;
+    this.#path = path;
     this.content = content;
     this.#lock = lock;
     this.#logger = logger;
@@ -57,9 +56,9 @@ export class StateFile {
   /** Writes the initial state, so that an error shows at startup. @throws {ConfigurationError} */
   async begin(take: () => State): Promise<void> {
     try {
-      await replaceFile(this.path, stateText(take()));
+      await replaceFile(this.#path, take());
     } catch (error) {
-      throw unwritable(this.path, error);
+      throw unwritable(this.#path, error);
     }
     this.#take = take;
   }
@@ -71,7 +70,7 @@ export class StateFile {
   /** Resolves when every change is on disk, or {@link error} says that the write failed. */
   saved(): Promise<void> {
     // The running write began before this change. All callers until it ends share the next write.
-    if (this.#dirty && !this.#waits) {
+    if (this.#timer && !this.#waits) {
       this.#waits = true;
       this.#writing = this.#writing.then(() => this.#write());
     }
@@ -81,13 +80,11 @@ export class StateFile {
   /** Saves the last changes and releases the lock. Never rejects. */
   async close(): Promise<void> {
     this.#closed = true;
-    cancel(this.#timer);
     await this.saved();
     await this.#lock.release();
   }
 
   #writeIn(ms: number): void {
-    this.#dirty = true;
     if (!this.#closed) this.#timer ??= after(ms, () => void this.saved());
   }
 
@@ -95,17 +92,16 @@ export class StateFile {
     cancel(this.#timer);
     this.#timer = undefined;
     this.#waits = false;
-    this.#dirty = false;
     if (!this.#take) return;
     const started = monotonicNow();
     try {
-      await replaceFile(this.path, stateText(this.#take()));
+      await replaceFile(this.#path, this.#take());
       this.error = null;
     } catch (error) {
       const code = codeOf(error);
       // Logged once, not for every retry.
       if (code !== this.error)
-        writeLog(this.#logger, 'error', { state: this.path, code }, 'the state file could not be written');
+        writeLog(this.#logger, 'error', { state: this.#path, code }, 'the state file could not be written');
       this.error = code;
       this.#writeIn(RETRY_MS);
     }
@@ -117,11 +113,11 @@ export class StateFile {
  * Writes a temporary file and renames it, so that the file is complete at all times.
  * Its name is random, so that no existing file is overwritten.
  */
-async function replaceFile(path: string, text: string): Promise<void> {
+async function replaceFile(path: string, content: State): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(8).toString('hex')}`;
   try {
     // Flushed, so that a power failure leaves the old file or the whole new one. Only its owner may read it.
-    await writeFile(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
+    await writeFile(temporary, JSON.stringify(content), { flag: 'wx', mode: 0o600, flush: true });
     await rename(temporary, path);
   } catch (error) {
     await unlink(temporary).catch(() => {});

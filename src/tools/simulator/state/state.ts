@@ -33,7 +33,7 @@ const stateShape = z
     }
   });
 
-export type State = Omit<z.infer<typeof stateShape>, 'version'>;
+export type State = z.infer<typeof stateShape>;
 
 type DeliveryState = State['deliveries'][number];
 
@@ -55,15 +55,12 @@ export function parseState(text: string): State | string {
   return `is not a state file of the simulator: ${where || 'its content'} is invalid`;
 }
 
-export function stateText(content: State): string {
-  return JSON.stringify({ version: VERSION, ...content });
-}
-
 export function takeState({ store, faults, accounts, randomness, scheduler }: ServiceParts): State {
   const deliveries = store.allDeliveries();
   const events = [...new Set(deliveries.map((one) => one.event))];
   const position = new Map(events.map((event, index) => [event, index]));
   return {
+    version: VERSION,
     now: scheduler.now(),
     drawn: randomness.drawn,
     keys: { first: accounts.initial, current: accounts.current },
