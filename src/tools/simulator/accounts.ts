@@ -39,13 +39,12 @@ export class Accounts {
     };
   }
 
-  /** @param sandbox whether the event is a sandbox event */
-  signingKey(sandbox: boolean): SigningKey {
+  signingKey(event: { readonly sandbox: boolean }): SigningKey {
     const { privateKey, sandboxKey } = this.current;
-    return signingKey(this.signsWithSandboxKey(sandbox) ? sandboxKey : privateKey);
+    return signingKey(this.signsWithSandboxKey(event) ? sandboxKey : privateKey);
   }
 
-  signsWithSandboxKey(sandbox: boolean): boolean {
+  signsWithSandboxKey({ sandbox }: { readonly sandbox: boolean }): boolean {
     return sandbox && this.#sandboxKeySigns;
   }
 

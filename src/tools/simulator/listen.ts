@@ -4,24 +4,18 @@ import http, { type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConfigurationError } from '../../errors.js';
 
-export interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** @throws {ConfigurationError} that says who uses the port, or what is wrong with the host */
 export async function listen(
   listener: RequestListener,
-  address: ListenAddress,
+  { host, port }: { readonly host: string; readonly port: number },
 ): Promise<{ server: Server; port: number }> {
   const server = http.createServer(listener);
   try {
-    server.listen(address.port, address.host);
-    await once(server, 'listening');
+    await once(server.listen(port, host), 'listening');
   } catch (error) {
-    throw new ConfigurationError(await explain(error as NodeJS.ErrnoException, address));
+    throw new ConfigurationError(await explain((error as NodeJS.ErrnoException).code, host, port));
   }
   return { server, port: (server.address() as AddressInfo).port };
 }
@@ -41,7 +35,7 @@ export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-async function explain({ code }: NodeJS.ErrnoException, { host, port }: ListenAddress): Promise<string> {
+async function explain(code: string | undefined, host: string, port: number): Promise<string> {
   if (code === 'EADDRINUSE') {
     const owner = await ownerOf(`http://${urlHost(host)}:${port}/_sim/readyz`);
     return `Port ${port} is taken by ${owner}. Stop it, or choose another port; 0 picks a free one.`;

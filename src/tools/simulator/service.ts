@@ -1,52 +1,31 @@
-// Wires the parts of the simulated service together, without the HTTP server.
+// What the simulated service does, without the HTTP server.
 import { builtInEventNames } from '../../events/event.js';
 import { writeLog } from '../../logger.js';
 import { HttpError } from '../pages/http-error.js';
-import { Accounts, type KeyPair } from './accounts.js';
-import { Targets } from './address/targets.js';
+import type { KeyPair } from './accounts.js';
 import { Registrations } from './api/registrations.js';
-import { Deliverer, type ServiceParts } from './delivery/deliverer.js';
+import { Deliverer } from './delivery/deliverer.js';
 import { isoTime } from './delivery/delivery-record.js';
-import { Faults, faultKinds } from './delivery/faults.js';
-import { Scheduler } from './delivery/scheduler.js';
+import { faultKinds } from './delivery/faults.js';
 import { isFinished, type SimulatedDelivery, type SimulatedEvent } from './delivery/simulated-delivery.js';
-import { Randomness } from './randomness.js';
+import { Parts } from './parts.js';
 import { readFields } from './read-fields.js';
-import { now } from './real-time.js';
 import type { SimulatorSettings } from './settings.js';
-import { SimulatorStore } from './simulator-store.js';
 import { restoreState, takeState } from './state/state.js';
 import { StateFile } from './state/state-file.js';
 import { createEvents, triggerFields } from './trigger.js';
 
-export class Service implements ServiceParts {
-  readonly settings: SimulatorSettings;
-  readonly store = new SimulatorStore();
-  readonly accounts: Accounts;
-  readonly randomness: Randomness;
-  readonly targets: Targets;
-  readonly faults: Faults;
-  readonly scheduler: Scheduler;
-  readonly deliverer: Deliverer;
-  readonly registrations: Registrations;
+export class Service extends Parts {
+  readonly deliverer = new Deliverer(this);
+  readonly registrations = new Registrations(this, this.deliverer);
   /** Known once the port is open. */
   baseUrl = '';
-  readonly #startedAt = now();
   readonly #file: StateFile | undefined;
 
-  private constructor(settings: SimulatorSettings, file: StateFile | undefined) {
-    const state = file?.content;
+  private constructor(settings: SimulatorSettings, file?: StateFile) {
+    super(settings, file?.content?.now);
     this.#file = file;
-    this.settings = settings;
-    this.accounts = new Accounts(settings);
-    this.randomness = new Randomness(settings.seed);
-    this.targets = new Targets(settings.allowTargets);
-    this.faults = new Faults(this.randomness, () => this.store.notify({ kind: 'faults' }));
-    const manual = settings.clock === 'manual';
-    this.scheduler = new Scheduler(manual ? (state?.now ?? this.#startedAt) : undefined);
-    this.deliverer = new Deliverer(this);
-    this.registrations = new Registrations(this);
-    if (state) restoreState(state, this);
+    if (file?.content) restoreState(file.content, this);
   }
 
   get maxAttempts(): number {
@@ -56,7 +35,7 @@ export class Service implements ServiceParts {
   /** Restores the state file, and saves every change to it. @throws {ConfigurationError} for an unusable file */
   static async open(settings: SimulatorSettings): Promise<Service> {
     const { state, logger } = settings;
-    if (state === undefined) return new Service(settings, undefined);
+    if (state === undefined) return new Service(settings);
     const file = await StateFile.open(state, logger);
     try {
       const service = new Service(settings, file);
@@ -146,7 +125,7 @@ export class Service implements ServiceParts {
       ready: true,
       simulator: 'payment-webhooks',
       pid: process.pid,
-      started_at: isoTime(this.#startedAt),
+      started_at: isoTime(this.startedAt),
       now: isoTime(this.scheduler.now()),
       clock: settings.clock,
       retry: settings.retry,

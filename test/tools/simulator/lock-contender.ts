@@ -1,6 +1,6 @@
 // A process that tries to take each of the given locks, at the given times.
 import { setTimeout as pause } from 'node:timers/promises';
-import { StateLock } from '../../../src/tools/simulator/state/state-lock.js';
+import { lockState } from '../../../src/tools/simulator/state/state-lock.js';
 
 interface Contest {
   readonly states: readonly string[];
@@ -15,7 +15,7 @@ process.on('message', async ({ states, begin, everyMs }: Contest) => {
     const at = begin + round * everyMs;
     await pause(Math.max(0, at - Date.now() - 2));
     while (Date.now() < at);
-    outcomes.push(await StateLock.take(state).then(() => 'taken', String));
+    outcomes.push(await lockState(state).then(() => 'taken', String));
   }
   // Alive until it is killed, so that its locks count.
   process.send?.(outcomes);

@@ -90,9 +90,9 @@ export function controlPlane(service: Service, stream: Stream): Router {
   });
   on('get', '/deliveries/:id/signature', 200, (request) => {
     const delivery = deliveryOf(request);
-    const { sandbox, body } = delivery.event;
-    const expected = signWith(attemptOf(request, delivery).body, service.accounts.signingKey(sandbox));
-    return { data: { signed: body.toString(), expected } };
+    const key = service.accounts.signingKey(delivery.event);
+    const expected = signWith(attemptOf(request, delivery).body, key);
+    return { data: { signed: delivery.event.body.toString(), expected } };
   });
   const deliver = (delivery: SimulatedDelivery, cause: 'resend' | 'retry-now') => {
     // As it is before the attempt.

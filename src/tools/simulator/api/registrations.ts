@@ -2,9 +2,10 @@
 import { z } from 'zod';
 import { HttpError } from '../../pages/http-error.js';
 import { urlError } from '../address/targets.js';
-import type { ServiceParts } from '../delivery/deliverer.js';
+import type { Deliverer } from '../delivery/deliverer.js';
 import { isoTime } from '../delivery/delivery-record.js';
 import { isEventPattern } from '../event-pattern.js';
+import type { Parts } from '../parts.js';
 import { readFields } from '../read-fields.js';
 import type { StoredWebhook } from '../simulator-store.js';
 
@@ -35,10 +36,12 @@ const webhookFields = z.object({
 
 /** Every method throws an {@link HttpError} for an unknown webhook or an invalid field. */
 export class Registrations {
-  readonly #parts: ServiceParts;
+  readonly #parts: Parts;
+  readonly #deliverer: Deliverer;
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: Parts, deliverer: Deliverer) {
     this.#parts = parts;
+    this.#deliverer = deliverer;
   }
 
   async create(
@@ -56,7 +59,7 @@ export class Registrations {
 
   /** Changes only the given fields. */
   async update(account: string, id: string, input: object): Promise<StoredWebhook> {
-    const { store, scheduler, deliverer } = this.#parts;
+    const { store, scheduler } = this.#parts;
     this.#find(account, id);
     const changes = await this.#read(input);
     if (Object.values(changes).every((value) => value === undefined)) {
@@ -67,14 +70,14 @@ export class Registrations {
     const { url = known.url, events = known.events, paused = known.paused } = changes;
     const webhook = { ...known, url, events, paused, updatedAt: scheduler.now() };
     store.saveWebhook(webhook);
-    if (paused) deliverer.cancelAll(id, 'webhook_paused');
+    if (paused) this.#deliverer.cancelAll(id, 'webhook_paused');
     return webhook;
   }
 
   delete(account: string, id: string): void {
     this.#find(account, id);
     this.#parts.store.deleteWebhook(id);
-    this.#parts.deliverer.cancelAll(id, 'webhook_deleted');
+    this.#deliverer.cancelAll(id, 'webhook_deleted');
   }
 
   #find(account: string, id: string): StoredWebhook {

@@ -1,23 +1,19 @@
 // Builds the HTTP request of one attempt, intact or changed by a fault.
 import { type SigningKey, signingKey, signWith } from '../../../signature.js';
+import type { SimulatorSettings } from '../settings.js';
 import type { FaultKind } from './faults.js';
 import { type HeaderPair, nextNumber, type SimulatedDelivery } from './simulated-delivery.js';
 
 const WRONG_KEY = signingKey('pri_sim_wrong_key');
 
-interface RequestSettings {
-  readonly key: SigningKey;
-  readonly signatureHeader: string;
-  readonly debugHeaders: boolean;
-}
-
 /** The signature covers the original bytes, unless the fault changes the signature itself. */
 export function buildRequest(
   delivery: SimulatedDelivery,
   fault: FaultKind | null,
-  { key, signatureHeader, debugHeaders }: RequestSettings,
+  { key, signatureHeader, debugHeaders }: SimulatorSettings & { readonly key: SigningKey },
 ) {
   const { id, url, event } = delivery;
+  const header = event.signatureHeader ?? signatureHeader;
   const body = changedBody(event.body, fault);
   const signature = signWith(event.body, fault === 'wrong_key' ? WRONG_KEY : key);
   const headers: HeaderPair[] = [
@@ -25,8 +21,8 @@ export function buildRequest(
     ['Content-Type', 'application/json'],
     ['Content-Length', String(body.byteLength)],
   ];
-  if (fault === 'uppercase_signature') headers.push([signatureHeader, signature.toUpperCase()]);
-  else if (fault !== 'missing_signature') headers.push([signatureHeader, signature]);
+  if (fault === 'uppercase_signature') headers.push([header, signature.toUpperCase()]);
+  else if (fault !== 'missing_signature') headers.push([header, signature]);
   headers.push(['Connection', 'keep-alive']);
   if (debugHeaders) {
     headers.push(['X-SIM-DELIVERY', id], ['X-SIM-ATTEMPT', String(nextNumber(delivery))]);
@@ -36,19 +32,11 @@ export function buildRequest(
   return { url, headers, body: isCut ? firstHalf(body) : body };
 }
 
-const UNAUTHENTIC: ReadonlySet<FaultKind> = new Set([
-  'tamper_body',
-  'reserialize_body',
-  'wrong_key',
-  'missing_signature',
-  'uppercase_signature',
-  'truncate_body',
-  'reset_connection',
-]);
+const AUTHENTIC: readonly (FaultKind | null)[] = [null, 'duplicate', 'reorder', 'delay', 'slow_body', 'drop'];
 
 /** Whether a correct endpoint accepts the signature of an attempt with this fault. */
 export function isAuthentic(fault: FaultKind | null): boolean {
-  return fault === null || !UNAUTHENTIC.has(fault);
+  return AUTHENTIC.includes(fault);
 }
 
 function changedBody(body: Buffer, fault: FaultKind | null): Buffer {

@@ -1,16 +1,11 @@
 // Records deliveries, makes their attempts and retries, and decides their status.
 import { describeError, silentLogger, writeLog } from '../../../logger.js';
-import type { Accounts } from '../accounts.js';
-import type { Targets } from '../address/targets.js';
-import type { Randomness } from '../randomness.js';
+import type { Parts } from '../parts.js';
 import { soon } from '../real-time.js';
-import type { SimulatorSettings } from '../settings.js';
-import type { SimulatorStore } from '../simulator-store.js';
 import { buildRequest, isAuthentic } from './apply-fault.js';
 import { logFields } from './delivery-record.js';
 import { diagnose, retryAfterOf } from './diagnose.js';
-import type { FaultKind, Faults } from './faults.js';
-import type { Scheduler } from './scheduler.js';
+import type { FaultKind } from './faults.js';
 import { RequestSender } from './send-request.js';
 import {
   type AttemptResult,
@@ -23,18 +18,6 @@ import {
   type SimulatedDelivery,
   type SimulatedEvent,
 } from './simulated-delivery.js';
-
-/** The parts of the simulated service that work together on deliveries. */
-export interface ServiceParts {
-  readonly settings: SimulatorSettings;
-  readonly store: SimulatorStore;
-  readonly accounts: Accounts;
-  readonly targets: Targets;
-  readonly faults: Faults;
-  readonly randomness: Randomness;
-  readonly scheduler: Scheduler;
-  readonly deliverer: Deliverer;
-}
 
 /**
  * - `due`: the first attempt, or a scheduled retry.
@@ -54,7 +37,7 @@ const DROPPED: AttemptResult = {
 };
 
 export class Deliverer {
-  readonly #parts: ServiceParts;
+  readonly #parts: Parts;
   readonly #sender: RequestSender;
   readonly #semaphores = new Map<string, Semaphore>();
   /** By webhook: the delivery that the fault `reorder` holds back until the next one is sent. */
@@ -62,7 +45,7 @@ export class Deliverer {
   readonly #inFlight = new Set<Promise<void>>();
   #closed = false;
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: Parts) {
     this.#parts = parts;
     this.#sender = new RequestSender(parts.settings.timeout, parts.targets);
     parts.scheduler.onDue = (delivery) => this.deliver(delivery, 'due');
@@ -162,8 +145,7 @@ export class Deliverer {
     }
     // A resend is sent at once, and a delivery that overtakes another is not held back itself.
     const except: FaultKind[] = cause === 'resend' ? ['delay', 'reorder'] : overtakes ? ['reorder'] : [];
-    const fault = this.#parts.faults.pick(delivery.event.name, delivery.webhookId, except);
-    return fault && { kind: fault.kind, delayMs: fault.delayMs, postponed: false };
+    return this.#parts.faults.pick(delivery.event.name, delivery.webhookId, except);
   }
 
   #postpone(delivery: SimulatedDelivery, fault: PlannedFault): void {
@@ -196,9 +178,8 @@ export class Deliverer {
       // Read before sending: the key may rotate while the endpoint answers.
       const { privateKey } = accounts.current;
       const startedAt = scheduler.now();
-      const { sandbox, signatureHeader = settings.signatureHeader } = delivery.event;
-      const signing = { key: accounts.signingKey(sandbox), signatureHeader };
-      const request = buildRequest(delivery, fault, { ...settings, ...signing });
+      const key = accounts.signingKey(delivery.event);
+      const request = buildRequest(delivery, fault, { key, ...settings });
       const slowMs = planned?.delayMs ?? DEFAULT_SLOW_MS;
       const result = fault === 'drop' ? DROPPED : await this.#sender.send({ ...request, fault, slowMs });
       const { response } = result;
@@ -230,7 +211,7 @@ export class Deliverer {
   #isNewKey({ webhookId, event }: SimulatedDelivery, key: string, accepted: boolean): boolean {
     const { store, accounts } = this.#parts;
     const webhook = store.webhooks.get(webhookId);
-    if (!webhook || accounts.signsWithSandboxKey(event.sandbox)) return false;
+    if (!webhook || accounts.signsWithSandboxKey(event)) return false;
     if (accepted) webhook.acceptedKey = key;
     return (webhook.acceptedKey ?? accounts.initial.privateKey) !== key;
   }

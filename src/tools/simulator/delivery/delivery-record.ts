@@ -2,7 +2,6 @@
 import { hash } from 'node:crypto';
 import {
   type CancelReason,
-  type HeaderPair,
   nextNumber,
   type SimulatedAttempt,
   type SimulatedDelivery,
@@ -80,17 +79,13 @@ function attemptRecord(attempt: SimulatedAttempt) {
     request: {
       method: 'POST' as const,
       url: attempt.url,
-      headers: copyOf(attempt.headers),
+      headers: structuredClone(attempt.headers),
       body: attempt.body.toString('utf8'),
       body_sha256: hash('sha256', attempt.body),
     },
-    response: response && { ...response, headers: copyOf(response.headers) },
+    response: response && { ...response, headers: structuredClone(response.headers) },
     error: error && { ...error },
   };
-}
-
-function copyOf(headers: readonly HeaderPair[]): HeaderPair[] {
-  return headers.map(([name, value]) => [name, value]);
 }
 
 /** The log fields of a settled attempt. */

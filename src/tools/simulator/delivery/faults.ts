@@ -77,7 +77,6 @@ export class Faults {
   readonly #changed: () => void;
   readonly #faults = new Map<string, Fault>();
 
-  /** @param changed called after every change */
   constructor(randomness: Randomness, changed: () => void) {
     this.#randomness = randomness;
     this.#changed = changed;
@@ -114,7 +113,7 @@ export class Faults {
   }
 
   /** The first fault that applies to this attempt; counts as one of its `times`. */
-  pick(eventName: string, webhookId: string, except: readonly FaultKind[]): Fault | undefined {
+  pick(eventName: string, webhookId: string, except: readonly FaultKind[]) {
     for (const fault of this.#faults.values()) {
       if (except.includes(fault.kind)) continue;
       if (fault.webhook !== null && fault.webhook !== webhookId) continue;
@@ -125,7 +124,7 @@ export class Faults {
         if (fault.remaining === 0) this.#faults.delete(fault.id);
         this.#changed();
       }
-      return fault;
+      return { kind: fault.kind, delayMs: fault.delayMs, postponed: false };
     }
     return undefined;
   }

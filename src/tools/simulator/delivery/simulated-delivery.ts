@@ -92,14 +92,7 @@ export interface SimulatedDelivery extends Omit<z.infer<typeof deliveryState>, '
 export function newDelivery(
   fields: Pick<SimulatedDelivery, 'id' | 'event' | 'webhookId' | 'url' | 'createdAt' | 'plannedFault'>,
 ): SimulatedDelivery {
-  const unsent = {
-    status: 'pending',
-    attempts: [],
-    nextAttemptAt: null,
-    deliveredAt: null,
-    retries: 0,
-  } as const;
-  return { ...fields, ...unsent, attempts: [] };
+  return { ...fields, status: 'pending', attempts: [], nextAttemptAt: null, deliveredAt: null, retries: 0 };
 }
 
 export function isFinished({ status }: SimulatedDelivery): boolean {

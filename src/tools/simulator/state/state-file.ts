@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../../errors.js';
 import { type Logger, writeLog } from '../../../logger.js';
 import { after, cancel, monotonicNow, type Timer } from '../real-time.js';
 import { parseState, type State } from './state.js';
-import { codeOf, StateLock } from './state-lock.js';
+import { codeOf, lockState } from './state-lock.js';
 
 const SOON_MS = 50;
 const RETRY_MS = 1_000;
@@ -19,7 +19,7 @@ export class StateFile {
   readonly content: State | undefined;
   /** The error code of the last write; null if it succeeded. */
   error: string | null = null;
-  readonly #lock: StateLock;
+  readonly #unlock: () => Promise<void>;
   readonly #logger: Logger;
   #take: (() => State) | undefined;
   /** For the next write; undefined if nothing has changed since the last one began. */
@@ -30,10 +30,10 @@ export class StateFile {
   #waits = false;
   #closed = false;
 
-  private constructor(path: string, content: State | undefined, lock: StateLock, logger: Logger) {
+  private constructor(path: string, content: State | undefined, unlock: () => Promise<void>, logger: Logger) {
     this.#path = path;
     this.content = content;
-    this.#lock = lock;
+    this.#unlock = unlock;
     this.#logger = logger;
   }
 
@@ -41,14 +41,14 @@ export class StateFile {
   static async open(given: string, logger: Logger): Promise<StateFile> {
     // Absolute: the process may change its working directory later.
     const path = resolve(given);
-    const lock = await StateLock.take(path).catch((error) => {
+    const unlock = await lockState(path).catch((error) => {
       throw ConfigurationError.is(error) ? error : unwritable(path, error);
     });
     try {
       await removeLeftovers(path);
-      return new StateFile(path, await read(path), lock, logger);
+      return new StateFile(path, await read(path), unlock, logger);
     } catch (error) {
-      await lock.release();
+      await unlock();
       throw error;
     }
   }
@@ -81,7 +81,7 @@ export class StateFile {
   async close(): Promise<void> {
     this.#closed = true;
     await this.saved();
-    await this.#lock.release();
+    await this.#unlock();
   }
 
   #writeIn(ms: number): void {
@@ -109,10 +109,7 @@ export class StateFile {
   }
 }
 
-/**
- * Writes a temporary file and renames it, so that the file is complete at all times.
- * Its name is random, so that no existing file is overwritten.
- */
+/** Renames a temporary file, so that the file is complete at all times. Its random name overwrites no other file. */
 async function replaceFile(path: string, content: State): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(8).toString('hex')}`;
   try {

@@ -23,72 +23,64 @@ type LockHolder = z.infer<typeof lockHolder>;
 /** A process creates its lock and then writes it. On a busy machine, others see it empty for a while. */
 const WRITTEN_WITHIN_MS = 1000;
 
-/** A file that names its holder, and that only one process can create. */
-export class StateLock {
-  readonly #path: string;
-  readonly #lock: string;
-  readonly #holder: LockHolder;
-
-  private constructor(path: string) {
-    this.#path = path;
-    this.#lock = `${path}.lock`;
-    const [id, since] = [randomBytes(8).toString('hex'), isoTime(now())];
-    this.#holder = { id, pid: process.pid, host: hostname(), since, start: processStart(process.pid) };
-  }
-
-  /** @throws {ConfigurationError} that names the process with the lock */
-  static async take(path: string): Promise<StateLock> {
-    const lock = new StateLock(path);
-    await lock.#create(lock.#lock);
-    return lock;
-  }
-
-  /** Never rejects. */
-  async release(): Promise<void> {
-    await this.#remove(this.#lock, this.#holder.id).catch(() => {});
-  }
-
-  async #create(lock: string): Promise<void> {
-    while (!createFile(lock, JSON.stringify(this.#holder))) {
-      const stale = await this.#read(lock);
-      if (!stale) continue;
-      if (mayRun(stale)) throw this.#inUse(stale);
+/**
+ * Creates a file that names its holder, and that only one process can create.
+ *
+ * @returns a function that releases the lock, and never rejects
+ * @throws {ConfigurationError} that names the process with the lock
+ */
+export async function lockState(state: string): Promise<() => Promise<void>> {
+  const path = `${state}.lock`;
+  const [id, since, start] = [randomBytes(8).toString('hex'), isoTime(now()), processStart(process.pid)];
+  const content = JSON.stringify({
+    id,
+    pid: process.pid,
+    host: hostname(),
+    since,
+    start,
+  } satisfies LockHolder);
+  const create = async (lock: string): Promise<void> => {
+    while (!createFile(lock, content)) {
+      const holder = await holderOf(lock, state);
+      if (!holder) continue;
+      if (mayRun(holder)) throw inUse(state, holder);
       // Of several processes that see the stale lock, only the one with this second lock may remove it.
-      const takeover = `${lock}.${stale.id}`;
-      await this.#create(takeover);
-      await this.#remove(lock, stale.id);
-      await this.#remove(takeover, this.#holder.id);
+      const takeover = `${lock}.${holder.id}`;
+      await create(takeover);
+      await remove(lock, holder.id);
+      await remove(takeover, id);
     }
-  }
-
+  };
   /** Removes a lock, unless another process holds it by now. */
-  async #remove(lock: string, id: string): Promise<void> {
-    if ((await this.#read(lock))?.id === id) await unlink(lock);
-  }
+  const remove = async (lock: string, holder: string) => {
+    if ((await holderOf(lock, state))?.id === holder) await unlink(lock);
+  };
+  await create(path);
+  return () => remove(path, id).catch(() => {});
+}
 
-  /** Undefined if there is no such lock. */
-  async #read(lock: string): Promise<LockHolder | undefined> {
-    const deadline = monotonicNow() + WRITTEN_WITHIN_MS;
-    for (;;) {
-      try {
-        return lockHolder.parse(JSON.parse(await readFile(lock, 'utf8')));
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return undefined;
-        if (monotonicNow() > deadline)
-          throw new ConfigurationError(
-            `The state file ${this.#path} may be in use. Its lock ${lock} cannot be read. If no simulator uses the file, delete the lock.`,
-          );
-      }
-      await new Promise<void>((resolve) => void after(20, resolve).ref());
+/** Undefined if there is no such lock. */
+async function holderOf(lock: string, state: string): Promise<LockHolder | undefined> {
+  const deadline = monotonicNow() + WRITTEN_WITHIN_MS;
+  for (;;) {
+    try {
+      return lockHolder.parse(JSON.parse(await readFile(lock, 'utf8')));
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      if (monotonicNow() > deadline)
+        throw new ConfigurationError(
+          `The state file ${state} may be in use. Its lock ${lock} cannot be read. If no simulator uses the file, delete the lock.`,
+        );
     }
+    await new Promise<void>((resolve) => void after(20, resolve).ref());
   }
+}
 
-  #inUse({ pid, host, since }: LockHolder): ConfigurationError {
-    return new ConfigurationError(
-      `The state file ${this.#path} is in use by process ${pid} on the host ${JSON.stringify(host)}, since ${since}. ` +
-        `Stop that simulator, or choose another file. If that process is not a simulator, delete ${this.#lock}.`,
-    );
-  }
+function inUse(state: string, { pid, host, since }: LockHolder): ConfigurationError {
+  return new ConfigurationError(
+    `The state file ${state} is in use by process ${pid} on the host ${JSON.stringify(host)}, since ${since}. ` +
+      `Stop that simulator, or choose another file. If that process is not a simulator, delete ${state}.lock.`,
+  );
 }
 
 /**

@@ -1,6 +1,5 @@
 // Serializes the state of a running simulator, and restores it after a restart.
 import { z } from 'zod';
-import type { ServiceParts } from '../delivery/deliverer.js';
 import { faultRule } from '../delivery/faults.js';
 import {
   deliveryState,
@@ -8,6 +7,7 @@ import {
   type SimulatedDelivery,
   type SimulatedEvent,
 } from '../delivery/simulated-delivery.js';
+import type { Parts } from '../parts.js';
 import { storedWebhook } from '../simulator-store.js';
 
 const VERSION = 1;
@@ -55,7 +55,7 @@ export function parseState(text: string): State | string {
   return `is not a state file of the simulator: ${where || 'its content'} is invalid`;
 }
 
-export function takeState({ store, faults, accounts, randomness, scheduler }: ServiceParts): State {
+export function takeState({ store, faults, accounts, randomness, scheduler }: Parts): State {
   const deliveries = store.allDeliveries();
   const events = [...new Set(deliveries.map((one) => one.event))];
   const position = new Map(events.map((event, index) => [event, index]));
@@ -85,7 +85,7 @@ function takeDelivery(delivery: SimulatedDelivery, position: number): DeliverySt
 }
 
 /** Restores everything but the time. Nothing is scheduled or sent yet. */
-export function restoreState(saved: State, { store, faults, accounts, randomness }: ServiceParts): void {
+export function restoreState(saved: State, { store, faults, accounts, randomness }: Parts): void {
   const { first, current } = saved.keys;
   const { privateKey, sandboxKey } = accounts.initial;
   // Other keys given at startup are newer than a rotation of the old ones.
