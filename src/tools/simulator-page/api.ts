@@ -85,7 +85,7 @@ function pathOf(list: string, id: string): string {
   return `${list}/${encodeURIComponent(id)}`;
 }
 
-interface Found {
+export interface Found {
   readonly data: readonly Row[];
   /** How many match, including those not in `data`. */
   readonly total: number;

@@ -2,12 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { BodyView, HeaderTable } from '../pages/components/code-view.js';
 import { useLoaded } from '../pages/components/columns.js';
-import { byteLength } from '../pages/components/format.js';
+import { byteLength, showInvisible } from '../pages/components/format.js';
 import { type Attempt, api, type Delivery } from './api.js';
-import { Difference } from './difference.js';
-import { signatureEffect } from './fault-text.js';
 import { useSimulator } from './simulator.js';
 import { ResponseStatus } from './status.js';
+import { signatureEffect } from './texts.js';
 
 interface AttemptProps {
   readonly attempt: Attempt;
@@ -111,12 +110,9 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
   const { headers, body, body_sha256: digest } = attempt.request;
   const load = () => api.signature(delivery.id, attempt.number);
   const { signed, expected } = useLoaded(load, [delivery.id, attempt.number]).data ?? {};
-  const usual = settings?.signature_header ?? 'X-SERVICE-SIGNATURE';
   // An event can be triggered with a different header name.
-  const sent =
-    headers.find(([header]) => header.toLowerCase() === usual.toLowerCase()) ??
-    headers.find(([, text]) => /^[0-9a-f]{64}$/i.test(text));
-  const [name, value] = sent ?? [usual];
+  const sent = headers.find(([, text]) => /^[0-9a-f]{64}$/i.test(text));
+  const [name, value] = sent ?? [settings?.signature_header];
   const key = sandbox && settings?.sandbox_signing === 'sandbox-key' ? 'sandbox key' : 'private key';
   const effect = signatureEffect(attempt.fault);
   const bytes = byteLength(body).toLocaleString('en');
@@ -138,14 +134,9 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
           The simulator and your app have the key in their environment. It is never sent, and never shown
           here. The HMAC of these bytes with the current key:
         </Step>
-        <Step
-          title="Compare it with the signature that was sent"
-          result={value && marked(value, expected ?? value)}
-        >
+        <Step title="Compare it with the signature that was sent" result={value && marked(value, expected)}>
           {value === undefined ? 'Sent without' : 'Sent as'} <code>{name}</code>
-          {value !== undefined &&
-            expected !== undefined &&
-            (value === expected ? '. It matches:' : '. It does not match:')}
+          {value && expected && (value === expected ? '. It matches:' : '. It does not match:')}
         </Step>
         <Step title="Check it yourself" result={CHECK}>
           Save the raw body as body.json, then run:
@@ -155,8 +146,48 @@ function SignatureView({ attempt, delivery, sandbox }: AttemptProps) {
   );
 }
 
+/** How much unchanged text is shown around a change. */
+const CONTEXT = 40;
+
+function Difference({ before, after }: { before: string; after: string }) {
+  const parts = compare([...before], [...after]);
+  const shorten = (text: string, index: number) => {
+    if (text.length <= 2 * CONTEXT) return text;
+    const start = index === 0 ? '' : text.slice(0, CONTEXT);
+    const end = index === parts.length - 1 ? '' : text.slice(-CONTEXT);
+    return `${start}…${end}`;
+  };
+  return (
+    <code class="code-block wrap difference">
+      {parts.map(({ tag: Tag, text }, index) => (
+        <Tag key={index}>{showInvisible(Tag === 'span' ? shorten(text, index) : text)}</Tag>
+      ))}
+    </code>
+  );
+}
+
+/** Faults replace a character, add white space or cut the end, so this needs no longest common subsequence. */
+function compare(before: readonly string[], after: readonly string[]) {
+  const parts: { tag: 'span' | 'del' | 'ins'; text: string }[] = [];
+  const add = (tag: 'span' | 'del' | 'ins', text: string) => {
+    const last = parts.at(-1);
+    if (last?.tag === tag) last.text += text;
+    else if (text !== '') parts.push({ tag, text });
+  };
+  let at = 0;
+  for (const character of after) {
+    const isSame = character === before[at];
+    const isAdded = !isSame && /\s/.test(character);
+    if (!isSame && !isAdded) add('del', before[at] ?? '');
+    add(isSame ? 'span' : 'ins', character);
+    if (!isAdded) at += 1;
+  }
+  add('del', before.slice(at).join(''));
+  return parts;
+}
+
 /** Marks the hex digits that differ from the expected ones. */
-function marked(value: string, expected: string): ComponentChildren {
+function marked(value: string, expected = value): ComponentChildren {
   return [...value].map((digit, index) =>
     digit === expected[index] ? digit : <mark key={index}>{digit}</mark>,
   );

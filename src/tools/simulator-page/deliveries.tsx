@@ -13,8 +13,8 @@ import { api, type Row } from './api.js';
 import { COLUMNS } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { anyStatus, matches, parseSearch, withStatus } from './search.js';
-import { type ShownStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
 import { useSimulator } from './simulator.js';
+import { type ShownStatus, STATUS_LABELS, shownStatus } from './texts.js';
 
 type Found = ReturnType<typeof useFound>;
 

@@ -5,8 +5,8 @@ import { formatDuration, formatTime, shortId } from '../pages/components/format.
 import { Icon } from '../pages/components/icon.js';
 import { type Column, EventName, focusRow } from '../pages/components/table.js';
 import { api, type Row } from './api.js';
-import { STATUS_LABELS, shownStatus } from './shown-status.js';
 import { ResponseStatus, Status } from './status.js';
+import { STATUS_LABELS, shownStatus } from './texts.js';
 
 export const COLUMNS: readonly Column<Row>[] = [
   {
@@ -49,10 +49,15 @@ export const COLUMNS: readonly Column<Row>[] = [
     label: 'Attempts',
     text: attemptsOf,
     cell: (row) => (
-      <>
+      <span class="line">
         {attemptsOf(row)}
-        {row.last?.fault && <FaultMark kind={row.last.fault} />}
-      </>
+        {row.last?.fault && (
+          <span class="tone-fault" title={`Injected fault: ${row.last.fault}`}>
+            <Icon name="fault" />
+            <span class="visually-hidden">injected fault: {row.last.fault}</span>
+          </span>
+        )}
+      </span>
     ),
   },
   {
@@ -80,15 +85,6 @@ function Target({ url }: { url: string }) {
     <span class="target mono muted">
       <span class="host">{host}</span>
       <span class="path">{pathname + search}</span>
-    </span>
-  );
-}
-
-function FaultMark({ kind }: { kind: string }) {
-  return (
-    <span class="tone-fault" title={`Injected fault: ${kind}`}>
-      <Icon name="fault" />
-      <span class="visually-hidden">injected fault: {kind}</span>
     </span>
   );
 }

@@ -10,11 +10,10 @@ import { formatDuration, formatPause, formatTimeExactly } from '../pages/compone
 import { Icon } from '../pages/components/icon.js';
 import { api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
-import { jestTest } from './jest-test.js';
 import { formatRoute } from './route.js';
-import { attemptStatus, STATUS_LABELS, shownStatus } from './shown-status.js';
 import { useSimulator } from './simulator.js';
 import { ResponseStatus, Status } from './status.js';
+import { attemptStatus, jestTest, STATUS_LABELS, shownStatus } from './texts.js';
 import { EditAndResend } from './trigger.js';
 
 const CANCELLED = {
@@ -68,9 +67,13 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
             </div>
             {delivery && attempt && (
               <div class="cluster copies">
-                <CopyButton look={SMALL} label="Copy as curl" text={() => api.curl(id, attempt.number)} />
-                <CopyButton look={SMALL} label="Copy as Jest test" text={jestTest(delivery, attempt)} />
-                <CopyButton look={SMALL} label="Copy link" text={location.href} />
+                <CopyButton
+                  look="quiet small"
+                  label="Copy as curl"
+                  text={() => api.curl(id, attempt.number)}
+                />
+                <CopyButton look="quiet small" label="Copy as Jest test" text={jestTest(delivery, attempt)} />
+                <CopyButton look="quiet small" label="Copy link" text={location.href} />
               </div>
             )}
           </>
@@ -91,8 +94,6 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
     </DetailFrame>
   );
 }
-
-const SMALL = 'quiet small';
 
 function explain(error: unknown): string {
   if (error instanceof ApiError && error.status === 404) {

@@ -8,17 +8,14 @@ import { shortUrl } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { Panel } from '../pages/components/page-frame.js';
 import { api, type FaultKind, type FaultRule } from './api.js';
-import { FAULT_KINDS, faultEffect, faultText } from './fault-text.js';
 import { useSimulator } from './simulator.js';
+import { FAULT_KINDS, faultEffect, faultText } from './texts.js';
 
 export function FaultBanner() {
   const { faults, webhooks } = useSimulator();
   const [first] = faults;
   if (!first) return null;
-  const removeAll = async () => {
-    await api.removeFaults();
-    focus('#main');
-  };
+  const removeAll = () => api.removeFaults().then(() => focus('#main'));
   return (
     <div class="fault-banner spread tone-fault" role="status">
       <Icon name="fault" />
@@ -35,10 +32,7 @@ export function FaultBanner() {
 
 export function FaultsPanel() {
   const { faults, webhooks } = useSimulator();
-  const remove = async (id: string) => {
-    await api.removeFault(id);
-    focus('#faults > summary');
-  };
+  const remove = (id: string) => api.removeFault(id).then(() => focus('#faults > summary'));
   return (
     <Panel title="Faults" id="faults" count={faults.length}>
       {faults.length === 0 && <p class="note">No faults. Every delivery is sent unchanged.</p>}

@@ -9,7 +9,6 @@ import { Icon } from '../pages/components/icon.js';
 import { Page, useAnnounce, useKeys } from '../pages/components/page-frame.js';
 import { focusSearch } from '../pages/components/search-bar.js';
 import { useRoute } from '../pages/components/use-route.js';
-import { announcement } from './announcement.js';
 import { api } from './api.js';
 import { Deliveries, useFound } from './deliveries.js';
 import { Detail } from './detail.js';
@@ -17,8 +16,7 @@ import { FaultBanner, FaultsPanel } from './faults.js';
 import { Onboarding } from './onboarding.js';
 import { PrivateKeyPanel } from './private-key.js';
 import { routing } from './route.js';
-import { STATUS_LABELS, shownStatus } from './shown-status.js';
-import { follow, olderThan, SimulatorContext, useSimulator } from './simulator.js';
+import { follow, SimulatorContext, useSimulator } from './simulator.js';
 import { initialState, reduce } from './state.js';
 import { TriggerPanel } from './trigger.js';
 import { WebhooksPanel } from './webhooks.js';
@@ -26,6 +24,7 @@ import '../pages/styles/base.css';
 import '../pages/styles/components.css';
 import '../pages/styles/layout.css';
 import './simulator.css';
+import { announcement, STATUS_LABELS, shownStatus } from './texts.js';
 
 const SHORTCUTS = {
   j: 'Next delivery',
@@ -51,7 +50,7 @@ function App() {
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
   const stateError = settings?.state_error;
-  const loadOlder = async () => dispatch(await olderThan(rows.length));
+  const loadOlder = async () => dispatch({ type: 'older', data: await api.rows(rows.length) });
   return (
     <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
       <SimulatorContext.Provider value={{ ...state, route, navigate, loadOlder }}>

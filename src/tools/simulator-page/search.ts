@@ -3,7 +3,7 @@ import { readSearch, type SearchParts } from '../pages/components/search.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
 import type { Row } from './api.js';
-import { type ShownStatus, shownStatus } from './shown-status.js';
+import { type ShownStatus, shownStatus } from './texts.js';
 
 type Test = (row: Row, value: string) => boolean;
 

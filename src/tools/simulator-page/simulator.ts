@@ -62,9 +62,3 @@ async function load(): Promise<Message> {
   const [{ data: rows, total }, webhooks, faults, samples] = await Promise.all(lists);
   return { type: 'lists', data: { rows, older: total - rows.length, webhooks, faults, samples } };
 }
-
-/** The next page of older deliveries. @param known how many are loaded */
-export async function olderThan(known: number): Promise<Message> {
-  const { data: rows, total } = await api.rows(known);
-  return { type: 'older', data: { rows, older: Math.max(0, total - known - rows.length) } };
-}

@@ -1,5 +1,5 @@
 // The state of the page, and how each message changes it.
-import type { Fault, Row, Sample, Settings, Webhook } from './api.js';
+import type { Fault, Found, Row, Sample, Settings, Webhook } from './api.js';
 
 export interface State {
   /** `lost`: the page may be out of date. */
@@ -21,11 +21,8 @@ export interface State {
 /** A message from the stream, or a change of the connection. */
 export type Message =
   | { readonly type: 'hello'; readonly data: Settings; readonly at: number }
-  | {
-      readonly type: 'lists';
-      readonly data: Pick<State, 'rows' | 'older' | 'webhooks' | 'faults' | 'samples'>;
-    }
-  | { readonly type: 'older'; readonly data: Pick<State, 'rows' | 'older'> }
+  | { readonly type: 'lists'; readonly data: Omit<State, 'connection' | 'loaded' | 'settings' | 'skew'> }
+  | { readonly type: 'older'; readonly data: Found }
   | { readonly type: 'deliveries'; readonly data: readonly Row[] }
   | { readonly type: 'removed'; readonly data: readonly string[] }
   | { readonly type: 'webhooks'; readonly data: readonly Webhook[] }
@@ -33,15 +30,14 @@ export type Message =
   | { readonly type: 'clock'; readonly data: { readonly now: string } }
   | { readonly type: 'reset' | 'lost' };
 
+const EMPTY = { rows: [], older: 0, webhooks: [], faults: [] };
+
 export const initialState: State = {
+  ...EMPTY,
   connection: 'connecting',
   loaded: false,
   settings: undefined,
   skew: 0,
-  rows: [],
-  older: 0,
-  webhooks: [],
-  faults: [],
   samples: [],
 };
 
@@ -55,8 +51,8 @@ export function reduce(state: State, message: Message): State {
       return { ...state, rows: merge(state, message.data) };
     case 'older': {
       const known = new Set(state.rows.map(({ id }) => id));
-      const rows = [...state.rows, ...message.data.rows.filter(({ id }) => !known.has(id))];
-      return { ...state, rows, older: message.data.older };
+      const rows = [...state.rows, ...message.data.data.filter(({ id }) => !known.has(id))];
+      return { ...state, rows, older: Math.max(0, message.data.total - rows.length) };
     }
     case 'removed': {
       const removed = new Set(message.data);
@@ -70,7 +66,7 @@ export function reduce(state: State, message: Message): State {
     case 'clock':
       return { ...state, settings: state.settings && { ...state.settings, now: message.data.now } };
     case 'reset':
-      return { ...state, rows: [], older: 0, webhooks: [], faults: [] };
+      return { ...state, ...EMPTY };
     case 'lost':
       return { ...state, connection: 'lost' };
   }

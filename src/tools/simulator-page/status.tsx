@@ -1,6 +1,6 @@
 // The status of a delivery, and of the response to an attempt.
 import { Icon } from '../pages/components/icon.js';
-import { type ShownStatus, STATUS_LABELS } from './shown-status.js';
+import { type ShownStatus, STATUS_LABELS } from './texts.js';
 
 /** An icon and a word, so that the status never depends on colour alone. */
 export function Status({ status }: { status: ShownStatus }) {

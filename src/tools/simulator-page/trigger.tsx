@@ -1,5 +1,4 @@
 // Triggers an event with a name, payload, count and fault; or edits and resends the event of a delivery.
-import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Button } from '../pages/components/button.js';
 import { DialogButton } from '../pages/components/dialog.js';
@@ -10,11 +9,12 @@ import { Panel } from '../pages/components/page-frame.js';
 import { loadSetting, saveSetting } from '../pages/components/settings.js';
 import { api, type Delivery, type FaultKind } from './api.js';
 import { checkPayload, type PayloadCheck } from './check-payload.js';
-import { FAULT_KINDS, faultEffect } from './fault-text.js';
 import { useSimulator } from './simulator.js';
+import { FAULT_KINDS, faultEffect } from './texts.js';
 
 const NAME = { label: 'Event', name: 'event_name', class: 'mono', list: 'event-names', required: true };
 const COUNT = { type: 'number', min: 1, max: 1000, required: true } as const;
+const PAYLOAD = { label: 'Payload', name: 'payload', class: 'mono', rows: 20, autofocus: true };
 const FAULTS = [['', 'None'], ...FAULT_KINDS] as const;
 
 export function TriggerPanel() {
@@ -85,6 +85,7 @@ function useDraft(name: string) {
 
 /** Whether the payload is valid, and a dialog that edits it and checks it on each keystroke. */
 function PayloadEditor({ text, check, edit }: Draft) {
+  const field = { ...PAYLOAD, invalid: !check.valid, value: text, change: edit };
   return (
     <div class="field stack">
       <span class="label">Payload</span>
@@ -92,7 +93,7 @@ function PayloadEditor({ text, check, edit }: Draft) {
       <DialogButton title="Edit payload" text="Edit payload">
         {(close) => (
           <>
-            <PayloadField text={text} check={check} edit={edit} hint={<CheckResult check={check} />} />
+            <Field {...field} hint={<CheckResult check={check} />} />
             <p class="cluster">
               <Button look="primary" act={close}>
                 Done
@@ -106,16 +107,6 @@ function PayloadEditor({ text, check, edit }: Draft) {
       </DialogButton>
     </div>
   );
-}
-
-interface PayloadFieldProps extends Pick<Draft, 'text' | 'check'> {
-  readonly edit: (text: string) => void;
-  readonly hint: ComponentChildren;
-}
-
-function PayloadField({ text, check, edit, hint }: PayloadFieldProps) {
-  const attributes = { class: 'mono', rows: 20, autofocus: true, invalid: !check.valid };
-  return <Field label="Payload" name="payload" {...attributes} hint={hint} value={text} change={edit} />;
 }
 
 function CheckResult({ check }: Pick<Draft, 'check'>) {
@@ -150,7 +141,7 @@ export function EditAndResend({ delivery, body }: { delivery: Delivery; body: st
   const hint = check.valid ? (check.difference ?? 'Sent as a new event, with a new ID.') : check.problem;
   return (
     <Form verb="Send" submit={send} disabled={!check.valid}>
-      <PayloadField text={text} check={check} edit={setText} hint={hint} />
+      <Field {...PAYLOAD} invalid={!check.valid} hint={hint} value={text} change={setText} />
     </Form>
   );
 }

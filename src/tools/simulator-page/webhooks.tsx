@@ -107,10 +107,8 @@ function WebhookForm({ webhook }: { webhook?: Webhook }) {
 
 /** Registers a webhook for all events; asks only for its URL. */
 export function FirstWebhook() {
-  const register = async (values: FormData) => {
-    await api.createWebhook({ url: String(values.get('url')) });
-    focus('#main');
-  };
+  const register = (values: FormData) =>
+    api.createWebhook({ url: String(values.get('url')) }).then(() => focus('#main'));
   return (
     <Form verb="Register" submit={register}>
       <Field label="URL of your endpoint" {...URL_FIELD} defaultValue={EXAMPLE} />
@@ -123,10 +121,7 @@ function DeleteQuestion({ webhook: { id, url } }: { webhook: Webhook }) {
   // Asks the simulator, because the page may have loaded only some deliveries.
   const counting = () => api.count({ webhook: id, status: 'retrying' });
   const { data: retries } = useLoaded(counting, [rows]);
-  const remove = async () => {
-    await api.deleteWebhook(id);
-    focusSoon('#webhooks > summary');
-  };
+  const remove = () => api.deleteWebhook(id).then(() => focusSoon('#webhooks > summary'));
   return (
     <Form verb="Delete" danger submit={remove} cancelVerb="Keep" disabled={retries === undefined}>
       <p class="mono wrap">{shortUrl(url)}</p>

@@ -1,5 +1,5 @@
 // A table of links with a fixed row height: it renders only rows in view, and has one tab stop.
-import type { ComponentChildren } from 'preact';
+import type { AriaRole, ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { onPlainClick } from './focus.js';
 import { showInvisible } from './format.js';
@@ -46,21 +46,10 @@ interface TableProps<Row> {
 }
 
 /** Some browsers drop the table semantics, because the rows are CSS grids. */
-const ROLES = {
-  table: { role: 'table' },
-  group: { role: 'rowgroup' },
-  row: { role: 'row' },
-  head: { role: 'columnheader', scope: 'col' },
-  rowHead: { role: 'rowheader', scope: 'row' },
-  cell: { role: 'cell' },
-} as const;
+const as = (role: AriaRole) => ({ role });
 
-let focusShown: (id: string) => void = () => {};
-
-/** Focuses a row, even one out of view. */
-export function focusRow(id: string): void {
-  focusShown(id);
-}
+/** Focuses a row, even one out of view. The table sets it. */
+export let focusRow: (id: string) => void = () => {};
 
 export function Table<Row extends { readonly id: string }>(props: TableProps<Row>) {
   const { name, caption, columns, rows, query, newestFirst, links } = props;
@@ -74,12 +63,12 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
     ([index, { id }]) => (index >= first && index < end) || id === current.id,
   );
   return (
-    <table class={`rows ${name}`} {...ROLES.table} aria-rowcount={rows.length + 1}>
+    <table class={`rows ${name}`} {...as('table')} aria-rowcount={rows.length + 1}>
       <caption class="visually-hidden">{caption}</caption>
-      <thead {...ROLES.group}>
-        <tr {...ROLES.row} aria-rowindex={1}>
+      <thead {...as('rowgroup')}>
+        <tr {...as('row')} aria-rowindex={1}>
           {columns.map((column) => (
-            <th key={column.name} class={`cell-${column.name}`} {...ROLES.head}>
+            <th key={column.name} class={`cell-${column.name}`} scope="col" {...as('columnheader')}>
               <span class="head">{column.label}</span>
             </th>
           ))}
@@ -87,7 +76,7 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
       </thead>
       <tbody
         ref={body}
-        {...ROLES.group}
+        {...as('rowgroup')}
         style={{ height: `calc(${rows.length} * var(--row))` }}
         onKeyDown={current.move}
       >
@@ -104,11 +93,9 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
   );
 }
 
-interface RowProps<Row> {
+interface RowProps<Row> extends Pick<TableProps<Row>, 'columns' | 'links'> {
   readonly row: Row;
   readonly index: number;
-  readonly columns: readonly Column<Row>[];
-  readonly links: RowLinks | undefined;
   readonly focused: (id: string) => void;
   readonly isTabStop: boolean;
   /** Matters only when the row is added. */
@@ -139,17 +126,15 @@ function TableRow<Row extends { readonly id: string }>({ isNew, ...props }: RowP
   const cellOf = ({ name, look = '', text, cell }: Column<Row>) => {
     const title = showInvisible(text(row) ?? '');
     const content = cell?.(row) ?? title;
-    const isHead = name === 'event';
-    const Cell = isHead ? 'th' : 'td';
-    return (
-      <Cell
-        key={name}
-        class={`cell-${name} ${look}`}
-        title={title}
-        {...(isHead ? ROLES.rowHead : ROLES.cell)}
-      >
-        {isHead ? linked(content) : content}
-      </Cell>
+    const attributes = { class: `cell-${name} ${look}`, title };
+    return name === 'event' ? (
+      <th key={name} {...attributes} scope="row" {...as('rowheader')}>
+        {linked(content)}
+      </th>
+    ) : (
+      <td key={name} {...attributes} {...as('cell')}>
+        {content}
+      </td>
     );
   };
   return useMemo(
@@ -160,7 +145,7 @@ function TableRow<Row extends { readonly id: string }>({ isNew, ...props }: RowP
         aria-current={isSelected || undefined}
         aria-rowindex={index + 2}
         onAnimationEnd={() => setFresh(false)}
-        {...ROLES.row}
+        {...as('row')}
       >
         {columns.map(cellOf)}
       </tr>
@@ -173,7 +158,7 @@ function TableRow<Row extends { readonly id: string }>({ isNew, ...props }: RowP
 const AHEAD = 3;
 
 /** The range of rows in view, whether the table or the page scrolls. */
-function useWindow(body: { readonly current: HTMLElement | null }, ids: readonly string[], query: string) {
+function useWindow(body: RefObject<HTMLElement | null>, ids: readonly string[], query: string) {
   const [range, setRange] = useState<readonly [number, number]>([0, 30]);
   const before = useRef({ ids, query });
   const measure = () => {
@@ -187,12 +172,10 @@ function useWindow(body: { readonly current: HTMLElement | null }, ids: readonly
     setRange((old) => (old[0] === first && old[1] === end ? old : [first, end]));
   };
   useEffect(() => {
-    addEventListener('scroll', measure, { capture: true, passive: true });
-    addEventListener('resize', measure);
-    return () => {
-      removeEventListener('scroll', measure, { capture: true });
-      removeEventListener('resize', measure);
-    };
+    const unmounted = new AbortController();
+    const options = { capture: true, passive: true, signal: unmounted.signal };
+    for (const type of ['scroll', 'resize']) addEventListener(type, measure, options);
+    return () => unmounted.abort();
   }, []);
   useLayoutEffect(() => {
     if (before.current.query === query) keepPlace(body.current, before.current.ids, ids);
@@ -215,7 +198,7 @@ function keepPlace(body: HTMLElement | null, before: readonly string[], ids: rea
 
 /** The tab stop: the row focused last, else the open one, else the first. */
 function useCurrentRow(
-  body: { readonly current: HTMLElement | null },
+  body: RefObject<HTMLElement | null>,
   ids: readonly string[],
   selected: string | undefined,
 ) {
@@ -223,7 +206,7 @@ function useCurrentRow(
   const [wanted, want] = useState<{ readonly row: string }>();
   const known = (id: string | undefined) => (id !== undefined && ids.includes(id) ? id : undefined);
   const id = known(active) ?? known(selected) ?? ids[0];
-  focusShown = (row) => {
+  focusRow = (row) => {
     set(row);
     // A new object each time, so that the same row can be focused again.
     want({ row });
@@ -245,7 +228,7 @@ function useCurrentRow(
     const next = to === undefined ? undefined : ids[to];
     if (next === undefined) return;
     event.preventDefault();
-    focusShown(next);
+    focusRow(next);
   };
   return { id, set, move };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { announcement } from '../../../../src/tools/simulator-page/announcement.js';
 import type { Settings } from '../../../../src/tools/simulator-page/api.js';
 import { initialState, type Message, reduce } from '../../../../src/tools/simulator-page/state.js';
+import { announcement } from '../../../../src/tools/simulator-page/texts.js';
 import { last, row } from './rows.js';
 
 const known = (...messages: Message[]) => messages.reduce(reduce, initialState);

@@ -4,9 +4,13 @@ import express from 'express';
 import { deliver } from 'payment-webhooks/testing';
 import { faultKinds } from '../../../../src/tools/simulator/delivery/faults.js';
 import type { Attempt, Delivery, Fault } from '../../../../src/tools/simulator-page/api.js';
-import { faultEffect, faultText, signatureEffect } from '../../../../src/tools/simulator-page/fault-text.js';
-import { jestTest } from '../../../../src/tools/simulator-page/jest-test.js';
 import { formatRoute, parseRoute } from '../../../../src/tools/simulator-page/route.js';
+import {
+  faultEffect,
+  faultText,
+  jestTest,
+  signatureEffect,
+} from '../../../../src/tools/simulator-page/texts.js';
 
 const OPEN = { delivery: 'd-1', attempt: 2, tab: 'signature' };
 
