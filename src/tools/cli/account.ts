@@ -2,7 +2,7 @@
 import type { Webhook } from '../../client/codec.js';
 import { command, flag, type Result, text, UsageError } from './command.js';
 import { ControlPlane, controlOptions } from './control-plane.js';
-import { defined } from './flag-values.js';
+import { defined, invalid } from './flag-values.js';
 import { table } from './print.js';
 import { confirm } from './read-input.js';
 import { serviceOptions, withService } from './service.js';
@@ -123,7 +123,7 @@ export const rotate = command({
     'payment-webhooks keys rotate >> .env': 'for the next start of your app',
   },
   async run({ values, terminal }) {
-    const control = new ControlPlane(values.url, terminal);
+    const control = new ControlPlane(values, terminal);
     const { data } = await control.post<{ data: { private_key: string } }>('/keys/rotate');
     return {
       values: [data],
@@ -144,9 +144,8 @@ function cells({ id, url, events }: Webhook): string[] {
 function eventList(option: string, text: string): string[] {
   const events = text.split(',').map((name) => name.trim());
   if (!events.includes('')) return events;
-  throw new UsageError(
-    `${option} ${JSON.stringify(text)} is not a list of event names. Give one like transaction.paid,refund.succeeded.`,
-  );
+  const example = 'transaction.paid,refund.succeeded';
+  throw invalid(option, text, `is not a list of event names. Give one like ${example}.`);
 }
 
 const AFTER_ROTATION = [

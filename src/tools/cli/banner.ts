@@ -4,31 +4,35 @@ import { shellQuote } from '../simulator/delivery/curl.js';
 import { DEVELOPER, seeds } from '../simulator/seeds.js';
 import type { Simulator } from '../simulator/simulator.js';
 import type { DemoEndpoint } from './demo-endpoint.js';
-import { type Paint, table } from './print.js';
+import { type Output, table } from './print.js';
 
-export interface Facts {
+/** What runs in a `simulate`. */
+export interface Simulation {
   readonly service: Simulator;
+  readonly output: Output;
   /** Its addresses for other machines. */
   readonly otherUrls: readonly string[];
   readonly forwards: readonly string[];
   readonly demo: DemoEndpoint | undefined;
-}
-
-interface BannerStyle {
-  readonly keys: readonly { readonly letter: string; readonly about: string }[];
-  readonly paint: Paint;
   readonly credentials: boolean;
   /** The address that the other commands use without --url. */
   readonly defaultUrl: string;
 }
 
+export interface Key {
+  readonly letter: string;
+  readonly about: string;
+  readonly press: () => void | Promise<void>;
+}
+
 const NO_WEBHOOK = 'no webhook yet: start with --forward 3000/hooks, or register one on the page';
 
-export function banner(facts: Facts, { keys, paint, credentials, defaultUrl }: BannerStyle): string {
+export function banner(simulation: Simulation, keys: readonly Key[]): string {
   const trigger = 'npx payment-webhooks trigger transaction.paid';
-  const { baseUrl, privateKey } = facts.service;
+  const { service, output, credentials, defaultUrl } = simulation;
+  const { baseUrl, privateKey } = service;
   return [
-    paint('bold', 'The service runs on this machine.'),
+    output.paint('bold', 'The service runs on this machine.'),
     '',
     'Start your app with its key, and trigger an event in another terminal:',
     '',
@@ -36,18 +40,18 @@ export function banner(facts: Facts, { keys, paint, credentials, defaultUrl }: B
     `  SERVICE_PRIVATE_KEY=${/^[\w.-]+$/.test(privateKey) ? privateKey : shellQuote(privateKey)}`,
     `  ${baseUrl === defaultUrl ? trigger : `${trigger} --url ${baseUrl}`}`,
     '',
-    table(addresses(facts)),
+    table(addresses(simulation)),
     '',
     credentials
-      ? credentialTable(facts.service)
-      : paint('dim', 'More keys and tokens: start with --credentials.'),
+      ? credentialTable(service)
+      : output.paint('dim', 'More keys and tokens: start with --credentials.'),
     '',
-    ...keys.map(({ letter, about }) => paint('dim', `${letter}  ${about}`)),
+    ...keys.map(({ letter, about }) => output.paint('dim', `${letter}  ${about}`)),
     ...(keys.length > 0 ? [''] : []),
   ].join('\n');
 }
 
-export function bannerJson({ service, otherUrls, forwards, demo }: Facts): object {
+export function bannerJson({ service, otherUrls, forwards, demo }: Simulation): object {
   const { baseUrl, dashboardUrl, privateKey, sandboxKey } = service;
   return {
     type: 'ready',
@@ -63,18 +67,19 @@ export function bannerJson({ service, otherUrls, forwards, demo }: Facts): objec
   };
 }
 
-function addresses({ service, otherUrls, demo }: Facts): string[][] {
-  const webhooks = service.webhooks.list();
+function addresses({ service, otherUrls, demo }: Simulation): string[][] {
+  const webhooks = service.webhooks
+    .list()
+    .map((webhook) => [
+      webhook.url === demo?.url ? 'demo endpoint' : 'delivers to',
+      webhook.url + restriction(webhook),
+    ]);
   return [
     ['page', service.dashboardUrl],
     ['API base URL', service.baseUrl],
     ...otherUrls.map((url) => ['other machines', url]),
-    ...webhooks.map((webhook) => [
-      webhook.url === demo?.url ? 'demo endpoint' : 'delivers to',
-      webhook.url + restriction(webhook),
-    ]),
+    ...(webhooks.length > 0 ? webhooks : [['delivers to', NO_WEBHOOK]]),
     ...(demo ? [['dead letters', demo.letters]] : []),
-    ...(webhooks.length === 0 ? [['delivers to', NO_WEBHOOK]] : []),
   ];
 }
 

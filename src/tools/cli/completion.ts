@@ -13,7 +13,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export const completion = command({
   about:
     'Prints a script that completes the commands, options and values of this program. The shell must find the program, so first run npm install --global payment-webhooks.',
-  arguments: [{ name: 'SHELL', about: 'bash, zsh or fish', offer: SHELLS, read: oneOf(SHELLS) }],
+  arguments: [{ name: 'SHELL', about: 'bash, zsh or fish', ...oneOf(SHELLS) }],
   options: {},
   examples: {
     'source <(payment-webhooks completion bash)': 'in ~/.bashrc',

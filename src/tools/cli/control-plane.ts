@@ -10,7 +10,7 @@ import {
   UsageError,
 } from './command.js';
 import { duration } from './flag-values.js';
-import { AnswerError, JsonClient, type NoAnswer } from './json-client.js';
+import { AnswerError, isAnswer, JsonClient } from './json-client.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:4747';
 
@@ -46,10 +46,18 @@ export function explainUnreachable({ address, source }: SimulatorUrl, cause: unk
 
 const ANSWER_MS = 10_000;
 
+export const timeoutOption = text({ TIME: '30s' }, 'How long to wait in total. Default: 2m.');
+
 export class ControlPlane extends JsonClient {
   readonly #url: SimulatorUrl;
+  readonly #nextWait: () => number;
 
-  constructor(typed: string | undefined, terminal: Terminal) {
+  /** @param timeout how long all calls of {@link waitFor} may take together, from now on */
+  constructor(
+    { url: typed, timeout }: { readonly url?: string; readonly timeout?: string },
+    terminal: Terminal,
+  ) {
+    const nextWait = timeLimit(timeout);
     const simulator = simulatorUrl(typed, terminal);
     const { address, source } = simulator;
     const url = URL.canParse(address) ? new URL(address) : undefined;
@@ -58,6 +66,7 @@ export class ControlPlane extends JsonClient {
     }
     super(`${url.origin}/_sim`, ANSWER_MS);
     this.#url = simulator;
+    this.#nextWait = nextWait;
   }
 
   async deliveries(query: Readonly<Record<string, string | number | undefined>>): Promise<Delivery[]> {
@@ -68,7 +77,20 @@ export class ControlPlane extends JsonClient {
     return (await this.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
   }
 
-  protected unreachable({ code, cause }: NoAnswer): CommandError {
+  /** @param attempt wait for the end of this attempt, instead of the end of the delivery */
+  async waitFor(id: string, attempt?: number): Promise<Delivery> {
+    for (;;) {
+      const ms = this.#nextWait();
+      try {
+        return (await this.get<{ data: Delivery }>('/wait', { id, timeout: `${ms}ms`, attempt }, ms)).data;
+      } catch (error) {
+        if (!isAnswer(error, 408)) throw error;
+        await this.delivery(id).catch(explainDeleted);
+      }
+    }
+  }
+
+  protected unreachable(code: string, cause: unknown): CommandError {
     if (code === 'TIMED_OUT')
       return new CommandError(`${this.origin} did not answer in time.`, EXIT.timedOut, code);
     const reason = explainUnreachable(this.#url, cause);
@@ -88,13 +110,11 @@ export class ControlPlane extends JsonClient {
   }
 }
 
-export const timeoutOption = text({ TIME: '30s' }, 'How long to wait in total. Default: 2m.');
-
 // Between two requests the command notices that the simulator has deleted the delivery.
 const SLICE_MS = 5_000;
 
-/** Limits how long a command waits in total. @returns milliseconds for the next request; throws after the timeout */
-export function timeLimit(timeout = '2m'): () => number {
+/** @returns the milliseconds that the next request may wait; it throws after the timeout */
+function timeLimit(timeout = '2m'): () => number {
   const endsAt = performance.now() + duration('--timeout', timeout);
   return () => {
     const left = Math.ceil(endsAt - performance.now());
@@ -104,25 +124,8 @@ export function timeLimit(timeout = '2m'): () => number {
   };
 }
 
-/** @param attempt wait for the end of this attempt, instead of the end of the delivery */
-export async function waitForDelivery(
-  control: ControlPlane,
-  { id, attempt }: { readonly id: string; readonly attempt?: number },
-  nextWait: () => number,
-): Promise<Delivery> {
-  for (;;) {
-    const ms = nextWait();
-    try {
-      return (await control.get<{ data: Delivery }>('/wait', { id, timeout: `${ms}ms`, attempt }, ms)).data;
-    } catch (error) {
-      if (!(error instanceof AnswerError) || error.status !== 408) throw error;
-      await control.delivery(id).catch(explainDeleted);
-    }
-  }
-}
-
 function explainDeleted(error: unknown): never {
-  if (!(error instanceof AnswerError) || error.status !== 404) throw error;
+  if (!isAnswer(error, 404)) throw error;
   const message =
     'A delivery is finished and already deleted: the simulator keeps the last 500. Trigger fewer events at once.';
   throw new CommandError(message, EXIT.failed, 'FORGOTTEN');

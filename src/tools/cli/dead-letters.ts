@@ -4,7 +4,6 @@ import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../dead-letter-page/repla
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { defined, notEmpty, oneOf, wholeNumber } from './flag-values.js';
 import {
-  allLetters,
   filterOf,
   filterOptions,
   type JsonLetter,
@@ -37,7 +36,7 @@ export const list = command({
     const page = await LetterPage.open(values);
     const letters: JsonLetter[] = [];
     let more = false;
-    for await (const letter of allLetters(page, filter)) {
+    for await (const letter of page.letters(filter)) {
       more = letters.length === limit;
       if (more) break;
       letters.push(letter);
@@ -60,8 +59,7 @@ export const show = command({
   },
   async run({ positionals: [id = ''], values }) {
     const page = await LetterPage.open(values);
-    const shown = await page.letter(id);
-    const letter = values.reveal ? { ...shown, ...(await page.reveal(id)) } : shown;
+    const letter = { ...(await page.letter(id)), ...(values.reveal && (await page.reveal(id))) };
     return { values: [letter], text: letterText(letter) };
   },
 });
@@ -75,10 +73,7 @@ export const replay = command({
     keys: text(
       { KEYS: 'any' },
       'any: also replay letters whose private key is not configured. Do not use it after a leak.',
-      {
-        offer: ['any'],
-        read: oneOf(['configured', 'any']),
-      },
+      { ...oneOf(['configured', 'any']), offer: ['any'] },
     ),
     concurrency: text({ N: '4' }, 'How many letters at once. Default: 1, oldest first.', {
       read: wholeNumber(1, 100),
@@ -141,16 +136,11 @@ async function idsOf(page: LetterPage, { id, ...filter }: LetterFilter): Promise
     throw new UsageError('--id names one letter. Leave out the other filters.');
   if (id !== undefined) return [id];
   const ids: string[] = [];
-  for await (const letter of allLetters(page, filter)) ids.push(letter.id);
+  for await (const letter of page.letters(filter)) ids.push(letter.id);
   return ids;
 }
 
-async function discardEach(
-  page: LetterPage,
-  ids: readonly string[],
-  because: string,
-  bar: ProgressBar,
-): Promise<number> {
+async function discardEach(page: LetterPage, ids: string[], because: string, bar: ProgressBar) {
   let discarded = 0;
   try {
     for (const [index, id] of ids.entries()) {
@@ -159,11 +149,8 @@ async function discardEach(
     }
   } catch (error) {
     if (discarded === 0 || !(error instanceof CommandError)) throw error;
-    throw new CommandError(
-      `${error.message} ${discarded} of ${ids.length} are discarded. Run it again for the others.`,
-      error.exitCode,
-      error.code,
-    );
+    const done = `${discarded} of ${ids.length} are discarded. Run it again for the others.`;
+    throw new CommandError(`${error.message} ${done}`, error.exitCode, error.code);
   } finally {
     bar.end();
   }
@@ -204,26 +191,20 @@ async function replayLetters(page: LetterPage, request: object, bar: ProgressBar
 /** How the letters of each event ended, and what to do about those that are left. */
 function replayText(report: ReplayReport): string {
   const endsIn = (counts: ReplayCounts) => ORDER.filter((end) => counts[end] > 0);
-  const events = report.events.flatMap(({ eventName, issues, ...counts }) => [
-    `${printable(eventName)}: ${endsIn(counts)
-      .map((end) => `${counts[end]} ${ENDS[end].label}`)
-      .join(', ')}`,
-    ...issues.map(
-      ({ path, count }) => `  does not fit in ${count}: ${path === '' ? 'payload' : printable(path)}`,
-    ),
+  const countsIn = (counts: ReplayCounts) => endsIn(counts).map((end) => `${counts[end]} ${ENDS[end].label}`);
+  const events = report.events.flatMap((event) => [
+    `${printable(event.eventName)}: ${countsIn(event).join(', ')}`,
+    ...event.issues.map(({ path, count }) => `  does not fit in ${count}: ${printable(path || 'payload')}`),
   ]);
   const total = lettersIn(report);
-  const verdict =
-    total === 0
-      ? 'No dead letter matches.'
-      : `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be' : 'are'} left.`;
-  const hints = endsIn(report)
-    .filter((end) => ENDS[end].hint)
-    .map((end) => `${ENDS[end].label}: ${ENDS[end].hint}`);
-  const stopped = report.stopped
-    ? ['The replay stopped before the last letter. Run it again for the rest.']
-    : [];
-  return [...events, verdict, ...hints, ...stopped].join('\n');
+  const left = `${lettersLeftIn(report)} of ${total} ${report.dryRun ? 'would be' : 'are'} left.`;
+  const hints = endsIn(report).flatMap((end) => {
+    const { label, hint } = ENDS[end];
+    return hint === undefined ? [] : [`${label}: ${hint}`];
+  });
+  const stopped = 'The replay stopped before the last letter. Run it again for the rest.';
+  const verdict = total === 0 ? 'No dead letter matches.' : left;
+  return [...events, verdict, ...hints, ...(report.stopped ? [stopped] : [])].join('\n');
 }
 
 function letterTable(letters: readonly JsonLetter[], filtered: boolean): string {
@@ -238,10 +219,8 @@ function letterTable(letters: readonly JsonLetter[], filtered: boolean): string 
     ],
   );
   const last = first.discarded ? ['BY', 'DISCARDED', 'BECAUSE'] : ['CODE'];
-  return table([
-    ['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT', ...(redriven ? ['NEXT TRY'] : []), ...last],
-    ...rows,
-  ]);
+  const headings = ['ID', 'REASON', 'EVENT', 'EVENT ID', 'ATTEMPTS', 'KEPT'];
+  return table([[...headings, ...(redriven ? ['NEXT TRY'] : []), ...last], ...rows]);
 }
 
 function localTime(iso: string): string {
@@ -252,35 +231,34 @@ function localTime(iso: string): string {
 
 function letterText(shown: ShownLetter): string {
   const { letter, payload, size, headers = {}, diagnosis = [], body, base64 } = shown;
-  const { discarded } = letter;
-  const facts = table([
+  const { discarded, nextTry } = letter;
+  const facts = [
     ['letter', letter.id],
     ['reason', letter.reason + (letter.code ? ` (${letter.code})` : '')],
     ['event', `${letter.eventName}  ${letter.eventId}${letter.sandbox ? '  sandbox' : ''}`],
-    ...(letter.keyId === undefined ? [] : [['key', letter.keyId]]),
+    ['key', letter.keyId],
     ['attempts', `${letter.attempts}`],
     ['kept', localTime(letter.keptAt)],
-    ...(letter.nextTry === undefined ? [] : [['next try', localTime(letter.nextTry)]]),
-    ...(size === undefined ? [] : [['size', `${size} bytes`]]),
-    ...(discarded
-      ? [['discarded', `${localTime(discarded.at)} by ${discarded.by}: ${discarded.because}`]]
-      : []),
-  ]);
-  const issues = letter.issues.map(({ path, message }) => `${path === '' ? 'body' : path}: ${message}`);
+    ['next try', nextTry && localTime(nextTry)],
+    ['size', size === undefined ? undefined : `${size} bytes`],
+    ['discarded', discarded && `${localTime(discarded.at)} by ${discarded.by}: ${discarded.because}`],
+  ].filter((fact): fact is string[] => fact[1] !== undefined);
+  const issues = letter.issues.map(({ path, message }) => `${path || 'body'}: ${message}`);
   const names = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const masked =
-    payload === undefined || body !== undefined ? [] : JSON.stringify(payload, null, 2).split('\n');
+    body === undefined && payload !== undefined ? JSON.stringify(payload, null, 2).split('\n') : [];
   return [
-    facts,
-    ...(diagnosis.length === 0 ? [] : [diagnosis.map(printable).join('\n')]),
-    ...section('does not fit', issues),
-    ...section('headers', names),
-    ...section('payload, each value masked (--reveal shows the body)', masked),
-    ...section(base64 ? 'body, as base64 because it is not UTF-8' : 'body', body?.split('\n') ?? []),
-  ].join('\n\n');
+    table(facts),
+    diagnosis.map(printable).join('\n'),
+    section('does not fit', issues),
+    section('headers', names),
+    section('payload, each value masked (--reveal shows the body)', masked),
+    section(base64 ? 'body, as base64 because it is not UTF-8' : 'body', body?.split('\n') ?? []),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
 }
 
-function section(title: string, lines: readonly string[]): string[] {
-  if (lines.length === 0) return [];
-  return [`${title}\n${indented(lines)}`];
+function section(title: string, lines: readonly string[]): string {
+  return lines.length === 0 ? '' : `${title}\n${indented(lines)}`;
 }

@@ -2,10 +2,10 @@
 import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeLimit, timeoutOption, waitForDelivery } from './control-plane.js';
+import { ControlPlane, controlOptions, timeoutOption } from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
 import { eventPattern, notEmpty, oneOf, wholeNumber } from './flag-values.js';
-import { AnswerError } from './json-client.js';
+import { AnswerError, isAnswer } from './json-client.js';
 import { print, printable, table } from './print.js';
 
 const ID_ARGUMENT = { name: 'ID', about: 'the id of the delivery, or its first digits', read: notEmpty };
@@ -37,7 +37,7 @@ export const list = command({
   },
   async run({ values, terminal }) {
     const { status, event, search: q, limit = 20 } = values;
-    const control = new ControlPlane(values.url, terminal);
+    const control = new ControlPlane(values, terminal);
     const found = await control.deliveries({ status, event, q, limit });
     const filtered = [status, event, q].some((value) => value !== undefined);
     return { values: found, text: deliveryTable(found, filtered) };
@@ -51,7 +51,7 @@ export const show = command({
   options: attemptOptions,
   examples: { 'payment-webhooks deliveries show 0b6d9d55': 'by the first digits of its id' },
   async run({ positionals: [id = ''], values, terminal }) {
-    const delivery = await findDelivery(new ControlPlane(values.url, terminal), id);
+    const delivery = await findDelivery(new ControlPlane(values, terminal), id);
     return { values: [delivery], text: deliveryText(delivery, chosenAttempt(delivery, values.attempt)) };
   },
 });
@@ -63,7 +63,7 @@ export const curl = command({
   examples: { 'payment-webhooks deliveries curl 0b6d9d55 | sh': 'send it now' },
   async run({ positionals: [id = ''], values, terminal }) {
     const { attempt } = values;
-    const control = new ControlPlane(values.url, terminal);
+    const control = new ControlPlane(values, terminal);
     const delivery = await findDelivery(control, id);
     chosenAttempt(delivery, attempt);
     const line = (await control.getText(`/deliveries/${delivery.id}/curl`, { attempt })).trimEnd();
@@ -85,8 +85,7 @@ export const resend = command({
   },
   async run({ positionals: [id], values, terminal }) {
     if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
-    const limit = timeLimit(values.timeout);
-    const control = new ControlPlane(values.url, terminal);
+    const control = new ControlPlane(values, terminal);
     // Oldest first.
     const chosen =
       id === undefined
@@ -98,13 +97,13 @@ export const resend = command({
     let exitCode: ExitCode = EXIT.ok;
     for (const delivery of chosen) {
       try {
-        const [after, { succeeded, diagnosis }] = await resendOne(control, delivery, limit);
+        const [after, { succeeded, diagnosis }] = await resendOne(control, delivery);
         resent.push(after);
         if (!succeeded) exitCode = EXIT.failed;
         if (diagnosis !== null) diagnoses.add(diagnosis);
       } catch (error) {
         // With --failed, the others can still be sent.
-        if (id !== undefined || !wasDeleted(error)) throw error;
+        if (id !== undefined || !isAnswer(error, WEBHOOK_DELETED)) throw error;
         exitCode = EXIT.failed;
         print(terminal.stderr, printable(`${shortId(delivery.id)}: ${error.message}`));
       }
@@ -120,7 +119,7 @@ export const clear = command({
   options: controlOptions,
   examples: { 'payment-webhooks deliveries clear': 'before the next try' },
   async run({ values, terminal }) {
-    const control = new ControlPlane(values.url, terminal);
+    const control = new ControlPlane(values, terminal);
     const { data } = await control.delete<{ data: { deleted: number; kept: number } }>('/deliveries');
     const { deleted, kept } = data;
     return {
@@ -133,30 +132,24 @@ export const clear = command({
   },
 });
 
+/** The answer to a resend whose webhook was deleted. */
+const WEBHOOK_DELETED = 409;
+
 /** The delivery and its new attempt. An automatic retry may run before that attempt. */
-async function resendOne(
-  control: ControlPlane,
-  { id }: Delivery,
-  limit: () => number,
-): Promise<[Delivery, Attempt]> {
+async function resendOne(control: ControlPlane, { id }: Delivery): Promise<[Delivery, Attempt]> {
   const path = `/deliveries/${encodeURIComponent(id)}/resend`;
   const { data } = await control.post<{ data: Delivery }>(path).catch((error) => {
-    if (!wasDeleted(error)) throw error;
+    if (!isAnswer(error, WEBHOOK_DELETED)) throw error;
     const next = 'Register one with `payment-webhooks webhooks create`, and trigger the event again.';
     throw new AnswerError(`${error.message} ${next}`, error.status);
   });
   let last = data.attempts.at(-1)?.number ?? 0;
   for (;;) {
-    const after = await waitForDelivery(control, { id, attempt: last + 1 }, limit);
+    const after = await control.waitFor(id, last + 1);
     const attempt = after.attempts.find(({ number, trigger }) => number > last && trigger === 'manual');
     if (attempt) return [after, attempt];
     last = after.attempts.at(-1)?.number ?? last;
   }
-}
-
-/** Whether the webhook of the delivery was deleted. */
-function wasDeleted(error: unknown): error is AnswerError {
-  return error instanceof AnswerError && error.status === 409;
 }
 
 /** The delivery whose id is, or begins with, `id`. */
@@ -164,7 +157,7 @@ async function findDelivery(control: ControlPlane, id: string): Promise<Delivery
   try {
     return await control.delivery(id);
   } catch (error) {
-    if (!(error instanceof AnswerError) || error.status !== 404) throw error;
+    if (!isAnswer(error, 404)) throw error;
     const matches = await control.deliveries({ q: id, limit: 1_000 });
     const found = matches.filter((delivery) => delivery.id.startsWith(id.toLowerCase()));
     const [only] = found;
@@ -184,6 +177,6 @@ function chosenAttempt({ attempts }: Delivery, number: number | undefined): Atte
 }
 
 function statuses(name: string, text: string): string {
-  for (const status of text.split(',')) oneOf(deliveryStatuses)(name, status);
+  for (const status of text.split(',')) oneOf(deliveryStatuses).read(name, status);
   return text;
 }

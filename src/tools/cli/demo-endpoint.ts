@@ -12,18 +12,16 @@ import { closeServer } from '../simulator/listen.js';
 const MAX_LETTERS = 10_000;
 
 export class DemoEndpoint {
-  /** Kept when a new version is deployed. */
   readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MAX_LETTERS }) };
+  readonly #server = createServer((request, response) => this.#app(request, response));
   readonly #currentKey: () => string;
   #key = '';
-  #app: RequestListener;
-  readonly #server = createServer((request, response) => this.#app(request, response));
   #port = 0;
+  #app = this.#makeApp({ handlesUndeclared: false });
 
   /** @param currentKey called at every start: like an app, the endpoint uses the old key until it restarts */
   constructor(currentKey: () => string) {
     this.#currentKey = currentKey;
-    this.#app = this.#deploy('keeps undeclared');
   }
 
   get url(): string {
@@ -38,14 +36,8 @@ export class DemoEndpoint {
     return this.#server.listening;
   }
 
-  /** Deploys a version that handles the undeclared events, which are kept as dead letters until then. */
-  handleUndeclared(): void {
-    this.#key = this.#currentKey();
-    this.#app = this.#deploy('handles undeclared');
-  }
-
   /** Rejects when the port is in use. */
-  async start(port: number = this.#port): Promise<void> {
+  async start(port = this.#port): Promise<void> {
     this.#key = this.#currentKey();
     await once(this.#server.listen(port, '127.0.0.1'), 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
@@ -55,18 +47,23 @@ export class DemoEndpoint {
     return closeServer(this.#server);
   }
 
-  #deploy(version: 'keeps undeclared' | 'handles undeclared'): RequestListener {
+  /** Deploys an app that handles the undeclared events, which are kept as dead letters until then. */
+  handleUndeclared(): void {
+    this.#key = this.#currentKey();
+    this.#app = this.#makeApp({ handlesUndeclared: true });
+  }
+
+  #makeApp({ handlesUndeclared }: { readonly handlesUndeclared: boolean }): RequestListener {
     const hooks = receiver({
       ...this.#stores,
       privateKey: () => this.#key,
       handlers: { 'transaction.paid': () => {} },
       logger: false,
     });
-    if (version === 'handles undeclared') hooks.onUnknown(() => {});
+    if (handlesUndeclared) hooks.onUnknown(() => {});
     const app = express();
     // `hosts` protects against DNS rebinding.
     app.use('/dead-letters', deadLetterPage(hooks, { authorize: () => 'demo', hosts: ['localhost'] }));
-    app.use(hooks);
-    return app;
+    return app.use(hooks);
   }
 }

@@ -4,22 +4,27 @@ import { parseDuration } from '../../options/duration.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import { UsageError } from './command.js';
 
-export function oneOf<Word extends string>(words: readonly Word[]) {
-  return (name: string, text: string): Word => {
+/** @param problem the rest of the sentence */
+export function invalid(name: string, text: string, problem: string): UsageError {
+  return new UsageError(`${name} ${JSON.stringify(text)} ${problem}`);
+}
+
+/** For an option with one of these values, which the shell offers. */
+export function oneOf<const Word extends string>(words: readonly Word[]) {
+  const read = (name: string, text: string): Word => {
     const found = words.find((word) => word === text);
     if (found !== undefined) return found;
-    throw new UsageError(
-      `${name} ${JSON.stringify(text)} is not one of ${words.join(', ')}.${didYouMean(text, words)}`,
-    );
+    throw invalid(name, text, `is not one of ${words.join(', ')}.${didYouMean(text, words)}`);
   };
+  return { offer: words, read };
 }
 
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
   return (name: string, text: string): number => {
     const number = Number(text);
     if (/^\d{1,16}$/.test(text) && number >= least && number <= most) return number;
-    const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
-    throw new UsageError(`${name} ${JSON.stringify(text)} is not a whole number ${range}.`);
+    throw invalid(name, text, `is not a whole number ${range}.`);
   };
 }
 
@@ -30,31 +35,28 @@ export function notEmpty(name: string, text: string): string {
 
 export function eventPattern(name: string, text: string): string {
   if (isEventPattern(text)) return text;
-  throw new UsageError(`${name} ${JSON.stringify(text)} is not an event name or a pattern like refund.*.`);
+  throw invalid(name, text, 'is not an event name or a pattern like refund.*.');
 }
 
 export function headerName(name: string, text: string): string {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)) return text;
-  throw new UsageError(`${name} ${JSON.stringify(text)} is not a valid header name.`);
+  throw invalid(name, text, 'is not a valid header name.');
 }
 
 /** Milliseconds. */
 export function duration(name: string, text: string): number {
   const ms = parseDuration(text);
   if (ms) return ms;
-  const fault = ms === 0 ? 'is too short' : 'is not a duration';
-  throw new UsageError(`${name} ${JSON.stringify(text)} ${fault}. Give one like 30s.`);
+  throw invalid(name, text, `${ms === 0 ? 'is too short' : 'is not a duration'}. Give one like 30s.`);
 }
 
 /** The URL of an endpoint: `3000/hooks`, `localhost:3000/hooks` or a whole URL. */
 export function endpointUrl(name: string, typed: string): string {
   const text = withScheme(typed);
   // The URL parser would drop white space silently.
-  if (text !== undefined && !/\s/.test(typed) && URL.canParse(text) && new URL(text).port !== '0')
-    return text;
-  throw new UsageError(
-    `${name} ${JSON.stringify(typed)} is not the URL of an endpoint. Give one like 3000/hooks or http://localhost:3000/hooks.`,
-  );
+  if (text && !/\s/.test(typed) && URL.canParse(text) && new URL(text).port !== '0') return text;
+  const examples = '3000/hooks or http://localhost:3000/hooks';
+  throw invalid(name, typed, `is not the URL of an endpoint. Give one like ${examples}.`);
 }
 
 /** Undefined where the URL parser would have to guess: "/hooks", "hooks/3000", "http:/localhost". */

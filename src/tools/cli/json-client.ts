@@ -7,12 +7,6 @@ type Query = Readonly<Record<string, string | number | undefined>>;
 /** A JSON object; empty for any other text. */
 type Answer = Readonly<Record<string, unknown>>;
 
-export interface NoAnswer {
-  /** `TIMED_OUT`, or the code of the connection error. */
-  readonly code: string;
-  readonly cause: unknown;
-}
-
 interface Call extends RequestInit {
   readonly query?: Query;
   /** How long the server may delay its answer on purpose. */
@@ -26,6 +20,10 @@ export class AnswerError extends CommandError {
     super(message, EXIT.failed, code);
     this.status = status;
   }
+}
+
+export function isAnswer(error: unknown, status: number): error is AnswerError {
+  return error instanceof AnswerError && error.status === status;
 }
 
 /** Each subclass knows one kind of server, and how to explain its failures. */
@@ -82,8 +80,8 @@ export abstract class JsonClient {
     }
   }
 
-  /** The error when no answer came. */
-  protected abstract unreachable(failure: NoAnswer): CommandError;
+  /** The error when no answer came. @param code `TIMED_OUT`, or that of the connection error */
+  protected abstract unreachable(code: string, cause: unknown): CommandError;
   /** The error for an error answer, or for an answer of another kind of server. */
   protected abstract refused(response: Response, answer: Answer): CommandError;
   protected abstract isExpected(answer: Answer): boolean;
@@ -112,9 +110,8 @@ export abstract class JsonClient {
   readonly #fail = (error: unknown): never => {
     const { name, cause } = Object(error) as Error;
     if (name === 'AbortError') throw error;
-    const { code = 'FAILED' } =
-      name === 'TimeoutError' ? { code: 'TIMED_OUT' } : (Object(cause) as { code?: string });
-    throw this.unreachable({ code, cause });
+    const { code = 'FAILED' } = Object(cause) as { code?: string };
+    throw this.unreachable(name === 'TimeoutError' ? 'TIMED_OUT' : code, cause);
   };
 }
 

@@ -6,17 +6,10 @@ import { isEnvelope } from '../../events/envelope.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
 import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
 import { eventPattern, wholeNumber } from './flag-values.js';
-import { AnswerError } from './json-client.js';
+import { isAnswer } from './json-client.js';
 import { identifierOf, type LearnedEvent, moduleCode, moduleFiles, Proposer } from './learn/proposal.js';
 import { Shape } from './learn/shape.js';
-import {
-  allLetters,
-  filterOptions,
-  type LetterFilter,
-  LetterPage,
-  pageOptions,
-  type Revealed,
-} from './letter-page.js';
+import { filterOptions, LetterPage, pageOptions, type Revealed } from './letter-page.js';
 import { ProgressBar } from './print.js';
 import { readNamed, readStdin } from './read-input.js';
 
@@ -64,48 +57,36 @@ export const learn = command({
     const events = learner.learned();
     const { skipped } = learner;
     if (events.length === 0) {
-      const nothing =
-        values.page === undefined || skipped > 0
-          ? 'No body is an event'
-          : 'There are no unknown or invalid dead letters';
+      const isEmpty = values.page !== undefined && skipped === 0;
+      const nothing = isEmpty ? 'There are no unknown or invalid dead letters' : 'No body is an event';
       const of = event === undefined ? '' : ` of ${event}`;
       throw new CommandError(`${nothing}${of}.`, EXIT.failed, 'NOTHING_LEARNED');
     }
-    const notes =
-      skipped === 0
-        ? []
-        : [
-            `Skipped ${skipped} ${skipped === 1 ? 'body that is not an event' : 'bodies that are not events'}.`,
-          ];
+    const left = skipped === 1 ? '1 body that is not an event' : `${skipped} bodies that are not events`;
     const written = values.out === undefined ? undefined : await write(values.out, events);
     return {
       values: events.map((each) => ({ event: each.name, events: each.count, code: moduleCode([each]) })),
       text: written?.join('\n') ?? moduleCode(events).trimEnd(),
-      notes,
+      notes: skipped === 0 ? [] : [`Skipped ${left}.`],
     };
   },
 });
 
 /** From the page, from files, or else from standard input. */
-async function* givenBodies({
-  positionals: [event],
-  values,
-  terminal,
-}: Invocation<typeof options>): AsyncGenerator<unknown> {
-  const { page: address, file: files, since, limit = 100 } = values;
-  if (address !== undefined) {
-    if (files) throw new UsageError('Give --page or --file, not both.');
-    const page = await LetterPage.open(values);
-    yield* bodiesOfLetters(page, { event, since }, limit, new ProgressBar(terminal));
+async function* givenBodies(invocation: Invocation<typeof options>): AsyncGenerator<unknown> {
+  const { values, terminal } = invocation;
+  if (values.page !== undefined) {
+    if (values.file) throw new UsageError('Give --page or --file, not both.');
+    yield* bodiesOfLetters(invocation);
     return;
   }
   for (const flag of ['since', 'limit', 'token-file'] as const)
     if (values[flag] !== undefined) throw new UsageError(`--${flag} needs --page.`);
-  for (const file of files ?? []) {
+  for (const file of values.file ?? []) {
     const name = `--file ${JSON.stringify(file)}`;
     yield* bodiesIn(name, String(await readNamed(name, file)));
   }
-  if (files) return;
+  if (values.file) return;
   const typed = await readStdin(terminal, 'Reading bodies from the terminal. End them with Ctrl-D.');
   yield* bodiesIn('Standard input', String(typed));
 }
@@ -132,22 +113,21 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The bodies of unknown and invalid events. Each is revealed, which the app logs. @param limit for each event name */
-async function* bodiesOfLetters(
-  page: LetterPage,
-  filter: LetterFilter,
-  limit: number,
-  bar: ProgressBar,
-): AsyncGenerator<unknown> {
+/** The bodies of unknown and invalid events. Each is revealed, which the app logs. */
+async function* bodiesOfLetters({ positionals, values, terminal }: Invocation<typeof options>) {
+  const [event] = positionals;
+  const { since, limit = 100 } = values;
+  const page = await LetterPage.open(values);
   const ids: string[] = [];
   const counts = new Map<string, number>();
   for (const reason of ['unknown', 'invalid']) {
-    for await (const { id, eventName } of allLetters(page, { ...filter, reason })) {
+    for await (const { id, eventName } of page.letters({ event, since, reason })) {
       const count = counts.get(eventName) ?? 0;
       if (count < limit) ids.push(id);
       counts.set(eventName, count + 1);
     }
   }
+  const bar = new ProgressBar(terminal);
   try {
     for (const [index, id] of ids.entries()) {
       bar.show(index, ids.length);
@@ -161,9 +141,9 @@ async function* bodiesOfLetters(
 
 function withoutBody(error: unknown): Revealed {
   // Processed or discarded in the meantime.
-  if (error instanceof AnswerError && error.status === 404) return {};
+  if (isAnswer(error, 404)) return {};
   // The stored bytes were changed. The other letters can still be read.
-  if (error instanceof AnswerError && error.status === 409) return { body: '' };
+  if (isAnswer(error, 409)) return { body: '' };
   throw error;
 }
 

@@ -1,11 +1,11 @@
 // Calls a dead-letter page with a token: its options, its lists and its errors.
-import { type DeadLetter, REASONS } from '../../claims/dead-letter-store.js';
+import { type DeadLetter, type Discarded, REASONS } from '../../claims/dead-letter-store.js';
 import { isLoopback } from '../../client/options.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { isKeyId } from '../../signature.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
 import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
-import { AnswerError, JsonClient, type NoAnswer } from './json-client.js';
+import { AnswerError, JsonClient } from './json-client.js';
 import { readNamed } from './read-input.js';
 
 const ANSWER_MS = 30_000;
@@ -26,17 +26,35 @@ export class LetterPage extends JsonClient {
     return this.post(`letters/${encodeURIComponent(id)}/reveal`);
   }
 
-  protected unreachable({ code }: NoAnswer): CommandError {
+  /** @throws {CommandError} if the cursor of the list repeats */
+  async *letters(filter: LetterFilter & { readonly discarded?: string }): AsyncGenerator<JsonLetter, void> {
+    const read = new Set<string>();
+    for (let after: string | undefined; ; ) {
+      const query = { ...filter, limit: MAX_LETTERS, after };
+      const { letters, next } = await this.get<LetterList>('letters', query);
+      yield* letters;
+      if (typeof next !== 'string' || letters.length === 0) return;
+      if (read.has(next)) {
+        throw new CommandError(
+          "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().",
+          EXIT.failed,
+          'REPEATED_PAGE',
+        );
+      }
+      read.add(next);
+      after = next;
+    }
+  }
+
+  protected unreachable(code: string): CommandError {
     if (code === 'TIMED_OUT') {
       const message = `${this.origin} did not answer within ${ANSWER_MS / 1_000} seconds. Try again.`;
       return new CommandError(message, EXIT.timedOut, code);
     }
     const exitCode = connectionExitCode(code);
-    const message =
-      exitCode === EXIT.unreachable
-        ? `Nothing listens at ${this.origin} (${code}). Check --page, and whether the app runs.`
-        : `The connection to ${this.origin} failed (${code}). Try again.`;
-    return new CommandError(message, exitCode, code);
+    const silent = `Nothing listens at ${this.origin} (${code}). Check --page, and whether the app runs.`;
+    const broken = `The connection to ${this.origin} failed (${code}). Try again.`;
+    return new CommandError(exitCode === EXIT.unreachable ? silent : broken, exitCode, code);
   }
 
   protected refused(
@@ -71,12 +89,12 @@ export class LetterPage extends JsonClient {
   }
 }
 
+/** Times are ISO 8601. */
 export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
-  /** ISO 8601, like every time here. */
   readonly keptAt: string;
   /** When redrive retries it next. */
   readonly nextTry?: string;
-  readonly discarded?: { readonly by: string; readonly because: string; readonly at: string };
+  readonly discarded?: Omit<Discarded, 'at'> & { readonly at: string };
 };
 
 export interface ShownLetter extends Revealed {
@@ -95,43 +113,22 @@ export interface Revealed {
   readonly base64?: boolean;
 }
 
-/** The maximum of the page. */
-const PAGE_LIMIT = 100;
+/** The most that the page lists at once. */
+const MAX_LETTERS = 100;
 
-interface List {
+interface LetterList {
   readonly letters: readonly JsonLetter[];
   readonly next: string | null;
-}
-
-/** @throws {CommandError} if the cursor of the list repeats */
-export async function* allLetters(
-  page: LetterPage,
-  filter: LetterFilter & { readonly discarded?: string },
-): AsyncGenerator<JsonLetter, void> {
-  const read = new Set<string>();
-  for (let after: string | undefined; ; ) {
-    const { letters, next } = await page.get<List>('letters', { ...filter, limit: PAGE_LIMIT, after });
-    yield* letters;
-    if (typeof next !== 'string' || letters.length === 0) return;
-    if (read.has(next)) {
-      throw new CommandError(
-        "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().",
-        EXIT.failed,
-        'REPEATED_PAGE',
-      );
-    }
-    read.add(next);
-    after = next;
-  }
 }
 
 const reasons = [...REASONS];
 
 export const filterOptions = {
-  reason: text({ REASON: 'unknown' }, `Only letters with this reason: ${reasons.join(', ')}.`, {
-    offer: reasons,
-    read: oneOf(reasons),
-  }),
+  reason: text(
+    { REASON: 'unknown' },
+    `Only letters with this reason: ${reasons.join(', ')}.`,
+    oneOf(reasons),
+  ),
   event: text({ NAME: "'refund.*'" }, 'Only this event, or a pattern like refund.*; * is every event.', {
     read: eventPattern,
   }),

@@ -16,13 +16,22 @@ import {
   type Terminal,
   text,
   UsageError,
-  type Values,
 } from './command.js';
-import { defined, endpointUrl, headerName, notEmpty, wholeNumber } from './flag-values.js';
+import { defined, endpointUrl, headerName, invalid, notEmpty, wholeNumber } from './flag-values.js';
 import { print } from './print.js';
 import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
 
-const simulatorFlags = {
+const options = {
+  forward: text(
+    { PLACE: '3000/hooks' },
+    'Deliver every event to this URL; 3000/hooks is short for http://localhost:3000/hooks.',
+    { multiple: true, read: endpointUrl },
+  ),
+  demo: flag(
+    'Also start an endpoint to deliver to. It keeps undeclared events as dead letters, with a page to replay them. In a terminal, press s to stop or start it, and d to make it handle undeclared events.',
+  ),
+  credentials: flag('List every key and token, with what each is for. In a terminal, press c to list them.'),
+  open: flag('Open the page in the browser.'),
   port: text({ N: '4747' }, 'Listen on this port; 0 is any free port. Default: 4747.', {
     read: wholeNumber(0, 65_535),
   }),
@@ -64,99 +73,13 @@ const simulatorFlags = {
     ...keyFileOption,
     about: 'Read the keys of the account from this file: they begin with pri_sim_ or pri_sandbox_sim_.',
   },
+  json: jsonOption,
 } as const;
-
-type SimulatorFlags = Values<typeof simulatorFlags>;
-
-async function simulatorOptions(flags: SimulatorFlags, terminal: Terminal) {
-  refuseHostAlone(flags);
-  if (terminal.env.NODE_ENV === 'production' && !flags['allow-production']) {
-    throw new CommandError(
-      'NODE_ENV is "production", and the simulator is for development and tests. Unset NODE_ENV, or give --allow-production.',
-    );
-  }
-  const { port = 4747, state, seed, host, retry } = flags;
-  const { keys, names } = await accountKeys(flags['key-file'], terminal);
-  const given = defined({
-    ...{ state, seed, host, retry },
-    allowHosts: flags['allow-host'],
-    allowTargets: flags['allow-target'],
-    debugHeaders: flags['debug-headers'],
-    allowProduction: flags['allow-production'],
-    signatureHeader: flags['signature-header'],
-  });
-  return { options: { ...keys, ...given, port, clock: 'real' as const }, names };
-}
-
-function refuseHostAlone({ host = '127.0.0.1', 'allow-host': hosts = [] }: SimulatorFlags): void {
-  if (hosts.length > 0 || isLocalHost(host)) return;
-  throw new UsageError(
-    `--host ${JSON.stringify(host)} lets other machines reach the simulator, which would refuse them. Name the hosts at which they call it, such as --allow-host simulator.`,
-  );
-}
-
-function allowedHost(name: string, text: string): string {
-  if (hostName(text) !== undefined) return text;
-  throw new UsageError(
-    `${name} ${JSON.stringify(text)} is not a host. Give a name or address without a port, such as simulator.`,
-  );
-}
-
-function retrySchedule(option: string, text: string): RetrySchedule {
-  const named = scheduleNames.find((name) => name === text);
-  if (named !== undefined) return named;
-  const delays = text.split(',').map((delay) => delay.trim());
-  const wrong = delays.find((delay) => parseDuration(delay) === undefined);
-  if (wrong === undefined) return delays;
-  const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
-  throw new UsageError(
-    `${option} ${JSON.stringify(text)} is not a schedule${part}. Give ${scheduleNames.join(', ')}, or delays like 1s,5m.` +
-      didYouMean(text, scheduleNames),
-  );
-}
-
-/** Ignores a key in the environment that is not a simulator key: it is the app's. */
-async function accountKeys(file: string | undefined, terminal: Terminal) {
-  const key = terminal.env[KEY_VARIABLE] ?? '';
-  if (file === undefined && !isSimulatorKey(key)) {
-    if (key) {
-      const problem = `${KEY_VARIABLE} does not hold a simulator key, so the simulator does not use it.`;
-      print(terminal.stderr, `${problem} Start your app with the key below.`);
-    }
-    return { keys: {}, names: {} };
-  }
-  const all = await readKeys(file, terminal);
-  const sandbox = all.filter(isSandboxKey);
-  const live = all.filter((each) => !isSandboxKey(each));
-  if (sandbox.length > 1 || live.length > 1) {
-    throw new CommandError('--key-file holds several keys of one kind. Keep one of each.');
-  }
-  const name = (kind: string) => (file === undefined ? KEY_VARIABLE : `The ${kind} key in --key-file`);
-  return {
-    keys: defined({ privateKey: live[0], sandboxKey: sandbox[0] }),
-    names: { privateKey: name('live'), sandboxKey: name('sandbox') },
-  };
-}
 
 export const simulate = command({
   about:
     'Starts the service on this machine: its API, signed deliveries with retries, faults, and a page that shows every attempt. It answers this machine only, unless you give --host and --allow-host, and delivers to this machine and private networks only. Ctrl-C stops it.',
-  options: {
-    forward: text(
-      { PLACE: '3000/hooks' },
-      'Deliver every event to this URL; 3000/hooks is short for http://localhost:3000/hooks.',
-      { multiple: true, read: endpointUrl },
-    ),
-    demo: flag(
-      'Also start an endpoint to deliver to. It keeps undeclared events as dead letters, with a page to replay them. In a terminal, press s to stop or start it, and d to make it handle undeclared events.',
-    ),
-    credentials: flag(
-      'List every key and token, with what each is for. In a terminal, press c to list them.',
-    ),
-    open: flag('Open the page in the browser.'),
-    ...simulatorFlags,
-    json: jsonOption,
-  },
+  options,
   examples: {
     'payment-webhooks simulate --demo --open': 'a first look: the page, and an endpoint to deliver to',
     'payment-webhooks simulate --forward 3000/hooks': 'deliver to the app on port 3000',
@@ -166,15 +89,73 @@ export const simulate = command({
       'in a container named simulator',
   },
   async run({ values, terminal }) {
-    const { json = false, demo = false, credentials = false, open = false, forward: forwards = [] } = values;
-    const simulator = await simulatorOptions(values, terminal);
+    const { port = 4747, host, retry, state, seed } = values;
+    const allowHosts = values['allow-host'];
+    refuseUnreachable(host, allowHosts);
+    if (terminal.env.NODE_ENV === 'production' && !values['allow-production']) {
+      throw new CommandError(
+        'NODE_ENV is "production", and the simulator is for development and tests. Unset NODE_ENV, or give --allow-production.',
+      );
+    }
+    const { keys, names } = await accountKeys(values['key-file'], terminal);
+    const given = defined({
+      ...{ host, allowHosts, retry, state, seed },
+      allowTargets: values['allow-target'],
+      debugHeaders: values['debug-headers'],
+      allowProduction: values['allow-production'],
+      signatureHeader: values['signature-header'],
+    });
+    const options = { ...keys, ...given, port, clock: 'real' } as const;
     const { runSimulation } = await import('./simulation.js');
     const signal = stopSignal();
-    const settings = { ...simulator, forwards, demo, credentials, open, json };
-    await runSimulation(terminal, settings, signal).finally(signal.stop);
+    await runSimulation(terminal, { ...values, options, names }, signal).finally(signal.stop);
     return EXIT.ok;
   },
 });
+
+function refuseUnreachable(host = '127.0.0.1', allowedHosts: readonly string[] = []): void {
+  if (allowedHosts.length > 0 || isLocalHost(host)) return;
+  throw new UsageError(
+    `--host ${JSON.stringify(host)} lets other machines reach the simulator, which would refuse them. Name the hosts at which they call it, such as --allow-host simulator.`,
+  );
+}
+
+function allowedHost(name: string, text: string): string {
+  if (hostName(text) !== undefined) return text;
+  throw invalid(name, text, 'is not a host. Give a name or address without a port, such as simulator.');
+}
+
+function retrySchedule(name: string, text: string): RetrySchedule {
+  const named = scheduleNames.find((known) => known === text);
+  if (named !== undefined) return named;
+  const delays = text.split(',').map((delay) => delay.trim());
+  const wrong = delays.find((delay) => parseDuration(delay) === undefined);
+  if (wrong === undefined) return delays;
+  const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
+  const hint = `Give ${scheduleNames.join(', ')}, or delays like 1s,5m.${didYouMean(text, scheduleNames)}`;
+  throw invalid(name, text, `is not a schedule${part}. ${hint}`);
+}
+
+/** Ignores a key in the environment that is not a simulator key: it is the app's. */
+async function accountKeys(file: string | undefined, terminal: Terminal) {
+  const key = terminal.env[KEY_VARIABLE] ?? '';
+  if (file === undefined && !isSimulatorKey(key)) {
+    const problem = `${KEY_VARIABLE} does not hold a simulator key, so the simulator does not use it.`;
+    if (key) print(terminal.stderr, `${problem} Start your app with the key below.`);
+    return { keys: {}, names: {} };
+  }
+  const all = await readKeys(file, terminal);
+  const [sandboxKey, ...otherSandbox] = all.filter(isSandboxKey);
+  const [privateKey, ...otherLive] = all.filter((each) => !isSandboxKey(each));
+  if (otherSandbox.length > 0 || otherLive.length > 0) {
+    throw new CommandError('--key-file holds several keys of one kind. Keep one of each.');
+  }
+  const name = (kind: string) => (file === undefined ? KEY_VARIABLE : `The ${kind} key in --key-file`);
+  return {
+    keys: defined({ privateKey, sandboxKey }),
+    names: { privateKey: name('live'), sandboxKey: name('sandbox') },
+  };
+}
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../errors.js';
 import { hostName } from '../pages/request.js';
 import type { SimulatorOptions } from '../simulator/settings.js';
 import { type Simulator, startSimulator } from '../simulator/simulator.js';
-import { banner, bannerJson, credentialsOf, credentialTable, type Facts } from './banner.js';
+import { banner, bannerJson, credentialsOf, credentialTable, type Key, type Simulation } from './banner.js';
 import { CommandError, type Terminal } from './command.js';
 import { simulatorUrl } from './control-plane.js';
 import { AttemptLog } from './delivery-text.js';
@@ -18,11 +18,11 @@ export interface SimulationSettings {
   readonly options: SimulatorOptions & { readonly port: number };
   /** Names for the options that only the simulator checks. */
   readonly names: TypedNames;
-  readonly forwards: readonly string[];
-  readonly demo: boolean;
-  readonly open: boolean;
-  readonly credentials: boolean;
-  readonly json: boolean;
+  readonly forward?: readonly string[];
+  readonly demo?: boolean;
+  readonly open?: boolean;
+  readonly credentials?: boolean;
+  readonly json?: boolean;
 }
 
 /** Runs until `signal.stopped`; a key may call `signal.stop`. */
@@ -31,8 +31,8 @@ export async function runSimulation(
   settings: SimulationSettings,
   signal: { readonly stop: () => void; readonly stopped: Promise<unknown> },
 ): Promise<void> {
-  const { options, names, forwards, credentials } = settings;
-  const output = new Output(terminal, settings.json);
+  const { options, names, forward: forwards = [], credentials = false, json = false } = settings;
+  const output = new Output(terminal, json);
   const log = new AttemptLog(output);
   const service = await startSimulator({ ...options, logger: log }).catch((error) => {
     throw withTypedNames(names, error);
@@ -50,14 +50,13 @@ export async function runSimulation(
     }
     const { port } = new URL(service.baseUrl);
     const otherUrls = (options.allowHosts ?? []).map((host) => `http://${hostName(host)}:${port}`);
-    const running = { service, output, otherUrls, forwards, demo };
-    const keys = keysOf(running, signal.stop);
-    const endKeyboard = readKeyboard(terminal, keys);
     const { address: defaultUrl } = simulatorUrl(undefined, terminal);
-    const style = { keys: endKeyboard ? keys : [], paint: output.paint, credentials, defaultUrl };
-    output.print(bannerJson(running), banner(running, style));
+    const simulation = { service, output, otherUrls, forwards, demo, credentials, defaultUrl };
+    const keys = keysOf(simulation, signal.stop);
+    const endKeyboard = readKeyboard(terminal, keys);
+    output.print(bannerJson(simulation), banner(simulation, endKeyboard ? keys : []));
     log.begin();
-    if (settings.open) openPage(running);
+    if (settings.open) openPage(simulation);
     await signal.stopped;
     endKeyboard?.();
   } finally {
@@ -76,12 +75,6 @@ async function register({ webhooks }: Simulator, url: string): Promise<void> {
 function nameForward(error: unknown): never {
   if (!ConfigurationError.is(error)) throw error;
   throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
-}
-
-interface Key {
-  readonly letter: string;
-  readonly about: string;
-  readonly press: () => void | Promise<void>;
 }
 
 const CTRL_C = '\u0003';
@@ -116,52 +109,37 @@ function inBackground(): boolean {
   }
 }
 
-interface Running extends Facts {
-  readonly output: Output;
-}
-
-function keysOf(running: Running, quit: () => void): Key[] {
-  const { service, output, demo } = running;
-  const ofDemo = (endpoint: DemoEndpoint): Key[] => [
-    {
-      letter: 's',
-      about: 'stop or start the demo endpoint',
-      press: async () => {
-        const { running } = endpoint;
-        await (running ? endpoint.stop() : endpoint.start());
-        output.note(
-          running
-            ? 'The demo endpoint is stopped. The next delivery will be retried.'
-            : 'The demo endpoint is running again.',
-        );
-      },
-    },
-    {
-      letter: 'd',
-      about: 'let the demo endpoint handle undeclared events',
-      press: () => {
-        endpoint.handleUndeclared();
-        output.note(
-          `The demo endpoint now handles undeclared events. Replay the ones it kept at ${endpoint.letters}`,
-        );
-      },
-    },
-  ];
+function keysOf(simulation: Simulation, quit: () => void): Key[] {
+  const { service, output, demo } = simulation;
+  const list = () => output.print(credentialsOf(service), credentialTable(service));
   return [
-    { letter: 't', about: 'trigger transaction.paid', press: () => trigger(running) },
-    { letter: 'r', about: 'resend the last delivery', press: () => resend(running) },
-    ...(demo ? ofDemo(demo) : []),
-    { letter: 'o', about: 'open the page', press: () => openPage(running) },
-    {
-      letter: 'c',
-      about: 'list every key and token',
-      press: () => output.print(credentialsOf(service), credentialTable(service)),
-    },
+    { letter: 't', about: 'trigger transaction.paid', press: () => trigger(simulation) },
+    { letter: 'r', about: 'resend the last delivery', press: () => resend(simulation) },
+    ...(demo ? demoKeys(demo, output) : []),
+    { letter: 'o', about: 'open the page', press: () => openPage(simulation) },
+    { letter: 'c', about: 'list every key and token', press: list },
     { letter: 'q', about: 'quit', press: quit },
   ];
 }
 
-async function trigger({ service, output }: Running): Promise<void> {
+function demoKeys(demo: DemoEndpoint, output: Output): Key[] {
+  const toggle = async () => {
+    await (demo.running ? demo.stop() : demo.start());
+    const stopped = 'The demo endpoint is stopped. The next delivery will be retried.';
+    output.note(demo.running ? 'The demo endpoint is running again.' : stopped);
+  };
+  const handle = () => {
+    demo.handleUndeclared();
+    const advice = `Replay the ones it kept at ${demo.letters}`;
+    output.note(`The demo endpoint now handles undeclared events. ${advice}`);
+  };
+  return [
+    { letter: 's', about: 'stop or start the demo endpoint', press: toggle },
+    { letter: 'd', about: 'let the demo endpoint handle undeclared events', press: handle },
+  ];
+}
+
+async function trigger({ service, output }: Simulation): Promise<void> {
   const deliveries = await service.trigger('transaction.paid');
   if (deliveries.length > 0) return;
   output.note(
@@ -169,7 +147,7 @@ async function trigger({ service, output }: Running): Promise<void> {
   );
 }
 
-async function resend({ service, output }: Running): Promise<void> {
+async function resend({ service, output }: Simulation): Promise<void> {
   const last = service.deliveries().at(-1);
   if (last) await service.resend(last.id);
   else output.note('No deliveries yet. Press t to trigger an event.');
@@ -181,7 +159,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
-function openPage({ service: { dashboardUrl }, output }: Running): void {
+function openPage({ service: { dashboardUrl }, output }: Simulation): void {
   const [program = '', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
   const failed = () => output.note(`The browser did not open. Go to ${dashboardUrl}`);
   const child = spawn(program, [...args, dashboardUrl], { stdio: 'ignore', detached: true });

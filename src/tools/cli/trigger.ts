@@ -1,15 +1,15 @@
 // `trigger`: triggers an event in the simulator, changed by --set and --data, and waits for its delivery.
 import { didYouMean } from '../../errors.js';
-import { envelope, isEventName } from '../../events/envelope.js';
+import { envelope, isEventName, isMap } from '../../events/envelope.js';
 import { builtInEventNames } from '../../events/event.js';
 import { samplePayload } from '../../fixtures/fixture.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeLimit, timeoutOption, waitForDelivery } from './control-plane.js';
+import { ControlPlane, controlOptions, timeoutOption } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
-import { defined, headerName, oneOf, wholeNumber } from './flag-values.js';
-import { AnswerError } from './json-client.js';
+import { defined, headerName, invalid, oneOf, wholeNumber } from './flag-values.js';
+import { isAnswer } from './json-client.js';
 import { readBody } from './read-input.js';
 
 interface Triggered {
@@ -34,10 +34,11 @@ export const trigger = command({
     ),
     force: flag('Send the event although its name is not declared.'),
     count: text({ N: '10' }, 'How many events, at most 1000.', { read: wholeNumber(1, 1_000) }),
-    fault: text({ KIND: 'tamper_body' }, `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`, {
-      offer: faultKinds,
-      read: oneOf(faultKinds),
-    }),
+    fault: text(
+      { KIND: 'tamper_body' },
+      `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`,
+      oneOf(faultKinds),
+    ),
     'signature-header': text(
       { NAME: 'X-Signature' },
       'Name of the header with the signature. Default: that of the simulator.',
@@ -62,8 +63,7 @@ export const trigger = command({
   async run({ positionals: [name = ''], values, terminal }) {
     checkName(name, values.force);
     if (values.timeout !== undefined && !values.wait) throw new UsageError('--timeout needs --wait.');
-    const limit = timeLimit(values.timeout);
-    const control = new ControlPlane(values.url, terminal);
+    const control = new ControlPlane(values, terminal);
     const data =
       values.data === undefined ? undefined : (await readBody('--data', values.data, terminal)).toString();
     const { data: triggered, message } = await control.post<Triggered>('/events', {
@@ -74,9 +74,9 @@ export const trigger = command({
       signature_header: values['signature-header'],
     });
     if (message !== undefined) throw new CommandError(message, EXIT.failed, 'NO_WEBHOOK');
-    const waitFor = values.wait ? waitForDelivery : waitForFirstAttempt;
     const deliveries: Delivery[] = [];
-    for (const each of triggered.deliveries) deliveries.push(await waitFor(control, each, limit));
+    for (const each of triggered.deliveries)
+      deliveries.push(await (values.wait ? control.waitFor(each.id) : firstAttempt(control, each)));
     const open = deliveries.filter(({ status }) => status !== 'delivered');
     const failed = values.wait ? open : open.filter(isUnexpected);
     return {
@@ -89,19 +89,14 @@ export const trigger = command({
 });
 
 /** The simulator keeps 500 deliveries, so it may have deleted this one before its answer is read. */
-async function waitForFirstAttempt(
-  control: ControlPlane,
-  delivery: Delivery,
-  limit: () => number,
-): Promise<Delivery> {
-  const { id } = delivery;
+async function firstAttempt(control: ControlPlane, delivery: Delivery): Promise<Delivery> {
   try {
-    const known = await control.delivery(id);
+    const known = await control.delivery(delivery.id);
     const isDue = known.attempts.length === 0 && known.status !== 'cancelled';
-    return isDue ? await waitForDelivery(control, { id, attempt: 1 }, limit) : known;
+    return isDue ? await control.waitFor(delivery.id, 1) : known;
   } catch (error) {
     const isGone = error instanceof CommandError && error.code === 'FORGOTTEN';
-    if (isGone || (error instanceof AnswerError && error.status === 404)) return delivery;
+    if (isGone || isAnswer(error, 404)) return delivery;
     throw error;
   }
 }
@@ -115,9 +110,8 @@ function isUnexpected({ attempts }: Delivery): boolean {
 function checkName(name: string, force = false): void {
   const declared: readonly string[] = builtInEventNames;
   if (force && !isEventName(name)) {
-    throw new UsageError(
-      `EVENT ${JSON.stringify(name)} is not an event name. Give <resource>.<action>, such as transaction.paid.`,
-    );
+    const advice = 'Give <resource>.<action>, such as transaction.paid.';
+    throw invalid('EVENT', name, `is not an event name. ${advice}`);
   }
   if (force || declared.includes(name)) return;
   const hint = didYouMean(name, declared);
@@ -158,24 +152,22 @@ export function eventChanges(name: string, data: string | undefined, sets: reado
 
 function readData(name: string, text: string): { payload?: object; overrides: object } {
   const data = parse(text, '--data');
-  if (!isFields(data)) throw new UsageError('--data is not a JSON object.');
+  if (!isMap(data)) throw new UsageError('--data is not a JSON object.');
   if (!Object.hasOwn(data, 'event_name')) return { payload: data, overrides: {} };
   const { event_name, payload, ...overrides } = data;
   if (event_name !== name) {
     throw new UsageError(`--data is an event ${JSON.stringify(event_name)}, and EVENT is ${name}.`);
   }
-  if (!isFields(payload)) throw new UsageError('The payload in --data is not a JSON object.');
+  if (!isMap(payload)) throw new UsageError('The payload in --data is not a JSON object.');
   return { payload, overrides };
 }
 
 /** Applies one `--set` to `fields`. The sample tells which fields are objects. */
 function set(fields: Fields, text: string, sample: unknown): void {
-  const equals = text.indexOf('=');
-  const isJson = text[equals - 1] === ':';
-  const path = text.slice(0, isJson ? equals - 1 : Math.max(equals, 0));
+  const [, path = '', colon, given = ''] = /^([^=]*?)(:?)=(.*)$/s.exec(text) ?? [];
   if (path === '')
     throw new UsageError(`--set ${text} is invalid. Give one like payload.transaction.amount=12.50.`);
-  const value = isJson ? parse(text.slice(equals + 1), `--set ${path}:=`) : text.slice(equals + 1);
+  const value = colon ? parse(given, `--set ${path}:=`) : given;
   const names = path.split(/(?<!\\)\./).map((part) => part.replaceAll('\\.', '.'));
   const [root = ''] = names;
   if (!ROOTS.includes(root)) {
@@ -193,7 +185,7 @@ function set(fields: Fields, text: string, sample: unknown): void {
       const parent = names.slice(0, index + 1).join('.');
       throw new UsageError(`--set ${path}: ${parent} is ${kind} and has no fields.`);
     }
-    if (!isFields(changed)) put(place, part, {});
+    if (!isMap(changed)) put(place, part, {});
     place = place[part] as Fields;
   }
   put(place, names.at(-1) ?? '', value);
@@ -225,9 +217,5 @@ function parse(text: string, flag: string): unknown {
 }
 
 function fieldOf(value: unknown, name: string): unknown {
-  return isFields(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMap(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
