@@ -3,28 +3,20 @@ import { fixtures } from '../../fixtures/fixture.js';
 import { badDeliveries } from '../../testing/bad-deliveries.js';
 import { type SigningOptions, signedDelivery } from '../../testing/sign-delivery.js';
 import { outcomeIn } from '../simulator/delivery/delivery-record.js';
-import type { Delivery, Reply } from './probe.js';
+import type { Answer, Delivery, NoAnswer, Reply } from './probe.js';
+
+type Expected = keyof typeof EXPECTED;
 
 export interface Check {
   readonly name: string;
-  readonly expected: keyof typeof EXPECTED;
+  readonly expected: Expected;
   readonly delivery: Delivery;
-}
-
-export interface Checks {
-  readonly first: Check;
-  /** Means nothing unless a handler ran for the first. */
-  readonly repeat: Check;
-  readonly others: readonly Check[];
-  /** Sent at the same time as the others, because it takes as long as the endpoint waits. */
-  readonly slow: Check;
-  readonly last: Check;
 }
 
 /** Marks the test events, which are also sandbox events. */
 const TEST_ORDER = 'doctor-test';
 
-export function checks(signing: SigningOptions): Checks {
+export function checks(signing: SigningOptions) {
   const post = (event: object | string): Delivery => {
     const { headers, rawBody } = signedDelivery(event, signing);
     return { method: 'POST', headers, body: rawBody };
@@ -36,6 +28,7 @@ export function checks(signing: SigningOptions): Checks {
   const endless: Delivery = { ...post(testEvent()), slowly: true };
   return {
     first: { name: 'a valid delivery', expected: 'accepted', delivery: valid },
+    /** Means nothing unless a handler ran for the first. */
     repeat: { name: 'the same delivery again', expected: 'deduplicated', delivery: valid },
     others: [
       { name: 'a valid delivery with other spacing', expected: 'accepted', delivery: spaced },
@@ -46,9 +39,10 @@ export function checks(signing: SigningOptions): Checks {
       { name: 'a valid delivery of 300 KB', expected: 'limited', delivery: large },
       { name: 'GET', expected: 'not-found', delivery: get },
     ],
+    /** Sent at the same time as the others, because it takes as long as the endpoint waits. */
     slow: { name: 'a body that never ends', expected: 'timed-out', delivery: endless },
     last: { name: 'a valid delivery after all that', expected: 'accepted', delivery: post(testEvent()) },
-  };
+  } satisfies Record<string, Check | readonly Check[]>;
 }
 
 function testEvent(metadata: Record<string, string> = {}): object {
@@ -57,8 +51,6 @@ function testEvent(metadata: Record<string, string> = {}): object {
     payload: { metadata: { type: TEST_ORDER, ...metadata }, transaction: { order_id: TEST_ORDER } },
   });
 }
-
-type Answer = Extract<Reply, { status: number }>;
 
 const accepts = ({ status }: Answer) => status >= 200 && status < 300;
 const refuses = ({ status }: Answer) => status >= 400 && status < 500;
@@ -130,9 +122,9 @@ function unless(isMet: (answer: Answer) => boolean, fix: string): Fix {
 
 /** What the endpoint answered, and what to fix if that was not expected. */
 export function evaluateCheck({ expected, name }: Check, reply: Reply): { got: string; fix?: string } {
-  if (reply.status === undefined) {
+  if ('failure' in reply) {
     const stopsReading = expected === 'timed-out' && reply.failure !== 'TIMED_OUT';
-    return stopsReading ? { got: reply.message } : { got: reply.message, fix: unanswered(expected, reply) };
+    return { got: reply.message, ...(stopsReading ? {} : { fix: unanswered(expected, reply) }) };
   }
   const unhandled = expected === 'accepted' ? outcomeWithoutHandler(reply) : undefined;
   if (unhandled) return { got: `${reply.status} ${unhandled}`, fix: UNHANDLED[unhandled] };
@@ -143,7 +135,7 @@ export function evaluateCheck({ expected, name }: Check, reply: Reply): { got: s
 
 /** Set where the endpoint has accepted the event, and says that no handler ran. */
 export function outcomeWithoutHandler(reply: Reply): keyof typeof UNHANDLED | undefined {
-  const outcome = reply.status !== undefined && accepts(reply) ? outcomeIn(reply.text) : null;
+  const outcome = 'status' in reply && accepts(reply) ? outcomeIn(reply.text) : null;
   return outcome === 'ignored' || outcome === 'kept' ? outcome : undefined;
 }
 
@@ -157,7 +149,7 @@ function causeInAnswer({ status, text }: Answer): string | undefined {
   return status >= 500 && consumed ? PARSED_FIRST : undefined;
 }
 
-function unanswered(expected: Check['expected'], { failure }: Reply): string {
+function unanswered(expected: Expected, { failure }: NoAnswer): string {
   if (failure !== 'TIMED_OUT') {
     return expected === 'limited'
       ? 'The connection was closed before an answer. Send 413 and keep reading for a moment, so that the sender learns why.'

@@ -9,7 +9,6 @@ import {
   flag,
   jsonOption,
   keyFileOption,
-  type Terminal,
   text,
 } from './command.js';
 import { duration, endpointUrl, headerName } from './flag-values.js';
@@ -50,13 +49,21 @@ export const doctor = command({
     const url = new URL(address);
     const { header: signatureHeader, timeout = 15_000, json = false } = values;
     const privateKey = await readKey(values['key-file'], terminal);
-    if (!isLocalHost(url.hostname) && !values.yes) await confirm(question(url), terminal);
+    const events = 'signed sandbox events with the order_id "doctor-test"';
+    if (!isLocalHost(url.hostname) && !values.yes) {
+      const warning = `${url.host} is not this machine. Its handlers will run for ${events}.`;
+      await confirm(`${warning} Continue?`, terminal);
+    }
     const { first, repeat, others, slow, last } = checks({ privateKey, signatureHeader });
-    const checklist = new Checklist(terminal, { json, total: others.length + 4 });
+    const checklist = new Checklist(new Output(terminal, json), new ProgressBar(terminal), others.length + 4);
     const send = (check: Check) => probe(url, check.delivery, timeout);
-    if (!json) print(terminal.stdout, announcement(url));
+    const announcement = `Sending ${events} to ${url.origin}${url.pathname}.\nIts handlers will run for them.\n`;
+    if (!json) print(terminal.stdout, announcement);
     const reply = await send(first);
-    refuseUnreachable(url, reply.failure);
+    if ('failure' in reply && connectionExitCode(reply.failure) === EXIT.unreachable) {
+      const message = `Nothing listens at ${url.origin} (${reply.failure}). Start the app first.`;
+      throw new CommandError(message, EXIT.unreachable, reply.failure);
+    }
     const unhandled = outcomeWithoutHandler(reply) !== undefined;
     if (checklist.add(first, reply) || unhandled) {
       const slowReply = send(slow);
@@ -70,20 +77,6 @@ export const doctor = command({
   },
 });
 
-function question(url: URL): string {
-  return `${url.host} is not this machine. Its handlers will run for signed sandbox events with the order_id "doctor-test". Continue?`;
-}
-
-function announcement({ origin, pathname }: URL): string {
-  return `Sending signed sandbox events with the order_id "doctor-test" to ${origin}${pathname}.\nIts handlers will run for them.\n`;
-}
-
-function refuseUnreachable(url: URL, failure: string | undefined): void {
-  if (connectionExitCode(failure) !== EXIT.unreachable) return;
-  const message = `Nothing listens at ${url.origin} (${failure}). Start the app first.`;
-  throw new CommandError(message, EXIT.unreachable, failure);
-}
-
 const NAME_WIDTH = 52;
 
 class Checklist {
@@ -94,10 +87,10 @@ class Checklist {
   readonly #count = { passed: 0, failed: 0, skipped: 0 };
   #skippedBecause = '';
 
-  constructor(terminal: Terminal, { json, total }: { readonly json: boolean; readonly total: number }) {
-    this.#output = new Output(terminal, json);
+  constructor(output: Output, progress: ProgressBar, total: number) {
+    this.#output = output;
+    this.#progress = progress;
     this.#total = total;
-    this.#progress = new ProgressBar(terminal);
   }
 
   /** @returns whether the check passed */
@@ -129,14 +122,14 @@ class Checklist {
     this.#progress.line(`… waiting for the endpoint to stop reading: ${name}`);
   }
 
+  /** @returns how many checks failed */
   end(): number {
     const { passed, failed, skipped } = this.#count;
-    const verdict =
-      failed === 0
-        ? this.#output.paint('green', 'Nothing to fix.')
-        : this.#output.paint('red', `Fix ${failed === 1 ? 'this' : 'these'} and run it again.`);
+    const { paint } = this.#output;
+    const advice = `Fix ${failed === 1 ? 'this' : 'these'} and run it again.`;
+    const verdict = failed === 0 ? paint('green', 'Nothing to fix.') : paint('red', advice);
     const left = skipped === 0 ? '' : `, ${skipped} skipped: ${this.#skippedBecause}`;
-    this.#print({ ...this.#count }, `\n${passed} passed, ${failed} failed${left}. ${verdict}`);
+    this.#print(this.#count, `\n${passed} passed, ${failed} failed${left}. ${verdict}`);
     return failed;
   }
 

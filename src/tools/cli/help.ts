@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageFolder } from '../pages/package-folder.js';
-import type { Command, Option, Row } from './command.js';
+import type { Argument, Command, Option, Row } from './command.js';
 
 const WIDTH = 78;
 
@@ -73,43 +73,28 @@ function examplesText(examples: readonly (readonly [line: string, purpose: strin
 }
 
 export function commandHelp({ name }: Row, command: Command): string {
-  const positionals = command.arguments.map(({ name, about }): Described => [name, about]);
+  const positionals = command.arguments.map(({ name, optional }) => (optional ? `[${name}]` : name));
+  const options = Object.entries(command.options).map(optionRow);
   const sections = [
-    `Usage: ${usage(name, command)}`,
+    `Usage: ${['payment-webhooks', name, ...positionals, '[options]'].join(' ')}`,
     wrap(command.about, ''),
-    ...(positionals.length === 0 ? [] : [section('Arguments', positionals)]),
-    section('Options', optionRows(command)),
+    ...(positionals.length === 0 ? [] : [section('Arguments', command.arguments.map(argumentRow))]),
+    section('Options', [...options, ['-h, --help', 'Show this help.']]),
     examplesText(Object.entries(command.examples)),
   ];
   return `${sections.join('\n\n')}\n`;
 }
 
-function usage(name: string, command: Command): string {
-  const positionals = command.arguments.map((argument) =>
-    argument.optional ? `[${argument.name}]` : argument.name,
-  );
-  return ['payment-webhooks', name, ...positionals, '[options]'].join(' ');
+function argumentRow({ name, about }: Argument): Described {
+  return [name, about];
 }
 
-function optionRows({ options }: Command): Described[] {
-  const typed = (name: string, { type, value = 'TEXT', multiple }: Option) =>
-    `--${name}${type === 'string' ? ` ${value}` : ''}${multiple ? ' …' : ''}`;
-  return [
-    ...Object.entries(options).map(([name, option]): Described => [typed(name, option), option.about]),
-    ['-h, --help', 'Show this help.'],
-  ];
+function optionRow([name, { type, value = 'TEXT', multiple, about }]: [string, Option]): Described {
+  return [`--${name}${type === 'string' ? ` ${value}` : ''}${multiple ? ' …' : ''}`, about];
 }
 
 /** Breaks a text between words, and indents every line but the first. */
 function wrap(text: string, indent: string): string {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && indent.length + line.length + word.length >= WIDTH) {
-      lines.push(line);
-      line = '';
-    }
-    line += line === '' ? word : ` ${word}`;
-  }
-  return [...lines, line].join(`\n${indent}`);
+  const wholeWords = new RegExp(`\\S.{0,${WIDTH - indent.length - 1}}(?= |$)|\\S+`, 'g');
+  return text.match(wholeWords)?.join(`\n${indent}`) ?? '';
 }

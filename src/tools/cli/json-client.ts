@@ -1,16 +1,20 @@
 // Calls a JSON API over HTTP, and turns its failures into failures of the command.
 import { CommandError, EXIT } from './command.js';
 
-/** Undefined values are left out. */
-type Query = Readonly<Record<string, string | number | undefined>>;
-
 /** A JSON object; empty for any other text. */
 type Answer = Readonly<Record<string, unknown>>;
 
-interface Call extends RequestInit {
+/** Undefined values are left out. */
+type Query = Readonly<Record<string, string | number | undefined>>;
+
+interface Call {
+  /** Default: GET. */
+  readonly method?: 'POST' | 'DELETE';
   readonly query?: Query;
+  readonly body?: object;
   /** How long the server may delay its answer on purpose. */
   readonly waitMs?: number;
+  readonly signal?: AbortSignal;
 }
 
 export class AnswerError extends CommandError {
@@ -41,16 +45,16 @@ export abstract class JsonClient {
     this.origin = new URL(address).origin;
   }
 
+  async getText(path: string, query: Query): Promise<string> {
+    return (await this.#fetch(path, { query })).text().catch(this.#fail);
+  }
+
   get<Data extends object>(path: string, query: Query = {}, waitMs = 0): Promise<Data> {
     return this.#fetchData(path, { query, waitMs });
   }
 
-  async getText(path: string, query: Query = {}): Promise<string> {
-    return (await this.#fetch(path, { query })).text().catch(this.#fail);
-  }
-
   post<Data extends object>(path: string, body: object = {}): Promise<Data> {
-    return this.#fetchData(path, postOf(body));
+    return this.#fetchData(path, { method: 'POST', body });
   }
 
   delete<Data extends object>(path: string): Promise<Data> {
@@ -63,7 +67,7 @@ export abstract class JsonClient {
    * @param signal ends the request; the error is then its reason
    */
   async *stream(path: string, body: object, signal: AbortSignal): AsyncGenerator<Answer> {
-    const response = await this.#fetch(path, { ...postOf(body), signal });
+    const response = await this.#fetch(path, { method: 'POST', body, signal });
     const type = response.headers.get('content-type') ?? '';
     if (!response.body || !type.startsWith('application/x-ndjson')) throw this.refused(response, {});
     const decoder = new TextDecoder();
@@ -93,14 +97,15 @@ export abstract class JsonClient {
     return answer as Data;
   }
 
-  async #fetch(path: string, { query = {}, waitMs = 0, ...init }: Call): Promise<Response> {
+  async #fetch(path: string, { method, query = {}, body, waitMs = 0, signal }: Call): Promise<Response> {
     const url = new URL(this.address + path);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     const response = await fetch(url, {
-      ...init,
-      headers: { ...init.headers, ...this.#headers },
-      signal: init.signal ?? AbortSignal.timeout(this.#answerMs + waitMs),
+      method: method ?? 'GET',
+      headers: { ...this.#headers, ...(body && { 'content-type': 'application/json' }) },
+      body: body ? JSON.stringify(body) : null,
+      signal: signal ?? AbortSignal.timeout(this.#answerMs + waitMs),
       redirect: 'manual',
     }).catch(this.#fail);
     if (response.ok) return response;
@@ -113,10 +118,6 @@ export abstract class JsonClient {
     const { code = 'FAILED' } = Object(cause) as { code?: string };
     throw this.unreachable(name === 'TimeoutError' ? 'TIMED_OUT' : code, cause);
   };
-}
-
-function postOf(body: object): Call {
-  return { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
 function parsed(text: string): Answer {

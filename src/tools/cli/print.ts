@@ -15,12 +15,13 @@ export function painter(
   return (style, text) => (plain ? text : styleText(style, text, { validateStream: false }));
 }
 
+export function unicodeEscape(character: string): string {
+  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+}
+
 /** Escapes control characters, so that text from outside cannot control the terminal. */
 export function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
-    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, unicodeEscape);
 }
 
 export function indented(lines: readonly string[]): string {

@@ -11,15 +11,20 @@ export interface Delivery {
   readonly slowly?: boolean;
 }
 
-export type Reply = { readonly ms: number } & (
-  | { readonly status: number; readonly text: string; readonly failure?: undefined }
-  | {
-      readonly failure: string;
-      readonly message: string;
-      readonly status?: undefined;
-      readonly text?: undefined;
-    }
-);
+export interface Answer {
+  readonly ms: number;
+  readonly status: number;
+  readonly text: string;
+}
+
+export interface NoAnswer {
+  readonly ms: number;
+  /** The code of the error. */
+  readonly failure: string;
+  readonly message: string;
+}
+
+export type Reply = Answer | NoAnswer;
 
 const MAX_ANSWER_BYTES = 65_536;
 const BYTE_EVERY_MS = 500;

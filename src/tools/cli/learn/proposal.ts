@@ -1,4 +1,5 @@
 // Proposes schemas, types and fixtures as code, and decides which keys and words they may show.
+import { unicodeEscape } from '../print.js';
 import { type Field, MAX_SOURCES, type Maps, madeUpText, type Shape, type Texts } from './shape.js';
 
 export interface Proposal {
@@ -29,13 +30,8 @@ export class Proposer {
     if (kinds.has('anything') || this.#left < 0) return ANYTHING;
     const variants: Proposal[] = [];
     if (texts) variants.push(textProposal(texts, key));
-    if (kinds.has('number'))
-      variants.push({
-        schema: 'z.number()',
-        type: 'number',
-        sample: kinds.has('fraction') ? '12.5' : '1001',
-      });
-    if (kinds.has('boolean')) variants.push({ schema: 'z.boolean()', type: 'boolean', sample: 'true' });
+    if (kinds.has('number')) variants.push(scalar('number', kinds.has('fraction') ? '12.5' : '1001'));
+    if (kinds.has('boolean')) variants.push(scalar('boolean', 'true'));
     if (maps) variants.push(this.#map(maps));
     if (kinds.has('list')) variants.push(this.#list(shape, key));
     return union(variants, kinds.has('null'));
@@ -44,24 +40,21 @@ export class Proposer {
   #map(maps: Maps): Proposal {
     const named = hasVaryingKeys(maps) ? [] : [...maps.fields].filter((entry) => isField(entry, maps));
     const room = named.slice(0, Math.min(MAX_FIELDS, Math.max(this.#left, 0)));
-    const fields = room.map(([key, { count, shape }]) => ({
-      name: /^[A-Za-z_$][\w$]*$/.test(key) ? key : literal(key),
-      isOptional: count < maps.count,
-      ...this.propose(shape, key),
-    }));
-    const schemas = fields.map(({ name, isOptional, schema, note }) => {
-      const code = `${name}: ${schema}${isOptional ? '.optional()' : ''},`;
-      return note === undefined ? code : `// ${note}\n${code}`;
-    });
-    const types = fields.map(({ name, isOptional, type }) =>
-      isOptional ? `${name}?: ${type} | undefined;` : `${name}: ${type};`,
-    );
-    const samples = fields.map(({ name, sample }) => `${name}: ${sample},`);
-    const leftOut = maps.fields.size - fields.length;
-    const more = `// ${leftOut} more ${leftOut === 1 ? 'key' : 'keys'}, which may be data.`;
+    const [schemas, types, samples]: [string[], string[], string[]] = [[], [], []];
+    for (const [key, { count, shape }] of room) {
+      const name = /^[A-Za-z_$][\w$]*$/.test(key) ? key : literal(key);
+      const { schema, type, sample, note } = this.propose(shape, key);
+      const isOptional = count < maps.count;
+      if (note !== undefined) schemas.push(`// ${note}`);
+      schemas.push(`${name}: ${schema}${isOptional ? '.optional()' : ''},`);
+      types.push(isOptional ? `${name}?: ${type} | undefined;` : `${name}: ${type};`);
+      samples.push(`${name}: ${sample},`);
+    }
+    const left = maps.fields.size - room.length;
+    if (left > 0) schemas.push(`// ${left} more ${left === 1 ? 'key' : 'keys'}, which may be data.`);
     return {
-      schema: block('z.looseObject({', leftOut === 0 ? schemas : [...schemas, more], '})'),
-      type: fields.length === 0 ? 'Record<string, unknown>' : block('{', types, '}'),
+      schema: block('z.looseObject({', schemas, '})'),
+      type: types.length === 0 ? 'Record<string, unknown>' : block('{', types, '}'),
       sample: block('{', samples, '}'),
     };
   }
@@ -88,6 +81,10 @@ const EMPTY_LIST_OR_MAP: Proposal = {
   note: 'Came as a map and as an empty list.',
 };
 
+function scalar(type: string, sample: string): Proposal {
+  return { schema: `z.${type}()`, type, sample };
+}
+
 function textProposal(texts: Texts, key: string): Proposal {
   const words = wordsOf(texts, key).map(literal);
   const type = words.length === 0 ? 'string' : [...words, '(string & {})'].join(' | ');
@@ -111,10 +108,9 @@ function union(variants: readonly Proposal[], nullable: boolean): Proposal {
 
 /** A string literal without invisible characters: safe in source code and in a terminal. */
 export function literal(text: string): string {
-  return JSON.stringify(text).replace(/[^\x20-\x7e\p{L}\p{N}\p{P}\p{S}]/gu, (character) => {
-    const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
-    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
-  });
+  return JSON.stringify(text).replace(/[^\x20-\x7e\p{L}\p{N}\p{P}\p{S}]/gu, (character) =>
+    character.split('').map(unicodeEscape).join(''),
+  );
 }
 
 /** Indented lines between brackets; on one line if there are no lines. */
@@ -170,10 +166,11 @@ export interface LearnedEvent {
   readonly identifier: string;
 }
 
-/** Names of schema, type and fixture in the code. */
-function namesIn({ identifier }: LearnedEvent) {
+/** Names in the code, and of its file. */
+function namesOf({ identifier }: LearnedEvent) {
   const type = identifier.replace(/^./, (first) => first.toUpperCase());
-  return { schema: `${identifier}Payload`, type: `${type}Payload`, fixture: `${identifier}Fixture` };
+  const file = identifier.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return { schema: `${identifier}Payload`, type: `${type}Payload`, fixture: `${identifier}Fixture`, file };
 }
 
 /** In camel case. @param taken identifiers in lower case, to which this one is added */
@@ -194,7 +191,7 @@ import { z } from 'zod';`;
 
 export function eventCode(event: LearnedEvent): string {
   const { count, proposal } = event;
-  const { schema, type, fixture } = namesIn(event);
+  const { schema, type, fixture } = namesOf(event);
   return `/** Fits the payload of ${count === 1 ? 'the one event' : `the ${count} events`} that it was learned from. */
 export const ${schema} = ${proposal.schema};
 
@@ -210,19 +207,14 @@ export function moduleCode(events: readonly LearnedEvent[]): string {
 }
 
 function registryCode(events: readonly LearnedEvent[]): string {
-  const lines = events.map((event) => `  ${literal(event.name)}: ${namesIn(event).schema},`);
+  const lines = events.map((event) => `  ${literal(event.name)}: ${namesOf(event).schema},`);
   return ['/** For `receiver({ events })`. */', 'export const events = {', ...lines, '};'].join('\n');
 }
 
 /** A module for each event, and `index.ts` with all events. @returns code by file name */
 export function moduleFiles(events: readonly LearnedEvent[]): Map<string, string> {
-  const files = new Map(events.map((event) => [`${fileName(event)}.ts`, `${HEAD}\n\n${eventCode(event)}\n`]));
-  const imports = events.map(
-    (event) => `import { ${namesIn(event).schema} } from './${fileName(event)}.js';`,
-  );
+  const files = new Map<string, string>();
+  for (const event of events) files.set(`${namesOf(event).file}.ts`, `${HEAD}\n\n${eventCode(event)}\n`);
+  const imports = events.map(namesOf).map(({ schema, file }) => `import { ${schema} } from './${file}.js';`);
   return files.set('index.ts', `${imports.join('\n')}\n\n${registryCode(events)}\n`);
-}
-
-function fileName({ identifier }: LearnedEvent): string {
-  return identifier.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -76,7 +76,7 @@ export class Shape {
     this.texts ??= { madeUp: new Set(), words: new Map() };
     const { madeUp, words } = this.texts;
     madeUp.add(LOOKS.find(([pattern]) => pattern.test(text))?.[1] ?? ANY_LOOK);
-    if (words && WORD.test(text)) words.set(text, withSource(source, words.get(text)));
+    if (words && WORD.test(text)) words.set(text, addSource(words.get(text) ?? new Set(), source));
     else this.texts.words = undefined;
     if (words && words.size > MAX_WORDS) this.texts.words = undefined;
   }
@@ -88,18 +88,15 @@ export class Shape {
     this.maps.count += 1;
     if (entries.length > 0) this.maps.filled += 1;
     for (const [key, field] of entries) {
-      const { count, sources, shape } = fields.get(key) ?? {
-        count: 0,
-        sources: undefined,
-        shape: new Shape(),
-      };
-      shape.add(field, source, depth + 1);
-      fields.set(key, { count: count + 1, sources: withSource(source, sources), shape });
+      const known = fields.get(key) ?? { count: 0, sources: new Set<number>(), shape: new Shape() };
+      known.shape.add(field, source, depth + 1);
+      addSource(known.sources, source);
+      fields.set(key, { ...known, count: known.count + 1 });
     }
   }
 }
 
-function withSource(source: number, sources = new Set<number>()): Set<number> {
+function addSource(sources: Set<number>, source: number): Set<number> {
   return sources.size < MAX_SOURCES ? sources.add(source) : sources;
 }
 
