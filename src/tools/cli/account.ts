@@ -2,7 +2,7 @@
 import type { Webhook } from '../../client/codec.js';
 import { command, flag, type Result, text, UsageError } from './command.js';
 import { ControlPlane, controlOptions } from './control-plane.js';
-import { defined, invalid } from './flag-values.js';
+import { defined, ValueError } from './flag-values.js';
 import { table } from './print.js';
 import { confirm } from './read-input.js';
 import { serviceOptions, withService } from './service.js';
@@ -145,7 +145,7 @@ function eventList(option: string, text: string): string[] {
   const events = text.split(',').map((name) => name.trim());
   if (!events.includes('')) return events;
   const example = 'transaction.paid,refund.succeeded';
-  throw invalid(option, text, `is not a list of event names. Give one like ${example}.`);
+  throw new ValueError(option, text, `is not a list of event names. Give one like ${example}.`);
 }
 
 const AFTER_ROTATION = [

@@ -29,11 +29,9 @@ export interface Option {
 
 export type Options = Readonly<Record<string, Option>>;
 
-export interface Argument {
+export interface Argument extends Pick<Option, 'about' | 'offer'> {
   readonly name: string;
   readonly optional?: boolean;
-  readonly about: string;
-  readonly offer?: Offer;
   readonly read?: (name: string, text: string) => string;
 }
 
@@ -128,11 +126,7 @@ export class UsageError extends CommandError {
   }
 }
 
-/**
- * An option with a value.
- *
- * @param value the placeholder in help, with a valid value for the error when it is missing: `{ FILE: 'key.txt' }`
- */
+/** @param value its placeholder in help, and a valid one for the error when it is missing: `{ FILE: 'key.txt' }` */
 export function text<const More extends Partial<Pick<Option, 'multiple' | 'offer' | 'alias' | 'read'>> = {}>(
   value: Readonly<Record<string, string>>,
   about: string,

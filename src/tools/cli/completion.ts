@@ -33,32 +33,18 @@ function offered(offer: Offer = []): Offered {
   return offer === 'event' ? builtInEventNames : offer;
 }
 
-function argumentOf({ arguments: [argument] }: Entry): Offered {
-  return offered(argument?.offer);
-}
-
-function firstWords(entries: readonly Entry[]): Described[] {
-  return [
-    ...groups(entries).map(
-      ([first, members]): Described => [first, members.map(([name]) => name).join(', ')],
-    ),
-    ...entries.flatMap(({ name, summary }) => (name.includes(' ') ? [] : [[name, summary] as const])),
-  ];
-}
-
-/** The second words of each group of commands, by the first. */
-function groups(entries: readonly Entry[]): [string, Described[]][] {
-  const found = new Map<string, Described[]>();
+/** What a command line begins with, and the second words of each group of commands. */
+function wordsOf(entries: readonly Entry[]) {
+  const groups = new Map<string, Described[]>();
+  const commands: Described[] = [];
   for (const { name, summary } of entries) {
     const [first = '', second] = name.split(' ');
-    if (second !== undefined) found.set(first, [...(found.get(first) ?? []), [second, summary]]);
+    if (second === undefined) commands.push([name, summary]);
+    else groups.set(first, [...(groups.get(first) ?? []), [second, summary]]);
   }
-  return [...found];
-}
-
-function flags({ options }: Entry): Described[] {
-  const known = Object.entries(options).map(([name, { about }]): Described => [`--${name}`, about]);
-  return [...known, ['--help', 'Show this help.']];
+  const listed = (members: Described[]) => members.map(([name]) => name).join(', ');
+  const firstWords = [...groups].map(([first, members]): Described => [first, listed(members)]);
+  return { groups: [...groups], firstWords: [...firstWords, ...commands] };
 }
 
 /** In single quotes, which all three shells read the same way. */
@@ -71,24 +57,27 @@ function cases(entries: readonly Entry[], word: (described: Described) => string
   const offer = (words: readonly Described[]) => ['_payment_webhooks_offer', ...words.map(word)].join(' ');
   const offerValues = (values: Offered) =>
     values === 'file' ? '_payment_webhooks_files' : offer(values.map((name) => [name, '']));
+  const { groups, firstWords } = wordsOf(entries);
   const values = entries.flatMap(({ name, options }) =>
     Object.entries(options).flatMap(([option, { type, offer: of }]) =>
       type === 'boolean' ? [] : [`    '${name} --${option}') ${offerValues(offered(of))}; return ;;`],
     ),
   );
-  const words = entries.flatMap((entry) => [
-    `    '${entry.name} -'*) ${offer(flags(entry))} ;;`,
-    `    '${entry.name} '*) ${offerValues(argumentOf(entry))} ;;`,
-  ]);
-  return `  if (( index == 1 )); then ${offer(firstWords(entries))}; return; fi
-  case $name in
-${groups(entries)
-  .map(
+  const words = entries.flatMap(({ name, options, arguments: [argument] }) => {
+    const flags = Object.entries(options).map(([option, { about }]): Described => [`--${option}`, about]);
+    return [
+      `    '${name} -'*) ${offer([...flags, ['--help', 'Show this help.']])} ;;`,
+      `    '${name} '*) ${offerValues(offered(argument?.offer))} ;;`,
+    ];
+  });
+  const seconds = groups.map(
     ([first, members]) => `    ${first})
       if (( index == 2 )); then ${offer(members)}; return; fi
       name+=" $second" ;;`,
-  )
-  .join('\n')}
+  );
+  return `  if (( index == 1 )); then ${offer(firstWords)}; return; fi
+  case $name in
+${seconds.join('\n')}
   esac
   case "$name $previous" in
 ${values.join('\n')}
@@ -137,9 +126,10 @@ function fish(entries: readonly Entry[]): string {
     (condition: string) =>
     ([name, about]: Described) =>
       line(condition, `-a ${name} -d ${quoted(about)}`);
+  const { groups, firstWords } = wordsOf(entries);
   const rows = entries.flatMap((entry) => {
     const inCommand = (rest: string) => line(`__payment_webhooks_in ${entry.name}`, rest);
-    const values = argumentOf(entry);
+    const values = offered(entry.arguments[0]?.offer);
     return [
       ...(values.length > 0 ? [inCommand(offer(values))] : []),
       ...Object.entries(entry.options).map(([name, { type, offer: of, about }]) => {
@@ -161,8 +151,8 @@ function __payment_webhooks_after
 end
 complete -c payment-webhooks -f
 ${[
-  ...firstWords(entries).map(word('__fish_use_subcommand')),
-  ...groups(entries).flatMap(([first, members]) => members.map(word(`__payment_webhooks_after ${first}`))),
+  ...firstWords.map(word('__fish_use_subcommand')),
+  ...groups.flatMap(([first, members]) => members.map(word(`__payment_webhooks_after ${first}`))),
   ...rows,
 ].join('\n')}
 `;

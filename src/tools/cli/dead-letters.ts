@@ -223,10 +223,9 @@ function letterTable(letters: readonly JsonLetter[], filtered: boolean): string 
   return table([[...headings, ...(redriven ? ['NEXT TRY'] : []), ...last], ...rows]);
 }
 
+/** Swedes write dates as ISO 8601 does. */
 function localTime(iso: string): string {
-  const date = new Date(iso);
-  if (Number.isNaN(date.getTime())) return iso;
-  return `${date.toLocaleDateString('sv-SE')} ${date.toTimeString().slice(0, 8)}`;
+  return new Date(iso).toLocaleString('sv-SE');
 }
 
 function letterText(shown: ShownLetter): string {

@@ -20,7 +20,10 @@ export const list = command({
   options: {
     status: text({ 'A,B': 'failed,retrying' }, `Only these: ${deliveryStatuses.join(', ')}.`, {
       offer: deliveryStatuses,
-      read: statuses,
+      read: (name: string, text: string) => {
+        for (const status of text.split(',')) oneOf(deliveryStatuses).read(name, status);
+        return text;
+      },
     }),
     event: text({ NAME: 'transaction.paid' }, 'Only this event, or a pattern like transaction.*.', {
       offer: 'event',
@@ -121,14 +124,8 @@ export const clear = command({
   async run({ values, terminal }) {
     const control = new ControlPlane(values, terminal);
     const { data } = await control.delete<{ data: { deleted: number; kept: number } }>('/deliveries');
-    const { deleted, kept } = data;
-    return {
-      values: [data],
-      text: table([
-        ['deleted', `${deleted}`],
-        ['still pending', `${kept}`],
-      ]),
-    };
+    const counts = { deleted: `${data.deleted}`, 'still pending': `${data.kept}` };
+    return { values: [data], text: table(Object.entries(counts)) };
   },
 });
 
@@ -174,9 +171,4 @@ function chosenAttempt({ attempts }: Delivery, number: number | undefined): Atte
   const attempt = attempts.find((one) => one.number === number);
   if (attempt) return attempt;
   throw new CommandError(`--attempt ${number} does not exist.`, EXIT.failed);
-}
-
-function statuses(name: string, text: string): string {
-  for (const status of text.split(',')) oneOf(deliveryStatuses).read(name, status);
-  return text;
 }

@@ -22,24 +22,16 @@ export function deliveryTable(deliveries: readonly Delivery[], filtered = false)
 
 function cells({ id, status, event_name, event_id, url, attempts, next_attempt_at }: Delivery): string[] {
   const last = attempts.at(-1);
-  const [answer, ms] = last ? [answerOf(last), `${Math.round(last.duration_ms)}`] : ['', ''];
-  const sent = [shortId(id), status, event_name, event_id, url];
-  return [...sent, answer, ms, `${last?.number ?? 0}`, clockTime(next_attempt_at)];
+  const answer = last ? [answerOf(last), `${Math.round(last.duration_ms)}`, `${last.number}`] : ['', '', '0'];
+  return [shortId(id), status, event_name, event_id, url, ...answer, clockTime(next_attempt_at)];
 }
 
 function answerOf({ response, outcome, error }: Attempt): string {
-  return answerText(response?.status ?? error?.code, { reason: error?.message, outcome });
+  return answerText({ answer: response?.status ?? error?.code, reason: error?.message ?? null, outcome });
 }
 
-/**
- * The status and the outcome in the answer, or why no answer came.
- *
- * @param answer the status, or the code of the error
- */
-function answerText(
-  answer: number | string | undefined,
-  { reason, outcome }: { readonly reason: string | null | undefined; readonly outcome: string | null },
-): string {
+/** The status and the outcome in the answer, or why no answer came. */
+function answerText({ answer, reason, outcome }: Pick<AttemptFields, 'answer' | 'reason' | 'outcome'>) {
   const known = answer === 'UNKNOWN' ? reason : answer;
   return [known || reason || '', outcome ?? ''].join(' ').trimEnd();
 }
@@ -80,21 +72,17 @@ function attemptNotes(fault: string | null, nextAttemptAt: string | null): strin
 }
 
 function exchangeText({ number, request, response, error }: Attempt): string {
-  const sent = [`POST ${request.url}`, ...headerLines(request.headers), '', ...lines(request.body)];
-  const cut = response?.body_truncated ? '\n(cut here)' : '';
-  const body = response?.body ? ['', ...lines(response.body + cut)] : [];
+  const sent = messageLines(`POST ${request.url}`, request.headers, request.body);
+  const cut = response?.body && response.body_truncated ? '\n(cut here)' : '';
   const answer = response
-    ? [`${response.status}`, ...headerLines(response.headers), ...body]
+    ? messageLines(`${response.status}`, response.headers, response.body + cut)
     : [`no answer: ${error?.code} ${error?.message}`];
   return `request of attempt ${number}\n${indented(sent)}\n\nanswer to attempt ${number}\n${indented(answer)}`;
 }
 
-function headerLines(headers: readonly (readonly string[])[]): string[] {
-  return headers.map(([name, value]) => `${name}: ${value}`);
-}
-
-function lines(text: string): string[] {
-  return text.replace(/\n$/, '').split('\n');
+function messageLines(first: string, headers: readonly (readonly string[])[], body: string): string[] {
+  const lines = body === '' ? [] : ['', ...body.replace(/\n$/, '').split('\n')];
+  return [first, ...headers.map(([name, value]) => `${name}: ${value}`), ...lines];
 }
 
 const STYLES: ReadonlyMap<string, Style> = new Map([
@@ -102,6 +90,12 @@ const STYLES: ReadonlyMap<string, Style> = new Map([
   ['retrying', 'yellow'],
   ['failed', 'red'],
 ]);
+
+/** An error, or its description. */
+type LoggedError = { readonly [Name in 'code' | 'message' | 'type']?: string };
+type LoggedFields = { readonly [Name in 'state' | 'host' | 'code']?: string } & {
+  readonly [Name in 'err' | 'error']?: LoggedError;
+};
 
 export class AttemptLog implements Logger {
   readonly #output: Output;
@@ -125,9 +119,9 @@ export class AttemptLog implements Logger {
   };
 
   readonly warn = (fields: object | string, message = String(fields)): void => {
-    const { state, host } = Object(fields) as { state?: string; host?: string };
+    const { state, host, code, err, error = err } = Object(fields) as LoggedFields;
     const place = state ?? host;
-    const reason = reasonIn(fields);
+    const reason = code || error?.code || error?.message || error?.type;
     this.#output.note(`${message}${place ? ` (${place})` : ''}${reason ? `: ${reason}` : ''}`);
   };
 
@@ -144,29 +138,12 @@ export class AttemptLog implements Logger {
       paint('dim', clockTime(new Date().toISOString())),
       paint(STYLES.get(status) ?? 'dim', status.padEnd(9)),
       `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
-      printable(answerText(typeof answer === 'number' ? `[${answer}]` : answer, settled)),
+      printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
       `${Math.round(durationMs)} ms`,
       [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
     ].join('  ');
     return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
   }
-}
-
-/** An error, or its description in a log entry. */
-interface LoggedError {
-  readonly code?: string;
-  readonly message?: string;
-  readonly type?: string;
-}
-
-/** Why something failed: the code, or else the message or the type of the error. */
-function reasonIn(fields: object | string): string {
-  const {
-    code,
-    err,
-    error = err,
-  } = Object(fields) as LoggedError & { err?: LoggedError; error?: LoggedError };
-  return code || error?.code || error?.message || error?.type || '';
 }
 
 function jsonLine({ delivery, event, eventName, durationMs, nextAttemptAt, ...same }: AttemptFields): object {

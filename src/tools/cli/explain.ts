@@ -45,13 +45,10 @@ function codeOf(typed: string): ErrorCode {
 }
 
 function sectionOf(code: ErrorCode): string {
-  const [, section] = readPage().split(`\n## ${code}\n`);
-  return (section?.split(/\n## /)[0] ?? ANSWERS[code].message).trim();
-}
-
-function readPage(): string {
   try {
-    return readFileSync(join(packageFolder() ?? '', 'docs/errors.md'), 'utf8');
+    const page = readFileSync(join(packageFolder() ?? '', 'docs/errors.md'), 'utf8');
+    const [, section] = page.split(`\n## ${code}\n`);
+    return (section?.split(/\n## /)[0] ?? ANSWERS[code].message).trim();
   } catch {
     const problem = 'docs/errors.md of payment-webhooks cannot be read. Install the package again.';
     throw new CommandError(problem, EXIT.failed, 'DOCS_MISSING');

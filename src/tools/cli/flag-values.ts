@@ -4,9 +4,11 @@ import { parseDuration } from '../../options/duration.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
 import { UsageError } from './command.js';
 
-/** @param problem the rest of the sentence */
-export function invalid(name: string, text: string, problem: string): UsageError {
-  return new UsageError(`${name} ${JSON.stringify(text)} ${problem}`);
+export class ValueError extends UsageError {
+  /** @param problem the rest of the sentence, such as `is not a number.` */
+  constructor(name: string, text: string, problem: string) {
+    super(`${name} ${JSON.stringify(text)} ${problem}`);
+  }
 }
 
 /** For an option with one of these values, which the shell offers. */
@@ -14,7 +16,7 @@ export function oneOf<const Word extends string>(words: readonly Word[]) {
   const read = (name: string, text: string): Word => {
     const found = words.find((word) => word === text);
     if (found !== undefined) return found;
-    throw invalid(name, text, `is not one of ${words.join(', ')}.${didYouMean(text, words)}`);
+    throw new ValueError(name, text, `is not one of ${words.join(', ')}.${didYouMean(text, words)}`);
   };
   return { offer: words, read };
 }
@@ -24,7 +26,7 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER) {
   return (name: string, text: string): number => {
     const number = Number(text);
     if (/^\d{1,16}$/.test(text) && number >= least && number <= most) return number;
-    throw invalid(name, text, `is not a whole number ${range}.`);
+    throw new ValueError(name, text, `is not a whole number ${range}.`);
   };
 }
 
@@ -35,19 +37,19 @@ export function notEmpty(name: string, text: string): string {
 
 export function eventPattern(name: string, text: string): string {
   if (isEventPattern(text)) return text;
-  throw invalid(name, text, 'is not an event name or a pattern like refund.*.');
+  throw new ValueError(name, text, 'is not an event name or a pattern like refund.*.');
 }
 
 export function headerName(name: string, text: string): string {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)) return text;
-  throw invalid(name, text, 'is not a valid header name.');
+  throw new ValueError(name, text, 'is not a valid header name.');
 }
 
 /** Milliseconds. */
 export function duration(name: string, text: string): number {
   const ms = parseDuration(text);
   if (ms) return ms;
-  throw invalid(name, text, `${ms === 0 ? 'is too short' : 'is not a duration'}. Give one like 30s.`);
+  throw new ValueError(name, text, `${ms === 0 ? 'is too short' : 'is not a duration'}. Give one like 30s.`);
 }
 
 /** The URL of an endpoint: `3000/hooks`, `localhost:3000/hooks` or a whole URL. */
@@ -56,7 +58,7 @@ export function endpointUrl(name: string, typed: string): string {
   // The URL parser would drop white space silently.
   if (text && !/\s/.test(typed) && URL.canParse(text) && new URL(text).port !== '0') return text;
   const examples = '3000/hooks or http://localhost:3000/hooks';
-  throw invalid(name, typed, `is not the URL of an endpoint. Give one like ${examples}.`);
+  throw new ValueError(name, typed, `is not the URL of an endpoint. Give one like ${examples}.`);
 }
 
 /** Undefined where the URL parser would have to guess: "/hooks", "hooks/3000", "http:/localhost". */

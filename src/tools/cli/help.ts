@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageFolder } from '../pages/package-folder.js';
-import type { Argument, Command, Option, Row } from './command.js';
+import type { Command, Row } from './command.js';
 
 const WIDTH = 78;
 
@@ -74,23 +74,19 @@ function examplesText(examples: readonly (readonly [line: string, purpose: strin
 
 export function commandHelp({ name }: Row, command: Command): string {
   const positionals = command.arguments.map(({ name, optional }) => (optional ? `[${name}]` : name));
-  const options = Object.entries(command.options).map(optionRow);
+  const known = command.arguments.map(({ name, about }): Described => [name, about]);
+  const options = Object.entries(command.options).map(([name, option]): Described => {
+    const { type, value = 'TEXT', multiple, about } = option;
+    return [`--${name}${type === 'string' ? ` ${value}` : ''}${multiple ? ' …' : ''}`, about];
+  });
   const sections = [
     `Usage: ${['payment-webhooks', name, ...positionals, '[options]'].join(' ')}`,
     wrap(command.about, ''),
-    ...(positionals.length === 0 ? [] : [section('Arguments', command.arguments.map(argumentRow))]),
+    ...(known.length === 0 ? [] : [section('Arguments', known)]),
     section('Options', [...options, ['-h, --help', 'Show this help.']]),
     examplesText(Object.entries(command.examples)),
   ];
   return `${sections.join('\n\n')}\n`;
-}
-
-function argumentRow({ name, about }: Argument): Described {
-  return [name, about];
-}
-
-function optionRow([name, { type, value = 'TEXT', multiple, about }]: [string, Option]): Described {
-  return [`--${name}${type === 'string' ? ` ${value}` : ''}${multiple ? ' …' : ''}`, about];
 }
 
 /** Breaks a text between words, and indents every line but the first. */

@@ -61,11 +61,7 @@ export abstract class JsonClient {
     return this.#fetchData(path, { method: 'DELETE' });
   }
 
-  /**
-   * The lines of a streamed answer, parsed. It ends where the stream ends, even if that is too early.
-   *
-   * @param signal ends the request; the error is then its reason
-   */
+  /** The lines of a streamed answer, parsed. It ends where the stream ends, even if that is too early. */
   async *stream(path: string, body: object, signal: AbortSignal): AsyncGenerator<Answer> {
     const response = await this.#fetch(path, { method: 'POST', body, signal });
     const type = response.headers.get('content-type') ?? '';

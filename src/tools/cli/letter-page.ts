@@ -6,7 +6,7 @@ import { isKeyId } from '../../signature.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
 import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
 import { AnswerError, JsonClient } from './json-client.js';
-import { readNamed } from './read-input.js';
+import { readTrimmed } from './read-input.js';
 
 const ANSWER_MS = 30_000;
 
@@ -35,11 +35,9 @@ export class LetterPage extends JsonClient {
       yield* letters;
       if (typeof next !== 'string' || letters.length === 0) return;
       if (read.has(next)) {
-        throw new CommandError(
-          "The list of dead letters returned the same cursor twice. Check list() of the app's dead-letter store with deadLetterContract().",
-          EXIT.failed,
-          'REPEATED_PAGE',
-        );
+        const advice = "Check list() of the app's dead-letter store with deadLetterContract().";
+        const message = `The list of dead letters returned the same cursor twice. ${advice}`;
+        throw new CommandError(message, EXIT.failed, 'REPEATED_PAGE');
       }
       read.add(next);
       after = next;
@@ -65,11 +63,9 @@ export class LetterPage extends JsonClient {
       const location = headers.get('location') ?? '';
       const target = URL.canParse(location, this.address) ? new URL(location, this.address) : undefined;
       const where = target ? ` to ${target.origin}${target.pathname}` : '';
-      return new CommandError(
-        `The server redirects (${status})${where}, and the token was not sent there. Give --page the final address of the page.`,
-        EXIT.failed,
-        'REDIRECTED',
-      );
+      const problem = `The server redirects (${status})${where}, and the token was not sent there.`;
+      const message = `${problem} Give --page the final address of the page.`;
+      return new CommandError(message, EXIT.failed, 'REDIRECTED');
     }
     const known = typeof message === 'string' && typeof code === 'string' ? { message, code } : undefined;
     if (status === 401 || status === 403) {
@@ -77,11 +73,9 @@ export class LetterPage extends JsonClient {
       return new AnswerError(known ? `${refusal} ${known.message}` : refusal, status, known?.code);
     }
     if (known) return new AnswerError(known.message, status, known.code);
-    return new CommandError(
-      `The server at ${this.address} answered ${status}, but it is not a dead-letter page. Give --page the address at which the app mounts deadLetterPage().`,
-      EXIT.failed,
-      'NO_DEAD_LETTER_PAGE',
-    );
+    const problem = `The server at ${this.address} answered ${status}, but it is not a dead-letter page.`;
+    const other = `${problem} Give --page the address at which the app mounts deadLetterPage().`;
+    return new CommandError(other, EXIT.failed, 'NO_DEAD_LETTER_PAGE');
   }
 
   protected isExpected(answer: object): boolean {
@@ -205,8 +199,7 @@ function pageAddress(typed: string | undefined): string {
 
 async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
-  const text = String(await readNamed('--token-file', file));
-  const token = text.replace(/^\ufeff/, '').replace(/(?:\r?\n)+$/, '');
+  const token = await readTrimmed('--token-file', file);
   if (/^[!-~]+$/.test(token)) return token;
   const fault =
     token === ''

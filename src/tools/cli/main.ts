@@ -17,28 +17,26 @@ import { print } from './print.js';
 
 /** @param argv without `node` and the path of the program */
 export async function main(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const { stdout, stderr } = terminal;
   const json = argv.includes('--json');
   try {
     const result = await runCommand(argv, terminal);
-    return typeof result === 'number' ? result : printResult(result, json, terminal);
+    if (typeof result === 'number') return result;
+    const { values, text, notes = [], exitCode = EXIT.ok } = result;
+    if (json) for (const value of values) print(stdout, JSON.stringify(value));
+    else if (text !== '') print(stdout, text);
+    for (const note of notes) print(stderr, note);
+    return exitCode;
   } catch (error) {
     const { describeFailure } = await import('./failure.js');
     const { text, line, exitCode } = describeFailure(error);
-    print(terminal.stderr, json ? JSON.stringify(line) : text);
+    print(stderr, json ? JSON.stringify(line) : text);
     if (error instanceof UsageError && !json) {
       const name = findCommand(argv)?.row.name;
-      print(terminal.stderr, `See payment-webhooks ${name ? `${name} ` : ''}--help`);
+      print(stderr, `See payment-webhooks ${name ? `${name} ` : ''}--help`);
     }
     return exitCode;
   }
-}
-
-function printResult(result: Result, json: boolean, { stdout, stderr }: Terminal): ExitCode {
-  const { values, text, notes = [], exitCode = EXIT.ok } = result;
-  if (json) for (const value of values) print(stdout, JSON.stringify(value));
-  else if (text !== '') print(stdout, text);
-  for (const note of notes) print(stderr, note);
-  return exitCode;
 }
 
 async function runCommand(argv: readonly string[], terminal: Terminal): Promise<Result | ExitCode> {
@@ -49,26 +47,24 @@ async function runCommand(argv: readonly string[], terminal: Terminal): Promise<
     return EXIT.ok;
   }
   const words = first === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const wantsHelp = words.includes('--help') || words.includes('-h');
   const found = findCommand(words);
-  if (!found) return withoutCommand(words, terminal);
+  if (!found) return withoutCommand(words, wantsHelp, terminal);
   const command = await found.row.load();
-  if (found.rest.includes('--help') || found.rest.includes('-h')) {
-    const { commandHelp } = await import('./help.js');
-    terminal.stdout.write(commandHelp(found.row, command));
-    return EXIT.ok;
-  }
-  return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
+  if (!wantsHelp) return command.run({ ...parse(found.row.name, command, found.rest), terminal, commands });
+  const { commandHelp } = await import('./help.js');
+  terminal.stdout.write(commandHelp(found.row, command));
+  return EXIT.ok;
 }
 
 /** Prints the overview or the help of a group, or throws for an unknown command. */
-async function withoutCommand(words: readonly string[], terminal: Terminal): Promise<ExitCode> {
+async function withoutCommand(words: readonly string[], wantsHelp: boolean, { stdout, stderr }: Terminal) {
   const [first = '', second = ''] = words;
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
-  const wantsHelp = words.includes('--help') || words.includes('-h');
   if (wantsHelp || first === '') {
     const { groupHelp, overview } = await import('./help.js');
-    const stream = wantsHelp ? terminal.stdout : terminal.stderr;
-    stream.write(group.length > 0 ? await groupHelp(first, group) : overview(commands));
+    const help = group.length > 0 ? await groupHelp(first, group) : overview(commands);
+    (wantsHelp ? stdout : stderr).write(help);
     return wantsHelp ? EXIT.ok : EXIT.refused;
   }
   if (group.length > 0) {

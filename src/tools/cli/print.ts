@@ -7,10 +7,7 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 export type Paint = (style: Style, text: string) => string;
 
 /** Colours only on a terminal, and never with `NO_COLOR` (https://no-color.org). */
-export function painter(
-  stream: { readonly isTTY?: boolean },
-  env: Readonly<Record<string, string | undefined>>,
-): Paint {
+export function painter(stream: { readonly isTTY?: boolean }, env: Terminal['env']): Paint {
   const plain = !stream.isTTY || Boolean(env.NO_COLOR) || env.TERM === 'dumb';
   return (style, text) => (plain ? text : styleText(style, text, { validateStream: false }));
 }

@@ -10,11 +10,7 @@ export const bodyOption = text(
   'The body: @FILE, or the text itself. Default: standard input.',
 );
 
-export async function readBody(
-  flag: '--body' | '--data',
-  body: string | undefined,
-  terminal: Terminal,
-): Promise<Buffer> {
+export async function readBody(flag: string, body: string | undefined, terminal: Terminal): Promise<Buffer> {
   if (body !== undefined && !body.startsWith('@')) {
     if (existsSync(body))
       print(terminal.stderr, `${flag} is the text ${body}. To read the file, give @${body}.`);
@@ -39,6 +35,12 @@ export function readNamed(name: string, file: string): Promise<Buffer> {
   return readFile(file).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(`${name} cannot be read (${error.code}).`);
   });
+}
+
+/** Without a byte-order mark, and without line breaks at the end. */
+export async function readTrimmed(name: string, file: string): Promise<string> {
+  const text = String(await readNamed(name, file));
+  return text.replace(/^\ufeff/, '').replace(/(?:\r?\n)+$/, '');
 }
 
 /** @throws {CommandError} unless the answer is yes */
@@ -80,16 +82,10 @@ export async function readKeys(file: string | undefined, { env }: Terminal): Pro
     throw new CommandError('The private key is missing. Set SERVICE_PRIVATE_KEY, or give --key-file.');
   }
   const source = file === undefined ? KEY_VARIABLE : 'A key in --key-file';
-  const keys = file === undefined ? [key ?? ''] : linesIn(String(await readNamed('--key-file', file)));
+  const keys = file === undefined ? [key ?? ''] : (await readTrimmed('--key-file', file)).split(/\r?\n/);
   for (const each of keys) {
     const fault = keyFault(each);
     if (fault) throw new CommandError(`${source} ${fault}`);
   }
   return keys;
-}
-
-function linesIn(text: string): string[] {
-  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
-  while (lines.length > 1 && lines.at(-1) === '') lines.pop();
-  return lines;
 }

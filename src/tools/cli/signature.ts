@@ -182,6 +182,10 @@ const LAYOUTS: readonly (readonly [string, write: (value: unknown) => string])[]
   ['indented by tabs', (value) => JSON.stringify(value, null, '\t')],
 ];
 
+const escapeSlashes = (text: string) => text.replaceAll('/', '\\/');
+const escapeLetters = (text: string) => text.replace(/[\u0080-\uffff]/g, unicodeEscape);
+const escapeHtml = (text: string) => text.replace(/[<>&\u2028\u2029]/g, unicodeEscape);
+
 const ESCAPES: readonly (readonly [string, (text: string) => string])[] = [
   ['', (text) => text],
   [' and with \\uXXXX for letters beyond ASCII', escapeLetters],
@@ -215,18 +219,6 @@ function spaced(value: unknown): string {
     .replace(/,\n */g, ', ')
     .replace(/([[{])\n */g, '$1')
     .replace(/\n *([\]}])/g, '$1');
-}
-
-function escapeLetters(text: string): string {
-  return text.replace(/[\u0080-\uffff]/g, unicodeEscape);
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[<>&\u2028\u2029]/g, unicodeEscape);
-}
-
-function escapeSlashes(text: string): string {
-  return text.replaceAll('/', '\\/');
 }
 
 // A string, whose closing quote may be missing, or a character that changes the indentation or begins a line.

@@ -17,7 +17,7 @@ import {
   text,
   UsageError,
 } from './command.js';
-import { defined, endpointUrl, headerName, invalid, notEmpty, wholeNumber } from './flag-values.js';
+import { defined, endpointUrl, headerName, notEmpty, ValueError, wholeNumber } from './flag-values.js';
 import { print } from './print.js';
 import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
 
@@ -91,7 +91,11 @@ export const simulate = command({
   async run({ values, terminal }) {
     const { port = 4747, host, retry, state, seed } = values;
     const allowHosts = values['allow-host'];
-    refuseUnreachable(host, allowHosts);
+    if (!allowHosts && !isLocalHost(host ?? '127.0.0.1')) {
+      throw new UsageError(
+        `--host ${JSON.stringify(host)} lets other machines reach the simulator, which would refuse them. Name the hosts at which they call it, such as --allow-host simulator.`,
+      );
+    }
     if (terminal.env.NODE_ENV === 'production' && !values['allow-production']) {
       throw new CommandError(
         'NODE_ENV is "production", and the simulator is for development and tests. Unset NODE_ENV, or give --allow-production.',
@@ -113,16 +117,13 @@ export const simulate = command({
   },
 });
 
-function refuseUnreachable(host = '127.0.0.1', allowedHosts: readonly string[] = []): void {
-  if (allowedHosts.length > 0 || isLocalHost(host)) return;
-  throw new UsageError(
-    `--host ${JSON.stringify(host)} lets other machines reach the simulator, which would refuse them. Name the hosts at which they call it, such as --allow-host simulator.`,
-  );
-}
-
 function allowedHost(name: string, text: string): string {
   if (hostName(text) !== undefined) return text;
-  throw invalid(name, text, 'is not a host. Give a name or address without a port, such as simulator.');
+  throw new ValueError(
+    name,
+    text,
+    'is not a host. Give a name or address without a port, such as simulator.',
+  );
 }
 
 function retrySchedule(name: string, text: string): RetrySchedule {
@@ -133,7 +134,7 @@ function retrySchedule(name: string, text: string): RetrySchedule {
   if (wrong === undefined) return delays;
   const part = delays.length > 1 ? `: ${JSON.stringify(wrong)} is not a duration` : '';
   const hint = `Give ${scheduleNames.join(', ')}, or delays like 1s,5m.${didYouMean(text, scheduleNames)}`;
-  throw invalid(name, text, `is not a schedule${part}. ${hint}`);
+  throw new ValueError(name, text, `is not a schedule${part}. ${hint}`);
 }
 
 /** Ignores a key in the environment that is not a simulator key: it is the app's. */

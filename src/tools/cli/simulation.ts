@@ -39,7 +39,13 @@ export async function runSimulation(
   });
   let demo: DemoEndpoint | undefined;
   try {
-    for (const url of forwards) await register(service, url).catch(nameForward);
+    for (const url of forwards) {
+      await register(service, url).catch((error) => {
+        // The messages of the simulator call it `url`.
+        if (!ConfigurationError.is(error)) throw error;
+        throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
+      });
+    }
     if (settings.demo) {
       // Imported after the simulator has started, which reports a missing Express.
       const { DemoEndpoint } = await import('./demo-endpoint.js');
@@ -71,25 +77,15 @@ async function register({ webhooks }: Simulator, url: string): Promise<void> {
   if (!webhooks.list().some(same)) await webhooks.create({ url });
 }
 
-/** The messages of the simulator call it `url`. */
-function nameForward(error: unknown): never {
-  if (!ConfigurationError.is(error)) throw error;
-  throw new CommandError(error.message.replace(/^(the )?url\b/i, '--forward'));
-}
+/** Ctrl-C and Ctrl-D: in raw mode, a terminal sends no signals. */
+const QUIT = ['\u0003', '\u0004'];
 
-const CTRL_C = '\u0003';
-const CTRL_D = '\u0004';
-
-/**
- * Ctrl-C and Ctrl-D act as `q`: in raw mode, a terminal sends no signals.
- *
- * @returns a function that stops reading; undefined without a terminal
- */
+/** @returns a function that stops reading; undefined without a terminal */
 function readKeyboard({ stdin, stdout, stderr }: Terminal, keys: readonly Key[]): (() => void) | undefined {
   if (!(stdin instanceof ReadStream) || !stdout.isTTY || inBackground()) return undefined;
   const onData = (data: Buffer) => {
     for (const typed of data.toString()) {
-      const letter = typed === CTRL_C || typed === CTRL_D ? 'q' : typed.toLowerCase();
+      const letter = QUIT.includes(typed) ? 'q' : typed.toLowerCase();
       const key = keys.find((each) => each.letter === letter);
       Promise.resolve(key?.press()).catch((error) => print(stderr, describeFailure(error).text));
     }

@@ -8,7 +8,7 @@ import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { ControlPlane, controlOptions, timeoutOption } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
-import { defined, headerName, invalid, oneOf, wholeNumber } from './flag-values.js';
+import { defined, headerName, oneOf, ValueError, wholeNumber } from './flag-values.js';
 import { isAnswer } from './json-client.js';
 import { readBody } from './read-input.js';
 
@@ -78,7 +78,8 @@ export const trigger = command({
     for (const each of triggered.deliveries)
       deliveries.push(await (values.wait ? control.waitFor(each.id) : firstAttempt(control, each)));
     const open = deliveries.filter(({ status }) => status !== 'delivered');
-    const failed = values.wait ? open : open.filter(isUnexpected);
+    // Without --wait, an injected fault explains a failed attempt.
+    const failed = values.wait ? open : open.filter(({ attempts }) => attempts.at(-1)?.fault === null);
     return {
       values: deliveries,
       text: [deliveryTable(deliveries), ...deliveries.map(attemptsText)].filter(Boolean).join('\n\n'),
@@ -101,17 +102,12 @@ async function firstAttempt(control: ControlPlane, delivery: Delivery): Promise<
   }
 }
 
-/** Whether the last attempt had no injected fault that explains its failure. */
-function isUnexpected({ attempts }: Delivery): boolean {
-  return attempts.at(-1)?.fault === null;
-}
-
 /** --force allows any name, because the service has events that it does not document. */
 function checkName(name: string, force = false): void {
   const declared: readonly string[] = builtInEventNames;
   if (force && !isEventName(name)) {
     const advice = 'Give <resource>.<action>, such as transaction.paid.';
-    throw invalid('EVENT', name, `is not an event name. ${advice}`);
+    throw new ValueError('EVENT', name, `is not an event name. ${advice}`);
   }
   if (force || declared.includes(name)) return;
   const hint = didYouMean(name, declared);
@@ -134,13 +130,7 @@ const KINDS_WITHOUT_FIELDS: Partial<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-/**
- * The changes to the sample event. A `payload` replaces that of the sample.
- *
- * @param data JSON: a payload, or a whole event, which has an `event_name`
- * @param sets `a.b=text` and `a.b:=json`, from the root of the event; a dot in a name is `\.`
- * @throws {UsageError}
- */
+/** The changes to the sample event. A `payload` replaces that of the sample. */
 export function eventChanges(name: string, data: string | undefined, sets: readonly string[]) {
   const { payload, overrides } = data === undefined ? { overrides: {} } : readData(name, data);
   const changed: Fields = { ...overrides };
@@ -150,6 +140,7 @@ export function eventChanges(name: string, data: string | undefined, sets: reado
   return { overrides: changed, ...defined({ payload }) };
 }
 
+/** Reads JSON: a payload, or a whole event, which has an `event_name`. */
 function readData(name: string, text: string): { payload?: object; overrides: object } {
   const data = parse(text, '--data');
   if (!isMap(data)) throw new UsageError('--data is not a JSON object.');
@@ -162,7 +153,7 @@ function readData(name: string, text: string): { payload?: object; overrides: ob
   return { payload, overrides };
 }
 
-/** Applies one `--set` to `fields`. The sample tells which fields are objects. */
+/** Applies `a.b=text` or `a.b:=json`, where a dot in a name is `\.`. The sample tells which fields are objects. */
 function set(fields: Fields, text: string, sample: unknown): void {
   const [, path = '', colon, given = ''] = /^([^=]*?)(:?)=(.*)$/s.exec(text) ?? [];
   if (path === '')

@@ -1,6 +1,6 @@
 // Proposes schemas, types and fixtures as code, and decides which keys and words they may show.
 import { unicodeEscape } from '../print.js';
-import { type Field, MAX_SOURCES, type Maps, madeUpText, type Shape, type Texts } from './shape.js';
+import { type Field, MAX_SOURCES, madeUpText, type Shape } from './shape.js';
 
 export interface Proposal {
   readonly schema: string;
@@ -26,31 +26,31 @@ export class Proposer {
 
   propose(shape: Shape, key = ''): Proposal {
     this.#left -= 1;
-    const { kinds, texts, maps } = shape;
+    const { kinds } = shape;
     if (kinds.has('anything') || this.#left < 0) return ANYTHING;
     const variants: Proposal[] = [];
-    if (texts) variants.push(textProposal(texts, key));
+    if (kinds.has('text')) variants.push(textProposal(shape, key));
     if (kinds.has('number')) variants.push(scalar('number', kinds.has('fraction') ? '12.5' : '1001'));
     if (kinds.has('boolean')) variants.push(scalar('boolean', 'true'));
-    if (maps) variants.push(this.#map(maps));
+    if (kinds.has('map')) variants.push(this.#map(shape));
     if (kinds.has('list')) variants.push(this.#list(shape, key));
     return union(variants, kinds.has('null'));
   }
 
-  #map(maps: Maps): Proposal {
-    const named = hasVaryingKeys(maps) ? [] : [...maps.fields].filter((entry) => isField(entry, maps));
+  #map(map: Shape): Proposal {
+    const named = hasVaryingKeys(map) ? [] : [...map.fields].filter((entry) => isField(entry, map));
     const room = named.slice(0, Math.min(MAX_FIELDS, Math.max(this.#left, 0)));
     const [schemas, types, samples]: [string[], string[], string[]] = [[], [], []];
     for (const [key, { count, shape }] of room) {
       const name = /^[A-Za-z_$][\w$]*$/.test(key) ? key : literal(key);
       const { schema, type, sample, note } = this.propose(shape, key);
-      const isOptional = count < maps.count;
+      const isOptional = count < map.objects;
       if (note !== undefined) schemas.push(`// ${note}`);
       schemas.push(`${name}: ${schema}${isOptional ? '.optional()' : ''},`);
       types.push(isOptional ? `${name}?: ${type} | undefined;` : `${name}: ${type};`);
       samples.push(`${name}: ${sample},`);
     }
-    const left = maps.fields.size - room.length;
+    const left = map.fields.size - room.length;
     if (left > 0) schemas.push(`// ${left} more ${left === 1 ? 'key' : 'keys'}, which may be data.`);
     return {
       schema: block('z.looseObject({', schemas, '})'),
@@ -59,8 +59,8 @@ export class Proposer {
     };
   }
 
-  #list({ element, maps }: Shape, key: string): Proposal {
-    if (!element) return maps ? EMPTY_LIST_OR_MAP : EMPTY_LIST;
+  #list({ element, kinds }: Shape, key: string): Proposal {
+    if (!element) return kinds.has('map') ? EMPTY_LIST_OR_MAP : EMPTY_LIST;
     const { schema, type, sample } = this.propose(element, key);
     return { schema: `z.array(${schema})`, type: `Array<${type}>`, sample: `[${sample}]` };
   }
@@ -85,10 +85,10 @@ function scalar(type: string, sample: string): Proposal {
   return { schema: `z.${type}()`, type, sample };
 }
 
-function textProposal(texts: Texts, key: string): Proposal {
-  const words = wordsOf(texts, key).map(literal);
+function textProposal(shape: Shape, key: string): Proposal {
+  const words = wordsOf(shape, key).map(literal);
   const type = words.length === 0 ? 'string' : [...words, '(string & {})'].join(' | ');
-  return { schema: 'z.string()', type, sample: words[0] ?? literal(madeUpText(texts)) };
+  return { schema: 'z.string()', type, sample: words[0] ?? literal(madeUpText(shape)) };
 }
 
 function union(variants: readonly Proposal[], nullable: boolean): Proposal {
@@ -123,20 +123,20 @@ function block(open: string, lines: readonly string[], close: string): string {
 const INHERITED = new Set([...Object.getOwnPropertyNames(Object.prototype), '__proto__']);
 
 /** Whether a key may be shown. The loose schema accepts all other keys. */
-function isField([key, { sources }]: [string, Field], { filled }: Maps): boolean {
+function isField([key, { sources }]: [string, Field], { filled }: Shape): boolean {
   if (INHERITED.has(key) || !isName(key)) return false;
   // A key in only one of many events may be a name that a person chose.
   return sources.size > 1 || filled < 10;
 }
 
 /** Whether the keys differ between objects, so that they are data and not fields. */
-function hasVaryingKeys({ fields, filled }: Maps): boolean {
+function hasVaryingKeys({ fields, filled }: Shape): boolean {
   if (fields.size > MAX_FIELDS) return true;
   return filled >= 3 && fields.size >= 6 && [...fields.values()].every(({ count }) => count * 2 <= filled);
 }
 
 /** Enum words: each was in several events, in a field with the name of an enum. */
-function wordsOf({ words }: Texts, key: string): string[] {
+function wordsOf({ words }: Shape, key: string): string[] {
   const [last = ''] = key.match(/[A-Z]?[a-z]+$|[A-Z]+$/) ?? [];
   if (!words || !CHOICES.has(last.toLowerCase())) return [];
   const repeated = [...words].filter(([, sources]) => sources.size >= MAX_SOURCES).map(([word]) => word);

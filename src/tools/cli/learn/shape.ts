@@ -16,20 +16,7 @@ const LOOKS: readonly (readonly [pattern: RegExp, madeUp: string])[] = [
 ];
 const ANY_LOOK = 'Made-up text';
 
-type Kind = 'anything' | 'null' | 'boolean' | 'number' | 'fraction' | 'list';
-
-export interface Texts {
-  /** A made-up text for each form. */
-  readonly madeUp: Set<string>;
-  /** Short words, each with some of its events. Undefined if there are too many for an enum. */
-  words: Map<string, Set<number>> | undefined;
-}
-
-export interface Maps {
-  count: number;
-  filled: number;
-  readonly fields: Map<string, Field>;
-}
+type Kind = 'anything' | 'null' | 'boolean' | 'number' | 'fraction' | 'text' | 'list' | 'map';
 
 export interface Field {
   /** The number of objects that have it. */
@@ -50,10 +37,16 @@ const WORD = /^(?=.{2,32}$)(?:[a-z]+(?:[_-][a-z]+)*|[A-Z]+(?:[_-][A-Z]+)*)$/;
 export class Shape {
   /** `anything`: a value was too deep, or a number that is not finite. */
   readonly kinds = new Set<Kind>();
-  texts: Texts | undefined;
+  /** A made-up text for each form of text. */
+  readonly madeUp = new Set<string>();
+  /** Short words, each with some of its events. Undefined if there are other texts, or too many words for an enum. */
+  words: Map<string, Set<number>> | undefined = new Map();
   /** The elements of the lists. Undefined if every list was empty. */
   element: Shape | undefined;
-  maps: Maps | undefined;
+  /** The number of objects, and of those that have a field. */
+  objects = 0;
+  filled = 0;
+  readonly fields = new Map<string, Field>();
 
   /** @param source the number of the event */
   add(value: unknown, source: number, depth = 0): void {
@@ -69,29 +62,27 @@ export class Shape {
       this.kinds.add('list');
       if (value.length > 0) this.element ??= new Shape();
       for (const each of value) this.element?.add(each, source, depth + 1);
-    } else this.#addMap(value, source, depth);
+    } else this.#addObject(value, source, depth);
   }
 
   #addText(text: string, source: number): void {
-    this.texts ??= { madeUp: new Set(), words: new Map() };
-    const { madeUp, words } = this.texts;
-    madeUp.add(LOOKS.find(([pattern]) => pattern.test(text))?.[1] ?? ANY_LOOK);
-    if (words && WORD.test(text)) words.set(text, addSource(words.get(text) ?? new Set(), source));
-    else this.texts.words = undefined;
-    if (words && words.size > MAX_WORDS) this.texts.words = undefined;
+    this.kinds.add('text');
+    this.madeUp.add(LOOKS.find(([pattern]) => pattern.test(text))?.[1] ?? ANY_LOOK);
+    const { words } = this;
+    words?.set(text, addSource(words.get(text) ?? new Set(), source));
+    if (!WORD.test(text) || (words && words.size > MAX_WORDS)) this.words = undefined;
   }
 
-  #addMap(value: object, source: number, depth: number): void {
-    this.maps ??= { count: 0, filled: 0, fields: new Map() };
-    const { fields } = this.maps;
+  #addObject(value: object, source: number, depth: number): void {
+    this.kinds.add('map');
     const entries = Object.entries(value);
-    this.maps.count += 1;
-    if (entries.length > 0) this.maps.filled += 1;
+    this.objects += 1;
+    if (entries.length > 0) this.filled += 1;
     for (const [key, field] of entries) {
-      const known = fields.get(key) ?? { count: 0, sources: new Set<number>(), shape: new Shape() };
+      const known = this.fields.get(key) ?? { count: 0, sources: new Set<number>(), shape: new Shape() };
       known.shape.add(field, source, depth + 1);
       addSource(known.sources, source);
-      fields.set(key, { ...known, count: known.count + 1 });
+      this.fields.set(key, { ...known, count: known.count + 1 });
     }
   }
 }
@@ -101,7 +92,7 @@ function addSource(sources: Set<number>, source: number): Set<number> {
 }
 
 /** A made-up text in the form of all of them. */
-export function madeUpText({ madeUp }: Texts): string {
+export function madeUpText({ madeUp }: Shape): string {
   const [only = '', ...others] = [...madeUp].filter((text) => text !== '');
   return others.length === 0 ? only : ANY_LOOK;
 }
