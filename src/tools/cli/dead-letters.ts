@@ -59,7 +59,8 @@ export const show = command({
   },
   async run({ positionals: [id = ''], values }) {
     const page = await LetterPage.open(values);
-    const letter = { ...(await page.letter(id)), ...(values.reveal && (await page.reveal(id))) };
+    const masked = await page.get<ShownLetter>(`letters/${encodeURIComponent(id)}`);
+    const letter = { ...masked, ...(values.reveal && (await page.reveal(id))) };
     return { values: [letter], text: letterText(letter) };
   },
 });

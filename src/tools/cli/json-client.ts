@@ -1,5 +1,6 @@
 // Calls a JSON API over HTTP, and turns its failures into failures of the command.
 import { CommandError, EXIT } from './command.js';
+import { parseJson } from './read-input.js';
 
 /** A JSON object; empty for any other text. */
 type Answer = Readonly<Record<string, unknown>>;
@@ -117,10 +118,6 @@ export abstract class JsonClient {
 }
 
 function parsed(text: string): Answer {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? {} : Object(value);
-  } catch {
-    return {};
-  }
+  const value = parseJson(text);
+  return Array.isArray(value) ? {} : Object(value);
 }

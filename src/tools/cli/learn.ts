@@ -11,7 +11,7 @@ import { identifierOf, type LearnedEvent, moduleCode, moduleFiles, Proposer } fr
 import { Shape } from './learn/shape.js';
 import { filterOptions, LetterPage, pageOptions, type Revealed } from './letter-page.js';
 import { ProgressBar } from './print.js';
-import { readNamed, readStdin } from './read-input.js';
+import { parseJson, readNamed, readStdin } from './read-input.js';
 
 const options = {
   file: text(
@@ -93,24 +93,16 @@ async function* givenBodies(invocation: Invocation<typeof options>): AsyncGenera
 
 /** One body, an array of bodies, or one per line. The error does not quote the line. */
 function bodiesIn(source: string, text: string): unknown[] {
-  const whole = parsed(text);
+  const whole = parseJson(text);
   if (whole !== undefined) return Array.isArray(whole) ? whole : [whole];
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
-    const body = parsed(line);
+    const body = parseJson(line);
     if (body !== undefined) return [body];
     throw new CommandError(
       `${source} is not JSON (line ${index + 1}). Give one body, an array of bodies, or one body per line.`,
     );
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\ufeff/, ''));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The bodies of unknown and invalid events. Each is revealed, which the app logs. */
@@ -132,7 +124,7 @@ async function* bodiesOfLetters({ positionals, values, terminal }: Invocation<ty
     for (const [index, id] of ids.entries()) {
       bar.show(index, ids.length);
       const { body, base64 } = await page.reveal(id).catch(withoutBody);
-      if (body !== undefined && !base64) yield parsed(body);
+      if (body !== undefined && !base64) yield parseJson(body);
     }
   } finally {
     bar.end();

@@ -6,7 +6,7 @@ import { isKeyId } from '../../signature.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
 import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
 import { AnswerError, JsonClient } from './json-client.js';
-import { readTrimmed } from './read-input.js';
+import { readLines } from './read-input.js';
 
 const ANSWER_MS = 30_000;
 
@@ -15,10 +15,6 @@ export class LetterPage extends JsonClient {
   static async open({ page, 'token-file': file }: PageChoice): Promise<LetterPage> {
     const address = pageAddress(page);
     return new LetterPage(address, ANSWER_MS, { authorization: `Bearer ${await readToken(file)}` });
-  }
-
-  letter(id: string): Promise<ShownLetter> {
-    return this.get(`letters/${encodeURIComponent(id)}`);
   }
 
   /** The app logs who asked for it. */
@@ -199,7 +195,7 @@ function pageAddress(typed: string | undefined): string {
 
 async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
-  const token = await readTrimmed('--token-file', file);
+  const token = (await readLines('--token-file', file)).join('\n');
   if (/^[!-~]+$/.test(token)) return token;
   const fault =
     token === ''

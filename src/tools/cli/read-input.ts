@@ -37,10 +37,22 @@ export function readNamed(name: string, file: string): Promise<Buffer> {
   });
 }
 
-/** Without a byte-order mark, and without line breaks at the end. */
-export async function readTrimmed(name: string, file: string): Promise<string> {
+/** Without a byte-order mark, and without empty lines at the end. */
+export async function readLines(name: string, file: string): Promise<string[]> {
   const text = String(await readNamed(name, file));
-  return text.replace(/^\ufeff/, '').replace(/(?:\r?\n)+$/, '');
+  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
+  // A loop, because a regular expression would take quadratic time for a file of many line breaks.
+  while (lines.length > 1 && lines.at(-1) === '') lines.pop();
+  return lines;
+}
+
+/** Undefined for other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch {
+    return undefined;
+  }
 }
 
 /** @throws {CommandError} unless the answer is yes */
@@ -82,7 +94,7 @@ export async function readKeys(file: string | undefined, { env }: Terminal): Pro
     throw new CommandError('The private key is missing. Set SERVICE_PRIVATE_KEY, or give --key-file.');
   }
   const source = file === undefined ? KEY_VARIABLE : 'A key in --key-file';
-  const keys = file === undefined ? [key ?? ''] : (await readTrimmed('--key-file', file)).split(/\r?\n/);
+  const keys = file === undefined ? [key ?? ''] : await readLines('--key-file', file);
   for (const each of keys) {
     const fault = keyFault(each);
     if (fault) throw new CommandError(`${source} ${fault}`);

@@ -10,7 +10,7 @@ import { ControlPlane, controlOptions, timeoutOption } from './control-plane.js'
 import { attemptsText, deliveryTable } from './delivery-text.js';
 import { defined, headerName, oneOf, ValueError, wholeNumber } from './flag-values.js';
 import { isAnswer } from './json-client.js';
-import { readBody } from './read-input.js';
+import { parseJson, readBody } from './read-input.js';
 
 interface Triggered {
   readonly data: { readonly deliveries: Delivery[] };
@@ -199,12 +199,10 @@ function put(fields: Fields, name: string, value: unknown): void {
 }
 
 function parse(text: string, flag: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\ufeff/, ''));
-  } catch {
-    const hint = flag.endsWith(':=') ? ` For text, use ${flag.replace(':=', '=')}` : '';
-    throw new UsageError(`${flag} is not JSON.${hint}`);
-  }
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  const hint = flag.endsWith(':=') ? ` For text, use ${flag.replace(':=', '=')}` : '';
+  throw new UsageError(`${flag} is not JSON.${hint}`);
 }
 
 function fieldOf(value: unknown, name: string): unknown {
