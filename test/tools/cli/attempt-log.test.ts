@@ -1,7 +1,6 @@
 // What `simulate` prints about an error: its code, or else its message, and never nothing.
 
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
@@ -9,7 +8,8 @@ import { describeError } from '../../../src/logger.js';
 import { AttemptLog } from '../../../src/tools/cli/delivery-text.js';
 import { Output } from '../../../src/tools/cli/print.js';
 import { refusingPort } from '../../setup/ports.js';
-import { afterwards, simulator } from '../simulator/world.js';
+import { simulator } from '../simulator/world.js';
+import { folder } from './files.js';
 
 function started(json = false) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
@@ -75,12 +75,9 @@ describe('an attempt', () => {
 
 test('a refused connection and a state file that cannot be written are told by a running simulator', async () => {
   const { log, printed, complained } = started();
-  const folder = mkdtempSync(join(tmpdir(), 'attempt-log-'));
-  const away = `${folder}-away`;
-  afterwards(async () =>
-    [folder, away].forEach((path) => void rmSync(path, { recursive: true, force: true })),
-  );
-  const state = join(folder, 'state.json');
+  const home = mkdtempSync(join(folder, 'home-'));
+  const away = `${home}-away`;
+  const state = join(home, 'state.json');
   const service = await simulator({ state, retry: 'off', logger: log });
   await service.webhooks.create({ url: `http://127.0.0.1:${await refusingPort()}/hooks` });
   const [delivery] = await service.trigger('transaction.paid');
@@ -89,8 +86,8 @@ test('a refused connection and a state file that cannot be written are told by a
     message: expect.stringContaining('connect ECONNREFUSED'),
   });
   expect(printed()).toMatch(/ {2}failed .* {2}ECONNREFUSED {2}\d+ ms {2}attempt 1\n/);
-  renameSync(folder, away);
+  renameSync(home, away);
   await service.trigger('transaction.paid');
   expect(complained()).toContain(`the state file could not be written (${state}): ENOENT\n`);
-  renameSync(away, folder);
+  renameSync(away, home);
 });

@@ -1,9 +1,8 @@
 // The command line as it is shipped: real processes, real signals, a real terminal.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type SpecServer, startSpecServer } from '../../client/spec-server.js';
@@ -12,19 +11,17 @@ import { freePort } from '../../setup/ports.js';
 import { until } from '../../setup/waiting.js';
 import { afterwards, endpoint } from '../simulator/world.js';
 import { BuiltProgram } from './built.js';
+import { folder } from './files.js';
 import { runCli } from './run-cli.js';
 
-let folder: string;
 let program: BuiltProgram;
 let server: SpecServer;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'bin-'));
   program = new BuiltProgram();
   server = await startSpecServer();
 }, 120_000);
 afterAll(async () => {
   program.remove();
-  rmSync(folder, { recursive: true });
   await server.close();
 });
 

@@ -1,29 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { builtInEventNames } from '../../../src/events/event.js';
 import { commands } from '../../../src/tools/cli/commands.js';
 import { needing } from '../../setup/platform.js';
+import { fileWith, folder } from './files.js';
 import { runCli } from './run-cli.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-let folder: string;
-const scripts = new Map<Shell, string>();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'completion-'));
-  writeFileSync(join(folder, 'event.json'), '{}');
+  fileWith('{}', 'event.json');
   for (const shell of SHELLS) {
     const { code, stdout } = await runCli(['completion', shell]);
     expect(code).toBe(0);
-    scripts.set(shell, stdout);
-    writeFileSync(join(folder, `script.${shell}`), stdout);
+    fileWith(stdout, `script.${shell}`);
   }
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What the shell offers for a command line, of which the last word is still being typed. */
 const ASK: Readonly<Record<Shell, (line: string) => string[]>> = {
