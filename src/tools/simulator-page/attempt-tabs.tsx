@@ -4,8 +4,8 @@ import { BodyView, HeaderTable } from '../pages/components/code-view.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { byteLength, showInvisible } from '../pages/components/format.js';
 import { type Attempt, api, type Delivery } from './api.js';
+import { ResponseStatus } from './delivery-columns.js';
 import { useSimulator } from './simulator.js';
-import { ResponseStatus } from './status.js';
 import { signatureEffect } from './texts.js';
 
 interface AttemptProps {
@@ -89,7 +89,7 @@ function ResponseView({ attempt: { response, error, outcome } }: AttemptProps) {
   return (
     <>
       <p>
-        <ResponseStatus status={response.status} error={undefined} outcome={outcome} />
+        <ResponseStatus status={response.status} outcome={outcome} />
       </p>
       <BodyView label="Response body" body={response.body} rawLabel="As received" />
       {response.body_truncated && (
@@ -152,10 +152,9 @@ const CONTEXT = 40;
 function Difference({ before, after }: { before: string; after: string }) {
   const parts = compare([...before], [...after]);
   const shorten = (text: string, index: number) => {
-    if (text.length <= 2 * CONTEXT) return text;
     const start = index === 0 ? '' : text.slice(0, CONTEXT);
     const end = index === parts.length - 1 ? '' : text.slice(-CONTEXT);
-    return `${start}…${end}`;
+    return text.length > 2 * CONTEXT ? `${start}…${end}` : text;
   };
   return (
     <code class="code-block wrap difference">

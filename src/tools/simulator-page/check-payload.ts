@@ -1,25 +1,23 @@
 // Checks a payload on each keystroke: whether it is a JSON object, and how it differs from the sample.
 
-export type PayloadCheck =
-  | { readonly valid: true; readonly payload: object; readonly difference: string | undefined }
-  | { readonly valid: false; readonly problem: string };
+export type PayloadCheck = ReturnType<typeof checkPayload>;
 
 const MAX_DIFFERENCES = 3;
 
-export function checkPayload(text: string, sample: object | undefined): PayloadCheck {
+export function checkPayload(text: string, sample: object | undefined) {
   let payload: unknown;
   try {
     payload = JSON.parse(text);
   } catch (error) {
-    return { valid: false, problem: describeSyntaxError(text, error) };
+    return { valid: false as const, problem: describeSyntaxError(text, error) };
   }
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
-    return { valid: false, problem: 'The payload must be an object: { … }.' };
+    return { valid: false as const, problem: 'The payload must be an object: { … }.' };
   }
   const found = sample ? differences(sample, payload, '') : [];
   const shown = found.slice(0, MAX_DIFFERENCES).join(', ');
   const difference = found.length > MAX_DIFFERENCES ? `${shown}, …` : shown;
-  return { valid: true, payload, difference: difference || undefined };
+  return { valid: true as const, payload, difference: difference || undefined };
 }
 
 /** Fields of the sample that are missing or have another type. Null matches every type: a null does not tell which. */

@@ -1,12 +1,11 @@
-// The columns of the table of deliveries.
+// The columns of the table of deliveries, and how a status and a response look.
 import { Button } from '../pages/components/button.js';
 import { RetryCountdown } from '../pages/components/clock.js';
 import { formatDuration, formatTime, shortId } from '../pages/components/format.js';
 import { Icon } from '../pages/components/icon.js';
 import { type Column, EventName, focusRow } from '../pages/components/table.js';
 import { api, type Row } from './api.js';
-import { ResponseStatus, Status } from './status.js';
-import { STATUS_LABELS, shownStatus } from './texts.js';
+import { type ShownStatus, STATUS_LABELS, shownStatus } from './texts.js';
 
 export const COLUMNS: readonly Column<Row>[] = [
   {
@@ -33,10 +32,7 @@ export const COLUMNS: readonly Column<Row>[] = [
     name: 'code',
     label: 'Response',
     text: (row) => (isUnderway(row) ? '–' : `${row.last?.status ?? row.last?.error ?? '–'}`),
-    cell: (row) =>
-      !isUnderway(row) && (
-        <ResponseStatus status={row.last?.status} error={row.last?.error} outcome={row.last?.outcome} />
-      ),
+    cell: (row) => !isUnderway(row) && <ResponseStatus {...row.last} />,
   },
   {
     name: 'ms',
@@ -68,6 +64,32 @@ export const COLUMNS: readonly Column<Row>[] = [
     cell: (row) => row.next_attempt_at && <NextRetry row={row} at={row.next_attempt_at} />,
   },
 ];
+
+/** An icon and a word, so that the status never depends on colour alone. */
+export function Status({ status }: { status: ShownStatus }) {
+  return (
+    <span class={`status cluster tone-${status}`}>
+      <Icon name={status} />
+      <span>{STATUS_LABELS[status]}</span>
+    </span>
+  );
+}
+
+interface ResponseStatusProps {
+  readonly status?: number | null | undefined;
+  readonly error?: string | null | undefined;
+  /** From the response body, e.g. `ignored`. */
+  readonly outcome?: string | null | undefined;
+}
+
+export function ResponseStatus({ status, error, outcome }: ResponseStatusProps) {
+  return (
+    <span>
+      <span class="mono">{status ?? error ?? '–'}</span>
+      {outcome && <span class="note"> {outcome}</span>}
+    </span>
+  );
+}
 
 /** The result of the previous attempt says nothing about a running one. */
 function isUnderway({ status }: Row): boolean {

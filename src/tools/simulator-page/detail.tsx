@@ -10,9 +10,9 @@ import { formatDuration, formatPause, formatTimeExactly } from '../pages/compone
 import { Icon } from '../pages/components/icon.js';
 import { api, type Delivery, type Row } from './api.js';
 import { AttemptTabs } from './attempt-tabs.js';
+import { ResponseStatus, Status } from './delivery-columns.js';
 import { formatRoute } from './route.js';
 import { useSimulator } from './simulator.js';
-import { ResponseStatus, Status } from './status.js';
 import { attemptStatus, jestTest, STATUS_LABELS, shownStatus } from './texts.js';
 import { EditAndResend } from './trigger.js';
 

@@ -49,7 +49,6 @@ function App() {
   const [route, navigate] = useRoute(routing);
   useEffect(() => follow(dispatch), []);
   const { settings, skew, rows, loaded, connection } = state;
-  const stateError = settings?.state_error;
   const loadOlder = async () => dispatch({ type: 'older', data: await api.rows(rows.length) });
   return (
     <ClockProvider manual={settings?.clock === 'manual' ? settings.now : undefined} skew={skew}>
@@ -63,9 +62,9 @@ function App() {
                 <Icon name={connection === 'live' ? 'delivered' : 'pending'} />
                 <span class={connection}>{CONNECTION_LABELS[connection]}</span>
               </p>
-              {stateError && (
+              {settings?.state_error && (
                 <p class="problem" role="alert">
-                  The state file cannot be written: {stateError}
+                  The state file cannot be written: {settings.state_error}
                 </p>
               )}
             </>

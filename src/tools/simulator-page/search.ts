@@ -1,13 +1,10 @@
 // Filters rows by a search such as `status:failed event:transaction.* order-7`.
 import { readSearch, type SearchParts } from '../pages/components/search.js';
-import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
 import type { Row } from './api.js';
-import { type ShownStatus, shownStatus } from './texts.js';
+import { type ShownStatus, STATUS_LABELS, shownStatus } from './texts.js';
 
-type Test = (row: Row, value: string) => boolean;
-
-const KEYS: ReadonlyMap<string, Test> = new Map<string, Test>([
+const KEYS = new Map<string, (row: Row, value: string) => boolean>([
   ['status', (row, value) => shownStatus(row) === value],
   // Without a dot, the user is still typing the name.
   [
@@ -23,7 +20,7 @@ const KEYS: ReadonlyMap<string, Test> = new Map<string, Test>([
 ]);
 
 const USE_KEYS = [...KEYS.keys()].map((key) => `${key}:`).join(', ');
-const STATUSES: readonly string[] = [...deliveryStatuses, 'wrongly_accepted'];
+const STATUSES = Object.keys(STATUS_LABELS);
 
 /** A row matches if it has one of the values of each key, and contains all words. */
 export function parseSearch(text: string): SearchParts {

@@ -11,9 +11,9 @@ export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
   in_flight: 'In flight',
   retrying: 'Retrying',
   delivered: 'Delivered',
-  wrongly_accepted: 'Wrongly accepted',
   failed: 'Failed',
   cancelled: 'Cancelled',
+  wrongly_accepted: 'Wrongly accepted',
 };
 
 /** Takes a row, which loads first, or a whole delivery. */

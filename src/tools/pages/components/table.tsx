@@ -204,8 +204,7 @@ function useCurrentRow(
 ) {
   const [active, set] = useState(selected);
   const [wanted, want] = useState<{ readonly row: string }>();
-  const known = (id: string | undefined) => (id !== undefined && ids.includes(id) ? id : undefined);
-  const id = known(active) ?? known(selected) ?? ids[0];
+  const id = [active, selected, ids[0]].find((one) => one !== undefined && ids.includes(one));
   focusRow = (row) => {
     set(row);
     // A new object each time, so that the same row can be focused again.
