@@ -48,15 +48,11 @@ export class Accounts {
     return sandbox && this.#sandboxKeySigns;
   }
 
-  /**
-   * The caller, or undefined for 401: the credential is missing, malformed, unknown, or a key for the other mode.
-   *
-   * @param headers every value of the Authorization header
-   */
-  authenticate([header = '', ...more]: readonly string[], sandbox: boolean): Caller | undefined {
+  /** Undefined for 401: the credential is missing, malformed, unknown, or a key for the other mode. */
+  authenticate([authorization = '', ...more]: readonly string[], sandbox: boolean): Caller | undefined {
     if (more.length > 0) return undefined;
     // Scheme names are case-insensitive in HTTP; the credential is not.
-    const [, scheme = '', credential = ''] = /^(basic|bearer) ([^ ]+)$/i.exec(header) ?? [];
+    const [, scheme = '', credential = ''] = /^(basic|bearer) ([^ ]+)$/i.exec(authorization) ?? [];
     if (scheme.toLowerCase() === 'bearer') {
       const known = seeds.tokens.find(({ token }) => token === credential);
       return known && callerOf(known.account, known.scopes);

@@ -83,8 +83,7 @@ export class Service extends Parts {
     this.store.notify({ kind: 'keys' });
   }
 
-  /** Rotates the private key. @returns the new key */
-  makePrivateKey(): string {
+  rotatePrivateKey(): string {
     const privateKey = `pri_sim_${this.randomness.uuid().replaceAll('-', '')}`;
     this.rotateKeys({ privateKey });
     const { logger } = this.settings;

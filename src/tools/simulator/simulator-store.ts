@@ -1,8 +1,6 @@
 // Holds the webhooks and a limited number of deliveries, and notifies listeners of every change.
 import { z } from 'zod';
 import { isFinished, type SimulatedDelivery } from './delivery/simulated-delivery.js';
-import { matchesEvent } from './event-pattern.js';
-import { DEVELOPER } from './seeds.js';
 
 /** A webhook as memory and the state file hold it. */
 export const storedWebhook = z.object({
@@ -45,13 +43,6 @@ export class SimulatorStore {
 
   webhooksOf(account: string): StoredWebhook[] {
     return [...this.webhooks.values()].filter((webhook) => webhook.account === account);
-  }
-
-  /** The webhooks of the developer account that subscribe to the event. */
-  subscribers(eventName: string): StoredWebhook[] {
-    return this.webhooksOf(DEVELOPER).filter((webhook) =>
-      webhook.events.some((pattern) => matchesEvent(pattern, eventName)),
-    );
   }
 
   saveWebhook(webhook: StoredWebhook): void {

@@ -33,11 +33,11 @@ export function controlPlane(service: Service, stream: Stream): Router {
   router.get('/stream', (request, response) => stream.open(request, response));
   on('get', '/openapi.json', 200, () => {
     const servers = [{ url: service.baseUrl }, { url: `${service.baseUrl}/sandbox` }];
-    return { ...JSON.parse(documentIn('docs/openapi.json')), servers };
+    return { ...JSON.parse(packagedText('docs/openapi.json')), servers };
   });
   router.get('/what-is-documented', (_request, response) => {
     // Plain text, because browsers download Markdown.
-    response.type('text/plain').send(documentIn('docs/what-is-documented.md'));
+    response.type('text/plain').send(packagedText('docs/what-is-documented.md'));
   });
 
   on('get', '/events', 200, () => {
@@ -70,10 +70,8 @@ export function controlPlane(service: Service, stream: Stream): Router {
   const deliveryOf = (request: Request) => service.delivery(idIn(request));
   on('get', '/deliveries', 200, (request) => {
     const query = queryOf(request);
-    const found = store
-      .allDeliveries()
-      .reverse()
-      .filter(deliveryFilter(filterIn(query)));
+    const matches = deliveryFilter(filterIn(query));
+    const found = store.allDeliveries().filter(matches).reverse();
     const offset = numberIn(query, 'offset') ?? 0;
     const shown = found.slice(offset, offset + (numberIn(query, 'limit', MAX_LIMIT) ?? DEFAULT_LIMIT));
     const view = (delivery: SimulatedDelivery) =>
@@ -138,14 +136,13 @@ export function controlPlane(service: Service, stream: Stream): Router {
     const { private_key: privateKey, sandbox_key: sandboxKey } = fieldsIn(request);
     service.rotateKeys({ privateKey, sandboxKey });
   });
-  on('post', '/keys/rotate', 201, () => ({ data: { private_key: service.makePrivateKey() } }));
+  on('post', '/keys/rotate', 201, () => ({ data: { private_key: service.rotatePrivateKey() } }));
   on('post', '/reset', 204, () => service.reset());
   router.use(notFound);
   return router;
 }
 
-/** @param path relative to the folder of this package */
-function documentIn(path: string): string {
+function packagedText(path: string): string {
   try {
     return readFileSync(join(packageFolder() ?? '', path), 'utf8');
   } catch {

@@ -50,14 +50,13 @@ export function deliveryFilter({ status, event, webhook, id, q, payload }: Given
       event: ['The event must be an event name or a pattern such as "transaction.*".'],
     });
   }
-  const [text, inBody] = [q?.toLowerCase(), payload?.toLowerCase()];
   return (delivery) =>
     (!statuses || statuses.includes(delivery.status)) &&
     (event === undefined || matchesEvent(event, delivery.event.name)) &&
     (webhook === undefined || delivery.webhookId === webhook) &&
     (id === undefined || delivery.id === id) &&
-    (!text || searchText(delivery).includes(text)) &&
-    (!inBody || delivery.event.body.toString().toLowerCase().includes(inBody));
+    (!q || contains([delivery.id, delivery.event.id, delivery.event.name, delivery.url].join('\n'), q)) &&
+    (!payload || contains(delivery.event.body.toString(), payload));
 }
 
 /** The oldest delivery that matches, or the next one that does; undefined after the timeout or an abort. */
@@ -89,6 +88,6 @@ export async function waitForDelivery(
   });
 }
 
-function searchText({ id, event, url }: SimulatedDelivery): string {
-  return `${id}\n${event.id}\n${event.name}\n${url}`.toLowerCase();
+function contains(text: string, part: string): boolean {
+  return text.toLowerCase().includes(part.toLowerCase());
 }

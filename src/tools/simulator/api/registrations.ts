@@ -44,10 +44,7 @@ export class Registrations {
     this.#deliverer = deliverer;
   }
 
-  async create(
-    account: string,
-    input: { readonly url?: unknown; readonly events?: unknown },
-  ): Promise<StoredWebhook> {
+  async create(account: string, input: { url?: unknown; events?: unknown }): Promise<StoredWebhook> {
     const { url = '', events = ['*'] } = await this.#read({ ...input, url: input.url ?? null });
     const { store, randomness, scheduler } = this.#parts;
     const now = scheduler.now();

@@ -6,15 +6,11 @@ import { READ_METHODS } from '../../pages/request.js';
 import type { Service } from '../service.js';
 
 export type Method = 'get' | 'post' | 'put' | 'delete';
+type Work = (request: Request, response: Response) => unknown;
 
 /** Adds routes that answer with the JSON of what `work` returns, a write only once every change is on disk. */
 export function jsonRoutes(router: Router, service: Service) {
-  return (
-    method: Method,
-    path: string,
-    status: number,
-    work: (request: Request, response: Response) => unknown,
-  ): void => {
+  return (method: Method, path: string, status: number, work: Work): void => {
     router[method](path, async (request, response, next) => {
       try {
         const body = await work(request, response);

@@ -22,8 +22,12 @@ export function serviceApi(service: Service, sandbox: boolean): Router {
 
   const json = jsonRoutes(router, service);
   const on = (method: Method, path: string, scope: Scope, status: number, work: Work) => {
+    const permit: RequestHandler = (_request, response, next) => {
+      const reason = forbidden(callerOf(response), scope);
+      next(reason === undefined ? undefined : new HttpError(403, reason));
+    };
     // The permission is checked before the body is read.
-    router[method](path, permit(scope), jsonBody);
+    router[method](path, permit, jsonBody);
     json(method, path, status, (request, response) => work(callerOf(response).account, request));
   };
   on('get', '/account/me', 'account:read', 200, (account) => ({ data: account }));
@@ -46,13 +50,6 @@ export function serviceApi(service: Service, sandbox: boolean): Router {
   router.all('/webhooks/:id', methodNotAllowed('PUT', 'DELETE'));
   router.use(notFound);
   return router;
-}
-
-function permit(scope: Scope): RequestHandler {
-  return (_request, response, next) => {
-    const reason = forbidden(callerOf(response), scope);
-    next(reason === undefined ? undefined : new HttpError(403, reason));
-  };
 }
 
 function methodNotAllowed(...allowed: string[]): RequestHandler {

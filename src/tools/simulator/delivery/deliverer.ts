@@ -1,7 +1,9 @@
 // Records deliveries, makes their attempts and retries, and decides their status.
 import { describeError, silentLogger, writeLog } from '../../../logger.js';
+import { matchesEvent } from '../event-pattern.js';
 import type { Parts } from '../parts.js';
 import { soon } from '../real-time.js';
+import { DEVELOPER } from '../seeds.js';
 import { buildRequest, isAuthentic } from './apply-fault.js';
 import { logFields } from './delivery-record.js';
 import { diagnose, retryAfterOf } from './diagnose.js';
@@ -19,12 +21,7 @@ import {
   type SimulatedEvent,
 } from './simulated-delivery.js';
 
-/**
- * - `due`: the first attempt, or a scheduled retry.
- * - `retry-now`: the scheduled attempt, before its time.
- * - `duplicate`: the second attempt of that fault.
- * - `resend`: an extra attempt, whatever the status. A pending retry stays unless this attempt succeeds.
- */
+/** Only `due` and `retry-now` use up the retry schedule. A `resend` is made whatever the status. */
 type AttemptCause = 'due' | 'retry-now' | 'duplicate' | 'resend';
 
 const DEFAULT_DELAY_MS = 5_000;
@@ -54,8 +51,11 @@ export class Deliverer {
   /** Records one delivery for each webhook that subscribes to the event. Nothing is sent yet. */
   accept(event: SimulatedEvent, plannedFault: PlannedFault | undefined): SimulatedDelivery[] {
     const { store, randomness, scheduler } = this.#parts;
-    return store.subscribers(event.name).map(({ id: webhookId, url, paused }) => {
-      const createdAt = scheduler.now();
+    const createdAt = scheduler.now();
+    const subscribers = store
+      .webhooksOf(DEVELOPER)
+      .filter(({ events }) => events.some((pattern) => matchesEvent(pattern, event.name)));
+    return subscribers.map(({ id: webhookId, url, paused }) => {
       const id = randomness.uuid();
       const delivery = newDelivery({ id, event, webhookId, url, createdAt, plannedFault });
       if (paused) this.cancel(delivery, 'webhook_paused');
@@ -156,11 +156,7 @@ export class Deliverer {
     this.#parts.store.saveDelivery(delivery);
   }
 
-  async #attempt(
-    delivery: SimulatedDelivery,
-    cause: AttemptCause,
-    planned: PlannedFault | undefined,
-  ): Promise<void> {
+  async #attempt(delivery: SimulatedDelivery, cause: AttemptCause, planned?: PlannedFault): Promise<void> {
     const { store, scheduler, settings, accounts } = this.#parts;
     const { host } = new URL(delivery.url);
     const semaphore = this.#semaphores.get(host) ?? new Semaphore();

@@ -27,22 +27,20 @@ export function deliveryRecord(delivery: SimulatedDelivery): Delivery {
 }
 
 export function deliveryRow(delivery: SimulatedDelivery, maxAttempts: number) {
-  const last = delivery.attempts.at(-1);
+  const last = delivery.attempts.at(-1) ?? null;
   return {
     ...sharedFields(delivery, nextNumber(delivery) - 1),
     sandbox: delivery.event.sandbox,
     max_attempts: maxAttempts,
-    last: last
-      ? {
-          started_at: isoTime(last.startedAt),
-          duration_ms: last.durationMs,
-          status: last.response?.status ?? null,
-          error: last.error?.code ?? null,
-          outcome: last.response && outcomeIn(last.response.body),
-          fault: last.fault,
-          diagnosis: last.diagnosis,
-        }
-      : null,
+    last: last && {
+      started_at: isoTime(last.startedAt),
+      duration_ms: last.durationMs,
+      status: last.response?.status ?? null,
+      error: last.error?.code ?? null,
+      outcome: last.response && outcomeIn(last.response.body),
+      fault: last.fault,
+      diagnosis: last.diagnosis,
+    },
   };
 }
 

@@ -107,7 +107,6 @@ export class Faults {
   }
 
   clear(): void {
-    if (this.#faults.size === 0) return;
     this.#faults.clear();
     this.#changed();
   }

@@ -45,10 +45,7 @@ export class Scheduler {
     for (const delivery of this.#waiting.keys()) this.remove(delivery);
   }
 
-  /**
-   * Advances a manual clock; resolves when every attempt that is due by then is settled.
-   * Calls run one after the other, so that the times of concurrent calls add up.
-   */
+  /** Advances a manual clock, one call after the other; resolves when every attempt due by then is settled. */
   async advance(ms: number): Promise<void> {
     if (this.#manual === undefined) {
       throw new ConfigurationError(

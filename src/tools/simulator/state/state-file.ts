@@ -6,7 +6,7 @@ import { ConfigurationError } from '../../../errors.js';
 import { type Logger, writeLog } from '../../../logger.js';
 import { after, cancel, monotonicNow, type Timer } from '../real-time.js';
 import { parseState, type State } from './state.js';
-import { codeOf, lockState } from './state-lock.js';
+import { codeOf, lockState, type Unlock } from './state-lock.js';
 
 const SOON_MS = 50;
 const RETRY_MS = 1_000;
@@ -19,7 +19,7 @@ export class StateFile {
   readonly content: State | undefined;
   /** The error code of the last write; null if it succeeded. */
   error: string | null = null;
-  readonly #unlock: () => Promise<void>;
+  readonly #unlock: Unlock;
   readonly #logger: Logger;
   #take: (() => State) | undefined;
   /** For the next write; undefined if nothing has changed since the last one began. */
@@ -30,7 +30,7 @@ export class StateFile {
   #waits = false;
   #closed = false;
 
-  private constructor(path: string, content: State | undefined, unlock: () => Promise<void>, logger: Logger) {
+  private constructor(path: string, content: State | undefined, unlock: Unlock, logger: Logger) {
     this.#path = path;
     this.content = content;
     this.#unlock = unlock;
@@ -55,16 +55,14 @@ export class StateFile {
 
   /** Writes the initial state, so that an error shows at startup. @throws {ConfigurationError} */
   async begin(take: () => State): Promise<void> {
-    try {
-      await replaceFile(this.#path, take());
-    } catch (error) {
+    await replaceFile(this.#path, take()).catch((error) => {
       throw unwritable(this.#path, error);
-    }
+    });
     this.#take = take;
   }
 
-  writeSoon(): void {
-    this.#writeIn(SOON_MS + this.#lastMs * PAUSE_FACTOR);
+  writeSoon(ms: number = SOON_MS + this.#lastMs * PAUSE_FACTOR): void {
+    if (!this.#closed) this.#timer ??= after(ms, () => void this.saved());
   }
 
   /** Resolves when every change is on disk, or {@link error} says that the write failed. */
@@ -84,10 +82,6 @@ export class StateFile {
     await this.#unlock();
   }
 
-  #writeIn(ms: number): void {
-    if (!this.#closed) this.#timer ??= after(ms, () => void this.saved());
-  }
-
   async #write(): Promise<void> {
     cancel(this.#timer);
     this.#timer = undefined;
@@ -103,7 +97,7 @@ export class StateFile {
       if (code !== this.error)
         writeLog(this.#logger, 'error', { state: this.#path, code }, 'the state file could not be written');
       this.error = code;
-      this.#writeIn(RETRY_MS);
+      this.writeSoon(RETRY_MS);
     }
     this.#lastMs = monotonicNow() - started;
   }

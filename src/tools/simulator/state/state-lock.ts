@@ -23,13 +23,15 @@ type LockHolder = z.infer<typeof lockHolder>;
 /** A process creates its lock and then writes it. On a busy machine, others see it empty for a while. */
 const WRITTEN_WITHIN_MS = 1000;
 
+/** Releases a lock. Never rejects. */
+export type Unlock = () => Promise<void>;
+
 /**
  * Creates a file that names its holder, and that only one process can create.
  *
- * @returns a function that releases the lock, and never rejects
  * @throws {ConfigurationError} that names the process with the lock
  */
-export async function lockState(state: string): Promise<() => Promise<void>> {
+export async function lockState(state: string): Promise<Unlock> {
   const path = `${state}.lock`;
   const [id, since, start] = [randomBytes(8).toString('hex'), isoTime(now()), processStart(process.pid)];
   const content = JSON.stringify({
