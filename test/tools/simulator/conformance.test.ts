@@ -3,18 +3,12 @@ import { expect, test } from '@jest/globals';
 import express from 'express';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
 import { type FaultKind, faultKinds, type Simulator } from 'payment-webhooks/simulator';
-import { afterwards, simulator } from './world.js';
+import { shop } from './shop.js';
+import { simulator } from './world.js';
 
 async function world(options: ReceiverOptions = {}, service?: Simulator) {
   const running = service ?? (await simulator());
-  const handled: string[] = [];
-  const hooks = receiver({ privateKey: running.privateKey, logger: false, sandbox: 'accept', ...options });
-  hooks.on('transaction.paid', (event) => void handled.push(event.id));
-  afterwards(() => hooks.close());
-  const app = express();
-  app.post('/hooks', hooks);
-  await running.attach(app, '/hooks');
-  return { service: running, handled };
+  return { service: running, handled: await shop(running, { sandbox: 'accept', ...options }) };
 }
 
 const answers = (service: Simulator) =>

@@ -2,13 +2,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Delivery, SimulatorOptions } from 'payment-webhooks/simulator';
 import { gate } from '../../setup/waiting.js';
-import { type Answer, basic, call, endpoint, post, simulator, subscribed } from './world.js';
+import { type Answer, basic, call, endpoint, first, post, simulator, subscribed } from './world.js';
 
 async function delivered(answer: Answer, options: SimulatorOptions = {}): Promise<Delivery> {
   const { service } = await subscribed({ retry: 'off', ...options }, answer);
-  const [delivery] = await service.trigger('transaction.paid');
-  if (!delivery) throw new Error('Nothing was delivered.');
-  return delivery;
+  return first(await service.trigger('transaction.paid'));
 }
 
 describe('success', () => {

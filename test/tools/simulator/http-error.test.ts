@@ -1,18 +1,17 @@
 // Every error thrown while a request is handled becomes an answer without internal details.
-import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
 import express from 'express';
 import { ConfigurationError } from '../../../src/errors.js';
 import { answerErrors, HttpError } from '../../../src/tools/pages/http-error.js';
 import { captureLog } from '../../setup/captured-log.js';
-import { call, listening } from './world.js';
+import { call, served } from './world.js';
 
 async function answerTo(thrown: unknown) {
   const { logger, text } = captureLog();
   const app = express();
   app.use((_request, _response, next) => next(thrown));
   app.use(answerErrors(logger));
-  const { status, json } = await call(`http://127.0.0.1:${await listening(createServer(app))}/`);
+  const { status, json } = await call(await served(app));
   return { status, json, text };
 }
 

@@ -1,33 +1,10 @@
 // A rotation of the private key, seen from both ends: who signs, who is let in, and what an old endpoint answers.
 import { expect, test } from '@jest/globals';
-import express from 'express';
-import { receiver } from 'payment-webhooks';
 import type { Simulator } from 'payment-webhooks/simulator';
 import { DIAGNOSES } from '../../../src/tools/simulator/delivery/diagnose.js';
 import { captureLog } from '../../setup/captured-log.js';
-import {
-  afterwards,
-  basic,
-  call,
-  endpoint,
-  expectSigned,
-  post,
-  simulator,
-  stateFile,
-  subscribed,
-} from './world.js';
-
-/** An Express app with a receiver that knows these keys, at the time of each delivery. */
-async function shop(service: Simulator, keys: () => string[]) {
-  const handled: string[] = [];
-  const hooks = receiver({ privateKey: keys, logger: false });
-  hooks.on('transaction.paid', (event) => void handled.push(event.id));
-  afterwards(() => hooks.close());
-  const app = express();
-  app.post('/hooks', hooks);
-  await service.attach(app, '/hooks');
-  return handled;
-}
+import { shop } from './shop.js';
+import { basic, call, endpoint, expectSigned, post, simulator, stateFile, subscribed } from './world.js';
 
 async function rotate(service: Simulator): Promise<string> {
   const { status, json } = await post(`${service.baseUrl}/_sim/keys/rotate`);
@@ -55,7 +32,7 @@ test('a rotation makes a new key that alone signs and authenticates', async () =
 test('an endpoint with the old key answers 401, the diagnosis says so, and the new key ends it', async () => {
   const service = await simulator();
   let keys = [service.privateKey];
-  const handled = await shop(service, () => keys);
+  const handled = await shop(service, { privateKey: () => keys });
   await service.trigger('transaction.paid');
   const key = await rotate(service);
 
@@ -76,7 +53,7 @@ test('an endpoint with the old key answers 401, the diagnosis says so, and the n
 test('an endpoint with both keys loses nothing, also what was retried across the rotation', async () => {
   const service = await simulator();
   const keys = [service.privateKey];
-  const handled = await shop(service, () => keys);
+  const handled = await shop(service, { privateKey: () => keys });
   service.faults.once('drop');
   const [waiting] = await service.trigger('transaction.paid');
   keys.unshift(await rotate(service));

@@ -1,17 +1,13 @@
 // The files of the built page, or a notice if it was not built.
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import express from 'express';
 import { packageFolder } from '../../../src/tools/pages/package-folder.js';
 import { pageRouter } from '../../../src/tools/simulator/simulator-app.js';
-import { call, listening, simulator, temporaryFolder } from './world.js';
+import { call, served, simulator, temporaryFolder } from './world.js';
 
-async function serve(folder: string | undefined): Promise<string> {
-  const server = createServer(express().use(pageRouter(folder)));
-  return `http://127.0.0.1:${await listening(server)}`;
-}
+const serve = (folder: string | undefined) => served(express().use(pageRouter(folder)));
 
 describe('a built page', () => {
   function built(): string {

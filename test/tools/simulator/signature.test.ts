@@ -2,14 +2,12 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { SimulatorOptions } from 'payment-webhooks/simulator';
-import { expectSigned, subscribed } from './world.js';
+import { expectSigned, first, subscribed } from './world.js';
 
 async function deliver(options: SimulatorOptions = {}, overrides = {}) {
   const { service, port, received } = await subscribed(options);
-  const [delivery] = await service.trigger('transaction.paid', overrides);
-  const [request] = received;
-  if (!delivery || !request) throw new Error('Nothing was delivered.');
-  return { service, delivery, request, received, port };
+  const delivery = first(await service.trigger('transaction.paid', overrides));
+  return { service, delivery, request: first(received), received, port };
 }
 
 test('the signature is the lower-case hexadecimal HMAC-SHA256 of the raw body, keyed with the private key', async () => {

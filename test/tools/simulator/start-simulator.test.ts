@@ -7,7 +7,7 @@ import { type SimulatorOptions, startSimulator } from 'payment-webhooks/simulato
 import { captureLog } from '../../setup/captured-log.js';
 import { testOnAllOf127 } from '../../setup/platform.js';
 import { until } from '../../setup/waiting.js';
-import { afterwards, endpoint, hasAddress, raw, simulator, startError, subscribed } from './world.js';
+import { afterwards, endpoint, first, hasAddress, raw, simulator, startError, subscribed } from './world.js';
 
 const environment = process.env.NODE_ENV;
 afterEach(() => {
@@ -265,8 +265,7 @@ describe('from a program', () => {
 
   test('records are copies: changing one changes nothing', async () => {
     const { service } = await subscribed();
-    const [delivery] = await service.trigger('transaction.paid');
-    if (!delivery) throw new Error('Nothing was delivered.');
+    const delivery = first(await service.trigger('transaction.paid'));
     delivery.status = 'failed';
     delivery.attempts[0]?.request.headers.splice(0);
     delivery.attempts.splice(0);

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import http, { type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import http, { type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,6 +78,11 @@ export function hasAddress(address: string): boolean {
   return Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address));
 }
 
+/** Serves this until the test is over. @returns its URL, without a path */
+export async function served(listener: RequestListener): Promise<string> {
+  return `http://127.0.0.1:${await listening(http.createServer(listener))}`;
+}
+
 /** An endpoint that records what it gets. `answers` are used in turn, the last one for ever. */
 export async function endpoint(...answers: Answer[]) {
   const received: Received[] = [];
@@ -96,6 +101,12 @@ export async function endpoint(...answers: Answer[]) {
   });
   const port = await listening(server);
   return { url: `http://127.0.0.1:${port}/hooks`, port, received, close: () => close(server) };
+}
+
+/** The first of what was delivered. */
+export function first<One>([one]: readonly One[]): One {
+  if (one === undefined) throw new Error('Nothing was delivered.');
+  return one;
 }
 
 /** A simulator with one webhook, to an endpoint with these answers. */
