@@ -38,9 +38,11 @@ interface Line {
 /** Short enough for an app that never answers, and long enough for one that would on a busy machine. */
 const WAIT = ['--timeout', '4s'];
 
+const doctor = async (listener: RequestListener, ...args: string[]) =>
+  runCli(['doctor', await serve(listener), ...args], setting);
+
 async function examine(listener: RequestListener, ...args: string[]) {
-  const url = await serve(listener);
-  const { code, stdout, stderr } = await runCli(['doctor', url, '--json', ...WAIT, ...args], setting);
+  const { code, stdout, stderr } = await doctor(listener, '--json', ...WAIT, ...args);
   const lines = jsonLines({ stdout });
   const end = lines.pop() as { passed: number; failed: number; skipped: number };
   const failed = (lines as Line[]).filter(({ passed }) => passed === false);
@@ -112,9 +114,7 @@ beforeAll(() => {
   process.env.SERVICE_PRIVATE_KEY = KEY;
   for (const [name, start] of Object.entries(UNANSWERED)) examined.set(name, start());
   // It waits for the default bodyTimeout of the receiver.
-  minimal = import('../../../examples/minimal/app.js').then(async ({ app }) =>
-    runCli(['doctor', await serve(app)], setting),
-  );
+  minimal = import('../../../examples/minimal/app.js').then(({ app }) => doctor(app));
 });
 
 async function examinationOf(name: Unanswered) {
@@ -205,8 +205,10 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('several times is told the cause once', async () => {
-    const url = await serve(mounted((_, response) => void response.end('{}')));
-    const { stdout } = await runCli(['doctor', url, ...WAIT], setting);
+    const { stdout } = await doctor(
+      mounted((_, response) => void response.end('{}')),
+      ...WAIT,
+    );
     expect(stdout.split('A FORGED DELIVERY WAS ACCEPTED')).toHaveLength(2);
     expect(stdout).toContain('as above');
   });
@@ -297,8 +299,7 @@ describe('an app with a mistake is told the cause and the fix, exit code 1', () 
   });
 
   test('no answer at all', async () => {
-    const url = await serve(() => {});
-    const { code, stdout } = await runCli(['doctor', url, '--timeout', '30ms'], setting);
+    const { code, stdout } = await doctor(() => {}, '--timeout', '30ms');
     expect(code).toBe(1);
     expect(stdout).toMatch(/FAIL {2}a valid delivery +no answer within 0.03 s\n/);
     expect(stdout).toContain('raise --timeout');
@@ -351,10 +352,7 @@ describe('an endpoint that answers 200 ignored', () => {
   });
 
   test('is told so once, in a summary that does not say that all is well', async () => {
-    const { stdout } = await runCli(
-      ['doctor', await serve(mounted(hooks({ sandbox: 'ignore' }))), ...WAIT],
-      setting,
-    );
+    const { stdout } = await doctor(mounted(hooks({ sandbox: 'ignore' })), ...WAIT);
     expect(stdout).toMatch(/^FAIL {2}a valid delivery +200 ignored$/m);
     expect(stdout.split('no handler ran. ')).toHaveLength(2);
     expect(stdout).toMatch(/3 failed, 1 skipped: no handler ran for the first delivery\. Fix these/);
@@ -408,7 +406,7 @@ describe('where the valid delivery is not accepted', () => {
   });
 
   test('a person is told so', async () => {
-    const { stdout } = await runCli(['doctor', await serve(express())], setting);
+    const { stdout } = await doctor(express());
     expect(stdout.match(/^skip .*$/gm)).toEqual([
       expect.stringMatching(/^skip {2}\d\d other checks +the valid delivery was not accepted$/),
     ]);
@@ -437,8 +435,7 @@ describe('the examples', () => {
 
   test('the wrong one of existing-app is told the line to change, exit code 1', async () => {
     const { app } = await import('../../../examples/existing-app/wrong.js');
-    const url = await serve(app);
-    const { code, stdout } = await runCli(['doctor', url, ...WAIT], setting);
+    const { code, stdout } = await doctor(app, ...WAIT);
     expect(stdout).toContain('or change that line to app.use(express.json({ verify: keepRawBody }))');
     expect(code).toBe(1);
   });
