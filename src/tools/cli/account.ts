@@ -28,10 +28,8 @@ export const account = command({
   async run({ values, terminal }) {
     const found = await withService(values, terminal, (service) => service.account.me());
     const cell = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
-    return {
-      values: [found],
-      text: table(Object.entries(found).map(([name, value]) => [name, cell(value)])),
-    };
+    const rows = Object.entries(found).map(([name, value]) => [name, cell(value)]);
+    return { values: [found], text: table(rows) };
   },
 });
 
@@ -78,10 +76,8 @@ export const update = command({
     const choice = { ...rest, names: { url: '--url' } };
     const changes = defined({ url, events: values.events });
     if (Object.keys(changes).length === 0) throw new UsageError('Give --url, --events, or both.');
-    return done(
-      'updated',
-      await withService(choice, terminal, ({ webhooks }) => webhooks.update(id, changes)),
-    );
+    const updated = await withService(choice, terminal, ({ webhooks }) => webhooks.update(id, changes));
+    return done('updated', updated);
   },
 });
 

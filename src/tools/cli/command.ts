@@ -103,6 +103,7 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export function connectionExitCode(code: string | undefined): ExitCode {
+  if (code === 'TIMED_OUT') return EXIT.timedOut;
   const isUnreachable = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code ?? '');
   return isUnreachable ? EXIT.unreachable : EXIT.failed;
 }

@@ -53,9 +53,7 @@ export const commands: readonly Row[] = Object.entries(TOPICS).flatMap(([topic, 
 
 /** The command at the beginning of `words`, and the words after it. */
 export function findCommand(words: readonly string[]): { row: Row; rest: readonly string[] } | undefined {
-  for (const length of [2, 1]) {
-    const found = commands.find(({ name }) => name === words.slice(0, length).join(' '));
-    if (found) return { row: found, rest: words.slice(length) };
-  }
-  return undefined;
+  const lengthOf = (name: string) => name.split(' ').length;
+  const row = commands.find(({ name }) => name === words.slice(0, lengthOf(name)).join(' '));
+  return row && { row, rest: words.slice(lengthOf(row.name)) };
 }

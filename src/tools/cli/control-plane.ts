@@ -53,10 +53,7 @@ export class ControlPlane extends JsonClient {
   readonly #nextWait: () => number;
 
   /** @param timeout how long all calls of {@link waitFor} may take together, from now on */
-  constructor(
-    { url: typed, timeout }: { readonly url?: string; readonly timeout?: string },
-    terminal: Terminal,
-  ) {
+  constructor({ url: typed, timeout }: Partial<Record<'url' | 'timeout', string>>, terminal: Terminal) {
     const nextWait = timeLimit(timeout);
     const simulator = simulatorUrl(typed, terminal);
     const { address, source } = simulator;
@@ -91,11 +88,10 @@ export class ControlPlane extends JsonClient {
   }
 
   protected unreachable(code: string, cause: unknown): CommandError {
-    if (code === 'TIMED_OUT')
-      return new CommandError(`${this.origin} did not answer in time.`, EXIT.timedOut, code);
     const reason = explainUnreachable(this.#url, cause);
     if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
-    const message = `The connection to ${this.origin} failed (${code}).`;
+    const failed = `The connection to ${this.origin} failed (${code}).`;
+    const message = code === 'TIMED_OUT' ? `${this.origin} did not answer in time.` : failed;
     return new CommandError(message, connectionExitCode(code), code);
   }
 

@@ -85,11 +85,7 @@ function messageLines(first: string, headers: readonly (readonly string[])[], bo
   return [first, ...headers.map(([name, value]) => `${name}: ${value}`), ...lines];
 }
 
-const STYLES: ReadonlyMap<string, Style> = new Map([
-  ['delivered', 'green'],
-  ['retrying', 'yellow'],
-  ['failed', 'red'],
-]);
+const STYLES: Partial<Record<string, Style>> = { delivered: 'green', retrying: 'yellow', failed: 'red' };
 
 /** An error, or its description. */
 type LoggedError = { readonly [Name in 'code' | 'message' | 'type']?: string };
@@ -136,7 +132,7 @@ export class AttemptLog implements Logger {
     const { paint } = this.#output;
     const line = [
       paint('dim', clockTime(new Date().toISOString())),
-      paint(STYLES.get(status) ?? 'dim', status.padEnd(9)),
+      paint(STYLES[status] ?? 'dim', status.padEnd(9)),
       `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
       printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
       `${Math.round(durationMs)} ms`,

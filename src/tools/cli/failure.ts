@@ -28,8 +28,7 @@ function exitCode(error: unknown): ExitCode {
   // The client and sign() throw it before they send anything.
   if (error instanceof WebhookError) return EXIT.refused;
   if (!(error instanceof ConnectionError)) return EXIT.failed;
-  if (error.code === 'TIMED_OUT') return EXIT.timedOut;
-  const { code } = Object(error.cause) as { code?: string };
+  const { code = error.code } = Object(error.cause) as { code?: string };
   return connectionExitCode(code);
 }
 

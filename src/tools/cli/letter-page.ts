@@ -106,10 +106,7 @@ export interface Revealed {
 /** The most that the page lists at once. */
 const MAX_LETTERS = 100;
 
-interface LetterList {
-  readonly letters: readonly JsonLetter[];
-  readonly next: string | null;
-}
+type LetterList = { readonly letters: readonly JsonLetter[]; readonly next: string | null };
 
 const reasons = [...REASONS];
 
@@ -197,9 +194,7 @@ async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
   const token = (await readLines('--token-file', file)).join('\n');
   if (/^[!-~]+$/.test(token)) return token;
-  const fault =
-    token === ''
-      ? 'is empty'
-      : 'has a space, a line break or another character that a header must not contain';
+  const strange = 'has a space, a line break or another character that a header must not contain';
+  const fault = token === '' ? 'is empty' : strange;
   throw new CommandError(`--token-file ${fault}. The file must hold only the token.`);
 }

@@ -119,11 +119,8 @@ export const simulate = command({
 
 function allowedHost(name: string, text: string): string {
   if (hostName(text) !== undefined) return text;
-  throw new ValueError(
-    name,
-    text,
-    'is not a host. Give a name or address without a port, such as simulator.',
-  );
+  const advice = 'Give a name or address without a port, such as simulator.';
+  throw new ValueError(name, text, `is not a host. ${advice}`);
 }
 
 function retrySchedule(name: string, text: string): RetrySchedule {

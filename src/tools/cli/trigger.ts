@@ -12,11 +12,8 @@ import { defined, headerName, oneOf, ValueError, wholeNumber } from './flag-valu
 import { isAnswer } from './json-client.js';
 import { parseJson, readBody } from './read-input.js';
 
-interface Triggered {
-  readonly data: { readonly deliveries: Delivery[] };
-  /** Why nothing is delivered. */
-  readonly message?: string;
-}
+/** The message says why nothing is delivered. */
+type Triggered = { readonly data: { readonly deliveries: Delivery[] }; readonly message?: string };
 
 export const trigger = command({
   about:
@@ -105,11 +102,11 @@ async function firstAttempt(control: ControlPlane, delivery: Delivery): Promise<
 /** --force allows any name, because the service has events that it does not document. */
 function checkName(name: string, force = false): void {
   const declared: readonly string[] = builtInEventNames;
-  if (force && !isEventName(name)) {
+  if (force ? isEventName(name) : declared.includes(name)) return;
+  if (force) {
     const advice = 'Give <resource>.<action>, such as transaction.paid.';
     throw new ValueError('EVENT', name, `is not an event name. ${advice}`);
   }
-  if (force || declared.includes(name)) return;
   const hint = didYouMean(name, declared);
   const known = hint === '' ? ` (${declared.join(', ')})` : '';
   throw new CommandError(
