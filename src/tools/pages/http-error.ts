@@ -34,20 +34,16 @@ const PARSER_MESSAGES: ReadonlyMap<string, string> = new Map([
 /** The last handler. Answers never contain a stack. */
 export function answerErrors(logger: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, _next) => {
-    const { status, ...body } = answerTo(error);
+    const { status, message, errors } = httpErrorOf(error);
     if (status >= 500) writeLog(logger, 'error', { error: describeError(error) }, 'a request failed');
-    response.status(status).json(body);
+    response.status(status).json({ message, errors });
   };
 }
 
-function answerTo(error: unknown): { status: number; message: string; errors?: FieldErrors } {
-  if (error instanceof HttpError) {
-    const { status, message, errors } = error;
-    return { status, message, ...(errors ? { errors } : {}) };
-  }
-  if (ConfigurationError.is(error)) return { status: 422, message: error.message };
-  const { status, type = '' } = error as { status?: number; type?: string };
-  if (status === undefined || status < 400 || status >= 500)
-    return { status: 500, message: 'The simulator failed.' };
-  return { status, message: PARSER_MESSAGES.get(type) ?? 'The request is malformed.' };
+function httpErrorOf(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (ConfigurationError.is(error)) return new HttpError(422, error.message);
+  const { status = 500, type = '' } = error as { status?: number; type?: string };
+  if (status < 400 || status >= 500) return new HttpError(500, 'The simulator failed.');
+  return new HttpError(status, PARSER_MESSAGES.get(type) ?? 'The request is malformed.');
 }

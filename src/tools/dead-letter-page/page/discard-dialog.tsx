@@ -9,7 +9,6 @@ import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type Letter, type Target } from './api.js';
 import type { WorkDialogProps } from './letters-context.js';
 
-const MAX_REASON_LENGTH = 1_000;
 /** Above this, the user confirms by typing the count. */
 const MAX_UNTYPED = 100;
 
@@ -52,14 +51,7 @@ export function DiscardDialog({ work: { target, what }, closed }: WorkDialogProp
           This deletes the bytes and headers, so that the event can never be replayed. The list of discarded
           dead letters keeps who discarded it, when and why.
         </p>
-        <Field
-          label="Why"
-          name="because"
-          required
-          autofocus
-          maxLength={MAX_REASON_LENGTH}
-          placeholder="test data"
-        />
+        <Field label="Why" name="because" required autofocus maxLength={1_000} placeholder="test data" />
         {ids && ids.length > MAX_UNTYPED && (
           <Field
             label={`To confirm, type ${ids.length}`}

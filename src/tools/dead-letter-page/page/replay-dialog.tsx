@@ -1,11 +1,6 @@
 // Replays one letter, or all that match: a dry run, then the replay and its report.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type {
-  ReplayEnd,
-  ReplayedEvents,
-  ReplayProgress,
-  ReplayReport,
-} from '../../../dead-letters/replay.js';
+import type { ReplayEnd, ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { messageOf } from '../../pages/components/api-client.js';
 import { Button } from '../../pages/components/button.js';
 import { Dialog, ScrollArea } from '../../pages/components/dialog.js';
@@ -182,10 +177,10 @@ function End({ count, end, dryRun }: { count: number; end: ReplayEnd; dryRun: bo
   );
 }
 
-function IssueCounts({ issues }: Pick<ReplayedEvents, 'issues'>) {
+function IssueCounts({ issues }: Pick<ReplayReport['events'][number], 'issues'>) {
   if (issues.length === 0) return null;
   return (
-    <table class="headers issue-counts">
+    <table class="headers issue-counts wrap">
       <thead>
         <tr class="note">
           <th scope="col">Schema error</th>

@@ -46,11 +46,7 @@ export function deadLetterPage<Req extends IncomingMessage = IncomingMessage>(
 }
 
 /** Never rejects. */
-async function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  settings: PageSettings,
-): Promise<void> {
+async function serve(request: IncomingMessage, response: ServerResponse, settings: PageSettings) {
   try {
     if (response.headersSent) return;
     setPageHeaders(response);

@@ -54,8 +54,6 @@ export function revealed({ rawBody, headers }: Found): object {
 
 const MAX_VALUES = 10_000;
 const MAX_DEPTH = 32;
-/** Replaces what is left out. */
-const MORE = '…';
 
 /**
  * Replaces each value with the name of its type; keys and lists stay. A key that does not look like a field name becomes
@@ -65,7 +63,7 @@ function masked(payload: unknown): unknown {
   let values = 0;
   const mask = (value: unknown, depth: number): unknown => {
     values += 1;
-    if (values > MAX_VALUES || depth > MAX_DEPTH) return MORE;
+    if (values > MAX_VALUES || depth > MAX_DEPTH) return '…';
     if (value === null) return 'null';
     if (typeof value !== 'object') return typeof value;
     const isList = Array.isArray(value);

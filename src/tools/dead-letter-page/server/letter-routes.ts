@@ -1,6 +1,5 @@
 // The JSON routes of the page: list, show, reveal, replay and discard, with an audit log.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { DeadLetter } from '../../../claims/dead-letter-store.js';
 import { FILTERS } from '../../../dead-letters/dead-letter-filter.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { ConfigurationError, refuseUnknownOptions } from '../../../errors.js';
@@ -9,14 +8,7 @@ import { HttpError } from '../../pages/http-error.js';
 import { queryOf } from '../../pages/request.js';
 import { diagnose } from './diagnose.js';
 import { letterJson, maskedContent, revealed } from './letter-json.js';
-import {
-  pathOf,
-  queryFields,
-  rejectEmptyChunkedBody,
-  requestBody,
-  sendJson,
-  splitFields,
-} from './page-http.js';
+import { givenFields, pathOf, queryFields, rejectEmptyBody, requestBody, sendJson } from './page-http.js';
 import type { PageSettings } from './page-options.js';
 import { streamReplay } from './replay-stream.js';
 
@@ -61,34 +53,29 @@ export async function serveLetters(visit: Visit): Promise<boolean> {
 }
 
 async function list({ request, settings: { letters: kept } }: Visit): Promise<object> {
-  const { filter, rest } = queryFields(queryOf(request), ['discarded', 'limit', 'after']);
-  const limit = rest.limit === undefined ? DEFAULT_LIMIT : Number(rest.limit);
-  const after = rest.after as string | undefined;
-  const { letters, next } = await kept.page(filter, { limit, after });
+  const fields = queryFields(queryOf(request), ['discarded', 'limit', 'after']);
+  const { limit = DEFAULT_LIMIT, after, ...filter } = fields;
+  const page = { limit: Number(limit), after: after as string | undefined };
+  const { letters, next } = await kept.page(filter, page);
   return { letters: letters.map((letter) => letterJson(letter, kept)), next: next ?? null };
 }
 
 async function summary({ request, user, settings }: Visit): Promise<object> {
   const { letters, eventNames } = settings;
-  const { filter } = queryFields(queryOf(request), ['discarded']);
+  const filter = queryFields(queryOf(request), ['discarded']);
   const { total, oldest, groups } = await letters.count(filter);
   return { total, oldest: oldest ?? null, groups, names: eventNames, user };
 }
 
 async function detail({ settings: { letters } }: Visit, id: string): Promise<object> {
-  const letter = await find(letters, id);
-  const content = await letters.read(letter.id);
-  if (content.status === 'gone') throw gone(letter.id);
+  const { letter, content } = await find(letters, id);
   const diagnosis = await diagnose(letter, letters);
   return { letter: letterJson(letter, letters), ...maskedContent(content), diagnosis };
 }
 
 async function reveal(visit: Visit, given: string): Promise<object> {
-  const { letters } = visit.settings;
-  const letter = await find(letters, given);
+  const { letter, content } = await find(visit.settings.letters, given);
   refuseUnknownOptions(await requestBody(visit.request), []);
-  const content = await letters.read(letter.id);
-  if (content.status === 'gone') throw gone(letter.id);
   if (content.status === 'unreadable')
     throw new HttpError(409, 'The stored content was altered or cannot be decrypted, so it cannot be shown.');
   const { id, eventId, eventName } = letter;
@@ -100,9 +87,9 @@ async function reveal(visit: Visit, given: string): Promise<object> {
 async function replay(visit: Visit): Promise<undefined> {
   const { request, response, settings } = visit;
   const fields = await requestBody(request);
-  rejectEmptyChunkedBody(request, fields);
-  const { filter, rest } = splitFields(fields, ['dryRun', 'keys', 'concurrency']);
-  const report = await streamReplay(settings.letters, { ...filter, ...rest }, response);
+  rejectEmptyBody(request, fields);
+  const options = givenFields(fields, ['dryRun', 'keys', 'concurrency']);
+  const report = await streamReplay(settings.letters, options, response);
   if (report?.dryRun) return;
   const { events: _events, dryRun: _dryRun, ...counts } = report ?? {};
   audit(visit, report ? counts : { failure: true }, 'letters replayed');
@@ -110,13 +97,13 @@ async function replay(visit: Visit): Promise<undefined> {
 
 async function discard(visit: Visit): Promise<object> {
   const { letters } = visit.settings;
-  const { filter, rest } = splitFields(await requestBody(visit.request), ['because']);
+  const { because, ...filter } = givenFields(await requestBody(visit.request), ['because']);
   if (Object.keys(filter).length === 0) {
     throw new ConfigurationError(
       `Say which letters to discard: ${FILTERS.join(', ')}. To discard all, send event: "*".`,
     );
   }
-  const why = { by: visit.user, because: rest.because as string };
+  const why = { by: visit.user, because: because as string };
   // Collects the ids first: the user has not seen letters that are kept from now on.
   const ids: string[] = [];
   for await (const { id } of letters.list(filter)) ids.push(id);
@@ -133,12 +120,15 @@ async function discard(visit: Visit): Promise<object> {
 }
 
 /** @throws {HttpError} 404 */
-async function find(kept: DeadLetters, id: string): Promise<DeadLetter> {
+async function find(kept: DeadLetters, id: string) {
   // Filters reject NUL as a mistake. In a URL it is an unknown id.
-  if (id.includes('\0')) throw gone(id);
-  const { letters } = await kept.page({ id }, { limit: 1 });
-  if (!letters[0]) throw gone(id);
-  return letters[0];
+  const [letter] = id.includes('\0') ? [] : (await kept.page({ id }, { limit: 1 })).letters;
+  const content = letter && (await kept.read(letter.id));
+  if (content && content.status !== 'gone') return { letter, content };
+  throw new HttpError(
+    404,
+    `There is no letter ${JSON.stringify(id.slice(0, 100))}. It was processed or discarded, or it has expired.`,
+  );
 }
 
 function audit({ request, user, settings }: Visit, fields: object, message: string): void {
@@ -152,11 +142,4 @@ function decoded(part = ''): string {
   } catch {
     throw new HttpError(400, 'The path of the request is malformed.');
   }
-}
-
-function gone(id: string): HttpError {
-  return new HttpError(
-    404,
-    `There is no letter ${JSON.stringify(id.slice(0, 100))}. It was processed or discarded, or it has expired.`,
-  );
 }

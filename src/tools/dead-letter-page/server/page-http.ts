@@ -50,9 +50,9 @@ function parsedBefore({ body }: Parsed): unknown {
 }
 
 /** A body parser turns an empty chunked body into `{}` too. @throws {HttpError} 400 */
-export function rejectEmptyChunkedBody({ headers, body }: Parsed, fields: Fields): void {
-  if (Object.keys(fields).length > 0 || headers['content-length'] !== undefined) return;
-  if (body === undefined) return;
+export function rejectEmptyBody({ headers, body }: Parsed, fields: Fields): void {
+  const mayBeEmpty = body !== undefined && headers['content-length'] === undefined;
+  if (!mayBeEmpty || Object.keys(fields).length > 0) return;
   throw new HttpError(
     400,
     'The body may have been empty: it was chunked, and read by a body parser. To select every letter, send {"event":"*"}.',
@@ -79,24 +79,19 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * Splits the fields of a request into its filters and all others.
+ * The fields of a request that have a value. Values are validated where they are used.
  *
  * @param others the names of allowed fields that are not filters
  * @throws {ConfigurationError} for an unknown name: a filter that is ignored would select more letters
  */
-export function splitFields(fields: Fields, others: readonly string[]) {
+export function givenFields(fields: Fields, others: readonly string[]): DeadLetterFilter & Fields {
   refuseUnknownOptions(fields, [...FILTERS, ...others]);
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
-  const isFilter = ([name]: [string, unknown]) => FILTERS.includes(name) || name === 'discarded';
-  const dated = entries.filter(isFilter).map(([name, value]) => [name, asDate(name, value)]);
-  // Values are validated where they are used.
-  const filter: DeadLetterFilter = Object.fromEntries(dated);
-  const rest: Fields = Object.fromEntries(entries.filter((entry) => !isFilter(entry)));
-  return { filter, rest };
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, asDate(name, value)]));
 }
 
 /** Ignores empty values: they come from form fields that were left blank. */
-export function queryFields(query: URLSearchParams, others: readonly string[]) {
+export function queryFields(query: URLSearchParams, others: readonly string[]): DeadLetterFilter & Fields {
   const fields = new Map<string, unknown>();
   for (const [name, value] of query) {
     if (fields.has(name)) throw new HttpError(422, `${JSON.stringify(name.slice(0, 40))} is given twice.`);
@@ -104,7 +99,7 @@ export function queryFields(query: URLSearchParams, others: readonly string[]) {
   }
   const { discarded } = Object.fromEntries(fields);
   if (discarded === 'true' || discarded === 'false') fields.set('discarded', discarded === 'true');
-  return splitFields(Object.fromEntries(fields), others);
+  return givenFields(Object.fromEntries(fields), others);
 }
 
 /** Parses a date, because JSON has none. A duration never looks like one. */
@@ -145,12 +140,7 @@ export function sendText(
   send(request, response, { status, headers: sized, body });
 }
 
-export function sendJson(
-  request: IncomingMessage,
-  response: ServerResponse,
-  json: object,
-  status = 200,
-): void {
+export function sendJson(request: IncomingMessage, response: ServerResponse, json: object, status = 200) {
   const type = 'application/json; charset=utf-8';
   sendText(request, response, { status, type, body: JSON.stringify(json) });
 }

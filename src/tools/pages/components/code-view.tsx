@@ -9,7 +9,7 @@ type Headers = readonly (readonly [name: string, value: string])[];
 
 export function HeaderTable({ label, headers }: { label: string; headers: Headers }) {
   return (
-    <table class="headers mono" aria-label={label}>
+    <table class="headers mono wrap" aria-label={label}>
       <tbody>
         {headers.map(([name, value], index) => (
           <tr key={index}>

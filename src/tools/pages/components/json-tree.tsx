@@ -7,7 +7,7 @@ export function JsonTree({ label, value }: { label: string; value: object }) {
   const [text, find] = useState('');
   const found = text === '' ? 0 : countIn(value, text.toLowerCase());
   return (
-    <section class="json mono" aria-label={label}>
+    <section class="json mono wrap" aria-label={label}>
       <p class="cluster">
         <input
           type="search"
@@ -65,7 +65,7 @@ function Branch({ name, value, path, text, last }: EntryProps<object>) {
     <>
       <button
         type="button"
-        class="json-fold"
+        class="json-fold muted"
         aria-expanded={shown}
         aria-label={`Entries of ${path === '' ? 'all' : showInvisible(path)}`}
         onClick={() => setOpen(!shown)}

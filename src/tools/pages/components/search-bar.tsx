@@ -25,15 +25,13 @@ export function SearchBar({ text, problems, find, live, children, ...input }: Se
     // The clear button of the field submits nothing.
     if (live || value === '') find(value);
   };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    find(typed);
+  };
   return (
     <search class="search">
-      <form
-        class="cluster"
-        onSubmit={(event) => {
-          event.preventDefault();
-          find(typed);
-        }}
-      >
+      <form class="cluster" onSubmit={submit}>
         <input
           type="search"
           value={typed}
