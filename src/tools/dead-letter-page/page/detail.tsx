@@ -46,12 +46,8 @@ export function Detail({ id, version, close }: { id: string; version: number; cl
             <CopyLine label="Event" name="event ID" text={letter.eventId} />
             {letter.keyId !== undefined && <CopyLine label="Key ID" name="key ID" text={letter.keyId} />}
             <p class="cluster">
-              <Button look="primary" act={open('replay', nameOf(letter))}>
-                Replay
-              </Button>
-              <Button look="danger" act={open('discard', nameOf(letter))}>
-                Discard
-              </Button>
+              <Button look="primary" text="Replay" act={open('replay', nameOf(letter))} />
+              <Button look="danger" text="Discard" act={open('discard', nameOf(letter))} />
             </p>
           </>
         )
@@ -80,17 +76,15 @@ function Facts({ content: { letter, size, content } }: { content: LetterContent 
     ['Size', content === 'found' ? formatBytes(size) : undefined],
     ['Letter ID', id],
   ] as const;
+  const known = facts.filter(([, fact]) => fact !== undefined);
   return (
     <dl class="facts">
-      {facts.map(
-        ([name, fact]) =>
-          fact !== undefined && (
-            <Fragment key={name}>
-              <dt class="muted">{name}</dt>
-              <dd class="wrap">{fact}</dd>
-            </Fragment>
-          ),
-      )}
+      {known.map(([name, fact]) => (
+        <Fragment key={name}>
+          <dt class="muted">{name}</dt>
+          <dd class="wrap">{fact}</dd>
+        </Fragment>
+      ))}
     </dl>
   );
 }
@@ -118,7 +112,8 @@ function Content({ content }: { content: LetterContent }) {
   const announce = useAnnounce();
   const user = usePage().loaded?.summary.user;
   const { letter, payload, headers } = content;
-  const reveal = async () => {
+  const toggle = async () => {
+    if (revealed) return setRevealed(undefined);
     setRevealed(await api.reveal(letter.id));
     announce('The payload is revealed.');
   };
@@ -127,9 +122,7 @@ function Content({ content }: { content: LetterContent }) {
       <div class="stack tight">
         <div class="spread">
           <h3>Payload</h3>
-          <Button look="small" act={revealed ? () => setRevealed(undefined) : reveal}>
-            {revealed ? 'Hide values' : 'Reveal values'}
-          </Button>
+          <Button look="small" text={revealed ? 'Hide values' : 'Reveal values'} act={toggle} />
         </div>
         <p class="note">
           {revealed

@@ -12,7 +12,7 @@ import type { WorkDialogProps } from './letters-context.js';
 /** Above this, the user confirms by typing the count. */
 const MAX_UNTYPED = 100;
 
-export function DiscardDialog({ work: { target, what }, closed }: WorkDialogProps) {
+export function DiscardDialog({ target, what, closed }: WorkDialogProps) {
   // Only when the dialog opens: letters that arrive later must not be discarded.
   const { data: letters, error } = useLoaded(() => listAll(target), []);
   const ids = 'id' in target ? [target.id] : letters?.map(({ id }) => id);

@@ -43,7 +43,7 @@ export function Layout() {
       >
         <LetterList open={open} />
       </Columns>
-      {work && <Dialog {...{ work, closed }} />}
+      {work && <Dialog {...work} closed={closed} />}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { FilterBar, SearchBar } from '../../pages/components/search-bar.js';
 import { Table } from '../../pages/components/table.js';
 import { countOf, countText } from './count-text.js';
 import { LETTERS, TOMBSTONES } from './letter-columns.js';
-import { usePage } from './letters-context.js';
+import { usePage, type Work } from './letters-context.js';
 import { REASONS, ReasonIcon, reasonLabel } from './reason.js';
 import { formatFilter, formatRoute, isFiltered, NO_FILTER, parseSearch, searchText } from './route.js';
 import type { Loaded } from './use-letters.js';
@@ -128,21 +128,15 @@ function Since() {
 function ListActions({ loaded }: { loaded: Loaded }) {
   const { reload, setWork } = usePage();
   const { filter: target, discarded, total } = loaded;
-  const what = countText(loaded);
   const all = total === 1 ? '1' : `all ${total.toLocaleString('en')}`;
+  const open = (kind: Work['kind']) => setWork({ kind, target, what: countText(loaded) });
   return (
     <p class="toolbar">
-      <Button look="quiet small" act={reload}>
-        Update
-      </Button>
+      <Button look="quiet small" text="Update" act={reload} />
       {total > 0 && !discarded && (
         <>
-          <Button look="small" act={() => setWork({ kind: 'replay', target, what })}>
-            Replay {all}
-          </Button>
-          <Button look="small danger" act={() => setWork({ kind: 'discard', target, what })}>
-            Discard {all}
-          </Button>
+          <Button look="small" text={`Replay ${all}`} act={() => open('replay')} />
+          <Button look="small danger" text={`Discard ${all}`} act={() => open('discard')} />
         </>
       )}
     </p>
@@ -195,10 +189,9 @@ function ReasonFilter({ loaded, find }: { loaded: Loaded; find: (text: string) =
       <Button
         look="small quiet discarded"
         aria-pressed={route.discarded}
+        text="Discarded"
         act={() => navigate({ discarded: !route.discarded, letter: undefined })}
-      >
-        Discarded
-      </Button>
+      />
     </FilterBar>
   );
 }

@@ -16,8 +16,7 @@ export interface Work {
   readonly what: string;
 }
 
-export interface WorkDialogProps {
-  readonly work: Work;
+export interface WorkDialogProps extends Work {
   readonly closed: () => void;
 }
 

@@ -12,7 +12,7 @@ import { ENDS, ORDER, reportText, textOf } from '../replay-text.js';
 import { api, type Target } from './api.js';
 import type { WorkDialogProps } from './letters-context.js';
 
-export function ReplayDialog({ work: { target, what }, closed }: WorkDialogProps) {
+export function ReplayDialog({ target, what, closed }: WorkDialogProps) {
   const run = useReplay(target);
   const [held, setHeld] = useState(false);
   const runs = isRunning(run.state) && !run.state.dryRun;
@@ -39,7 +39,6 @@ function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; clos
     // The focused button may have disappeared.
     if (!document.activeElement?.closest('dialog')) focus('dialog .primary');
   }, [announce, running, text]);
-  const { label, act } = nextStep(run, close);
   return (
     <div class="stack">
       <p class="replay-state">{text}</p>
@@ -49,19 +48,11 @@ function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; clos
         {held && 'The replay is running. Stop it first, or wait until it ends.'}
       </p>
       <p class="cluster">
-        <Button look="primary" autofocus aria-disabled={running} act={act}>
-          {label}
-        </Button>
+        <Button look="primary" autofocus aria-disabled={running} {...nextStep(run, close)} />
         {running ? (
-          <Button look="quiet stop" act={stop}>
-            Stop
-          </Button>
+          <Button look="quiet stop" text="Stop" act={stop} />
         ) : (
-          (dryRun || !report) && (
-            <Button look="quiet" act={close}>
-              Cancel
-            </Button>
-          )
+          (dryRun || !report) && <Button look="quiet" text="Cancel" act={close} />
         )}
       </p>
     </div>
@@ -69,10 +60,10 @@ function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; clos
 }
 
 function nextStep({ state: { dryRun, report, problem }, start }: ReplayRun, close: () => void) {
-  if (!report && problem === undefined) return { act: () => {}, label: dryRun ? 'Checking…' : 'Replaying…' };
-  if (report && !dryRun) return { act: close, label: 'Done' };
-  if (!report || report.processed === 0) return { act: () => start(true), label: 'Check again' };
-  return { act: () => start(false), label: `Replay ${plural(report.processed, 'dead letter')}` };
+  if (!report && problem === undefined) return { act: () => {}, text: dryRun ? 'Checking…' : 'Replaying…' };
+  if (report && !dryRun) return { act: close, text: 'Done' };
+  if (!report || report.processed === 0) return { act: () => start(true), text: 'Check again' };
+  return { act: () => start(false), text: `Replay ${plural(report.processed, 'dead letter')}` };
 }
 
 function stateText({ dryRun, progress, report, problem }: ReplayState): string {

@@ -28,6 +28,7 @@ export function useAction<Given extends unknown[]>(
 
 interface ButtonProps extends Omit<ComponentProps<'button'>, 'class' | 'label' | 'onClick'> {
   readonly act: () => unknown;
+  readonly text?: string;
   /** `primary`, `quiet`, `small`. */
   readonly look?: string;
   /** Accessible name, if the text is not enough. */
@@ -35,7 +36,7 @@ interface ButtonProps extends Omit<ComponentProps<'button'>, 'class' | 'label' |
 }
 
 /** Stays enabled while it runs: disabling it would drop the keyboard focus. */
-export function Button({ act, look = '', label, children, ...attributes }: ButtonProps) {
+export function Button({ act, look = '', label, text, children = text, ...attributes }: ButtonProps) {
   const run = useAction(act);
   return (
     <button type="button" {...attributes} class={`button ${look}`} aria-label={label} onClick={() => run()}>

@@ -42,9 +42,7 @@ export function BodyView({ label, body, rawLabel }: BodyViewProps) {
         <b>{label}</b> {formatBytes(byteLength(body))}
         <span class="toolbar">
           {json !== undefined && (
-            <Button look="quiet small" aria-pressed={raw} act={() => setRaw(!raw)}>
-              {rawLabel}
-            </Button>
+            <Button look="quiet small" aria-pressed={raw} text={rawLabel} act={() => setRaw(!raw)} />
           )}
           <CopyButton label="Copy" text={body} look="quiet small" />
         </span>
@@ -73,9 +71,11 @@ function CodeBlock({ label, text }: { label: string; text: string }) {
       {cut && (
         <p class="note cluster">
           The first {SHOWN_CHARACTERS.toLocaleString('en')} characters.
-          <Button look="small" act={() => setWhole(true)}>
-            Show all {formatBytes(byteLength(text))}
-          </Button>
+          <Button
+            look="small"
+            text={`Show all ${formatBytes(byteLength(text))}`}
+            act={() => setWhole(true)}
+          />
         </p>
       )}
     </>

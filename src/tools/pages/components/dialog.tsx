@@ -51,13 +51,11 @@ interface DialogButtonProps extends Omit<DialogProps, 'closed' | 'hold'> {
   readonly label?: string;
 }
 
-export function DialogButton({ title, keep = false, text, children, ...button }: DialogButtonProps) {
+export function DialogButton({ title, keep = false, children, ...button }: DialogButtonProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button {...button} act={() => setOpen(true)}>
-        {text}
-      </Button>
+      <Button {...button} act={() => setOpen(true)} />
       {open && (
         <Dialog title={title} keep={keep} closed={() => setOpen(false)}>
           {children}

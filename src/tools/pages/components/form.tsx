@@ -52,11 +52,7 @@ export function Form(props: FormProps) {
         <button type="submit" class={danger ? 'button primary danger' : 'button primary'} disabled={disabled}>
           {verb}
         </button>
-        {close && (
-          <Button look="quiet" act={close}>
-            {cancelVerb}
-          </Button>
-        )}
+        {close && <Button look="quiet" text={cancelVerb} act={close} />}
       </p>
     </form>
   );
