@@ -52,9 +52,7 @@ export function Layout() {
 function Groups() {
   const { route, navigate, loaded } = usePage();
   const groups = loaded?.summary.groups ?? [];
-  const sorted = groups.toSorted(
-    (one, other) => other.count - one.count || one.eventName.localeCompare(other.eventName),
-  );
+  const sorted = groups.toSorted((a, b) => b.count - a.count || a.eventName.localeCompare(b.eventName));
   if (groups.length === 0) return null;
   return (
     <Panel title="By reason and event" id="groups" count={groups.length}>
@@ -63,14 +61,10 @@ function Groups() {
           const event = eventName === OTHER_NAMES ? undefined : eventName;
           const chosen = route.reason === reason && route.event === event;
           const change = chosen ? { reason: undefined, event: undefined } : { reason, event };
+          const filter = () => navigate({ ...change, letter: undefined });
           return (
             <li key={`${reason} ${eventName}`}>
-              <button
-                type="button"
-                class="group choice"
-                aria-pressed={chosen}
-                onClick={() => navigate({ ...change, letter: undefined })}
-              >
+              <button type="button" class="group choice" aria-pressed={chosen} onClick={filter}>
                 <ReasonIcon reason={reason} />
                 <span class="wrap">{event === undefined ? 'Other names' : showInvisible(event)}</span>
                 <b>{count.toLocaleString('en')}</b>

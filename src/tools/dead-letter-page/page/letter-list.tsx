@@ -178,20 +178,11 @@ function ReasonFilter({ loaded, find }: { loaded: Loaded; find: (text: string) =
       choose: () => navigate({ reason: pressed ? undefined : reason, letter: undefined }),
     };
   });
+  const text = searchText(route);
+  const toggle = () => navigate({ discarded: !route.discarded, letter: undefined });
   return (
-    <FilterBar
-      legend="Filter by reason"
-      choices={choices}
-      text={searchText(route)}
-      except="reason"
-      find={find}
-    >
-      <Button
-        look="small quiet discarded"
-        aria-pressed={route.discarded}
-        text="Discarded"
-        act={() => navigate({ discarded: !route.discarded, letter: undefined })}
-      />
+    <FilterBar legend="Filter by reason" choices={choices} text={text} except="reason" find={find}>
+      <Button look="small quiet discarded" aria-pressed={route.discarded} text="Discarded" act={toggle} />
     </FilterBar>
   );
 }

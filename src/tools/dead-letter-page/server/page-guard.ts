@@ -21,7 +21,7 @@ export function setPageHeaders(response: ServerResponse): void {
 export async function authorized(request: IncomingMessage, settings: PageSettings): Promise<string> {
   const { authorize, hosts, logFor } = settings;
   requireOwnOrigin(request, hosts);
-  const logFailure = (message: string, fields: object = {}) => {
+  const deny = (message: string, fields: object = {}) => {
     writeLog(logFor(request), 'error', fields, message);
     return new HttpError(500, 'Your request could not be authorized. Check the log.');
   };
@@ -29,13 +29,11 @@ export async function authorized(request: IncomingMessage, settings: PageSetting
   try {
     name = nameOf(await authorize(request));
   } catch (error) {
-    throw logFailure('authorize of deadLetterPage() failed, so access was denied', {
-      error: describeError(error),
-    });
+    throw deny('authorize of deadLetterPage() failed, so access was denied', { error: describeError(error) });
   }
   if (name === '') throw new HttpError(403, 'You may not see this page. Sign in with another account.');
   if (name !== undefined) return name;
-  throw logFailure(
+  throw deny(
     'authorize of deadLetterPage() must return a user name, or an object with name or id; access was denied',
   );
 }

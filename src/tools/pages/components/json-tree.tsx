@@ -61,15 +61,11 @@ function Branch({ name, value, path, text, last }: EntryProps<object>) {
   const [start, end] = isList ? '[]' : '{}';
   const shown = open || (text !== '' && countIn(value, text) > 0);
   const close = `${end}${last ? '' : ','}`;
+  const label = `Entries of ${path === '' ? 'all' : showInvisible(path)}`;
+  const fold = () => setOpen(!shown);
   return (
     <>
-      <button
-        type="button"
-        class="json-fold muted"
-        aria-expanded={shown}
-        aria-label={`Entries of ${path === '' ? 'all' : showInvisible(path)}`}
-        onClick={() => setOpen(!shown)}
-      />
+      <button type="button" class="json-fold muted" aria-expanded={shown} aria-label={label} onClick={fold} />
       {name !== undefined && <Key name={name} path={path} text={text} />}
       {start}
       {!shown && <span class="muted">{` ${entries.length} … ${close}`}</span>}
@@ -100,14 +96,10 @@ function Branch({ name, value, path, text, last }: EntryProps<object>) {
 
 function Key({ name, path, text }: { name: string; path: string; text: string }) {
   const copy = useAction(() => navigator.clipboard.writeText(path));
+  const title = `Copy the path ${showInvisible(path)}`;
   return (
     <>
-      <button
-        type="button"
-        class="json-key"
-        title={`Copy the path ${showInvisible(path)}`}
-        onClick={() => copy()}
-      >
+      <button type="button" class="json-key" title={title} onClick={() => copy()}>
         <Marked all={JSON.stringify(name)} text={text} />
       </button>
       {': '}

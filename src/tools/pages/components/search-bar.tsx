@@ -82,6 +82,7 @@ export function FilterBar({ legend, choices, text, except, find, children }: Fil
   const shown = choices.filter(({ always, count, pressed }) => always || count > 0 || pressed);
   const parts = text.split(/\s+/).filter(Boolean);
   const isChip = (part: string) => /^[a-z]+:(?!\/\/)./i.test(part) && !part.startsWith(`${except}:`);
+  const remove = (part: string) => find(parts.filter((one) => one !== part).join(' '));
   return (
     <fieldset class="filter cluster">
       <legend class="visually-hidden">{legend}</legend>
@@ -92,12 +93,7 @@ export function FilterBar({ legend, choices, text, except, find, children }: Fil
         </Button>
       ))}
       {parts.filter(isChip).map((part) => (
-        <Button
-          key={part}
-          look="small chip"
-          label={`Remove the filter ${part}`}
-          act={() => find(parts.filter((one) => one !== part).join(' '))}
-        >
+        <Button key={part} look="small chip" label={`Remove the filter ${part}`} act={() => remove(part)}>
           <span class="mono">{part}</span>
           <Icon name="close" />
         </Button>
