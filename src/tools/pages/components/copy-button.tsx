@@ -1,5 +1,5 @@
 // A button that copies a text, or shows it in a dialog if the browser denies access to the clipboard.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Button } from './button.js';
 import { Dialog } from './dialog.js';
 import { showInvisible } from './format.js';
@@ -16,16 +16,12 @@ interface CopyButtonProps {
 export function CopyButton({ text, label, name = label, look = '' }: CopyButtonProps) {
   const [copied, setCopied] = useState(false);
   const [manual, setManual] = useState<string>();
-  useEffect(() => {
-    if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), 2_000);
-    return () => clearTimeout(timer);
-  }, [copied]);
   const copy = async () => {
     const content = typeof text === 'string' ? text : await text();
     try {
       await navigator.clipboard.writeText(content);
       setCopied(true);
+      setTimeout(() => setCopied(false), 2_000);
     } catch {
       setManual(content);
     }
