@@ -56,9 +56,8 @@ const SEARCH_KEYS = ['event', 'id', 'key', 'since'];
 /** The filter as text for the search field. An event ID needs no key. */
 export function searchText({ event, eventId, keyId, since }: Filter): string {
   const id = eventId?.includes(':') ? `id:${eventId}` : eventId;
-  const others = { event, key: keyId, since };
-  const parts = Object.entries(others).map(([key, value]) => value !== undefined && `${key}:${value}`);
-  return [id, ...parts].filter(Boolean).join(' ');
+  const parts = [id, event && `event:${event}`, keyId && `key:${keyId}`, since && `since:${since}`];
+  return parts.filter(Boolean).join(' ');
 }
 
 /** Reads every filter except the reason, and says what is wrong. Without an event, key or time, those of `kept` stay. */

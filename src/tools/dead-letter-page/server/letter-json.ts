@@ -34,14 +34,6 @@ export function maskedContent(content: DeadLetterContent): object {
   };
 }
 
-function maskedPayload(rawBody: Buffer): unknown {
-  try {
-    return masked(JSON.parse(rawBody.toString()));
-  } catch {
-    return null;
-  }
-}
-
 export function revealed({ rawBody, headers }: Found): object {
   try {
     // Keeps a byte order mark: it is part of the bytes.
@@ -56,10 +48,10 @@ const MAX_VALUES = 10_000;
 const MAX_DEPTH = 32;
 
 /**
- * Replaces each value with the name of its type; keys and lists stay. A key that does not look like a field name becomes
- * `*`, because it may be personal data. Log lines mask paths by the same rule.
+ * The JSON of a body, or null, with each value replaced by the name of its type; keys and lists stay. A key that does not
+ * look like a field name becomes `*`, because it may be personal data. Log lines mask paths by the same rule.
  */
-function masked(payload: unknown): unknown {
+function maskedPayload(rawBody: Buffer): unknown {
   let values = 0;
   const mask = (value: unknown, depth: number): unknown => {
     values += 1;
@@ -78,7 +70,11 @@ function masked(payload: unknown): unknown {
     }
     return isList ? [...shown.values()] : Object.fromEntries(shown);
   };
-  return mask(payload, 0);
+  try {
+    return mask(JSON.parse(rawBody.toString()), 0);
+  } catch {
+    return null;
+  }
 }
 
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(['content-type', 'content-length', 'user-agent', 'date']);
