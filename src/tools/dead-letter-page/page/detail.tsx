@@ -12,8 +12,8 @@ import { JsonTree } from '../../pages/components/json-tree.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type LetterContent, type Revealed } from './api.js';
 import { nameOf } from './count-text.js';
-import { usePage, type Work } from './letters-context.js';
 import { Reason } from './reason.js';
+import { usePage, type Work } from './use-letters.js';
 
 /** Closes itself when the letter is gone after a replay or discard, which change `version`. */
 export function Detail({ id, version, close }: { id: string; version: number; close: () => void }) {

@@ -7,7 +7,7 @@ import { Field, Form } from '../../pages/components/form.js';
 import { plural, showInvisible } from '../../pages/components/format.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { api, type Letter, type Target } from './api.js';
-import type { WorkDialogProps } from './letters-context.js';
+import type { WorkDialogProps } from './use-letters.js';
 
 /** Above this, the user confirms by typing the count. */
 const MAX_UNTYPED = 100;

@@ -7,10 +7,10 @@ import { FilterBar, SearchBar } from '../../pages/components/search-bar.js';
 import { Table } from '../../pages/components/table.js';
 import { countOf, countText } from './count-text.js';
 import { LETTERS, TOMBSTONES } from './letter-columns.js';
-import { usePage, type Work } from './letters-context.js';
 import { REASONS, ReasonIcon, reasonLabel } from './reason.js';
 import { formatFilter, formatRoute, isFiltered, NO_FILTER, parseSearch, searchText } from './route.js';
 import type { Loaded } from './use-letters.js';
+import { usePage, type Work } from './use-letters.js';
 
 /** @param open opens the letter and moves the focus to it */
 export function LetterList({ open }: { open: (id: string) => void }) {

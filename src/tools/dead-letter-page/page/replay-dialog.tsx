@@ -10,7 +10,7 @@ import { Icon } from '../../pages/components/icon.js';
 import { useAnnounce } from '../../pages/components/page-frame.js';
 import { ENDS, ORDER, reportText, textOf } from '../replay-text.js';
 import { api, type Target } from './api.js';
-import type { WorkDialogProps } from './letters-context.js';
+import type { WorkDialogProps } from './use-letters.js';
 
 export function ReplayDialog({ target, what, closed }: WorkDialogProps) {
   const run = useReplay(target);
@@ -59,8 +59,9 @@ function ReplaySteps({ run, held, close }: { run: ReplayRun; held: boolean; clos
   );
 }
 
-function nextStep({ state: { dryRun, report, problem }, start }: ReplayRun, close: () => void) {
-  if (!report && problem === undefined) return { act: () => {}, text: dryRun ? 'Checking…' : 'Replaying…' };
+function nextStep({ state, start }: ReplayRun, close: () => void) {
+  const { dryRun, report } = state;
+  if (isRunning(state)) return { act: () => {}, text: dryRun ? 'Checking…' : 'Replaying…' };
   if (report && !dryRun) return { act: close, text: 'Done' };
   if (!report || report.processed === 0) return { act: () => start(true), text: 'Check again' };
   return { act: () => start(false), text: `Replay ${plural(report.processed, 'dead letter')}` };

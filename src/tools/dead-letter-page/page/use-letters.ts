@@ -1,7 +1,10 @@
-// Loads the matching letters page by page, and the counts by reason and name.
-import { useEffect, useRef, useState } from 'preact/hooks';
+// The letters that match, loaded page by page, and what else the components of the page share.
+import { createContext } from 'preact';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
-import { api, type Letter, type LetterPage, type Summary } from './api.js';
+import { useKeys } from '../../pages/components/page-frame.js';
+import type { Navigate } from '../../pages/components/use-route.js';
+import { api, type Letter, type LetterPage, type Summary, type Target } from './api.js';
 import { type Filter, filterOf, formatFilter, type Route } from './route.js';
 
 export interface Loaded extends LetterPage {
@@ -13,8 +16,6 @@ export interface Loaded extends LetterPage {
   readonly filter: Filter;
   readonly discarded: boolean;
 }
-
-export type Letters = ReturnType<typeof useLetters>;
 
 const POLL_MS = 10_000;
 
@@ -103,3 +104,44 @@ function join(before: readonly Letter[], more: readonly Letter[]): readonly Lett
   const known = new Set(before.map(({ id }) => id));
   return [...before, ...more.filter(({ id }) => !known.has(id))];
 }
+
+/** What an open dialog does. */
+export interface Work {
+  readonly kind: 'replay' | 'discard';
+  /** One letter, or all that match. */
+  readonly target: Target;
+  /** Describes the target. */
+  readonly what: string;
+}
+
+export interface WorkDialogProps extends Work {
+  readonly closed: () => void;
+}
+
+interface Shared extends ReturnType<typeof useLetters> {
+  readonly route: Route;
+  readonly navigate: Navigate<Route>;
+  /** Undefined if no dialog is open. */
+  readonly work: Work | undefined;
+  readonly setWork: (work: Work | undefined) => void;
+}
+
+/** The page always provides a value. */
+export const LettersContext = createContext({} as Shared);
+
+export const usePage = () => useContext(LettersContext);
+
+export const SHORTCUTS = {
+  '/': 'Find by event ID, or filter',
+  j: 'Next dead letter',
+  k: 'Previous dead letter',
+  Enter: 'Open the dead letter',
+  Escape: 'Close the dead letter',
+  r: 'Replay the dead letter',
+  d: 'Discard the dead letter',
+  a: 'Replay all that match',
+  u: 'Update the list',
+  '?': 'Show these shortcuts',
+} as const;
+
+export const useShortcuts = useKeys<keyof typeof SHORTCUTS>;
