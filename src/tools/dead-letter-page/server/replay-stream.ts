@@ -1,12 +1,8 @@
 // Streams the progress and the report of a replay as NDJSON; a disconnect ends the replay.
 import type { ServerResponse } from 'node:http';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
-import {
-  type ReplayOptions,
-  type ReplayProgress,
-  type ReplayReport,
-  replaySettings,
-} from '../../../dead-letters/replay.js';
+import type { ReplayOptions, ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
+import { replaySettings } from '../../../dead-letters/replay.js';
 import { ConfigurationError, show } from '../../../errors.js';
 import { answerTo } from './page-http.js';
 
@@ -31,7 +27,13 @@ export async function streamReplay(
   options: ReplayOptions,
   response: ServerResponse,
 ): Promise<ReplayReport | undefined> {
-  checkOptions(options);
+  const { concurrency = 1 } = options;
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
+    throw new ConfigurationError(
+      `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MAX_CONCURRENCY}.`,
+    );
+  // replay() would reject the other options only after the status is sent.
+  replaySettings('', options);
   const reader = new AbortController();
   response.on('close', () => reader.abort());
   // The client left, or other code answered, while authorize ran or the body was read.
@@ -52,16 +54,6 @@ export async function streamReplay(
     lines.end({ error: { message, code } });
     return undefined;
   }
-}
-
-/** Validates what replay() would only reject after the status is sent. */
-function checkOptions(options: ReplayOptions): void {
-  const { concurrency = 1 } = options;
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY)
-    throw new ConfigurationError(
-      `concurrency is ${show(concurrency)}. Give a whole number from 1 to ${MAX_CONCURRENCY}.`,
-    );
-  replaySettings('', options);
 }
 
 class ReplayLines {
