@@ -1,5 +1,5 @@
 // One attempt in three tabs: the request, the response, and how the signature was computed.
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RenderableProps } from 'preact';
 import { BodyView, HeaderTable } from '../pages/components/code-view.js';
 import { useLoaded } from '../pages/components/columns.js';
 import { byteLength, showInvisible } from '../pages/components/format.js';
@@ -78,14 +78,13 @@ function RequestView({ attempt, delivery }: AttemptProps) {
 }
 
 function ResponseView({ attempt: { response, error, outcome } }: AttemptProps) {
-  if (!response) {
+  if (!response)
     return (
       <p class="wrap">
         No response. {error && !error.message.includes(error.code) && <code>{error.code} </code>}
         {error?.message}
       </p>
     );
-  }
   return (
     <>
       <p>
@@ -192,13 +191,7 @@ function marked(value: string, expected = value): ComponentChildren {
   );
 }
 
-interface StepProps {
-  readonly title: string;
-  readonly result?: ComponentChildren;
-  readonly children: ComponentChildren;
-}
-
-function Step({ title, result, children }: StepProps) {
+function Step({ title, result, children }: RenderableProps<{ title: string; result: ComponentChildren }>) {
   return (
     <li>
       <h3>{title}</h3>

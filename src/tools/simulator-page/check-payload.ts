@@ -11,9 +11,8 @@ export function checkPayload(text: string, sample: object | undefined) {
   } catch (error) {
     return { valid: false as const, problem: describeSyntaxError(text, error) };
   }
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload))
     return { valid: false as const, problem: 'The payload must be an object: { … }.' };
-  }
   const found = sample ? differences(sample, payload, '') : [];
   const shown = found.slice(0, MAX_DIFFERENCES).join(', ');
   const difference = found.length > MAX_DIFFERENCES ? `${shown}, …` : shown;

@@ -7,6 +7,8 @@ import { type Column, EventName, focusRow } from '../pages/components/table.js';
 import { api, type Row } from './api.js';
 import { type ShownStatus, STATUS_LABELS, shownStatus } from './texts.js';
 
+const attemptsOf = ({ attempts, max_attempts: most }: Row) => `${attempts}/${Math.max(attempts, most)}`;
+
 export const COLUMNS: readonly Column<Row>[] = [
   {
     name: 'status',
@@ -94,10 +96,6 @@ export function ResponseStatus({ status, error, outcome }: ResponseStatusProps) 
 /** The result of the previous attempt says nothing about a running one. */
 function isUnderway({ status }: Row): boolean {
   return status === 'in_flight' || status === 'pending';
-}
-
-function attemptsOf({ attempts, max_attempts: most }: Row): string {
-  return `${attempts}/${Math.max(attempts, most)}`;
 }
 
 /** In a narrow list the host is truncated, and the path stays. */

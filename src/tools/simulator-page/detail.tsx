@@ -96,9 +96,8 @@ export function Detail({ id, row, close }: { id: string; row: Row | undefined; c
 }
 
 function explain(error: unknown): string {
-  if (error instanceof ApiError && error.status === 404) {
+  if (error instanceof ApiError && error.status === 404)
     return 'The simulator no longer has this delivery. The history was cleared, or newer deliveries replaced it.';
-  }
   return messageOf(error);
 }
 

@@ -25,6 +25,7 @@ export function Onboarding() {
   const [sample] = samples;
   // Registered by the command line: --demo or --forward.
   const [first] = useState(webhook);
+  const verb = `Trigger ${sample?.event_name ?? 'an event'}`;
   const trigger = async () => {
     if (!sample) return;
     await api.trigger({ event_name: sample.event_name, payload: sample.sample.payload });
@@ -64,11 +65,7 @@ export function Onboarding() {
         </li>
         <li>
           <h3>Trigger an event</h3>
-          <Form
-            verb={`Trigger ${sample?.event_name ?? 'an event'}`}
-            submit={trigger}
-            disabled={!webhook || !sample}
-          >
+          <Form verb={verb} submit={trigger} disabled={!webhook || !sample}>
             <p class="note">
               {webhook
                 ? 'The delivery, its attempts and its retries appear here.'

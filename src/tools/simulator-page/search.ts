@@ -34,9 +34,7 @@ export function parseSearch(text: string): SearchParts {
 }
 
 export function matches({ tokens, words }: SearchParts, row: Row): boolean {
-  for (const [key, values] of tokens) {
-    if (!values.some((value) => KEYS.get(key)?.(row, value))) return false;
-  }
+  for (const [key, values] of tokens) if (!values.some((value) => KEYS.get(key)?.(row, value))) return false;
   if (words.length === 0) return true;
   const text = `${row.id} ${row.event_id} ${row.event_name} ${row.url}`.toLowerCase();
   return words.every((word) => text.includes(word));

@@ -60,7 +60,6 @@ const EFFECTS: Readonly<Record<FaultKind, readonly [effect: string, signature?: 
   drop: ['Never reaches the endpoint.'],
 };
 
-/** For a field with options. */
 export const FAULT_KINDS = Object.keys(EFFECTS).map((kind) => [kind, kind] as const);
 
 export function faultEffect(kind: string): string | undefined {

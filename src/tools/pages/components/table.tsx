@@ -224,7 +224,7 @@ function useCurrentRow(
   const move = (event: KeyboardEvent) => {
     const at = ids.indexOf(id ?? '');
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: ids.length - 1 }[event.key];
-    const next = to === undefined ? undefined : ids[to];
+    const next = ids[to ?? -1];
     if (next === undefined) return;
     event.preventDefault();
     focusRow(next);
