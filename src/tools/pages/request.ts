@@ -62,7 +62,6 @@ export function originalUrl(request: IncomingMessage): string {
 
 /** Parsed here, because Express 4 and 5 parse queries differently. */
 export function queryOf(request: IncomingMessage): URLSearchParams {
-  const url = originalUrl(request);
-  const at = url.indexOf('?');
-  return new URLSearchParams(at === -1 ? '' : url.slice(at));
+  const [, query] = originalUrl(request).split(/\?(.*)/s);
+  return new URLSearchParams(query);
 }

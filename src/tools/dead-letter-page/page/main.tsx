@@ -58,7 +58,12 @@ function Layout() {
   const { open, close } = useSelection({ ids, selected, select: (letter) => navigate({ letter }) });
   const listed = loaded?.letters.find(({ id }) => id === selected);
   useTitle(listed && nameOf(listed), 'Dead letters');
-  useAnnouncement();
+  const announce = useAnnounce();
+  const query = loaded && formatFilter(loaded.filter, { discarded: loaded.discarded });
+  // When the filter changes.
+  useEffect(() => {
+    if (loaded) announce(countText(loaded));
+  }, [query]);
   useLetterKeys(selected);
   const Dialog = work?.kind === 'discard' ? DiscardDialog : ReplayDialog;
   return (
@@ -105,15 +110,6 @@ function Groups() {
       </ul>
     </Panel>
   );
-}
-
-function useAnnouncement(): void {
-  const { loaded } = usePage();
-  const announce = useAnnounce();
-  const query = loaded && formatFilter(loaded.filter, { discarded: loaded.discarded });
-  useEffect(() => {
-    if (loaded) announce(countText(loaded));
-  }, [query]);
 }
 
 /** The keys that search, replay, discard, and reload the list. */
