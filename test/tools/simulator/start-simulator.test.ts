@@ -272,6 +272,13 @@ describe('from a program', () => {
     expect(service.deliveries()[0]?.attempts[0]?.request.headers).toHaveLength(5);
   });
 
+  test('records have the prototypes of the program, which assert.deepStrictEqual compares', async () => {
+    const { service } = await subscribed();
+    const [attempt] = first(await service.trigger('transaction.paid')).attempts;
+    expect(attempt?.request.headers).toBeInstanceOf(Array);
+    expect(attempt?.response?.headers).toBeInstanceOf(Array);
+  });
+
   test('the same seed gives the same ids', async () => {
     const run = async (seed: string | number) => {
       const {
