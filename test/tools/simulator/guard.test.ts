@@ -331,6 +331,14 @@ describe('targets: refused at registration', () => {
     },
   );
 
+  test('a public URL is reported together with the errors of the other fields', async () => {
+    const service = await simulator();
+    const fields = { url: 'http://93.184.216.34/', events: ['paid'] };
+    const { status, json } = await post(`${service.baseUrl}/_sim/webhooks`, fields);
+    expect(status).toBe(422);
+    expect(Object.keys(json.errors)).toEqual(['url', 'events']);
+  });
+
   test('checks every address that a name resolves to', async () => {
     const service = await simulator({ allowTargets: ['Shop.Example'] });
     const create = (url: string) => service.webhooks.create({ url });

@@ -83,11 +83,11 @@ export class Registrations {
     return webhook;
   }
 
-  async #read(input: object): Promise<z.infer<typeof webhookFields>> {
-    const fields = readFields(webhookFields, input);
-    const refusal = fields.url === undefined ? undefined : await this.#parts.targets.refusal(fields.url);
-    if (refusal) throw HttpError.invalid({ url: [refusal] });
-    return fields;
+  async #read(input: { url?: unknown }): Promise<z.infer<typeof webhookFields>> {
+    const { url } = input;
+    const isUrl = url !== undefined && urlError(url) === undefined;
+    const refusal = isUrl ? await this.#parts.targets.refusal(String(url)) : undefined;
+    return readFields(refusal ? webhookFields.extend({ url: z.never(refusal) }) : webhookFields, input);
   }
 }
 
