@@ -224,9 +224,10 @@ function letterTable(letters: readonly JsonLetter[], filtered: boolean): string 
   return table([[...headings, ...(redriven ? ['NEXT TRY'] : []), ...last], ...rows]);
 }
 
-/** Swedes write dates as ISO 8601 does. */
 function localTime(iso: string): string {
-  return new Date(iso).toLocaleString('sv-SE');
+  const date = new Date(iso);
+  // The Swedish locale formats dates like ISO 8601.
+  return Number.isNaN(date.getTime()) ? iso : date.toLocaleString('sv-SE');
 }
 
 function letterText(shown: ShownLetter): string {

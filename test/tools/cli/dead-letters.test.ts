@@ -136,6 +136,11 @@ describe('the letters of an app that repeats itself', () => {
     expect(requests).toBeLessThan(5);
   });
 
+  test('a time that is not a date is shown as the app sent it', async () => {
+    const run = await served(() => ({ letters: [{ ...letter(1), keptAt: 'yesterday' }], next: null }));
+    expect((await run('dead-letters', 'list')).stdout).toContain('yesterday');
+  });
+
   test('a list that ends with an empty page is whole', async () => {
     const run = await served((after) =>
       after === null ? { letters: [letter(1)], next: 'more' } : { letters: [], next: 'more still' },
