@@ -6,7 +6,7 @@ import type { Simulator } from '../simulator/simulator.js';
 import type { DemoEndpoint } from './demo-endpoint.js';
 import { type Output, table } from './print.js';
 
-/** What runs in a `simulate`. */
+/** What the command `simulate` runs. */
 export interface Simulation {
   readonly service: Simulator;
   readonly output: Output;

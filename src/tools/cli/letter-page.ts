@@ -46,9 +46,9 @@ export class LetterPage extends JsonClient {
       return new CommandError(message, EXIT.timedOut, code);
     }
     const exitCode = connectionExitCode(code);
-    const silent = `Nothing listens at ${this.origin} (${code}). Check --page, and whether the app runs.`;
-    const broken = `The connection to ${this.origin} failed (${code}). Try again.`;
-    return new CommandError(exitCode === EXIT.unreachable ? silent : broken, exitCode, code);
+    const unreachable = `Nothing listens at ${this.origin} (${code}). Check --page, and whether the app runs.`;
+    const failed = `The connection to ${this.origin} failed (${code}). Try again.`;
+    return new CommandError(exitCode === EXIT.unreachable ? unreachable : failed, exitCode, code);
   }
 
   protected refused(
@@ -194,7 +194,7 @@ async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined) throw new UsageError('--token-file is missing. Give a file that holds the token.');
   const token = (await readLines('--token-file', file)).join('\n');
   if (/^[!-~]+$/.test(token)) return token;
-  const strange = 'has a space, a line break or another character that a header must not contain';
-  const fault = token === '' ? 'is empty' : strange;
+  const invalid = 'has a space, a line break or another character that a header must not contain';
+  const fault = token === '' ? 'is empty' : invalid;
   throw new CommandError(`--token-file ${fault}. The file must hold only the token.`);
 }

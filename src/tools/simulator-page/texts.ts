@@ -1,4 +1,4 @@
-// What the page says in words: statuses, faults, announcements, and a delivery as a Jest test.
+// The texts of the page: statuses, faults, announcements, and a delivery as a Jest test.
 import { shortUrl } from '../pages/components/format.js';
 import type { DeliveryStatus } from '../simulator/delivery/delivery-status.js';
 import type { Attempt, Delivery, Fault, FaultKind, Row, Webhook } from './api.js';

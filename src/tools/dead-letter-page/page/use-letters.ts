@@ -38,7 +38,7 @@ export function useLetters(route: Route) {
       failure = error;
     }
     if (turn !== latest.current) return undefined;
-    // A signed-out user must not see the letters of before.
+    // A signed-out user must no longer see the letters.
     if (found || isRefusal(failure)) setLoaded(found);
     setProblem(found ? undefined : messageOf(failure));
     return found;

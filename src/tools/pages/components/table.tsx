@@ -57,7 +57,7 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
   const ids = useMemo(() => rows.map(({ id }) => id), [rows]);
   const [first, end] = useWindow(body, ids, query);
   const current = useCurrentRow(body, ids, links?.selected);
-  const news = useNews(ids, query, newestFirst);
+  const newRows = useNewRows(ids, query, newestFirst);
   // The tab stop is rendered even when it is out of view.
   const shown = [...rows.entries()].filter(
     ([index, { id }]) => (index >= first && index < end) || id === current.id,
@@ -85,7 +85,7 @@ export function Table<Row extends { readonly id: string }>(props: TableProps<Row
             key={row.id}
             {...{ row, index, columns, links, focused: current.set }}
             isTabStop={row.id === current.id}
-            isNew={news.includes(row.id)}
+            isNew={newRows.includes(row.id)}
           />
         ))}
       </tbody>
@@ -236,13 +236,13 @@ function useCurrentRow(
 const MAX_NEW = 10;
 
 /** The rows that are new in this render. */
-function useNews(ids: readonly string[], query: string, newestFirst = false): readonly string[] {
+function useNewRows(ids: readonly string[], query: string, newestFirst = false): readonly string[] {
   const latest = useRef({ ids, query });
   const before = latest.current;
   latest.current = { ids, query };
   if (before.ids === ids || before.query !== query) return [];
   const known = new Set(before.ids);
   const end = newestFirst ? ids.findLastIndex((id) => known.has(id)) : ids.length;
-  const news = ids.filter((id, index) => index < end && !known.has(id));
-  return news.length > MAX_NEW ? [] : news;
+  const added = ids.filter((id, index) => index < end && !known.has(id));
+  return added.length > MAX_NEW ? [] : added;
 }
