@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os';
 
 export default {
   testEnvironment: 'node',
-  // In processes of their own, so that what one file leaves running keeps no other from ending. No more than cores: servers
-  // that tests start beside them need some too, and a store that waits for its turn is taken for one that is down.
-  maxWorkers: Math.min(Math.max(availableParallelism(), 2), 4),
+  // In processes of their own, so that what one file leaves running keeps no other from ending. One more than cores, since
+  // tests wait for a third of the time. Not many more: servers that tests start beside them need some too.
+  maxWorkers: Math.min(availableParallelism() + 1, 4),
   // What hangs is found all the same; what is slow on a busy machine is not wrong.
   testTimeout: 60_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
