@@ -45,6 +45,6 @@ const requireJson: RequestHandler = (request, _response, next) => {
   else next(new HttpError(415, 'Send this request with Content-Type: application/json.'));
 };
 
-export const jsonBody = [requireJson, express.json({ limit: '1mb', inflate: false })];
+export const jsonBody: RequestHandler[] = [requireJson, express.json({ limit: '1mb', inflate: false })];
 
 export const notFound: RequestHandler = (_request, _response, next) => next(new HttpError(404, 'Not found.'));
