@@ -1,7 +1,10 @@
 // Deliveries and attempts as JSON, for the API, the page, programs and the log.
 import { hash } from 'node:crypto';
+import type { DeliveryStatus } from './delivery-status.js';
+import type { FaultKind } from './faults.js';
 import {
   type CancelReason,
+  type EndpointResponse,
   type HeaderPair,
   nextNumber,
   type SimulatedAttempt,
@@ -9,10 +12,35 @@ import {
 } from './simulated-delivery.js';
 
 /** One attempt to deliver an event: what was sent, how the endpoint answered, and whether a retry was scheduled. */
-export type Attempt = ReturnType<typeof attemptRecord>;
+export interface Attempt {
+  number: number;
+  trigger: 'automatic' | 'manual';
+  started_at: string;
+  duration_ms: number;
+  succeeded: boolean;
+  /** What the endpoint reports that it did with the event, such as `ignored`. */
+  outcome: string | null;
+  fault: FaultKind | null;
+  diagnosis: string | null;
+  will_retry: boolean;
+  next_attempt_at: string | null;
+  request: { method: 'POST'; url: string; headers: HeaderPair[]; body: string; body_sha256: string };
+  response: EndpointResponse | null;
+  error: { code: string; message: string } | null;
+}
 
 /** The record of an event on its way to one webhook. */
-export interface Delivery extends ReturnType<typeof sharedFields<Attempt[]>> {
+export interface Delivery {
+  id: string;
+  event_id: string;
+  event_name: string;
+  webhook_id: string;
+  url: string;
+  status: DeliveryStatus;
+  attempts: Attempt[];
+  next_attempt_at: string | null;
+  created_at: string;
+  delivered_at: string | null;
   /** Present only if the status is `cancelled`. */
   cancelled_because?: CancelReason;
 }
@@ -61,7 +89,7 @@ function sharedFields<Attempts>(delivery: SimulatedDelivery, attempts: Attempts)
   };
 }
 
-function attemptRecord(attempt: SimulatedAttempt) {
+function attemptRecord(attempt: SimulatedAttempt): Attempt {
   const { response, error } = attempt;
   return {
     number: attempt.number,
@@ -69,14 +97,13 @@ function attemptRecord(attempt: SimulatedAttempt) {
     started_at: isoTime(attempt.startedAt),
     duration_ms: attempt.durationMs,
     succeeded: attempt.succeeded,
-    /** What the endpoint reports that it did with the event, such as `ignored`. */
     outcome: response && outcomeIn(response.body),
     fault: attempt.fault,
     diagnosis: attempt.diagnosis,
     will_retry: attempt.nextAttemptAt !== null,
     next_attempt_at: isoTime(attempt.nextAttemptAt),
     request: {
-      method: 'POST' as const,
+      method: 'POST',
       url: attempt.url,
       headers: copyOf(attempt.headers),
       body: attempt.body.toString('utf8'),
