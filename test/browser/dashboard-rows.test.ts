@@ -113,6 +113,21 @@ describeInChromium('rows that stay', () => {
   });
 });
 
+describeInChromium('rows on a phone', () => {
+  test('fill the screen after the panels above them were closed', async () => {
+    const service = await simulator({ retry: ['1h'] });
+    await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
+    await service.trigger('a.one', { payload: {} }, { count: 60 });
+    const { page } = await openPage(service, '', { viewport: { width: 390, height: 844 } });
+    const panels = ['#trigger > summary', '#webhooks > summary'];
+    for (const panel of panels) await page.locator(panel).click();
+    await page.locator('#trigger').getByLabel('Count').waitFor();
+    const rows = await page.locator('tr.row').count();
+    for (const panel of panels) await page.locator(panel).click();
+    await until(async () => (await page.locator('tr.row').count()) > rows);
+  });
+});
+
 describeInChromium('the highlight of new rows', () => {
   test('is for the few that arrive, not for older ones that are loaded, and not for a burst', async () => {
     const service = await simulator({ retry: ['1h'] });

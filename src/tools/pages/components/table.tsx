@@ -174,7 +174,7 @@ function useWindow(body: RefObject<HTMLElement | null>, ids: readonly string[], 
   useEffect(() => {
     const unmounted = new AbortController();
     const options = { capture: true, passive: true, signal: unmounted.signal };
-    for (const type of ['scroll', 'resize']) addEventListener(type, measure, options);
+    for (const type of ['scroll', 'resize', 'toggle']) addEventListener(type, measure, options);
     return () => unmounted.abort();
   }, []);
   useLayoutEffect(() => {
