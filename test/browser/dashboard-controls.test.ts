@@ -420,7 +420,7 @@ describeInChromium('the detail', () => {
     await chosen.getByText('503').waitFor();
     await page.getByRole('link', { name: /Failed: attempt 1/ }).click();
     await service.advance('5s');
-    await page.getByRole('link', { name: /Succeeded: attempt 3/ }).waitFor();
+    await page.getByRole('link', { name: /Delivered: attempt 3/ }).waitFor();
     expect(await chosen.innerText()).toContain('500');
     await page.reload();
     await chosen.getByText('500').waitFor();
@@ -444,6 +444,7 @@ describeInChromium('a delivery that an endpoint accepted although it was tampere
     expect(await page.locator('.row-link').allInnerTexts()).toEqual(['b.two']);
     await page.locator('.row-link').click();
     await page.locator('.callout.tone-failed').getByText('Your endpoint accepted a delivery').waitFor();
+    await page.getByRole('link', { name: /Wrongly accepted: attempt 1/ }).waitFor();
   });
 });
 

@@ -116,7 +116,7 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
       <AttemptAxis delivery={delivery} />
       <ol>
         {attempts.map((attempt) => {
-          const { number, succeeded, response, error, outcome, fault } = attempt;
+          const { number, response, error, outcome, fault } = attempt;
           const tone = attemptStatus(attempt);
           return (
             <li key={number}>
@@ -128,9 +128,7 @@ function Attempts({ delivery, chosen }: { delivery: Delivery; chosen: number | u
               >
                 <Icon name={tone} tone={tone} />
                 <b>
-                  <span class="visually-hidden">
-                    {succeeded ? 'Succeeded: attempt ' : 'Failed: attempt '}
-                  </span>
+                  <span class="visually-hidden">{STATUS_LABELS[tone]}: attempt </span>
                   {number}
                 </b>
                 <b>
