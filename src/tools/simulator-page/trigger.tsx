@@ -110,7 +110,7 @@ function PayloadEditor({ text, check, edit }: Draft) {
 }
 
 function CheckResult({ check }: Pick<Draft, 'check'>) {
-  const tone = check.valid ? 'delivered' : 'failed';
+  const tone = !check.valid ? 'failed' : check.difference ? 'fault' : 'delivered';
   return (
     <span class={`line note tone-${tone}`} role="status">
       <Icon name={tone} />

@@ -55,11 +55,11 @@ function WebhookItem({ webhook }: { webhook: Webhook }) {
 
 const SHOWN = 40;
 
-/** A chart of how long the latest deliveries took, newest on the right. */
+/** A chart of how long the latest responses took, newest on the right. */
 function Durations({ webhook }: { webhook: string }) {
   const { rows } = useSimulator();
   const latest = rows
-    .flatMap(({ webhook_id, last }) => (webhook_id === webhook && last ? [last.duration_ms] : []))
+    .flatMap(({ webhook_id, last }) => (webhook_id === webhook && last?.status ? [last.duration_ms] : []))
     .slice(0, SHOWN)
     .reverse();
   if (latest.length < 2) return null;
@@ -67,7 +67,7 @@ function Durations({ webhook }: { webhook: string }) {
   const point = (ms: number, index: number) =>
     `${((index / (latest.length - 1)) * 98 + 1).toFixed(1)},${(19 - (ms / (most || 1)) * 18).toFixed(1)}`;
   const median = latest.toSorted((one, other) => one - other)[Math.floor(latest.length / 2)] ?? 0;
-  const text = `The latest ${latest.length} took ${formatDuration(median)} at the median, ${formatDuration(most)} at most`;
+  const text = `The latest ${latest.length} responses took ${formatDuration(median)} at the median, ${formatDuration(most)} at most`;
   return (
     <p class="spread note" title={text}>
       <svg class="durations" viewBox="0 0 100 20" preserveAspectRatio="none" role="img" aria-label={text}>

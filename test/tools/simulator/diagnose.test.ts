@@ -27,7 +27,7 @@ const diagnosisOf = async (answer: Answer) => (await attempt((await endpoint(ans
 describe('an answer', () => {
   test('401 after a correct signature names the usual causes', async () => {
     expect(await diagnosisOf(401)).toBe(
-      'Your endpoint rejected a correct signature. Check that it uses the key of the simulator (pri_sim_dev) and its signatureHeader.',
+      'Your endpoint rejected a correct signature. Check its key (that of the simulator is pri_sim_dev by default) and signatureHeader.',
     );
   });
 

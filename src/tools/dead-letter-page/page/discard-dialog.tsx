@@ -51,7 +51,14 @@ export function DiscardDialog({ target, what, closed }: WorkDialogProps) {
           This deletes the bytes and headers, so that the event can never be replayed. The list of discarded
           dead letters keeps who discarded it, when and why.
         </p>
-        <Field label="Why" name="because" required autofocus maxLength={1_000} placeholder="test data" />
+        <Field
+          label="Why"
+          name="because"
+          required
+          autofocus
+          maxLength={1_000}
+          placeholder="Such as: test data"
+        />
         {ids && ids.length > MAX_UNTYPED && (
           <Field
             label={`To confirm, type ${ids.length}`}

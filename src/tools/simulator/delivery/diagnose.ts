@@ -29,7 +29,7 @@ export const DIAGNOSES = {
   bodyConsumed:
     'Your receiver no longer has the raw body: express.json() runs before receiver(). Mount receiver() first.',
   unauthenticated:
-    'Your endpoint rejected a correct signature. Check that it uses the key of the simulator (pri_sim_dev) and its signatureHeader.',
+    'Your endpoint rejected a correct signature. Check its key (that of the simulator is pri_sim_dev by default) and signatureHeader.',
   oldKey: 'Your endpoint rejected the new key: it may still have only the old one. Configure both keys.',
   forbidden:
     'Your endpoint answered 403. Exempt this path from the login, CSRF check or firewall in front of your handler.',
