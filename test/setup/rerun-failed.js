@@ -1,7 +1,5 @@
 // Runs the test files that failed once more, each alone, if RERUN_FAILED says how many may. What passes then is named at the end.
-import { createRequire } from 'node:module';
-
-const { default: TestRunner } = createRequire(import.meta.url)('jest-runner');
+import TestRunner from 'jest-runner';
 
 const MOST = Number(process.env.RERUN_FAILED ?? 0);
 
