@@ -109,6 +109,7 @@ describeInChromium('the trigger', () => {
     ).toEqual([0, 0]);
     await payload.fill('{}');
     await dialog(page, 'Edit payload')
+      .locator('.tone-fault')
       .getByText('Differs from the sample: token is missing, customer is missing, metadata is missing, …')
       .waitFor();
     await button(page, 'Reset to sample').click();
