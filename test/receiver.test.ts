@@ -4,15 +4,15 @@ import { inspect } from 'node:util';
 import { describe, expect, jest, test } from '@jest/globals';
 import { type ReceiverOptions, receiver } from 'payment-webhooks';
 import { fixtures } from '../src/fixtures/fixture.js';
-import { delivery, hmac, KEY, SANDBOX_KEY } from './setup/delivery.js';
-import { frameworks, startEndpoint } from './setup/endpoint.js';
+import { delivery, KEY, SANDBOX_KEY } from './setup/delivery.js';
+import { frameworks, processed, startEndpoint } from './setup/endpoint.js';
 import { faultyStore, hangs } from './setup/faulty-store.js';
-import { describeOnUnix } from './setup/platform.js';
+import { testOnUnix } from './setup/platform.js';
 import { startProgram } from './setup/program.js';
+import { down } from './setup/raise.js';
 import { openSocket, wire } from './setup/raw-socket.js';
 import { gate, until } from './setup/waiting.js';
 
-const processed = { status: 200, body: { received: true, outcome: 'processed' } };
 const closing = {
   status: 503,
   headers: { 'retry-after': '5', connection: 'close' },
@@ -22,13 +22,9 @@ const closing = {
 /** An endpoint whose first run waits for the gate. */
 async function slowEndpoint(options: ReceiverOptions = {}) {
   const work = gate();
-  let runs = 0;
-  const handler = () => {
-    runs += 1;
-    return runs === 1 ? work.opened : undefined;
-  };
+  const handler = jest.fn<() => unknown>().mockReturnValueOnce(work.opened);
   const endpoint = await startEndpoint({ handlers: { '*': handler }, ...options });
-  return { endpoint, work, running: () => until(() => runs > 0) };
+  return { endpoint, work, running: () => until(() => handler.mock.calls.length > 0) };
 }
 
 const isSettled = (promise: Promise<unknown>) => Promise.race([promise.then(() => true), pause(20, false)]);
@@ -63,10 +59,9 @@ describe.each(frameworks)('a delivery, on %s', (framework) => {
   });
 
   test('never reaches next(), whatever becomes of it', async () => {
-    let reached = 0;
-    const hooks = receiver({ privateKey: KEY, logger: false });
-    hooks.on('*', () => Promise.reject(new Error('down')));
-    const server = createServer((req, res) => hooks(req, res, () => void reached++));
+    const next = jest.fn();
+    const hooks = receiver({ privateKey: KEY, logger: false }).on('*', down);
+    const server = createServer((req, res) => hooks(req, res, next));
     await new Promise<void>((resolve) => server.listen(0, resolve));
     const { port } = server.address() as { port: number };
     for (const sent of [delivery(), delivery('{'), { body: Buffer.from(''), headers: {} }]) {
@@ -75,17 +70,14 @@ describe.each(frameworks)('a delivery, on %s', (framework) => {
     }
     server.close();
     server.closeAllConnections();
-    expect(reached).toBe(0);
+    expect(next).not.toHaveBeenCalled();
   });
 });
 
 describe('receive()', () => {
-  const hooks = () => receiver({ privateKey: KEY, logger: false }).on('*', () => {});
-  const event = fixtures.transactionPaid();
-  const { body, headers } = delivery(event);
-
   test('leads the same journey without a request', async () => {
-    const receive = hooks().receive;
+    const { receive } = receiver({ privateKey: KEY, logger: false }).on('*', () => {});
+    const { body, headers } = delivery();
     const answer = await receive({ rawBody: body, headers });
     expect(answer).toEqual({
       status: 200,
@@ -96,48 +88,15 @@ describe('receive()', () => {
       },
       body: '{"received":true,"outcome":"processed"}',
     });
-    expect(JSON.parse((await receive({ rawBody: body, headers })).body).outcome).toBe('duplicate');
-  });
-
-  test.each([
-    ['a Buffer', body],
-    ['a Uint8Array', new Uint8Array(body)],
-    ['an ArrayBuffer', new Uint8Array(body).buffer],
-    ['text', body.toString()],
-  ])('takes %s', async (_kind, rawBody) => {
-    expect((await hooks().receive({ rawBody, headers })).status).toBe(200);
-  });
-
-  test.each([
-    ['the Headers of fetch', new Headers(headers)],
-    [
-      'any case',
-      Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value])),
-    ],
-    ['lists', { 'X-Service-Signature': [hmac(body)] }],
-  ])('takes headers as %s', async (_kind, given) => {
-    expect((await hooks().receive({ rawBody: body, headers: given })).status).toBe(200);
-  });
-
-  test.each([
-    ['nothing', undefined],
-    ['null', null],
-    ['text', body.toString()],
-    ['no headers', { rawBody: body }],
-    ['no body', { headers }],
-    ['a parsed body', { rawBody: event, headers }],
-    ['headers that are none', { rawBody: body, headers: 5 }],
-  ])('never rejects: given %s it answers', async (_kind, given) => {
-    const answer = await hooks().receive(given as never);
-    expect([401, 500]).toContain(answer.status);
-    expect(JSON.parse(answer.body)).toHaveProperty('message');
+    const text = { rawBody: body.toString(), headers };
+    expect(JSON.parse((await receive(text)).body).outcome).toBe('duplicate');
   });
 
   test('shares duplicates, limits and closing with the request handler', async () => {
     const endpoint = await startEndpoint();
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject(processed);
-    const again = { rawBody: sent.body, headers: sent.headers };
+    const again = { rawBody: new Uint8Array(sent.body), headers: sent.headers };
     expect(JSON.parse((await endpoint.hooks.receive(again)).body).outcome).toBe('duplicate');
     await endpoint.hooks.close();
     expect(await endpoint.hooks.receive(again)).toMatchObject({
@@ -195,14 +154,6 @@ describe('inFlight', () => {
     socket.socket.destroy();
     await until(() => endpoint.hooks.inFlight === 0);
     expect(endpoint.records).toHaveLength(7);
-  });
-
-  test('still counts a delivery that was answered while its handler goes on', async () => {
-    const { endpoint, work } = await slowEndpoint({ timeout: 40 });
-    expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
-    expect(endpoint.hooks.inFlight).toBe(1);
-    work.open();
-    await until(() => endpoint.hooks.inFlight === 0);
   });
 
   test('gives a handler up that has not settled for maxHandlerTime', async () => {
@@ -291,18 +242,17 @@ describe('close()', () => {
   });
 
   test('waits for the last of several', async () => {
-    const works = [gate(), gate()];
-    let runs = 0;
-    const endpoint = await startEndpoint({ handlers: { '*': () => works[runs++]?.opened } });
+    const [first, last] = [gate(), gate()];
+    const handler = jest.fn(() => last.opened).mockReturnValueOnce(first.opened);
+    const endpoint = await startEndpoint({ handlers: { '*': handler } });
     const replies = [endpoint.post(), endpoint.post()];
-    await until(() => runs === 2);
+    await until(() => handler.mock.calls.length === 2);
     const closed = endpoint.hooks.close();
-    works[0]?.open();
+    first.open();
     await Promise.race(replies);
     expect(await isSettled(closed)).toBe(false);
-    works[1]?.open();
-    await closed;
-    await Promise.all(replies);
+    last.open();
+    await Promise.all([closed, ...replies]);
   });
 
   test('is idempotent', async () => {
@@ -360,27 +310,23 @@ describe('close()', () => {
   });
 });
 
-describeOnUnix('a process that gets SIGTERM', () => {
-  // Compiling the program takes its time on a busy machine.
-  const patience = 90_000;
-
-  test(
-    'answers what it is working on, turns the rest away, and exits by itself',
-    async () => {
-      const program = startProgram('closing-app');
-      const port = Number((await program.told('listening')).port);
-      const working = post(port);
-      await program.told('working');
-      program.kill('SIGTERM');
-      await program.told('closing');
-      expect(await post(port)).toMatchObject({ status: 503, connection: 'close', code: 'CLOSING' });
-      program.tell('finish');
-      expect(await working).toMatchObject({ status: 200, outcome: 'processed' });
-      expect(await program.exited).toEqual({ code: 0, signal: null });
-    },
-    patience,
-  );
-});
+// Compiling the program takes its time on a busy machine.
+testOnUnix(
+  'a process that gets SIGTERM answers what it is working on, turns the rest away, and exits by itself',
+  async () => {
+    const program = startProgram('closing-app');
+    const port = Number((await program.told('listening')).port);
+    const working = post(port);
+    await program.told('working');
+    program.kill('SIGTERM');
+    await program.told('closing');
+    expect(await post(port)).toMatchObject({ status: 503, connection: 'close', code: 'CLOSING' });
+    program.tell('finish');
+    expect(await working).toMatchObject({ status: 200, outcome: 'processed' });
+    expect(await program.exited).toEqual({ code: 0, signal: null });
+  },
+  90_000,
+);
 
 async function post(port: number) {
   const { body, headers } = delivery();

@@ -1,11 +1,12 @@
-// The call of a handler: when its turn comes, and what the log says when it does not come.
-import { describe, expect, test } from '@jest/globals';
-import { memoryStore, type ReceiverOptions } from 'payment-webhooks';
+// The call of a handler: when its turn comes, what the log says when it does not come, and what ends with it.
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, jest, test } from '@jest/globals';
+import { type HandlerContext, memoryStore, type ReceiverOptions } from 'payment-webhooks';
 import { delivery } from '../setup/delivery.js';
-import { startEndpoint } from '../setup/endpoint.js';
+import { failed, processed, startEndpoint } from '../setup/endpoint.js';
 import { faultyStore } from '../setup/faulty-store.js';
+import { gate, until } from '../setup/waiting.js';
 
-const processed = { status: 200, body: { received: true, outcome: 'processed' } };
 /** All handlers of these tests wait for one another. */
 const serial = () => 'one';
 
@@ -19,13 +20,13 @@ function block(ms: number): void {
 
 test('a handler without a name runs, whatever a store says of those that have finished', async () => {
   const finished = [undefined, null, '', '*'] as unknown as string[];
-  const endpoint = await start({ store: faultyStore({}, { more: { finished } }) });
-  let runs = 0;
-  endpoint.hooks.on('*', () => {
-    runs += 1;
+  const handler = jest.fn();
+  const endpoint = await start({
+    store: faultyStore({}, { more: { finished } }),
+    handlers: { '*': handler },
   });
   expect(await endpoint.post()).toMatchObject(processed);
-  expect(runs).toBe(1);
+  expect(handler).toHaveBeenCalledTimes(1);
 });
 
 describe('a handler that returns no promise', () => {
@@ -44,17 +45,10 @@ describe('a handler that returns no promise', () => {
     const ran: string[] = [];
     const endpoint = await start({ store: memoryStore(), lease: 200 });
     endpoint.hooks
-      .on(
-        '*',
-        () => {
-          ran.push('pick');
-          block(250);
-        },
-        { name: 'pick', serial },
-      )
+      .on('*', () => ran.push('pick') && block(250), { name: 'pick', serial })
       .on('*', () => void ran.push('pack'), { name: 'pack', serial });
     const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await endpoint.post(sent)).toMatchObject(failed);
     expect(endpoint.log.lines).toContainEqual(
       expect.objectContaining({
         level: 50,
@@ -66,4 +60,41 @@ describe('a handler that returns no promise', () => {
     expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(ran).toEqual(['pick', 'pack']);
   });
+});
+
+test('handlers without a serial value wait for none, also beside handlers that take turns', async () => {
+  const held = gate();
+  const begun: string[] = [];
+  const endpoint = await start();
+  const hold = (name: string) => () => begun.push(name) && held.opened;
+  endpoint.hooks
+    .on('*', hold('book'), { serial })
+    .on('*', hold('mail'))
+    .on('*', hold('ship'), { serial })
+    .on('*', hold('count'));
+  const reply = endpoint.post();
+  await until(() => begun.includes('book'));
+  expect(begun).toEqual(['book', 'mail', 'count']);
+  held.open();
+  expect(await reply).toMatchObject(processed);
+  expect(begun).toEqual(['book', 'mail', 'count', 'ship']);
+});
+
+// The signal may have gone to work that they left behind on purpose.
+test.each<[string, ReceiverOptions, () => unknown]>([
+  ['at once', {}, () => {}],
+  ['at once, by a promise', {}, async () => {}],
+  ['at once, by a promise, without a store', { store: false }, async () => {}],
+  ['a little later', {}, () => pause(5)],
+])('handlers that settle in time have heard the last of the timeout: %s', async (_, options, work) => {
+  const signals: AbortSignal[] = [];
+  const handler = (_event: unknown, { signal }: HandlerContext) => {
+    signals.push(signal);
+    return work();
+  };
+  const endpoint = await start({ ...options, timeout: 100, handlers: { '*': handler } });
+  expect(await endpoint.post()).toMatchObject(processed);
+  await pause(150);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  expect(endpoint.log.lines).toHaveLength(1);
 });

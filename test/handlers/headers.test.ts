@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Answer, receiver } from 'payment-webhooks';
-import { fixtures } from '../../src/fixtures/fixture.js';
 import { type HeadersLike, headersOf } from '../../src/handlers/headers.js';
 import { delivery, hmac, KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
+import { raise } from '../setup/raise.js';
 
+const SIGNATURE = 'X-SERVICE-SIGNATURE';
 type Pairs = readonly (readonly [string, string])[];
 
 /** The ways in which platforms hand over headers. */
@@ -14,71 +15,50 @@ const spellings: [string, (pairs: Pairs) => HeadersLike][] = [
     'an API gateway',
     (pairs) => Object.fromEntries(joined(pairs).map(([name, value]) => [title(name), value])),
   ],
-  ['an API gateway, as lists', (pairs) => lists(pairs)],
+  ['an API gateway, as lists', lists],
   ['fetch', (pairs) => new Headers(pairs.map(([name, value]) => [name, value]))],
   ['a Map', (pairs) => new Map(joined(pairs)) as unknown as Headers],
 ];
 
 /** A good delivery with one thing damaged, as pairs of headers and a body. */
-const damages: [string, (good: { pairs: Pairs; body: Buffer }) => { pairs: Pairs; body: Buffer }][] = [
-  ['nothing', (good) => good],
-  ['no signature', ({ body }) => ({ body, pairs: [] })],
-  ['an empty signature', ({ body }) => ({ body, pairs: [['X-SERVICE-SIGNATURE', '']] })],
-  [
-    'a signature in upper case',
-    ({ body }) => ({ body, pairs: [['X-SERVICE-SIGNATURE', hmac(body).toUpperCase()]] }),
-  ],
-  ['two signatures', ({ pairs, body }) => ({ body, pairs: [...pairs, ['x-service-signature', hmac(body)]] })],
-  ['another key', ({ body }) => ({ body, pairs: [['X-SERVICE-SIGNATURE', hmac(body, 'pri_x')]] })],
-  ['one byte more', ({ pairs, body }) => ({ pairs, body: Buffer.concat([body, Buffer.from(' ')]) })],
-  ['an encoding', ({ pairs, body }) => ({ body, pairs: [...pairs, ['Content-Encoding', 'gzip']] })],
-  [
-    'a charset',
-    ({ pairs, body }) => ({ body, pairs: [...pairs, ['Content-Type', 'text/plain; charset=latin1']] }),
-  ],
-  ['a wrong length', ({ pairs, body }) => ({ body, pairs: [...pairs, ['Content-Length', '7']] })],
-  ['too long a length', ({ pairs, body }) => ({ body, pairs: [...pairs, ['Content-Length', '999999']] })],
-  ['no JSON', () => signedPairs(Buffer.from('hello'))],
-  ['an empty body', () => signedPairs(Buffer.alloc(0))],
-  ['no event', () => signedPairs(Buffer.from('{}'))],
-  ['too large a body', () => signedPairs(Buffer.alloc(300_000, 'x'))],
+const damages: [string, (pairs: Pairs, body: Buffer) => { pairs: Pairs; body: Buffer }][] = [
+  ['nothing', (pairs, body) => ({ pairs, body })],
+  ['no signature', (_, body) => ({ pairs: [], body })],
+  ['an empty signature', (_, body) => ({ pairs: [[SIGNATURE, '']], body })],
+  ['a signature in upper case', (_, body) => ({ pairs: [[SIGNATURE, hmac(body).toUpperCase()]], body })],
+  ['two signatures', (pairs, body) => ({ pairs: [...pairs, ['x-service-signature', hmac(body)]], body })],
+  ['another key', (_, body) => ({ pairs: [[SIGNATURE, hmac(body, 'pri_x')]], body })],
+  ['one byte more', (pairs, body) => ({ pairs, body: Buffer.concat([body, Buffer.from(' ')]) })],
+  ['an encoding', (pairs, body) => ({ pairs: [...pairs, ['Content-Encoding', 'gzip']], body })],
+  ['a charset', (pairs, body) => ({ pairs: [...pairs, ['Content-Type', 'a/b; charset=latin1']], body })],
+  ['a wrong length', (pairs, body) => ({ pairs: [...pairs, ['Content-Length', '7']], body })],
+  ['too long a length', (pairs, body) => ({ pairs: [...pairs, ['Content-Length', '999999']], body })],
+  ['no JSON', () => signed(Buffer.from('hello'))],
+  ['an empty body', () => signed(Buffer.alloc(0))],
+  ['no event', () => signed(Buffer.from('{}'))],
+  ['too large a body', () => signed(Buffer.alloc(300_000, 'x'))],
 ];
 
+const unreadable = () => raise(new Error('of the getter'));
+
 describe('receive()', () => {
+  const hooks = () => receiver({ privateKey: KEY, logger: false, handlers: { '*': () => {} } });
+
   describe.each(spellings)('with the headers of %s', (_, spell) => {
     test.each(damages)('answers as over HTTP when the damage is %s', async (_, damage) => {
-      const { pairs, body } = damage(signedPairs(delivery().body));
-      const sent = { rawBody: body, headers: spell(pairs) };
-      const direct = await receiver({ privateKey: KEY, logger: false, handlers: { '*': () => {} } }).receive(
-        sent,
-      );
+      const good = delivery().body;
+      const { pairs, body } = damage(signed(good).pairs, good);
+      const direct = await hooks().receive({ rawBody: body, headers: spell(pairs) });
       expect(outline(direct)).toEqual(await overHttp(pairs, body));
     });
-  });
-
-  test.each<[string, (body: Buffer) => Buffer | Uint8Array | ArrayBuffer | string]>([
-    ['a Buffer', (body) => body],
-    ['bytes', (body) => Uint8Array.from(body)],
-    ['a view into larger memory', (body) => Uint8Array.from([1, 2, ...body, 3]).subarray(2, -1)],
-    ['an ArrayBuffer', (body) => Uint8Array.from(body).buffer],
-    ['text', (body) => body.toString()],
-  ])('takes the body as %s', async (_, as) => {
-    const hooks = receiver({ privateKey: KEY, logger: false, handlers: { '*': () => {} } });
-    const { body, headers } = delivery(
-      fixtures.transactionPaid({ payload: { customer: { city: 'Zürich 🏔' } } }),
-    );
-    expect(await hooks.receive({ rawBody: as(body), headers })).toMatchObject({ status: 200 });
   });
 
   test.each([undefined, null, 42, {}, { type: 'Buffer', data: [] }])(
     'says that the raw body is gone when given %j',
     async (rawBody) => {
-      const hooks = receiver({ privateKey: KEY, logger: false });
       const { headers } = delivery();
-      expect(outline(await hooks.receive({ rawBody: rawBody as never, headers }))).toEqual([
-        500,
-        'BODY_CONSUMED',
-      ]);
+      const answer = await hooks().receive({ rawBody: rawBody as never, headers });
+      expect(outline(answer)).toEqual([500, 'BODY_CONSUMED']);
     },
   );
 
@@ -94,20 +74,16 @@ describe('receive()', () => {
     ['a value that is no text', { 'x-a': Symbol('a') }],
     ['a value that cannot become text', { 'x-a': Object.create(null) }],
     ['a list of such values', { 'x-a': [Object.create(null)] }],
-    ['a getter that throws', throwsWhenRead()],
+    ['a getter that throws', Object.defineProperty({}, 'x-a', { get: unreadable, enumerable: true })],
   ])('never rejects, whatever the headers are: %s', async (_, headers) => {
-    const hooks = receiver({ privateKey: KEY, logger: false });
-    const answer = hooks.receive({ rawBody: '{}', headers: headers as HeadersLike });
-    expect(outline(await answer)).toEqual([401, undefined]);
+    const answer = await hooks().receive({ rawBody: '{}', headers: headers as HeadersLike });
+    expect(outline(answer)).toEqual([401, undefined]);
+  });
+
+  test.each([undefined, null, 'text'])('never rejects, given %p', async (given) => {
+    expect(outline(await hooks().receive(given as never))).toEqual([401, undefined]);
   });
 });
-
-function throwsWhenRead(): object {
-  const read = () => {
-    throw new Error('of the getter');
-  };
-  return Object.defineProperty({}, 'x-a', { get: read, enumerable: true });
-}
 
 describe('headersOf', () => {
   test('spells names as Node does and joins what came twice', () => {
@@ -125,17 +101,13 @@ describe('headersOf', () => {
   });
 
   test('reads the headers of another implementation of fetch', () => {
-    class OtherHeaders {
-      *[Symbol.iterator]() {
-        yield ['x-one', 'a'];
-      }
-    }
-    expect({ ...headersOf(new OtherHeaders() as unknown as Headers) }).toEqual({ 'x-one': 'a' });
+    const other = { [Symbol.iterator]: () => [['x-one', 'a']].values() };
+    expect({ ...headersOf(other as unknown as Headers) }).toEqual({ 'x-one': 'a' });
   });
 });
 
-function signedPairs(body: Buffer): { pairs: Pairs; body: Buffer } {
-  return { body, pairs: [['X-SERVICE-SIGNATURE', hmac(body)]] };
+function signed(body: Buffer): { pairs: Pairs; body: Buffer } {
+  return { pairs: [[SIGNATURE, hmac(body)]], body };
 }
 
 /** Status and code: what an answer says. */

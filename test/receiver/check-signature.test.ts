@@ -1,11 +1,19 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, test } from '@jest/globals';
-import { ConfigurationError } from 'payment-webhooks';
+import { describe, expect, jest, test } from '@jest/globals';
+import type { ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
-import { checkSignature } from '../../src/receiver/check-signature.js';
+import { checkSignature, findSignature } from '../../src/receiver/check-signature.js';
 import { delivery, hmac, KEY, SANDBOX_KEY, type SentDelivery } from '../setup/delivery.js';
-import { frameworks, type Receiving, type Reply, startEndpoint, startReceiver } from '../setup/endpoint.js';
+import {
+  frameworks,
+  processed,
+  type Receiving,
+  type Reply,
+  startEndpoint,
+  startReceiver,
+} from '../setup/endpoint.js';
+import { down, raise } from '../setup/raise.js';
 import { head, openSocket } from '../setup/raw-socket.js';
 import { until } from '../setup/waiting.js';
 
@@ -34,16 +42,25 @@ function signedWith(value: string | undefined, { body, headers } = delivery()): 
 describe.each(frameworks)('the signature, on %s', (framework) => {
   test('a signature over these bytes is accepted', async () => {
     const endpoint = await startEndpoint({}, { framework });
-    const reply = await endpoint.post(delivery());
-    expect(reply).toMatchObject({ status: 200, body: { received: true, outcome: 'processed' } });
+    expect(await endpoint.post(delivery())).toMatchObject(processed);
     expect(endpoint.handled).toHaveLength(1);
     expect(endpoint.records).toMatchObject([{ status: 200, outcome: 'processed', keyIndex: 0 }]);
   });
 
-  test.each([undefined, '', '   '])('a missing or empty one is refused: %j', async (value) => {
+  test.each<[string, SentDelivery]>([
+    ['none', signedWith(undefined)],
+    ['an empty one', signedWith('')],
+    ['white space', signedWith('   ')],
+    [
+      'one in the body',
+      signedWith(
+        undefined,
+        delivery({ ...fixtures.transactionPaid(), 'X-SERVICE-SIGNATURE': 'a'.repeat(64) }),
+      ),
+    ],
+  ])('a missing or empty one is refused: %s', async (_, sent) => {
     const endpoint = await startEndpoint({}, { framework });
-    const reply = await endpoint.post(signedWith(value));
-    expectRefused(endpoint, reply, 'SIGNATURE_MISSING');
+    expectRefused(endpoint, await endpoint.post(sent), 'SIGNATURE_MISSING');
   });
 
   test('without one the answer comes before any of the body, which is never kept', async () => {
@@ -77,20 +94,10 @@ describe.each(frameworks)('the signature, on %s', (framework) => {
     expect(endpoint.handled).toEqual([]);
   });
 
+  // The other shapes that are refused: test/signature.test.ts.
   test.each<[string, (right: string) => string]>([
     ['upper case', (right) => right.toUpperCase()],
-    ['one upper-case digit', () => `${'0'.repeat(63)}A`],
-    ['a space inside', (right) => `${right.slice(0, 32)} ${right.slice(32)}`],
-    ['a tab inside', (right) => `${right.slice(0, 32)}\t${right.slice(33)}`],
-    ['63 digits', (right) => right.slice(1)],
-    ['65 digits', (right) => `${right}0`],
-    ['32 digits', (right) => right.slice(32)],
-    ['128 digits', (right) => right + right],
     ['rubbish behind the right one', (right) => `${right}zz`],
-    ['a digit that is none', (right) => `g${right.slice(1)}`],
-    ['a scheme before it', (right) => `sha256=${right}`],
-    ['quotes around it', (right) => `"${right}"`],
-    ['base64', (right) => Buffer.from(right, 'hex').toString('base64')],
     ['15 kB of a', () => 'a'.repeat(15 * 1024)],
   ])('anything but 64 lower-case hexadecimal digits is refused: %s', async (_, damage) => {
     const endpoint = await startEndpoint({}, { framework });
@@ -144,13 +151,6 @@ describe.each(frameworks)('the signature, on %s', (framework) => {
     expect(endpoint.handled).toEqual([]);
   });
 
-  test('a signature in the body does not count', async () => {
-    const endpoint = await startEndpoint({}, { framework });
-    const event = { ...fixtures.transactionPaid(), 'X-SERVICE-SIGNATURE': 'a'.repeat(64) };
-    const reply = await endpoint.post(signedWith(undefined, delivery(event)));
-    expectRefused(endpoint, reply, 'SIGNATURE_MISSING');
-  });
-
   test('the header may have another name', async () => {
     const endpoint = await startEndpoint({ signatureHeader: 'X-Acme-Signature' }, { framework });
     const { body, headers } = delivery();
@@ -159,6 +159,18 @@ describe.each(frameworks)('the signature, on %s', (framework) => {
     });
     expect(await endpoint.post({ body, headers })).toMatchObject(UNAUTHENTICATED);
   });
+});
+
+test('headers that resemble the missing one are named up to five, and only in words that any log takes', () => {
+  const similar = Object.fromEntries(
+    Array.from({ length: 9 }, (_, index) => [`x-signature-${index}`, 'secret']),
+  );
+  const fault = findSignature({ 'x-sign\n': 'a', [`${'x'.repeat(99)}sign`]: 'a', ...similar }, 'x-s');
+  expect(fault).toMatchObject({
+    code: 'SIGNATURE_MISSING',
+    hint: expect.stringMatching(/These came: (x-signature-\d(, )?){5}\. If one/),
+  });
+  expect(JSON.stringify(fault)).not.toContain('secret');
 });
 
 describe('several keys', () => {
@@ -188,27 +200,6 @@ describe('several keys', () => {
   });
 });
 
-describe('a key that anyone could guess, or that was pasted wrongly', () => {
-  test.each([
-    ['', 'is empty'],
-    ['   ', 'is blank'],
-    ['pri_a\nb', 'line break'],
-    ['pri_ab\n', 'line break'],
-    [' pri_ab', 'white space'],
-    ['undefined', 'missing value'],
-    ['null', 'missing value'],
-    [42, 'of type number'],
-    [null, 'null'],
-    [[], 'empty list'],
-    [['pri_good', ''], 'privateKey[1] is empty'],
-  ])('is refused before any traffic, in words that do not quote it: %j', (privateKey, words) => {
-    const attempt = () => startReceiver({ privateKey: privateKey as string });
-    expect(attempt).toThrow(ConfigurationError);
-    expect(attempt).toThrow(words);
-    expect(attempt).not.toThrow(/pri_/);
-  });
-});
-
 describe('a key function', () => {
   test.each(frameworks)(
     'is given the headers and may answer with one key or several, at once or later, on %s',
@@ -217,12 +208,10 @@ describe('a key function', () => {
         ['one', () => 'pri_one'],
         ['two', async () => ['pri_two', 'pri_2']],
       ]);
-      const endpoint = await startEndpoint(
-        {
-          privateKey: ({ headers }) => keysOf.get(headers['x-account'])?.() ?? [],
-        },
-        { framework },
-      );
+      const options: ReceiverOptions = {
+        privateKey: ({ headers }) => keysOf.get(headers['x-account'])?.() ?? [],
+      };
+      const endpoint = await startEndpoint(options, { framework });
       const send = (account: string, key: string) => {
         const { body, headers } = delivery(undefined, key);
         return endpoint.post({ body, headers: { ...headers, 'X-Account': account } });
@@ -235,15 +224,11 @@ describe('a key function', () => {
   );
 
   test('is not asked for a stranger whose signature has no such shape', async () => {
-    let asked = 0;
-    const privateKey = () => {
-      asked += 1;
-      return KEY;
-    };
+    const privateKey = jest.fn(() => KEY);
     const endpoint = startReceiver({ privateKey });
     await endpoint.post(signedWith(undefined));
     await endpoint.post(signedWith('zz'));
-    expect(asked).toBe(0);
+    expect(privateKey).not.toHaveBeenCalled();
   });
 
   const secret = 'pri_in_the_message';
@@ -275,60 +260,50 @@ describe('a key function', () => {
 });
 
 describe('a key function that can load newer keys', () => {
-  /** Counts how often the newer ones are asked for. */
   const start = (keys: () => string | Promise<string>, newer: () => unknown) => {
-    const calls = { refresh: 0 };
-    const refresh = async () => {
-      calls.refresh += 1;
-      return (await newer()) as string | undefined;
-    };
+    const refresh = jest.fn(async () => (await newer()) as string | undefined);
     const privateKey = Object.assign(keys, { refresh });
-    return { calls, endpoint: startReceiver({ privateKey, storeTimeout: 100 }) };
+    return { refresh, endpoint: startReceiver({ privateKey, storeTimeout: 100 }) };
   };
+  const old = () => 'pri_old';
 
   test.each<[string, () => string | Promise<string>]>([
     ['at once', () => 'pri_old'],
     ['later', async () => 'pri_old'],
   ])('takes the first delivery of a new key, where it answers %s', async (_, keys) => {
-    const { endpoint, calls } = start(keys, () => ['pri_newest', 'pri_new']);
+    const { endpoint, refresh } = start(keys, () => ['pri_newest', 'pri_new']);
     expect(await endpoint.post(delivery(undefined, 'pri_new'))).toMatchObject({ status: 200 });
     expect(endpoint.records).toMatchObject([{ outcome: 'processed', keyIndex: 1 }]);
-    expect(calls.refresh).toBe(1);
+    expect(refresh).toHaveBeenCalledTimes(1);
   });
 
   test('is not asked for them while one of its keys made the signature', async () => {
-    const { endpoint, calls } = start(
-      () => 'pri_old',
-      () => 'pri_new',
-    );
+    const { endpoint, refresh } = start(old, () => 'pri_new');
     expect(await endpoint.post(delivery(undefined, 'pri_old'))).toMatchObject({ status: 200 });
-    expect(calls.refresh).toBe(0);
+    expect(refresh).not.toHaveBeenCalled();
   });
 
   test('is not asked a second time when it has just failed', async () => {
-    const { endpoint, calls } = start(
-      () => raise(new Error('down')),
-      () => KEY,
-    );
+    const { endpoint, refresh } = start(down, () => KEY);
     expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
-    expect(calls.refresh).toBe(0);
+    expect(refresh).not.toHaveBeenCalled();
   });
 
   test.each<[string, () => unknown]>([
     ['there are none', () => undefined],
     ['none of them made the signature either', () => 'pri_new'],
   ])('refuses a forged delivery for good when %s', async (_, newer) => {
-    const { endpoint, calls } = start(() => 'pri_old', newer);
+    const { endpoint, refresh } = start(old, newer);
     const reply = await endpoint.post(delivery(undefined, 'pri_forged'));
     expectRefused(endpoint, reply, 'SIGNATURE_MISMATCH');
-    expect(calls.refresh).toBe(1);
+    expect(refresh).toHaveBeenCalledTimes(1);
   });
 
   test.each<[string, () => unknown]>([
-    ['cannot be loaded', () => raise(new Error('down'))],
+    ['cannot be loaded', down],
     ['take too long', () => new Promise(() => {})],
   ])('refuses nobody for good while they %s', async (_, newer) => {
-    const { endpoint } = start(() => 'pri_old', newer);
+    const { endpoint } = start(old, newer);
     const reply = await endpoint.post(delivery(undefined, 'pri_new'));
     expect(reply).toMatchObject({ status: 503, body: { code: 'KEY_UNAVAILABLE' } });
     expect(endpoint.handled).toEqual([]);
@@ -386,10 +361,6 @@ function encodedAgain(body: Buffer): Buffer {
 
 function lastDigitChanged(signature: string): string {
   return signature.slice(0, -1) + (signature.endsWith('0') ? '1' : '0');
-}
-
-function raise(error: unknown): never {
-  throw error;
 }
 
 test('a key function that hangs holds no bytes of the deliveries that asked it', async () => {

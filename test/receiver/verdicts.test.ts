@@ -1,5 +1,6 @@
 // What a handler may say besides "done" and "failed", and what follows for a delivery and for a replay.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   type Handler,
@@ -11,27 +12,33 @@ import {
 import { postgresDeadLetters, postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
 import { fixtures } from '../../src/fixtures/fixture.js';
+import { asDeployed } from '../setup/as-deployed.js';
 import { delivery, receivable } from '../setup/delivery.js';
-import { type Endpoint, frameworks, startEndpoint } from '../setup/endpoint.js';
+import {
+  duplicate,
+  type Endpoint,
+  type Framework,
+  failed,
+  frameworks,
+  ignored,
+  processed,
+  startEndpoint,
+} from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { rejects } from '../setup/faulty-store.js';
 import { needing } from '../setup/platform.js';
+import { raise } from '../setup/raise.js';
 import { until } from '../setup/waiting.js';
 
 const SECRET = 'ada@example.com has no order yet';
 const [INFO, WARN, ERROR] = [30, 40, 50];
 
 const done: Handler = () => {};
-const later: Handler = () => {
-  throw new RetryAfterError('45s', SECRET);
-};
-const never: Handler = async () => {
-  throw new NonRetriableError(SECRET);
-};
+const later: Handler = () => raise(new RetryAfterError('45s', SECRET));
+const never: Handler = async () => raise(new NonRetriableError(SECRET));
 const failing: Handler = () => Promise.reject(new Error(SECRET));
 
-const answer = (outcome: string) => ({ status: 200, body: { received: true, outcome } });
-const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+const kept = { status: 200, body: { received: true, outcome: 'kept' } };
 const retryLater = (seconds: number) => ({
   status: 503,
   headers: { 'retry-after': String(seconds) },
@@ -42,37 +49,34 @@ const retryLater = (seconds: number) => ({
 async function endpointOf(
   handlers: readonly Handler[],
   options: ReceiverOptions = {},
-  framework: (typeof frameworks)[number] = 'Express 5',
+  framework: Framework = 'Express 5',
 ) {
   const runs: string[] = [];
   const endpoint = await startEndpoint({ handlers: {}, ...options }, { framework });
   handlers.forEach((handler, index) => {
     const name = 'abc'.charAt(index);
-    const counted: Handler = (...given) => {
-      runs.push(name);
-      return handler(...given);
-    };
-    endpoint.hooks.on('transaction.paid', counted, { name });
+    endpoint.hooks.on('transaction.paid', (...given) => runs.push(name) && handler(...given), { name });
   });
   return { ...endpoint, runs };
 }
 
+/** The handler for the first attempts; from then on all is well. */
+const first = (handler: Handler, attempts = 1): Handler => {
+  return (event, context) => (context.attempt > attempts ? undefined : handler(event, context));
+};
 const levelsOf = ({ log }: Endpoint) => log.lines.map(({ level }) => level);
 const lineOf = ({ log }: Endpoint) => log.lines.find(({ msg }) => msg === 'delivery');
 
 describe.each(frameworks)('on %s', (framework) => {
   test('RetryAfterError: 503 with Retry-After, nothing above info, and the next delivery runs at once', async () => {
-    let isThere = false;
-    const handler: Handler = (...given) => (isThere ? undefined : later(...given));
-    const endpoint = await endpointOf([handler], {}, framework);
+    const endpoint = await endpointOf([first(later)], {}, framework);
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject(retryLater(45));
     expect(Math.max(...levelsOf(endpoint).map(Number))).toBe(INFO);
     expect(endpoint.records).toMatchObject([
       { status: 503, code: 'RETRY_LATER', verdict: 'later', handlers: [{ status: 'rejected' }] },
     ]);
-    isThere = true;
-    expect(await endpoint.post(sent)).toMatchObject(answer('processed'));
+    expect(await endpoint.post(sent)).toMatchObject(processed);
     expect(endpoint.records[1]).toMatchObject({ attempt: 2 });
     expect(endpoint.records[1]).not.toHaveProperty('verdict');
   });
@@ -80,7 +84,7 @@ describe.each(frameworks)('on %s', (framework) => {
   test('NonRetriableError: 200 ignored, a line at error, and no second run', async () => {
     const endpoint = await endpointOf([never], {}, framework);
     const sent = delivery();
-    expect(await endpoint.post(sent)).toMatchObject(answer('ignored'));
+    expect(await endpoint.post(sent)).toMatchObject(ignored);
     expect(lineOf(endpoint)).toMatchObject({
       level: ERROR,
       outcome: 'ignored',
@@ -88,26 +92,20 @@ describe.each(frameworks)('on %s', (framework) => {
       hint: 'A handler threw NonRetriableError, and nothing keeps the event. To keep such events, use the option deadLetters.',
     });
     expect(endpoint.records).toMatchObject([{ status: 200, outcome: 'ignored', verdict: 'never' }]);
-    expect(await endpoint.post(sent)).toMatchObject(answer('duplicate'));
+    expect(await endpoint.post(sent)).toMatchObject(duplicate);
     expect(endpoint.runs).toEqual(['a']);
   });
 
   test('NonRetriableError with dead letters: 200 kept, and a replay can run it', async () => {
-    let isFixed = false;
-    const handler: Handler = (...given) => (isFixed ? undefined : never(...given));
-    const endpoint = await endpointOf([handler], { deadLetters: memoryDeadLetters() }, framework);
-    expect(await endpoint.post()).toMatchObject(answer('kept'));
+    const endpoint = await endpointOf([first(never, 2)], { deadLetters: memoryDeadLetters() }, framework);
+    expect(await endpoint.post()).toMatchObject(kept);
     expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'rejected', attempts: 1 }]);
     expect(lineOf(endpoint)).toMatchObject({ level: WARN, outcome: 'kept', deadLetter: 'rejected' });
     expect(endpoint.records).toMatchObject([{ outcome: 'kept', deadLetter: 'rejected', verdict: 'never' }]);
 
-    expect(await endpoint.hooks.deadLetters?.replay()).toMatchObject({
-      processed: 0,
-      rejected: 1,
-      failed: 0,
-    });
+    const report = await endpoint.hooks.deadLetters?.replay();
+    expect(report).toMatchObject({ processed: 0, rejected: 1, failed: 0 });
     expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'rejected', attempts: 2 }]);
-    isFixed = true;
     expect(await endpoint.hooks.deadLetters?.replay({ reason: 'rejected' })).toMatchObject({ processed: 1 });
     expect(await lettersOf(endpoint.hooks)).toEqual([]);
   });
@@ -121,10 +119,7 @@ describe('RetryAfterError', () => {
     ['2h', 7_200],
     [new Date(0), 1],
   ] as const)('of %p is a Retry-After of %i seconds', async (retryAfter, seconds) => {
-    const handler = () => {
-      throw new RetryAfterError(retryAfter);
-    };
-    const endpoint = await endpointOf([handler]);
+    const endpoint = await endpointOf([() => raise(new RetryAfterError(retryAfter))]);
     expect(await endpoint.post()).toMatchObject(retryLater(seconds));
     const { headers } = await endpoint.hooks.receive(receivable());
     expect(headers['Retry-After']).toBe(String(seconds));
@@ -140,10 +135,7 @@ describe('RetryAfterError', () => {
   });
 
   test('after the deadline is a line at info', async () => {
-    const handler: Handler = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 60));
-      throw new RetryAfterError('1s');
-    };
+    const handler = () => pause(60).then(() => raise(new RetryAfterError('1s')));
     const endpoint = await endpointOf([handler], { timeout: 20 });
     expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
     const late = () => endpoint.log.lines.find(({ msg }) => msg === 'handlers settled after the answer');
@@ -158,24 +150,22 @@ describe('NonRetriableError', () => {
     const endpoint = await endpointOf([never], { deadLetters });
     expect(await endpoint.post()).toMatchObject({ status: 503, body: { code: 'STORE_UNAVAILABLE' } });
     deadLetters.faults.keep = undefined;
-    expect(await endpoint.post()).toMatchObject(answer('kept'));
+    expect(await endpoint.post()).toMatchObject(kept);
   });
 
   test('takes the place of a letter that failed before', async () => {
-    const handlers = [failing, never];
-    const endpoint = await endpointOf([(...given) => handlers.shift()?.(...given)], {
-      deadLetters: memoryDeadLetters(),
-    });
+    const handler: Handler = (...given) => (given[1].attempt === 1 ? failing : never)(...given);
+    const endpoint = await endpointOf([handler], { deadLetters: memoryDeadLetters() });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject(failed);
-    expect(await endpoint.post(sent)).toMatchObject(answer('kept'));
+    expect(await endpoint.post(sent)).toMatchObject(kept);
     expect(await lettersOf(endpoint.hooks)).toMatchObject([{ reason: 'rejected', attempts: 2 }]);
   });
 });
 
 test.each<[string, Handler, object]>([
   ['RetryAfterError', later, retryLater(45)],
-  ['NonRetriableError', never, answer('ignored')],
+  ['NonRetriableError', never, ignored],
 ])('%s works where nothing is remembered', async (_, handler, answered) => {
   const endpoint = await endpointOf([handler], { store: false });
   expect(await endpoint.post()).toMatchObject(answered);
@@ -185,7 +175,7 @@ describe('several handlers', () => {
   test.each<[string, readonly Handler[], object, readonly string[]]>([
     ['any that failed: failed', [never, later, failing], failed, ['a', 'b', 'c']],
     ['else any that waits: the longest wait', [never, later, done], retryLater(45), ['a', 'b']],
-    ['else any that refused: never', [done, never, never], answer('ignored'), []],
+    ['else any that refused: never', [done, never, never], ignored, []],
   ])('%s', async (_, handlers, answered, again) => {
     const endpoint = await endpointOf(handlers);
     const sent = delivery();
@@ -196,45 +186,38 @@ describe('several handlers', () => {
   });
 
   test('that waited for different times: the longest of them', async () => {
-    const minute: Handler = () => {
-      throw new RetryAfterError('61s');
-    };
+    const minute = () => raise(new RetryAfterError('61s'));
     const endpoint = await endpointOf([later, minute, later]);
     expect(await endpoint.post()).toMatchObject(retryLater(61));
   });
 
   test('that refused it do not run those again that had succeeded', async () => {
     const endpoint = await endpointOf([done, never], { deadLetters: memoryDeadLetters() });
-    expect(await endpoint.post()).toMatchObject(answer('kept'));
+    expect(await endpoint.post()).toMatchObject(kept);
     await endpoint.hooks.deadLetters?.replay();
     expect(endpoint.runs).toEqual(['a', 'b', 'b']);
   });
 });
 
-test('no message of either is logged in production, or sent', async () => {
-  const { NODE_ENV } = process.env;
-  process.env.NODE_ENV = 'production';
-  try {
+describe('where an app is deployed', () => {
+  asDeployed();
+
+  test('no message of either is logged, or sent', async () => {
     const endpoint = await endpointOf([later, never]);
     expect(JSON.stringify(await endpoint.post())).not.toContain('ada@');
     const other = await endpointOf([never]);
     expect(JSON.stringify(await other.post())).not.toContain('ada@');
     expect(endpoint.log.text.join('') + other.log.text.join('')).not.toContain('ada@');
     expect(other.log.text.join('')).toContain('NonRetriableError');
-  } finally {
-    process.env.NODE_ENV = NODE_ENV;
-  }
+  });
 });
 
 test('the log of an ordinary failure says that a handler can wait for its order', async () => {
   const endpoint = await endpointOf([failing]);
   await endpoint.post();
-  expect(lineOf(endpoint)).toMatchObject({
-    level: ERROR,
-    hint: expect.stringMatching(
-      /^If the handler needs a row that is not there yet, such as the order, throw new RetryAfterError\('30s'\)/,
-    ),
-  });
+  const hint =
+    /^If the handler needs a row that is not there yet, such as the order, throw new RetryAfterError\('30s'\)/;
+  expect(lineOf(endpoint)).toMatchObject({ level: ERROR, hint: expect.stringMatching(hint) });
 });
 
 needing('postgres').describe('in a transaction', () => {
@@ -254,19 +237,15 @@ needing('postgres').describe('in a transaction', () => {
     await pool.end();
   });
 
-  async function endpointIn(
-    thrown: Error | undefined,
-    options: object = {},
-    others: readonly Handler[] = [],
-  ) {
+  /** Its first handler writes, and then throws the error, if there is one. */
+  async function endpointIn(thrown?: Error, options: object = {}, others: readonly Handler[] = []) {
     const endpoint = await startEndpoint({ handlers: {}, store, ...options } as ReceiverOptions);
-    const writing = async (event: { id: string }, context: object) => {
-      const { transaction } = context as { transaction: Pool };
-      await transaction.query(`INSERT INTO ${schema}.ledger VALUES ($1)`, [event.id]);
+    const writing: Handler = async ({ id }, context) => {
+      const { transaction } = context as object as { transaction: Pool };
+      await transaction.query(`INSERT INTO ${schema}.ledger VALUES ($1)`, [id]);
       if (thrown) throw thrown;
     };
-    endpoint.hooks.on('transaction.paid', writing);
-    for (const other of others) endpoint.hooks.on('transaction.paid', other);
+    for (const handler of [writing, ...others]) endpoint.hooks.on('transaction.paid', handler);
     return endpoint;
   }
   const written = async (id: string) =>
@@ -274,7 +253,7 @@ needing('postgres').describe('in a transaction', () => {
 
   test.each<[string, Error, object]>([
     ['later', new RetryAfterError('45s'), retryLater(45)],
-    ['never', new NonRetriableError(), answer('ignored')],
+    ['never', new NonRetriableError(), ignored],
   ])('what a handler wrote that says %s is rolled back', async (_, thrown, answered) => {
     const event = fixtures.transactionPaid();
     const endpoint = await endpointIn(thrown);
@@ -285,13 +264,13 @@ needing('postgres').describe('in a transaction', () => {
   test('an event that is refused counts as done, also for other processes', async () => {
     const sent = delivery(fixtures.transactionPaid());
     await (await endpointIn(new NonRetriableError())).post(sent);
-    expect(await (await endpointIn(undefined)).post(sent)).toMatchObject(answer('duplicate'));
+    expect(await (await endpointIn()).post(sent)).toMatchObject(duplicate);
   });
 
   test('and with dead letters it is kept, and a replay writes', async () => {
     const event = fixtures.transactionPaid();
     const refusing = await endpointIn(new NonRetriableError(), { deadLetters });
-    expect(await refusing.post(delivery(event))).toMatchObject(answer('kept'));
+    expect(await refusing.post(delivery(event))).toMatchObject(kept);
     expect(await written(event.id)).toBe(0);
     const { hooks } = await endpointIn(undefined, { deadLetters });
     expect(await hooks.deadLetters?.replay({ eventId: event.id })).toMatchObject({ processed: 1 });
@@ -303,6 +282,6 @@ needing('postgres').describe('in a transaction', () => {
     const endpoint = await endpointIn(undefined, {}, [never]);
     expect(await endpoint.post(delivery(event))).toMatchObject(failed);
     expect(await written(event.id)).toBe(0);
-    expect(await (await endpointIn(undefined)).post(delivery(event))).toMatchObject(answer('processed'));
+    expect(await (await endpointIn()).post(delivery(event))).toMatchObject(processed);
   });
 });

@@ -59,6 +59,26 @@ export interface Endpoint extends Receiving {
 
 const open: Server[] = [];
 
+const answered = (outcome: string) => ({ status: 200, body: { received: true, outcome } });
+export const processed = answered('processed');
+export const duplicate = answered('duplicate');
+export const ignored = answered('ignored');
+export const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+
+/** Posts each when the one before is answered. Returns what each was answered, such as `200 processed`. */
+export async function postInTurn(
+  { post }: Pick<Receiving, 'post'>,
+  ...deliveries: readonly Partial<SentDelivery>[]
+): Promise<string[]> {
+  const told: string[] = [];
+  for (const sent of deliveries) {
+    const { status, body } = await post(sent);
+    const { outcome, code } = body as { outcome?: string; code?: string };
+    told.push(`${status} ${outcome ?? code}`);
+  }
+  return told;
+}
+
 afterEach(async () => {
   await Promise.all(open.splice(0).map(stop));
 });

@@ -46,6 +46,17 @@ export async function openSocket(port: number, allowHalfOpen = false): Promise<R
   };
 }
 
+/** A connection that the headers of a delivery are written to, with its length or another framing. */
+export async function openDelivery(
+  port: number,
+  { body, headers }: SentDelivery,
+  framing: readonly [string, string | number] = ['content-length', body.length],
+): Promise<RawSocket> {
+  const sender = await openSocket(port);
+  sender.write(head([...Object.entries(headers), framing]));
+  return sender;
+}
+
 /** Request line and headers, up to and with the empty line. Each header is a line of its own, so any may come twice. */
 export function head(headers: readonly (readonly [string, string | number])[], path = '/hooks'): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');

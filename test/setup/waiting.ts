@@ -31,6 +31,10 @@ export async function until(
   }
 }
 
+export function countTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+}
+
 /**
  * Whether it comes to be so in this time. Only time in which this process runs counts: a stall of the machine counts as
  * ten milliseconds.
