@@ -1,4 +1,5 @@
-// An epoch: rounds of windows on processes that were started for it.
+// An epoch: rounds of windows on processes that were started for it. Two contestants are compared within each round, so that
+// what disturbs the whole round cancels.
 
 export type Figure =
   /** Nanoseconds of CPU of the server for one request. */
@@ -38,4 +39,40 @@ export interface Epoch {
 export function disturbedContestant({ rounds }: Epoch): string | undefined {
   const names = new Set(rounds.flatMap((round) => Object.keys(round)));
   return [...names].find((name) => rounds.every(({ [name]: sample }) => !sample || isDisturbed(sample)));
+}
+
+/** What one sample comes to beside another; `undefined` when a figure is missing. */
+export type Comparison = (one: Sample, other: Sample) => number | undefined;
+
+/** The ratio of the same figure, or of the same sum of figures. */
+export function ratioOf(...figures: readonly Figure[]): Comparison {
+  const sumOf = (sample: Sample) => figures.reduce((sum, figure) => sum + (sample[figure] ?? Number.NaN), 0);
+  return (one, other) => {
+    const ratio = sumOf(one) / sumOf(other);
+    return Number.isFinite(ratio) ? ratio : undefined;
+  };
+}
+
+/** One value for each round in which both contestants had an undisturbed window, by epoch. */
+export function paired(
+  epochs: readonly Epoch[],
+  [one, other]: readonly [string, string],
+  compare: Comparison,
+): number[][] {
+  return epochs.map(({ rounds }) =>
+    rounds.flatMap((round) => {
+      const [mine, theirs] = [undisturbed(round, one), undisturbed(round, other)];
+      return (mine && theirs && compare(mine, theirs)) ?? [];
+    }),
+  );
+}
+
+/** Every value of one figure, of all undisturbed windows. */
+export function valuesOf(epochs: readonly Epoch[], name: string, figure: Figure): number[] {
+  return epochs.flatMap(({ rounds }) => rounds.flatMap((round) => undisturbed(round, name)?.[figure] ?? []));
+}
+
+function undisturbed(round: Round, name: string): Sample | undefined {
+  const sample = round[name];
+  return sample && !isDisturbed(sample) ? sample : undefined;
 }

@@ -1,10 +1,24 @@
 // One epoch of a profile: fresh processes, then rounds in which each contestant has one window, in another order.
 import { startRedis } from '../setup/services.js';
 import { contestantOf } from './contestants.js';
-import { Entrant, type Entry } from './entrant.js';
-import type { Epoch, Round, Sample } from './epoch.js';
-import { shuffled } from './numbers.js';
-import type { Profile } from './profiles.js';
+import { type Epoch, isDisturbed, type Round, type Sample } from './epoch.js';
+import { type Load, loadFor } from './load.js';
+import { KB, type Profile } from './profiles.js';
+import { checkReceiver, type Server, serve } from './server.js';
+import { shuffled } from './statistics.js';
+
+/** Deliveries before anything is counted: Express needs about 40,000 until its code is optimised. */
+const WARM_UP = 40_000;
+/** Times that a disturbed window is measured again. */
+const REPEATS = 3;
+
+/** A contestant by the name it has in this run: with `--ab` one takes part once for each build. */
+export interface Entry {
+  readonly name: string;
+  readonly contestant: string;
+  /** Folder of the build, if it is built from this package. */
+  readonly build: string;
+}
 
 export interface Plan {
   /** Windows of each contestant. */
@@ -17,40 +31,89 @@ export interface Plan {
 export async function measureLoadEpoch(
   profile: Profile,
   entries: readonly Entry[],
-  plan: Plan,
+  { rounds: wanted, node, say }: Plan,
 ): Promise<Epoch> {
-  const stores = entries.map(({ contestant }) => contestantOf(contestant).store);
-  const redis = stores.includes('redis') ? await startRedis() : undefined;
-  const env = redis ? { BENCH_REDIS_URL: redis.url } : {};
-  const entrants: Entrant[] = [];
+  const redis = entries.some(({ contestant }) => contestantOf(contestant).waits)
+    ? await startRedis()
+    : undefined;
+  const servers = new Map<string, Server>();
+  const windows = new Map<string, () => Promise<Sample>>();
   const dropped: Record<string, string> = {};
-  const orDrop = async <Result>(name: string, work: () => Promise<Result>): Promise<Result | undefined> => {
+  const orDrop = async (name: string, work: () => Promise<void>) => {
     try {
-      return await work();
+      await work();
     } catch (error) {
+      windows.delete(name);
+      await servers.get(name)?.stop();
       dropped[name] = error instanceof Error ? error.message : String(error);
-      return undefined;
     }
   };
   try {
-    for (const entry of shuffled(entries)) {
-      plan.say(`warming up ${entry.name}`);
-      const entrant = await orDrop(entry.name, () => Entrant.enter(entry, profile, { node: plan.node, env }));
-      if (entrant) entrants.push(entrant);
+    for (const { name, contestant, build } of shuffled(entries)) {
+      say(`warming up ${name}`);
+      await orDrop(name, async () => {
+        const env = { ...(redis && { BENCH_REDIS_URL: redis.url }), BENCH_PACKAGE: build };
+        const server = await serve(contestant, { node, env });
+        servers.set(name, server);
+        windows.set(name, await warmedUp(contestant, server, profile));
+      });
     }
     const rounds: Round[] = [];
-    while (rounds.length < plan.rounds) {
-      plan.say(`round ${rounds.length + 1} of ${plan.rounds}`);
+    while (rounds.length < wanted) {
+      say(`round ${rounds.length + 1} of ${wanted}`);
       const round: Record<string, Sample> = {};
-      for (const entrant of shuffled(entrants.filter(({ name }) => !(name in dropped)))) {
-        const sample = await orDrop(entrant.name, () => entrant.sample());
-        if (sample) round[entrant.name] = sample;
+      for (const [name, window] of shuffled([...windows])) {
+        await orDrop(name, async () => {
+          round[name] = await leastDisturbed(window);
+        });
       }
       rounds.push(round);
     }
     return { rounds, dropped };
   } finally {
-    await Promise.all(entrants.map((entrant) => entrant.stop()));
+    await Promise.all([...servers.values()].map((server) => server.stop()));
     await redis?.stop();
   }
+}
+
+/** Checks and warms up a contestant, and gives what measures one window of it. Throws when it is not a receiver. */
+async function warmedUp(
+  name: string,
+  server: Server,
+  { size, forged, repeated }: Profile,
+): Promise<() => Promise<Sample>> {
+  const contestant = contestantOf(name);
+  await checkReceiver(contestant, server.port);
+  const load = loadFor(contestant, { size, forged, repeated });
+  const smallLoad = size > KB ? loadFor(contestant, { size: KB, forged, repeated }) : load;
+  /** For a second. Throws when the answers are not those that are due. */
+  const deliver = async (send: Load) => {
+    const window = await send(server.port);
+    const { requests, refused, broken } = window;
+    if (requests === 0) throw new Error('it answered nothing');
+    if (broken > 0) throw new Error(`${broken} connections or answers failed`);
+    if (refused !== (forged ? requests : 0))
+      throw new Error(`it refused ${refused} of ${requests} deliveries`);
+    return window;
+  };
+  // With small bodies, since a large one makes nothing hot that a small one does not; then with what is to come.
+  for (let done = 0; done < WARM_UP; ) done += (await deliver(smallLoad)).requests;
+  if (load !== smallLoad) await deliver(load);
+  return async () => {
+    const before = server.cpu();
+    const { requests, us } = await deliver(load);
+    const ns = server.cpu() - before;
+    const figures = { cpuNs: ns / requests, requestsPerSecond: (requests * 1e6) / us };
+    return contestant.waits ? figures : { ...figures, share: ns / (us * 1_000) };
+  };
+}
+
+/** Of several windows, where the first has to be repeated. */
+async function leastDisturbed(window: () => Promise<Sample>): Promise<Sample> {
+  let least = await window();
+  for (let repeat = 0; repeat < REPEATS && isDisturbed(least); repeat += 1) {
+    const again = await window();
+    if ((again.share ?? 1) > (least.share ?? 1)) least = again;
+  }
+  return least;
 }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Contestant } from './contestants.js';
 import { bodyOf, ID } from './events.js';
 import type { Profile } from './profiles.js';
-import { headersOf, type Letter, messageOf, SECRET, signatureOf } from './schemes.js';
+import { type Letter, messageOf, requestOf, SECRET, signatureOf } from './schemes.js';
 
 const CONNECTIONS = 32;
 const run = promisify(execFile);
@@ -36,44 +36,29 @@ export interface Window {
   readonly broken: number;
 }
 
-export interface Load {
-  /**
-   * Delivers for so many seconds, each time with other ids, or with one other id.
-   *
-   * @param awake whether wrk takes a whole CPU to itself, so that the server waits for nothing
-   */
-  deliver(port: number, seconds: number, awake?: boolean): Promise<Window>;
-}
+/** Delivers for a second, each time with other ids, or with one other id. */
+export type Load = (port: number) => Promise<Window>;
 
 // Across all loads, so that no process ever sees an id twice.
 let lastId = 0;
 const IDS_A_SECOND = 1_000_000;
 
-export type Deliveries = Pick<Profile, 'size' | 'forged' | 'repeated'>;
+type Deliveries = Pick<Profile, 'size' | 'forged' | 'repeated'>;
 
 /** What is sent to this contestant. */
 export function loadFor(contestant: Contestant, deliveries: Deliveries): Load {
   const job = mkdtempSync(join(folder, `${contestant.name}-`));
   writeJob(job, contestant, deliveries);
-  return {
-    async deliver(port, seconds, awake = true) {
-      const args = [
-        '-t1',
-        `-c${CONNECTIONS}`,
-        `-d${seconds}s`,
-        '--timeout',
-        '10s',
-        '-s',
-        here('deliver.lua'),
-      ];
-      const to = [`http://127.0.0.1:${port}/hooks`, '--', job, String(lastId)];
-      lastId += seconds * IDS_A_SECOND;
-      const env = { ...process.env, ...(awake && { LD_PRELOAD: busyPoll() }) };
-      const { stdout } = await run('wrk', [...args, ...to], { env });
-      const summary = stdout.split('\n').find((line) => line.startsWith('{'));
-      if (!summary) throw new Error(`wrk gave no summary:\n${stdout}`);
-      return JSON.parse(summary) as Window;
-    },
+  return async (port) => {
+    const options = `-t1 -c${CONNECTIONS} -d1s --timeout 10s -s`.split(' ');
+    const to = [`http://127.0.0.1:${port}/hooks`, '--', job, String(lastId)];
+    lastId += IDS_A_SECOND;
+    // Awake, wrk takes a whole CPU to itself, so that the server waits for nothing.
+    const env = { ...process.env, LD_PRELOAD: busyPoll() };
+    const { stdout } = await run('wrk', [...options, here('deliver.lua'), ...to], { env });
+    const summary = stdout.split('\n').find((line) => line.startsWith('{'));
+    if (!summary) throw new Error(`wrk gave no summary:\n${stdout}`);
+    return JSON.parse(summary) as Window;
   };
 }
 
@@ -82,13 +67,7 @@ function writeJob(job: string, contestant: Contestant, { size, forged, repeated 
   const { scheme, event } = contestant;
   const letter: Letter = { id: ID, time: '1234567890', body: bodyOf(event, size) };
   const mark = signatureOf(scheme, letter);
-  const headers = {
-    Host: '127.0.0.1',
-    ...headersOf(scheme, letter, mark),
-    'Content-Length': String(letter.body.length),
-  };
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const request = `POST /hooks HTTP/1.1\r\n${head.join('')}\r\n${letter.body}`;
+  const request = requestOf(scheme, letter, mark);
   const message = messageOf(scheme, letter);
   writeFileSync(join(job, 'request'), request);
   writeFileSync(join(job, 'message'), message);

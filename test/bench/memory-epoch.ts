@@ -2,17 +2,18 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Epoch, Sample } from './epoch.js';
-import { bodyOf, ID } from './events.js';
+import { bodyOf } from './events.js';
 import type { Plan } from './load-epoch.js';
-import { shuffled } from './numbers.js';
-import { headersOf, schemes, signatureOf } from './schemes.js';
+import { ownRequest } from './schemes.js';
 import { type Server, type Surroundings, serve } from './server.js';
+import { shuffled } from './statistics.js';
 
 export const WAITING = 10_000;
 export const LIMIT = 16_384;
 export const OURS_WAITING = 'ours-waiting';
 export const FLOOR_WAITING = 'floor-waiting';
 const AT_ONCE = 200;
+const BODY = bodyOf('ours', LIMIT);
 const env = { BENCH_WAITING: String(WAITING), BENCH_LIMIT: String(LIMIT) };
 
 /** @param build folder of the build under test */
@@ -60,18 +61,10 @@ async function settled(server: Server): Promise<NodeJS.MemoryUsage> {
 }
 
 function deliver(port: number, number: number): Promise<Socket> {
-  const id = ID.slice(0, -12) + String(number).padStart(12, '0');
-  const letter = { id, time: '0', body: bodyOf('ours', LIMIT).replace(ID, id) };
-  const headers = {
-    Host: '127.0.0.1',
-    ...headersOf(schemes.ours, letter, signatureOf(schemes.ours, letter)),
-    'Content-Length': String(LIMIT),
-  };
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     socket.once('error', reject);
     socket.once('data', () => reject(new Error('A delivery that should wait was answered.')));
-    socket.write(`POST /hooks HTTP/1.1\r\n${head.join('')}\r\n${letter.body}`, () => resolve(socket));
+    socket.write(ownRequest(BODY, number), () => resolve(socket));
   });
 }

@@ -1,11 +1,9 @@
-// What may be typed after `npm run bench --` and `npm run bench:stores --`, and what is said about mistakes in it.
+// What may be typed after `npm run bench --`, `bench:stores --` and `bench:load --`, and what is said about mistakes in it.
 import { parseArgs } from 'node:util';
 
-interface Described {
-  readonly type: 'string' | 'boolean';
-  readonly multiple?: boolean;
-  readonly says: string;
-}
+type Described = Readonly<
+  Record<string, { type: 'string' | 'boolean'; multiple?: boolean; default?: string; says: string }>
+>;
 
 /** Fewer epochs cannot tell two builds apart: processes of one build differ by 5 to 10 %. */
 export const EPOCHS = 8;
@@ -13,77 +11,54 @@ const ROUNDS = 4;
 
 const STORE_OPTIONS = {
   profile: { type: 'string', multiple: true, says: 'only this profile; may be given again' },
-  epochs: { type: 'string', says: `epochs of each profile; default ${EPOCHS}` },
-  rounds: { type: 'string', says: `windows of each contestant in an epoch; default ${ROUNDS}` },
+  epochs: { type: 'string', default: `${EPOCHS}`, says: `epochs of each profile; default ${EPOCHS}` },
+  rounds: {
+    type: 'string',
+    default: `${ROUNDS}`,
+    says: `windows of each contestant in an epoch; default ${ROUNDS}`,
+  },
   ab: { type: 'string', says: 'compare the working tree with this commit' },
   gate: { type: 'boolean', says: 'exit with 1 when a whole interval is beyond its gate' },
   help: { type: 'boolean', says: 'print this' },
-} as const satisfies Record<string, Described>;
+} as const satisfies Described;
 
 const RECEIVER_OPTIONS = {
   ...STORE_OPTIONS,
   contestant: { type: 'string', multiple: true, says: 'only this contestant; may be given again' },
   node: { type: 'string', says: 'the Node that runs the contestants; default: this one' },
-} as const satisfies Record<string, Described>;
-
-const LOAD_EPOCHS = 3;
-const LOAD_SECONDS = 2;
-const LOAD_MINUTES = 8;
+} as const satisfies Described;
 
 const LOAD_OPTIONS = {
   store: { type: 'string', multiple: true, says: 'only this store; may be given again' },
   distance: { type: 'string', multiple: true, says: 'only this distance in ms; may be given again' },
-  epochs: { type: 'string', says: `epochs of each store and distance; default ${LOAD_EPOCHS}` },
-  seconds: { type: 'string', says: `length of a window; default ${LOAD_SECONDS}` },
-  minutes: { type: 'string', says: `start nothing that would end later; default ${LOAD_MINUTES}` },
+  epochs: { type: 'string', default: '3', says: 'epochs of each store and distance; default 3' },
+  seconds: { type: 'string', default: '2', says: 'length of a window; default 2' },
+  minutes: { type: 'string', default: '8', says: 'start nothing that would end later; default 8' },
   file: { type: 'string', says: 'where results are kept; default .scratch/bench/load.json' },
   write: { type: 'boolean', says: 'write table and plot into docs/project/benchmarks.md' },
   gate: STORE_OPTIONS.gate,
   help: STORE_OPTIONS.help,
-} as const satisfies Record<string, Described>;
+} as const satisfies Described;
 
-export interface Options {
-  /** Empty: all. */
-  readonly profiles: readonly string[];
-  readonly epochs: number;
-  readonly rounds: number;
-  readonly ab: string | undefined;
-  readonly gate: boolean;
-  /** What to print instead of measuring. */
-  readonly help: string | undefined;
-}
-
-export interface ReceiverOptions extends Options {
-  /** Empty: all. */
-  readonly contestants: readonly string[];
-  readonly node: string;
-}
-
-export interface LoadOptions extends Pick<Options, 'epochs' | 'gate' | 'help'> {
-  /** Empty: all. */
-  readonly stores: readonly string[];
-  /** Empty: all. */
-  readonly distances: readonly number[];
-  readonly seconds: number;
-  readonly minutes: number;
-  readonly file: string | undefined;
-  readonly write: boolean;
-}
+/** Lists that are empty mean all. `help` is what to print instead of measuring. */
+export type Options = ReturnType<typeof storeOptions>;
+export type ReceiverOptions = ReturnType<typeof receiverOptions>;
+export type LoadOptions = ReturnType<typeof loadOptions>;
 
 /** Something that was typed is wrong; the message says what to type. */
 export class UsageError extends Error {}
 
 /** Of `npm run bench:stores`. */
-export function storeOptions(args: readonly string[], profiles: readonly string[]): Options {
+export function storeOptions(args: readonly string[], known: readonly string[]) {
   const values = parse(args, STORE_OPTIONS);
   const help = `npm run bench:stores [-- OPTIONS]
 
 Measures what a claim and its completion cost in each store, relative to a single round trip of the same client.`;
-  return checked(values, { help, profiles, options: STORE_OPTIONS });
+  return profileOptions(values, known, helpOf(`${help}\n\nProfiles: ${known.join(', ')}.`, STORE_OPTIONS));
 }
 
 /** Of `npm run bench`. */
-export function receiverOptions(args: readonly string[], profiles: readonly string[]): ReceiverOptions {
+export function receiverOptions(args: readonly string[], known: readonly string[]) {
   const values = parse(args, RECEIVER_OPTIONS);
   if (values.gate && values.contestant)
     throw new UsageError('--gate needs every contestant. Leave out --contestant.');
@@ -91,9 +66,26 @@ export function receiverOptions(args: readonly string[], profiles: readonly stri
 
 Measures what a delivery costs, compared with receivers by hand and those of other packages.`;
   return {
-    ...checked(values, { help, profiles, options: RECEIVER_OPTIONS }),
+    ...profileOptions(values, known, helpOf(`${help}\n\nProfiles: ${known.join(', ')}.`, RECEIVER_OPTIONS)),
     contestants: values.contestant ?? [],
     node: values.node ?? process.execPath,
+  };
+}
+
+function profileOptions(
+  values: ReturnType<typeof parse<typeof STORE_OPTIONS>>,
+  known: readonly string[],
+  help: string,
+) {
+  const { profile: profiles = [], ab, gate = false } = values;
+  oneOf('profile', profiles, known, 'The profiles are');
+  return {
+    profiles,
+    epochs: count('epochs', values.epochs),
+    rounds: count('rounds', values.rounds),
+    ab,
+    gate,
+    help: values.help ? help : undefined,
   };
 }
 
@@ -102,11 +94,8 @@ export function loadOptions(
   args: readonly string[],
   stores: readonly string[],
   distances: readonly number[],
-): LoadOptions {
-  const values = parse(args, LOAD_OPTIONS);
-  const far = (values.distance ?? []).map(Number);
-  oneOf('store', values.store ?? [], stores);
-  oneOf('distance', far, distances);
+) {
+  const { store = [], distance = [], ...values } = parse(args, LOAD_OPTIONS);
   const help = `npm run bench:load [-- OPTIONS]
 
 Measures how long deliveries take at a rate, and the largest rate of which 99 of 100 are answered within 100 ms: with each
@@ -114,35 +103,36 @@ store at each distance, next to a receiver by hand. What is measured is kept: ru
 
 Stores: ${stores.join(', ')}. Distances: ${distances.join(', ')}.`;
   return {
-    stores: values.store ?? [],
-    distances: far,
-    epochs: count('epochs', values.epochs, LOAD_EPOCHS),
-    seconds: count('seconds', values.seconds, LOAD_SECONDS),
-    minutes: count('minutes', values.minutes, LOAD_MINUTES),
+    stores: oneOf('store', store, stores),
+    distances: oneOf('distance', distance.map(Number), distances),
+    epochs: count('epochs', values.epochs),
+    seconds: count('seconds', values.seconds),
+    minutes: count('minutes', values.minutes),
     file: values.file,
     write: values.write ?? false,
     gate: values.gate ?? false,
-    help: values.help ? `${help}\n\n${linesOf(LOAD_OPTIONS)}\n` : undefined,
+    help: values.help ? helpOf(help, LOAD_OPTIONS) : undefined,
   };
 }
 
-function oneOf(
+/** Throws when one of the values is unknown. */
+export function oneOf<Value extends string | number>(
   option: string,
-  given: readonly (string | number)[],
-  known: readonly (string | number)[],
-): void {
+  given: readonly Value[],
+  known: readonly Value[],
+  choose = 'Choose from',
+): readonly Value[] {
   const unknown = given.find((value) => !known.includes(value));
-  if (unknown !== undefined)
-    throw new UsageError(`--${option}: there is no "${unknown}". Choose from ${known.join(', ')}.`);
+  if (unknown === undefined) return given;
+  throw new UsageError(`--${option}: there is no "${unknown}". ${choose} ${known.join(', ')}.`);
 }
 
-function linesOf(options: Record<string, Described>): string {
-  return Object.entries(options)
-    .map(([name, { says }]) => `  ${`--${name}`.padEnd(14)} ${says}`)
-    .join('\n');
+function helpOf(text: string, options: Described): string {
+  const lines = Object.entries(options).map(([name, { says }]) => `  ${`--${name}`.padEnd(14)} ${says}`);
+  return `${text}\n\n${lines.join('\n')}\n`;
 }
 
-function parse<Known extends Record<string, Described>>(args: readonly string[], options: Known) {
+function parse<Known extends Described>(args: readonly string[], options: Known) {
   try {
     return parseArgs({ args: [...args], options }).values;
   } catch (error) {
@@ -151,30 +141,8 @@ function parse<Known extends Record<string, Described>>(args: readonly string[],
   }
 }
 
-function checked(
-  values: ReturnType<typeof parse<typeof STORE_OPTIONS>>,
-  {
-    help,
-    profiles: known,
-    options,
-  }: { help: string; profiles: readonly string[]; options: Record<string, Described> },
-): Options {
-  const { profile: profiles = [], gate = false } = values;
-  const unknown = profiles.find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw new UsageError(`--profile: there is no "${unknown}". The profiles are ${known.join(', ')}.`);
-  return {
-    profiles,
-    ab: values.ab,
-    gate,
-    help: values.help ? `${help}\n\nProfiles: ${known.join(', ')}.\n\n${linesOf(options)}\n` : undefined,
-    epochs: count('epochs', values.epochs, EPOCHS),
-    rounds: count('rounds', values.rounds, ROUNDS),
-  };
-}
-
-function count(name: string, given: string | undefined, standard: number): number {
-  const number = Number(given ?? standard);
+function count(name: string, given: string): number {
+  const number = Number(given);
   if (!(Number.isInteger(number) && number > 0))
     throw new UsageError(`--${name} must be a whole number above 0; it is "${given}".`);
   return number;

@@ -1,22 +1,19 @@
 // `npm run bench`: measures receivers of one build, or of two builds in the same rounds, and prints one table.
 import { execFileSync } from 'node:child_process';
-import { abReport } from './ab-report.js';
 import { type Build, buildOfCommit, buildOfWorkingTree } from './build.js';
 import { isOurs, oldName, REFERENCE } from './contestants.js';
-import type { Entry } from './entrant.js';
-import { measureLoadEpoch } from './load-epoch.js';
+import { type Entry, measureLoadEpoch } from './load-epoch.js';
 import { FLOOR_WAITING, measureMemoryEpoch, OURS_WAITING } from './memory-epoch.js';
-import { type ReceiverOptions, receiverOptions, UsageError } from './options.js';
+import { oneOf, type ReceiverOptions, receiverOptions, UsageError } from './options.js';
 import { prepare } from './prepare.js';
 import { MEMORY, PROFILES, type Profile, profiles } from './profiles.js';
-import { report } from './report.js';
+import { abReport, report } from './report.js';
 import { conclude, type Experiment, main, measureAll, progress } from './session.js';
 import { AB_TARGETS, targetsOn } from './targets.js';
-import { judge } from './verdict.js';
-import { missedGates, verdictTable } from './verdict-table.js';
+import { judge, missedGates, verdictTable } from './verdict.js';
 
 /** What `--ab` measures unless something else is asked for. */
-const AB_PROFILES = [...new Set(AB_TARGETS.map(({ profile }) => profile))];
+const AB_PROFILES: readonly string[] = [...new Set(AB_TARGETS.map(({ profile }) => profile))];
 
 interface Setting {
   readonly options: ReceiverOptions;
@@ -25,25 +22,18 @@ interface Setting {
   readonly old: Build | undefined;
 }
 
-await main(async () => {
-  const options = receiverOptions(process.argv.slice(2), PROFILES);
-  if (options.help) {
-    process.stdout.write(options.help);
-    return 0;
-  }
+const readOptions = (args: readonly string[]) => receiverOptions(args, PROFILES);
+
+await main(readOptions, async (options) => {
   const node = versionOf(options.node);
   const old = options.ab === undefined ? undefined : buildOfCommit(options.ab, progress);
   prepare(progress);
   const build = buildOfWorkingTree();
   const all = await measureAll(experimentsOf({ options, build, old }), options);
-  if (old) {
-    const judged = judge(all, AB_TARGETS);
-    const text = `${abReport(all, build.label, old.label)}\n\n${verdictTable(judged)}`.trimEnd();
-    return conclude(text, missedGates(judged), options);
-  }
-  const judged = judge(all, targetsOn(Number.parseInt(node.slice(1), 10)));
+  const judged = judge(all, old ? AB_TARGETS : targetsOn(Number.parseInt(node.slice(1), 10)));
   const loads = all.filter(({ experiment }) => experiment.name !== MEMORY);
-  return conclude(report(loads, judged, node), missedGates(judged), options);
+  const figures = old ? abReport(all, build.label, old.label) : report(loads, node);
+  return conclude(`${figures}\n\n${verdictTable(judged)}`, missedGates(judged), options);
 });
 
 function versionOf(program: string): string {
@@ -55,46 +45,38 @@ function versionOf(program: string): string {
 }
 
 /** Each profile that was asked for. */
-function experimentsOf(setting: Setting): Experiment[] {
-  const { options, build, old } = setting;
+function experimentsOf({ options, build, old }: Setting): Experiment[] {
   const known = [...new Set(profiles.flatMap(({ contestants }) => contestants))];
-  const unknown = options.contestants.find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw new UsageError(`--contestant: there is no "${unknown}". The contestants are ${known.join(', ')}.`);
+  oneOf('contestant', options.contestants, known, 'The contestants are');
   const asked = options.profiles.length > 0 ? options.profiles : old ? AB_PROFILES : PROFILES;
-  const experiments = profiles
+  const experiments: Experiment[] = profiles
     .filter(({ name }) => asked.includes(name))
-    .map((profile) => loadExperiment(profile, setting))
-    .filter(({ contestants }) => contestants.some((name) => name !== REFERENCE));
-  const memory = asked.includes(MEMORY) && options.contestants.length === 0;
-  if (memory && old) throw new UsageError('--profile memory cannot be used with --ab.');
-  if (!memory && experiments.length === 0)
-    throw new UsageError(`None of the profiles ${asked.join(', ')} has ${options.contestants.join(', ')}.`);
-  if (!memory) return experiments;
-  const waiting: Experiment = {
-    name: MEMORY,
-    title: 'Memory of deliveries that wait',
-    contestants: [OURS_WAITING, FLOOR_WAITING],
-    measure: (say) => measureMemoryEpoch(build.folder, { node: options.node, say }),
-  };
-  return [...experiments, waiting];
-}
-
-function loadExperiment(profile: Profile, setting: Setting): Experiment {
-  const { rounds, node } = setting.options;
-  const entries = entriesOf(profile, setting);
-  return {
-    name: profile.name,
-    title: profile.title,
-    contestants: entries.map((entry) => entry.name),
-    measure: (say) => measureLoadEpoch(profile, entries, { rounds, node, say }),
-  };
+    .map((profile) => ({ profile, entries: entriesOf(profile, { options, build, old }) }))
+    .filter(({ entries }) => entries.some(({ name }) => name !== REFERENCE))
+    .map(({ profile, entries }) => ({
+      name: profile.name,
+      title: profile.title,
+      contestants: entries.map(({ name }) => name),
+      measure: (say) => measureLoadEpoch(profile, entries, { ...options, say }),
+    }));
+  if (asked.includes(MEMORY) && options.contestants.length === 0) {
+    if (old) throw new UsageError('--profile memory cannot be used with --ab.');
+    experiments.push({
+      name: MEMORY,
+      title: 'Memory of deliveries that wait',
+      contestants: [OURS_WAITING, FLOOR_WAITING],
+      measure: (say) => measureMemoryEpoch(build.folder, { ...options, say }),
+    });
+  }
+  if (experiments.length > 0) return experiments;
+  throw new UsageError(`None of the profiles ${asked.join(', ')} has ${options.contestants.join(', ')}.`);
 }
 
 /** With `--ab` ours alone, each once for each build. */
 function entriesOf({ name: profile, contestants }: Profile, { options, build, old }: Setting): Entry[] {
+  const asked = options.contestants;
   const wanted = contestants.filter(
-    (name) => options.contestants.length === 0 || options.contestants.includes(name) || name === REFERENCE,
+    (name) => asked.length === 0 || asked.includes(name) || name === REFERENCE,
   );
   const entry = (name: string, contestant: string, { folder }: Build) => ({
     name,
@@ -105,6 +87,6 @@ function entriesOf({ name: profile, contestants }: Profile, { options, build, ol
   const gated = AB_TARGETS.filter((target) => target.profile === profile).map(
     ({ contestants: [one] }) => one,
   );
-  const ours = options.contestants.length > 0 ? wanted.filter(isOurs) : gated;
+  const ours = asked.length > 0 ? wanted.filter(isOurs) : gated;
   return ours.flatMap((name) => [entry(name, name, build), entry(oldName(name), name, old)]);
 }

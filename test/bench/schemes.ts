@@ -1,5 +1,6 @@
 // How each service signs: its headers, and what goes into the HMAC-SHA256.
 import { createHmac } from 'node:crypto';
+import { ID } from './events.js';
 
 /** The one secret of all contestants; each takes it from the environment under this name. */
 export const SECRET = { SERVICE_PRIVATE_KEY: 'pri_0123456789abcdef0123456789abcdef' };
@@ -69,6 +70,24 @@ export function headersOf(scheme: Scheme, letter: Letter, signature: string): Re
     fill(value, { id, time, signature }),
   ]);
   return { 'Content-Type': 'application/json', ...Object.fromEntries(filled) };
+}
+
+/** All of it as it is on the wire. */
+export function requestOf(scheme: Scheme, letter: Letter, signature: string): string {
+  const headers = {
+    Host: '127.0.0.1',
+    ...headersOf(scheme, letter, signature),
+    'Content-Length': String(letter.body.length),
+  };
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST /hooks HTTP/1.1\r\n${head.join('')}\r\n${letter.body}`;
+}
+
+/** Of the event in this body, with an id that ends with the number. */
+export function ownRequest(body: string, number: number): string {
+  const id = ID.slice(0, -12) + String(number).padStart(12, '0');
+  const letter = { id, time: '0', body: body.replace(ID, id) };
+  return requestOf(schemes.ours, letter, signatureOf(schemes.ours, letter));
 }
 
 function fill(template: string, values: Readonly<Record<string, string>>): string {

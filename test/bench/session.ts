@@ -62,11 +62,20 @@ export function progress(text: string): void {
   process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`);
 }
 
-/** Runs a program to its exit code, with a line for what was typed wrong, and ends what it started with it. */
-export async function main(program: () => Promise<number>): Promise<void> {
+/**
+ * Runs a program to its exit code, with a line for what was typed wrong, and ends what it started with it.
+ *
+ * @param read reads what was typed
+ */
+export async function main<Typed extends { readonly help: string | undefined }>(
+  read: (args: readonly string[]) => Typed,
+  program: (options: Typed) => Promise<number>,
+): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   try {
-    process.exitCode = await program();
+    const options = read(process.argv.slice(2));
+    if (options.help) process.stdout.write(options.help);
+    else process.exitCode = await program(options);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     console.error(error.message);
@@ -77,7 +86,7 @@ export async function main(program: () => Promise<number>): Promise<void> {
 /** @returns the exit code */
 export function conclude(text: string, missed: readonly string[], { gate }: Pick<Options, 'gate'>): number {
   progress('');
-  console.log(text);
+  console.log(text.trimEnd());
   for (const line of missed) console.error(line);
   return gate && missed.length > 0 ? 1 : 0;
 }

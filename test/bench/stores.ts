@@ -3,42 +3,38 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { buildOfCommit, buildOfWorkingTree } from './build.js';
+import { isBare, oldName, STORE_CONTESTANTS } from './contestants.js';
 import type { Epoch } from './epoch.js';
 import { storeOptions } from './options.js';
 import { prepareOurs } from './prepare.js';
+import { storeReport } from './report.js';
 import { conclude, main, measureAll, progress } from './session.js';
-import { STORE_CONTESTANTS, storeContestants } from './store-names.js';
-import { storeReport } from './store-report.js';
 import { STORE_AB_TARGETS, STORE_TARGETS } from './targets.js';
-import { judge } from './verdict.js';
-import { missedGates, verdictTable } from './verdict-table.js';
+import { judge, missedGates, verdictTable } from './verdict.js';
 
-const NAMES = Object.keys(STORE_CONTESTANTS);
+const readOptions = (args: readonly string[]) => storeOptions(args, Object.keys(STORE_CONTESTANTS));
 
-await main(async () => {
-  const options = storeOptions(process.argv.slice(2), NAMES);
-  if (options.help) {
-    process.stdout.write(options.help);
-    return 0;
-  }
+await main(readOptions, async (options) => {
   const old = options.ab === undefined ? undefined : buildOfCommit(options.ab, progress);
   prepareOurs(progress);
   const builds = [buildOfWorkingTree(), ...(old ? [old] : [])].map(({ folder }) => folder);
-  const experiments = NAMES.filter(
-    (name) => options.profiles.length === 0 || options.profiles.includes(name),
-  ).map((name) => ({
-    name,
-    title: name,
-    contestants: storeContestants(name, old !== undefined),
-    measure: (say: (text: string) => void) => {
-      say('measuring');
-      return measureStoreEpoch(name, options.rounds, builds);
-    },
-  }));
+  const experiments = Object.entries(STORE_CONTESTANTS)
+    .filter(([name]) => options.profiles.length === 0 || options.profiles.includes(name))
+    .map(([name, contestants]) => ({
+      name,
+      title: name,
+      // Each once for each build; a bare round trip has none.
+      contestants: old
+        ? contestants.flatMap((one) => (isBare(one) ? one : [one, oldName(one)]))
+        : contestants,
+      measure: (say: (text: string) => void) => {
+        say('measuring');
+        return measureStoreEpoch(name, options.rounds, builds);
+      },
+    }));
   const all = await measureAll(experiments, options);
   const judged = judge(all, old ? STORE_AB_TARGETS : STORE_TARGETS);
-  const text = `${storeReport(all)}\n\n${verdictTable(judged)}`.trimEnd();
-  return conclude(text, missedGates(judged), options);
+  return conclude(`${storeReport(all)}\n\n${verdictTable(judged)}`, missedGates(judged), options);
 });
 
 async function measureStoreEpoch(name: string, rounds: number, builds: readonly string[]): Promise<Epoch> {

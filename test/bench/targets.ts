@@ -1,8 +1,7 @@
 // What has to be reached: a gate, which holds, and an aim, which is hoped for.
-import { describe, FAST_PEERS, OURS, oldName, PEERS } from './contestants.js';
+import { describe, FAST_PEERS, isBare, OURS, oldName, PEERS, STORE_CONTESTANTS } from './contestants.js';
+import { type Comparison, ratioOf } from './epoch.js';
 import { FLOOR_WAITING, LIMIT, OURS_WAITING, WAITING } from './memory-epoch.js';
-import { type Comparison, ratioOf } from './pairing.js';
-import { isBare, STORE_CONTESTANTS } from './store-names.js';
 
 export interface Target {
   readonly what: string;

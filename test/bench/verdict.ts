@@ -1,51 +1,71 @@
-// Holds what was measured against the targets.
-import { type Estimate, estimate } from './bootstrap.js';
-import { paired } from './pairing.js';
+// Holds what was measured against the targets: as a table, and those that were missed as lines.
+import { table } from '../setup/figures.js';
+import { paired } from './epoch.js';
 import type { Measured } from './session.js';
+import { type Estimate, estimate } from './statistics.js';
 import type { Target } from './targets.js';
 
 /** `within the interval`: the bound lies between its ends, so that nobody can say. */
-export type Verdict = 'met' | 'missed' | 'within the interval';
+type Verdict = 'met' | 'missed' | 'within the interval';
 
 export interface Judged {
   readonly target: Target;
   /** `undefined` when a contestant was dropped. */
   readonly estimate: Estimate | undefined;
-  readonly gate: Verdict | undefined;
-  readonly aim: Verdict | undefined;
 }
 
 /** Every target whose two contestants took part. */
 export function judge(all: readonly Measured[], targets: readonly Target[]): Judged[] {
   return targets.flatMap((target) => {
-    const series = all.find(({ experiment }) => experiment.name === target.profile);
-    if (!series || !target.contestants.every((name) => series.experiment.contestants.includes(name)))
-      return [];
-    const measured = measuredOf(series, target);
-    const verdictOn = (bound: number | undefined) =>
-      measured && bound !== undefined ? compare(measured, bound, target.atLeast) : undefined;
-    return { target, estimate: measured, gate: verdictOn(target.gate), aim: verdictOn(target.aim) };
+    const { profile, contestants, compare } = target;
+    const series = all.find(({ experiment }) => experiment.name === profile);
+    if (!series || !contestants.every((name) => series.experiment.contestants.includes(name))) return [];
+    const isDropped = contestants.some((name) => name in series.dropped);
+    const measured = isDropped ? undefined : estimate(paired(series.epochs, contestants, compare));
+    return { target, estimate: measured && asShown(measured) };
   });
-}
-
-/** A gate is missed when the whole interval is beyond it, or when a contestant of it was dropped. */
-export function isMissed({ target, estimate, gate }: Judged): boolean {
-  return target.gate !== undefined && (estimate === undefined || gate === 'missed');
-}
-
-export function compare({ low, high }: Estimate, bound: number, atLeast = false): Verdict {
-  if (atLeast) return low >= bound ? 'met' : high < bound ? 'missed' : 'within the interval';
-  return high <= bound ? 'met' : low > bound ? 'missed' : 'within the interval';
-}
-
-function measuredOf({ epochs, dropped }: Measured, { contestants, compare }: Target): Estimate | undefined {
-  if (contestants.some((name) => name in dropped)) return undefined;
-  const measured = estimate(paired(epochs, contestants, compare));
-  return measured && asShown(measured);
 }
 
 /** As the table shows it, so that nobody reads 0.95 beside a missed 0.95. */
 function asShown({ median, low, high }: Estimate): Estimate {
   const round = (value: number) => Math.round(value * 100) / 100;
   return { median: round(median), low: round(low), high: round(high) };
+}
+
+export function verdictOn({ low, high }: Estimate, bound: number, atLeast = false): Verdict {
+  if (atLeast) return low >= bound ? 'met' : high < bound ? 'missed' : 'within the interval';
+  return high <= bound ? 'met' : low > bound ? 'missed' : 'within the interval';
+}
+
+/** Empty when there is nothing to judge. */
+export function verdictTable(judged: readonly Judged[]): string {
+  if (judged.length === 0) return '';
+  const rows = judged.map(({ target, estimate }) => {
+    const cell = (bound: number | undefined) => {
+      if (bound === undefined) return '';
+      const verdict = estimate ? verdictOn(estimate, bound, target.atLeast) : '';
+      return `${sign(target)} ${bound.toFixed(2)} ${verdict}`.trimEnd();
+    };
+    const median = estimate?.median.toFixed(2) ?? 'not measured';
+    return [target.what, median, intervalOf(estimate), cell(target.gate), cell(target.aim)];
+  });
+  return table(['ratio', 'median', '95 % interval', 'gate', 'aim'], rows);
+}
+
+/** A gate is missed when the whole interval is beyond it, or when a contestant of it was dropped. */
+export function missedGates(judged: readonly Judged[]): string[] {
+  return judged.flatMap(({ target, estimate }) => {
+    const { what, gate, atLeast } = target;
+    if (gate === undefined || (estimate && verdictOn(estimate, gate, atLeast) !== 'missed')) return [];
+    const measured = estimate ? `${intervalOf(estimate)} is beyond` : 'was not measured, and has to be';
+    return `Gate missed: ${what}: ${measured} ${sign(target)} ${gate.toFixed(2)}`;
+  });
+}
+
+export function intervalOf(estimate: Estimate | undefined, digits = 2): string {
+  return estimate ? `${estimate.low.toFixed(digits)} – ${estimate.high.toFixed(digits)}` : '';
+}
+
+function sign({ atLeast }: Target): string {
+  return atLeast ? '≥' : '≤';
 }

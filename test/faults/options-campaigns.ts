@@ -1,5 +1,5 @@
 // `npm run test:faults -- --serial` and `-- --keys`: the promises of two options in figures, for figures.md.
-import type { Estimate } from '../bench/bootstrap.js';
+import type { Estimate } from '../bench/statistics.js';
 import { table, today, writeFigures } from '../setup/figures.js';
 import { type KeysCampaign, runKeysCampaign } from './keys-campaign.js';
 import { runSerialCampaign, type SerialCampaign } from './serial-campaign.js';

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool } from 'pg';
-import { type Estimate, estimate } from '../bench/bootstrap.js';
+import { type Estimate, estimate } from '../bench/statistics.js';
 import { bundle } from '../setup/bundle.js';
 import { startPostgres, startRedis } from '../setup/services.js';
 import {

@@ -2,9 +2,9 @@
 import { connect, type Socket } from 'node:net';
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { bodyOf, ID } from '../events.js';
+import { bodyOf } from '../events.js';
 import { KB } from '../profiles.js';
-import { headersOf, schemes, signatureOf } from '../schemes.js';
+import { ownRequest } from '../schemes.js';
 
 export interface Arrivals {
   /** Microseconds from the time at which a delivery was due to its answer, so that no wait is left out. */
@@ -30,18 +30,25 @@ const BODY = bodyOf('ours', KB);
 // Across all windows, so that no process ever sees an id twice.
 let lastId = 0;
 
+/** Over as many connections as there are deliveries at once. One that is free is used again, the last one first. */
 export async function deliverAt({ port, rate, seconds, random }: Plan): Promise<Arrivals> {
   const histogram = createHistogram({ lowest: 1, highest: 60_000_000, figures: 3 });
-  const connections = new Connections(port);
+  const connections = new Set<Connection>();
+  const free: Connection[] = [];
   const most = Math.max(200, rate / 2);
   const startedAt = performance.now();
   const now = () => performance.now() - startedAt;
   let [due, next, open, failed] = [0, 0, 0, 0];
   const send = (at: number) => {
     open += 1;
-    connections.send(nextDelivery(), (status) => {
+    lastId += 1;
+    const connection = free.pop() ?? new Connection(port);
+    connections.add(connection);
+    connection.send(ownRequest(BODY, lastId), (status) => {
       open -= 1;
       if (status !== 200) failed += 1;
+      if (status > 0) free.push(connection);
+      else connections.delete(connection);
       histogram.record(Math.max(1, Math.round((now() - at) * 1_000)));
     });
   };
@@ -54,55 +61,11 @@ export async function deliverAt({ port, rate, seconds, random }: Plan): Promise<
   }
   const overloaded = open > most;
   for (const drainedAt = now(); open > 0 && now() < drainedAt + DRAIN_MS; ) await pause(5);
-  connections.close();
+  for (const connection of connections) connection.close();
   return { histogram, due, failed: failed + open, overloaded };
 }
 
-function nextDelivery(): string {
-  lastId += 1;
-  const id = ID.slice(0, -12) + String(lastId).padStart(12, '0');
-  const letter = { id, time: '0', body: BODY.replace(ID, id) };
-  const signature = signatureOf(schemes.ours, letter);
-  const headers = Object.entries({
-    Host: '127.0.0.1',
-    ...headersOf(schemes.ours, letter, signature),
-    'Content-Length': String(letter.body.length),
-  });
-  const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return `POST /hooks HTTP/1.1\r\n${head}\r\n${letter.body}`;
-}
-
 type OnAnswer = (status: number) => void;
-
-/** As many as there are deliveries at once. One that is free is used again, the last one first. */
-class Connections {
-  readonly #port: number;
-  readonly #all = new Set<Connection>();
-  readonly #free: Connection[] = [];
-
-  constructor(port: number) {
-    this.#port = port;
-  }
-
-  send(request: string, onAnswer: OnAnswer): void {
-    const connection = this.#free.pop() ?? this.#open();
-    connection.send(request, (status) => {
-      if (status > 0) this.#free.push(connection);
-      else this.#all.delete(connection);
-      onAnswer(status);
-    });
-  }
-
-  close(): void {
-    for (const connection of this.#all) connection.close();
-  }
-
-  #open(): Connection {
-    const connection = new Connection(this.#port);
-    this.#all.add(connection);
-    return connection;
-  }
-}
 
 /** Takes one request at a time. The status is 0 when the connection broke. */
 class Connection {

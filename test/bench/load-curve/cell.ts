@@ -1,10 +1,12 @@
 // One cell: both receivers with one store at one distance, in fresh processes, at the same rate and then up to their limits.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { startPostgres, startRedis } from '../../setup/services.js';
-import { median, seeded, shuffled } from '../numbers.js';
 import { UsageError } from '../options.js';
 import { type Server, serve } from '../server.js';
+import { median, seeded, shuffled } from '../statistics.js';
 import { deliverAt } from './arrivals.js';
-import { distanceTo } from './distance.js';
 import { type Limit, largestRate, MAX_P99, NOT_ANSWERED } from './limits.js';
 
 /** What is remembered where; `pipelined` is `transactional` through a pool with `pipeline: true`. */
@@ -59,22 +61,18 @@ export async function measureCell(cell: Cell, { seconds, build, say }: Length): 
   const order = shuffled(Object.keys(CONTESTANTS) as Side[], random);
   try {
     for (const side of order) {
-      const env = {
-        BENCH_PACKAGE: build,
-        BENCH_STORE: cell.store,
-        ...(store && { BENCH_STORE_URL: store.url }),
-      };
+      const url = store && { BENCH_STORE_URL: store.url };
+      const env = { BENCH_PACKAGE: build, BENCH_STORE: cell.store, ...url };
       servers.set(side, await serve(CONTESTANTS[side], { node: process.execPath, env }));
     }
-    const sending = (side: Side, rate: number, long = seconds) => {
-      const { port } = servers.get(side) as Server;
-      return deliverAt({ port, rate, seconds: long, random });
-    };
+    const serverOf = (side: Side) => servers.get(side) as Server;
+    const sending = (side: Side, rate: number, long = seconds) =>
+      deliverAt({ port: serverOf(side).port, rate, seconds: long, random });
     for (const side of order) {
       say(`${side}: warming up`);
       await sending(side, WARM_UP_RATE, WARM_UP_SECONDS);
     }
-    store?.distance.set(cell.ms);
+    store?.setDistance(cell.ms);
     const tails: Record<Side, Tail[]> = { ours: [], byHand: [] };
     for (let round = 0; round < TAIL_ROUNDS; round += 1) {
       for (const side of order) {
@@ -88,9 +86,9 @@ export async function measureCell(cell: Cell, { seconds, build, say }: Length): 
         tails[side].push({ p50: at(50), p99: at(99), p999: at(99.9) });
       }
     }
-    const figures = new Map<Side, Figures>();
+    const figures = {} as Record<Side, Figures>;
     for (const side of order) {
-      const server = servers.get(side) as Server;
+      const server = serverOf(side);
       let busy = 0;
       const limit = await largestRate(async (rate) => {
         say(`${side}: ${rate} a second`);
@@ -100,9 +98,9 @@ export async function measureCell(cell: Cell, { seconds, build, say }: Length): 
         if (p99 <= MAX_P99) busy = (server.cpu() - before) / 1e6 / (performance.now() - startedAt);
         return { rate, p99 };
       });
-      figures.set(side, { ...limit, busy, tail: middleOf(tails[side]) });
+      figures[side] = { ...limit, busy, tail: middleOf(tails[side]) };
     }
-    return { ...cell, ours: figures.get('ours') as Figures, byHand: figures.get('byHand') as Figures };
+    return { ...cell, ...figures };
   } finally {
     await Promise.all([...servers.values()].map((server) => server.stop()));
     await store?.stop();
@@ -114,16 +112,18 @@ function middleOf(tails: readonly Tail[]): Tail {
   return { p50: middle('p50'), p99: middle('p99'), p999: middle('p999') };
 }
 
+/** Behind a proxy in a process of its own, which holds back what the store answers: as if it were further away. */
 async function openStore(name: StoreName) {
   const server = name === 'redis' ? await startRedis() : await startPostgres();
-  const distance = await distanceTo(server.port);
-  const url = new URL(server.url);
-  url.port = String(distance.port);
+  const proxy = fork(fileURLToPath(new URL('distance-proxy.js', import.meta.url)), [String(server.port)]);
+  const [port] = (await once(proxy, 'message')) as [number];
   return {
-    distance,
-    url: url.href,
-    stop: async () => {
-      await distance.stop();
+    url: Object.assign(new URL(server.url), { port }).href,
+    /** From here on every answer takes so many milliseconds more, and what the timers of Node add. */
+    setDistance: (ms: number) => void proxy.send(ms),
+    async stop() {
+      proxy.disconnect();
+      if (proxy.exitCode === null) await once(proxy, 'exit');
       await server.stop();
     },
   };

@@ -1,9 +1,9 @@
 // The search for the largest rate, and that arrivals do not wait for a receiver that stands still.
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
-import { seeded } from '../numbers.js';
+import { seeded } from '../statistics.js';
 import { deliverAt } from './arrivals.js';
 import { largestRate, NOT_ANSWERED } from './limits.js';
 
@@ -30,18 +30,24 @@ describe('the largest rate', () => {
 });
 
 describe('arrivals', () => {
+  async function sentTo(listener: RequestListener, rate: number, seconds: number) {
+    const server = createServer(listener).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const arrivals = await deliverAt({ port, rate, seconds, random: seeded(1) });
+    server.close();
+    return arrivals;
+  }
+
   test('count the wait of those that were due while the receiver stood still', async () => {
     let paused = false;
-    const server = createServer((_req, res) => {
+    const standStill: RequestListener = (_req, res) => {
       const now = performance.now();
       if (!paused) while (performance.now() < now + 300);
       paused = true;
       res.end('{}');
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const { histogram, due, failed } = await deliverAt({ port, rate: 200, seconds: 1, random: seeded(1) });
-    server.close();
+    };
+    const { histogram, due, failed } = await sentTo(standStill, 200, 1);
     expect(failed).toBe(0);
     expect(histogram.count).toBe(due);
     // It stood still once, for less than a third of the time: a sender that waits for answers would count one slow delivery.
@@ -49,14 +55,7 @@ describe('arrivals', () => {
   });
 
   test('count what is refused as failed', async () => {
-    const server = createServer((_req, res) => {
-      res.statusCode = 503;
-      res.end('{}');
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    const { due, failed } = await deliverAt({ port, rate: 100, seconds: 0.2, random: seeded(1) });
-    server.close();
+    const { due, failed } = await sentTo((_req, res) => res.writeHead(503).end('{}'), 100, 0.2);
     expect(failed).toBe(due);
   });
 });

@@ -1,5 +1,5 @@
 // The p99 at each rate as an SVG: a panel for each store at 1 ms, ours as a line and by hand as dots.
-import { median } from '../numbers.js';
+import { median } from '../statistics.js';
 import type { Side } from './cell.js';
 import { MAX_P99, NOT_ANSWERED } from './limits.js';
 import { type Group, TITLES } from './report.js';

@@ -1,14 +1,12 @@
 // The figures under load as a table, each store and distance a row, and what they say of the gate.
 import { table } from '../../setup/figures.js';
-import { estimate } from '../bootstrap.js';
-import { median } from '../numbers.js';
-import { compare } from '../verdict.js';
-import { intervalOf } from '../verdict-table.js';
-import { DISTANCES, type Figures, type Result, SAME_RATE, STORES, type StoreName } from './cell.js';
+import { estimate, median } from '../statistics.js';
+import { intervalOf, verdictOn } from '../verdict.js';
+import { DISTANCES, type Figures, type Result, STORES, type StoreName } from './cell.js';
 import { MAX_P99 } from './limits.js';
 
 /** The least that is wanted of the largest rate, by hand = 1. */
-export const GATE = 0.95;
+const GATE = 0.95;
 /** It waits for a round trip more than by hand, so it is shown and not held to the gate. */
 const UNGATED: StoreName = 'transactional';
 
@@ -48,7 +46,6 @@ export function groupsOf(results: readonly Result[]): Group[] {
   ).filter((group) => group.results.length > 0);
 }
 
-/** The tail is that of {@link SAME_RATE} deliveries a second. */
 export function loadReport(groups: readonly Group[]): string {
   const limitOf = (group: Group | undefined) => median((group?.results ?? []).map(({ ours }) => ours.rate));
   const memory = limitOf(groups.find(({ store }) => store === 'memory'));
@@ -70,7 +67,7 @@ export function loadReport(groups: readonly Group[]): string {
   return table(HEAD, rows);
 }
 
-export function limitRatio({ results }: Group) {
+function limitRatio({ results }: Group) {
   return estimate(results.map(({ ours, byHand }) => [ours.rate / byHand.rate]));
 }
 
@@ -79,9 +76,7 @@ export function missedLimits(groups: readonly Group[]): string[] {
     .filter(({ store }) => store !== UNGATED)
     .flatMap((group) => {
       const limit = limitRatio(group);
-      if (!limit || compare(limit, GATE, true) !== 'missed') return [];
+      if (!limit || verdictOn(limit, GATE, true) !== 'missed') return [];
       return `Gate missed: largest rate with ${TITLES[group.store]} at ${group.ms} ms: ${intervalOf(limit)} is beyond ≥ ${GATE}`;
     });
 }
-
-export const TAIL_NOTE = `The percentiles are those of ${SAME_RATE} deliveries a second.`;
