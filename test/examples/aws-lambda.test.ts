@@ -1,24 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { APIGatewayProxyEvent } from 'aws-lambda';
 import { fixtures } from 'payment-webhooks/testing';
 import type { GatewayEvent } from '../../examples/aws-lambda/handler.js';
 import { delivery, type SentDelivery } from '../setup/delivery.js';
 import { SOURCES } from '../setup/lambda-events.js';
 import { ROOT } from '../setup/shell.js';
+import { withoutLog } from './without-log.js';
 
 const privateKey = 'pri_example';
 process.env.SERVICE_PRIVATE_KEY = privateKey;
 const example = import('../../examples/aws-lambda/handler.js');
 
-// A function has the log of the package alone, which would be in the output of this test.
-beforeAll(() => {
-  jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-});
-afterAll(() => {
-  jest.restoreAllMocks();
-});
+withoutLog();
 
 const paid = (order_id: string) =>
   // Text that is not ASCII: its bytes and its characters differ.

@@ -1,18 +1,13 @@
 // test/consumers/serverless.consumer.ts starts it as a Worker; here it is called as one.
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery, type SentDelivery } from '../setup/delivery.js';
+import { withoutLog } from './without-log.js';
 
 const privateKey = 'pri_example';
 process.env.SERVICE_PRIVATE_KEY = privateKey;
 
-// Its log, which would be in the output of this test.
-beforeAll(() => {
-  jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-});
-afterAll(() => {
-  jest.restoreAllMocks();
-});
+withoutLog();
 
 test('takes deliveries at /hooks, and nothing elsewhere', async () => {
   const { default: worker } = await import('../../examples/cloudflare-workers/worker.js');

@@ -1,51 +1,40 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
-import { Pool } from 'pg';
 import { deliverQuietly } from '../setup/deliver-quietly.js';
-import { needing } from '../setup/platform.js';
 import { shell, tsx } from '../setup/shell.js';
+import { onPostgres, twice, withPostgres } from './on-postgres.js';
 
-const url = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = needing('postgres').describe;
-const database = `example_${randomBytes(6).toString('hex')}`;
-const databaseUrl = url && Object.assign(new URL(url), { pathname: database }).href;
 const privateKey = 'pri_letters';
 
 withPostgres('the example dead-letters', () => {
-  const admin = new Pool({ connectionString: url, max: 1 });
-  let example: typeof import('../../examples/dead-letters/app.js');
   let port: number;
   let close: () => void;
 
-  beforeAll(async () => {
-    await admin.query(`CREATE DATABASE ${database}`);
-    process.env.DATABASE_URL = databaseUrl;
-    process.env.SERVICE_PRIVATE_KEY = privateKey;
-    process.env.LETTER_KEYS = randomBytes(32).toString('base64');
-    process.env.OPS_TOKENS = 'ada:token-of-ada,grace:token-of-grace';
-    example = await import('../../examples/dead-letters/app.js');
-    // A second is too short for a connection on a busy machine.
-    example.pool.options.connectionTimeoutMillis = 20_000;
-    await Promise.all([example.migrate(), example.migrate()]);
-    const server = example.app.listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    ({ port } = server.address() as { port: number });
-    close = () => void server.close();
-  }, 90_000);
-
-  afterAll(async () => {
-    close?.();
-    await example?.pool.end();
-    await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
-    await admin.end();
+  const example = onPostgres(privateKey, {
+    load: () => {
+      process.env.LETTER_KEYS = randomBytes(32).toString('base64');
+      process.env.OPS_TOKENS = 'ada:token-of-ada,grace:token-of-grace';
+      return import('../../examples/dead-letters/app.js');
+    },
+    prepare: async (loaded) => {
+      await twice(loaded);
+      const server = loaded.app.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      ({ port } = server.address() as AddressInfo);
+      close = () => void server.close();
+    },
+    end: () => close?.(),
   });
 
+  const deliver = (event: object) => deliverQuietly(example().app, event, { privateKey });
   const bookings = async (id: string) =>
-    (await example.pool.query('SELECT event_name FROM booking WHERE event_id = $1', [id])).rows;
+    (await example().pool.query('SELECT event_name FROM booking WHERE event_id = $1', [id])).rows;
   const ask = (path: string, authorization?: string) =>
     fetch(`http://127.0.0.1:${port}/ops/webhooks/${path}`, {
       headers: authorization === undefined ? {} : { authorization },
@@ -54,22 +43,15 @@ withPostgres('the example dead-letters', () => {
 
   test('books a payment once', async () => {
     const event = fixtures.transactionPaid();
-    expect(await deliverQuietly(example.app, event, { privateKey })).toMatchObject({
-      body: { outcome: 'processed' },
-    });
-    expect(await deliverQuietly(example.app, event, { privateKey })).toMatchObject({
-      body: { outcome: 'duplicate' },
-    });
+    expect(await deliver(event)).toMatchObject({ body: { outcome: 'processed' } });
+    expect(await deliver(event)).toMatchObject({ body: { outcome: 'duplicate' } });
     expect(await bookings(event.id)).toEqual([{ event_name: 'transaction.paid' }]);
   });
 
   test('keeps what it cannot book, encrypted', async () => {
     const event = fixtures.event('payout.sent', { payout: { iban: 'canary-of-an-account' } });
-    expect(await deliverQuietly(example.app, event, { privateKey })).toMatchObject({
-      status: 200,
-      body: { outcome: 'kept' },
-    });
-    const { rows } = await example.pool.query('SELECT * FROM dead_letter WHERE event_id = $1', [event.id]);
+    expect(await deliver(event)).toMatchObject({ status: 200, body: { outcome: 'kept' } });
+    const { rows } = await example().pool.query('SELECT * FROM dead_letter WHERE event_id = $1', [event.id]);
     expect(rows).toHaveLength(1);
     for (const column of Object.values(rows[0])) expect(String(column)).not.toContain('canary');
     expect(await bookings(event.id)).toEqual([]);

@@ -1,4 +1,4 @@
-// test/consumers/serverless.consumer.ts runs both services by their README; here is the app alone, and the page that shows it.
+// test/consumers/serverless.consumer.ts runs both services by their README; here is the app alone.
 import { expect, test } from '@jest/globals';
 import { fixtures } from 'payment-webhooks/testing';
 import request from 'supertest';

@@ -23,11 +23,8 @@ describe.each(['above', 'keeping', 'sparing'])('the placement %s', (placement) =
   });
 
   test('leaves the other routes their JSON', async () => {
-    const answer = await deliverQuietly(
-      await app,
-      { item: 'lamp' },
-      { privateKey, path: `/${placement}/orders` },
-    );
+    const options = { privateKey, path: `/${placement}/orders` };
+    const answer = await deliverQuietly(await app, { item: 'lamp' }, options);
     expect(answer).toMatchObject({ status: 201, body: { ordered: 'lamp' } });
   });
 });
@@ -46,14 +43,17 @@ needing('curl').describe('its README', () => {
 
   afterAll(() => session?.end());
 
+  const linesWith = (text: string) =>
+    session.app
+      .output()
+      .split('\n')
+      .filter((line) => line.includes(text));
+
   test('shows how the wrong placement is answered, and that the log says which line to change', async () => {
     const [{ script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
     await session.app.printed(/BODY_CONSUMED.*\n/);
-    const lines = session.app
-      .output()
-      .split('\n')
-      .filter((line) => line.includes('BODY_CONSUMED'));
+    const lines = linesWith('BODY_CONSUMED');
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 50, status: 500, hint: shownHint });
   });
@@ -70,10 +70,7 @@ needing('curl').describe('its README', () => {
     const [, { script = '', shown = '' } = {}] = session.commands;
     expect(await session.type(script)).toBe(shown);
     await session.app.printed(/request completed.*\n/);
-    const lines = session.app
-      .output()
-      .split('\n')
-      .filter((line) => line.includes('"req":'));
+    const lines = linesWith('"req":');
     expect(lines.length).toBeGreaterThan(1);
     for (const line of lines) expect(line).toContain('"x-service-signature":"[Redacted]"');
     const [, body = ''] = /^body='(.*)'$/m.exec(script) ?? [];

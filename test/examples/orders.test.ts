@@ -1,40 +1,22 @@
-import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { deliver, fixtures } from 'payment-webhooks/testing';
-import { Pool } from 'pg';
-import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
+import { onPostgres, twice, withPostgres } from './on-postgres.js';
 
-const url = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = needing('postgres').describe;
-const database = `example_${randomBytes(6).toString('hex')}`;
 const privateKey = 'pri_orders';
 
 withPostgres('the example orders', () => {
-  const admin = new Pool({ connectionString: url, max: 1 });
-  let example: typeof import('../../examples/orders/app.js');
-
-  beforeAll(async () => {
-    await admin.query(`CREATE DATABASE ${database}`);
-    process.env.DATABASE_URL = Object.assign(new URL(url), { pathname: database }).href;
-    process.env.SERVICE_PRIVATE_KEY = privateKey;
-    example = await import('../../examples/orders/app.js');
-    // A second is too short for a connection on a busy machine.
-    example.pool.options.connectionTimeoutMillis = 20_000;
-    await Promise.all([example.migrate(), example.migrate()]);
-  }, 90_000);
-
-  afterAll(async () => {
-    await example?.hooks.close();
-    await example?.pool.end();
-    await admin.query(`DROP DATABASE ${database} WITH (FORCE)`);
-    await admin.end();
+  const example = onPostgres(privateKey, {
+    load: () => import('../../examples/orders/app.js'),
+    prepare: twice,
+    end: ({ hooks }) => hooks.close(),
   });
 
   const order = (id: string) =>
-    example.pool.query("INSERT INTO shop_order (id, amount, currency) VALUES ($1, '149.90', 'EUR')", [id]);
+    example().pool.query("INSERT INTO shop_order (id, amount, currency) VALUES ($1, '149.90', 'EUR')", [id]);
   const rowOf = async (id: string) =>
-    (await example.pool.query('SELECT status, payment, refund FROM shop_order WHERE id = $1', [id])).rows[0];
+    (await example().pool.query('SELECT status, payment, refund FROM shop_order WHERE id = $1', [id]))
+      .rows[0];
   const payment = (order_id: string, more: object = {}) =>
     fixtures.transactionPaid({
       payload: {
@@ -43,7 +25,7 @@ withPostgres('the example orders', () => {
     });
   const refund = (order_id: string) =>
     fixtures.event('refund.succeeded', { refund: { id: `refund-${order_id}`, order_id } });
-  const send = (event: object) => deliver(example.app, event as never, { privateKey });
+  const send = (event: object) => deliver(example().app, event as never, { privateKey });
   const later = { status: 503, headers: { 'retry-after': '2' }, body: { code: 'RETRY_LATER' } };
   const processed = { status: 200, body: { outcome: 'processed' } };
 
@@ -54,7 +36,7 @@ withPostgres('the example orders', () => {
     expect(await send(event)).toMatchObject(processed);
     expect(await send(event)).toMatchObject({ body: { outcome: 'duplicate' } });
     expect(await rowOf('early')).toEqual({ status: 'paid', payment: 'txn-early', refund: null });
-    expect((await example.hooks.deadLetters.count()).total).toBe(0);
+    expect((await example().hooks.deadLetters.count()).total).toBe(0);
   });
 
   test('books the payment by itself when the service does not retry', async () => {
@@ -83,7 +65,7 @@ withPostgres('the example orders', () => {
     const event = payment(id, more);
     expect(await send(event)).toMatchObject({ status: 200, body: { outcome: 'kept' } });
     expect(await rowOf(id)).toMatchObject({ status: 'pending' });
-    const { letters } = await example.hooks.deadLetters.page({ eventId: event.id });
+    const { letters } = await example().hooks.deadLetters.page({ eventId: event.id });
     expect(letters).toMatchObject([{ reason: 'rejected' }]);
   });
 });
