@@ -10,7 +10,7 @@ import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
 import { pino } from 'pino';
 import { delivery } from '../setup/delivery.js';
-import { type Endpoint, startEndpoint } from '../setup/endpoint.js';
+import { startEndpoint } from '../setup/endpoint.js';
 import { withRedis } from '../setup/own-redis.js';
 import { startTrial } from '../setup/queue-trial.js';
 import { makeTraces, registerTraces, serverSpan } from '../setup/telemetry.js';
@@ -19,11 +19,10 @@ import { gate, until } from '../setup/waiting.js';
 const DELIVERY = 'webhook delivery transaction.paid';
 
 /** Behind a server whose requests have a span. */
-function startTraced(options: ReceiverOptions = {}): Promise<Endpoint> {
-  return startEndpoint(
-    { observer: openTelemetry(), handlers: {}, ...options },
-    { before: () => [serverSpan] },
-  );
+async function startTraced(options: ReceiverOptions = {}) {
+  const traces = registerTraces();
+  const traced = { observer: openTelemetry(), handlers: {}, ...options };
+  return { traces, ...(await startEndpoint(traced, { before: () => [serverSpan] })) };
 }
 
 function idOf(span: ReadableSpan): string {
@@ -47,8 +46,7 @@ function working(name: string) {
 
 describe('the spans', () => {
   test('are a tree: request, delivery, handlers, and what the handlers begin', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.on('transaction.paid', working('update orders'), { name: 'book' });
     hooks.on('*', working('send mail'), { name: 'receipt' });
     expect(await post()).toMatchObject({ status: 200 });
@@ -70,8 +68,7 @@ describe('the spans', () => {
   });
 
   test('of concurrent deliveries do not mix', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.on('*', working('work'), { name: 'book' });
     const events = Array.from({ length: 20 }, () => fixtures.transactionPaid());
     await Promise.all(events.map((event) => post(delivery(event))));
@@ -94,9 +91,8 @@ describe('the spans', () => {
   });
 
   test('end as the handlers do, also when that is after the answer', async () => {
-    const traces = registerTraces();
     const work = gate();
-    const { hooks, post } = await startTraced({ timeout: 30 });
+    const { traces, hooks, post } = await startTraced({ timeout: 30 });
     hooks.on('*', () => work.opened, { name: 'slow' });
     expect(await post()).toMatchObject({ status: 503, body: { code: 'HANDLER_TIMEOUT' } });
     await until(() => traces.spans.length === 2);
@@ -134,12 +130,11 @@ describe('the spans', () => {
 
 describe('the context', () => {
   test('is active in what a handler logs, after it has waited too', async () => {
-    const traces = registerTraces();
     const lines: Record<string, unknown>[] = [];
     const mixin = () => ({ span_id: trace.getActiveSpan()?.spanContext().spanId });
     const write = (line: string) => void lines.push(JSON.parse(line));
     const logger = pino({ mixin }, { write }) as Logger;
-    const { hooks, post } = await startTraced({ logger });
+    const { traces, hooks, post } = await startTraced({ logger });
     hooks.on(
       'transaction.paid',
       async (_event, { log }) => {
@@ -156,9 +151,8 @@ describe('the context', () => {
   });
 
   test('is active behind a store that has connections of its own', async () => {
-    const traces = registerTraces();
     const memory = memoryStore();
-    const { hooks, post } = await startTraced({
+    const { traces, hooks, post } = await startTraced({
       store: {
         claim: (...given) =>
           trace.getTracer('redis').startActiveSpan('claim', async (span) => {
@@ -178,9 +172,8 @@ describe('the context', () => {
 
 withRedis('with a queue', () => {
   test('the context is active where the job is added', async () => {
-    const traces = registerTraces();
     const { queue } = startTrial();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     const add: typeof queue.add = (...job) =>
       trace.getTracer('bullmq').startActiveSpan('add job', async (span) => {
         const added = await queue.add(...job);
@@ -198,8 +191,7 @@ withRedis('with a queue', () => {
 
 describe('the attributes', () => {
   test('of a delivery and its handler say what it was and what became of it', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.on('*', () => {}, { name: 'book' });
     const event = fixtures.transactionPaid({ sandbox: true });
     const sent = delivery(event);
@@ -225,8 +217,7 @@ describe('the attributes', () => {
   });
 
   test('are those of the semantic conventions where there is one', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.on('*', () => Promise.reject(new TypeError('down')), { name: 'book' });
     await post();
     await until(() => traces.spans.length === 3);
@@ -242,8 +233,7 @@ describe('the attributes', () => {
   });
 
   test('of a refused delivery have the code, and no error status', async () => {
-    const traces = registerTraces();
-    const { post } = await startTraced();
+    const { traces, post } = await startTraced();
     await post({ headers: {} });
     await until(() => traces.spans.length === 2);
     const { attributes, status } = traces.span('webhook delivery');
@@ -256,8 +246,7 @@ describe('the attributes', () => {
   });
 
   test('of a handler that fails have the kind of error, without its message', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.on('*', () => Promise.reject(new RangeError('ada@example.com is broke')), { name: 'book' });
     hooks.on('*', () => Promise.reject(null), { name: 'mail' });
     await post();
@@ -285,8 +274,7 @@ describe('the attributes', () => {
   });
 
   test('have an undeclared event name, but the name of the span has not', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.onUnknown(() => {}, { name: 'keep' });
     const name = `invented.${'x'.repeat(200)}`;
     const id = 'i'.repeat(200);
@@ -301,10 +289,9 @@ describe('the attributes', () => {
   });
 
   test('have no status when the sender has left', async () => {
-    const traces = registerTraces();
     const work = gate();
     let gone = false;
-    const { hooks, port, server } = await startTraced();
+    const { traces, hooks, port, server } = await startTraced();
     hooks.on('*', () => work.opened, { name: 'book' });
     server.once('connection', (socket) => socket.once('close', () => (gone = true)));
     const { body, headers } = delivery();
@@ -322,8 +309,7 @@ describe('the attributes', () => {
   });
 
   test('mark a duplicate whose bytes are others', async () => {
-    const traces = registerTraces();
-    const { hooks, post } = await startTraced();
+    const { traces, hooks, post } = await startTraced();
     hooks.on('*', () => {}, { name: 'book' });
     const event = fixtures.transactionPaid();
     await post(delivery(event));
