@@ -7,7 +7,7 @@ import { ANSWERS } from '../src/errors.js';
 import { RECEIVER_OPTIONS } from '../src/options/options.js';
 import { isOfExample, type Snippet, TSCONFIG, writeSnippets, writeTsconfig } from './setup/doc-blocks.js';
 import { listFiles } from './setup/list-files.js';
-import { codeBlocks } from './setup/markdown.js';
+import { codeBlocks, codesIn, tableBelow as tableIn } from './setup/markdown.js';
 import { node, ROOT, tsx } from './setup/shell.js';
 
 const DOCS = [
@@ -115,37 +115,17 @@ test('docs/troubleshooting.md names every code that is answered 503', () => {
   expect(named.sort()).toEqual(unavailable.map(([code]) => code).sort());
 });
 
-describe('the commands of the docs', () => {
-  test('send a body with curl as JSON, and not as the form that curl says it is', () => {
-    const commands = DOCS.flatMap((doc) =>
-      codeBlocks(join(ROOT, doc))
-        .filter(({ language }) => language === 'sh')
-        .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split('\n')),
-    ).filter((line) => /\bcurl\b.* --data/.test(line));
-    expect(commands.length).toBeGreaterThan(10);
-    expect(commands.filter((line) => !line.includes("-H 'Content-Type: application/json'"))).toEqual([]);
-  });
+test('the commands of the docs send a body with curl as JSON, and not as the form that curl says it is', () => {
+  const commands = DOCS.flatMap((doc) =>
+    codeBlocks(join(ROOT, doc))
+      .filter(({ language }) => language === 'sh')
+      .flatMap(({ text }) => text.replaceAll('\\\n', ' ').split('\n')),
+  ).filter((line) => /\bcurl\b.* --data/.test(line));
+  expect(commands.length).toBeGreaterThan(10);
+  expect(commands.filter((line) => !line.includes("-H 'Content-Type: application/json'"))).toEqual([]);
 });
 
-/** The rows of the table below a heading, cell by cell, without the row of column names. */
-function tableBelow(doc: string, heading: string): string[][] {
-  const [, section = ''] = `\n${read(doc)}`.split(`\n${heading}\n`);
-  const [before = ''] = section.split(/^#/m);
-  return before
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .slice(2)
-    .map((line) =>
-      line
-        .split(/(?<!\\)\|/)
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    );
-}
-
-function codesIn(cell = ''): string[] {
-  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
-}
+const tableBelow = (doc: string, heading: string) => tableIn(join(ROOT, doc), heading);
 
 describe('what there is to read', () => {
   const guides = readdirSync(join(ROOT, 'docs')).filter(
@@ -187,37 +167,33 @@ describe('for coding agents', () => {
   });
 });
 
-describe('docs/options.md', () => {
-  test('has a row for each option, with its default', () => {
-    const rows = tableBelow('docs/options.md', '# Options of receiver()').map(([name, value]) => [
-      codesIn(name)[0],
-      codesIn(value)[0],
+test('docs/options.md has a row for each option, with its default', () => {
+  const rows = tableBelow('docs/options.md', '# Options of receiver()').map(([name, value]) => [
+    codesIn(name)[0],
+    codesIn(value)[0],
+  ]);
+  expect(rows.map(([name]) => name)).toEqual(RECEIVER_OPTIONS.names);
+  for (const [name, fallback] of Object.entries(RECEIVER_OPTIONS.fallbacks)) {
+    if (fallback === undefined) continue;
+    const shown = new Map(rows as [string, string][]).get(name);
+    expect([name, shown]).toEqual([
+      name,
+      typeof fallback === 'string' ? `'${fallback}'` : withUnderscores(fallback as number | boolean),
     ]);
-    expect(rows.map(([name]) => name)).toEqual(RECEIVER_OPTIONS.names);
-    for (const [name, fallback] of Object.entries(RECEIVER_OPTIONS.fallbacks)) {
-      if (fallback === undefined) continue;
-      const shown = new Map(rows as [string, string][]).get(name);
-      expect([name, shown]).toEqual([
-        name,
-        typeof fallback === 'string' ? `'${fallback}'` : withUnderscores(fallback as number | boolean),
-      ]);
-    }
-  });
+  }
 });
 
-describe('docs/delivery.md', () => {
-  test('has every code that is sent in its table of answers, with its status', () => {
-    const rows = tableBelow('docs/delivery.md', '## Answers').flatMap(([status, , codes]) =>
-      codesIn(codes).map((code) => [code, Number(status)]),
-    );
-    const sent = Object.entries(ANSWERS).filter(
-      ([code]) => code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID',
-    );
-    const shown = rows.filter(([code]) => /^[A-Z_]+$/.test(String(code)));
-    expect(new Map(shown as [string, number][])).toEqual(
-      new Map(sent.map(([code, { status }]) => [code, status])),
-    );
-  });
+test('docs/delivery.md has every code that is sent in its table of answers, with its status', () => {
+  const rows = tableBelow('docs/delivery.md', '## Answers').flatMap(([status, , codes]) =>
+    codesIn(codes).map((code) => [code, Number(status)]),
+  );
+  const sent = Object.entries(ANSWERS).filter(
+    ([code]) => code !== 'BODY_ABORTED' && code !== 'CONFIGURATION_INVALID',
+  );
+  const shown = rows.filter(([code]) => /^[A-Z_]+$/.test(String(code)));
+  expect(new Map(shown as [string, number][])).toEqual(
+    new Map(sent.map(([code, { status }]) => [code, status])),
+  );
 });
 
 function withUnderscores(value: number | boolean): string {
@@ -236,23 +212,21 @@ describe('docs/what-is-documented.md', () => {
   });
 });
 
-describe('links between the docs', () => {
-  const links = DOCS.flatMap((doc) => {
-    const text = read(doc).replace(/^```.*?^```$/gms, '');
-    return [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)].map(
-      ([, path = '', anchor]) => [doc, path, anchor] as const,
-    );
-  });
+const links = DOCS.flatMap((doc) => {
+  const text = read(doc).replace(/^```.*?^```$/gms, '');
+  return [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)].map(
+    ([, path = '', anchor]) => [doc, path, anchor] as const,
+  );
+});
 
-  test('lead to files and headings that exist', () => {
-    expect(links.length).toBeGreaterThan(10);
-    const broken = links.filter(([doc, path, anchor]) => {
-      const target = path === '' ? doc : join(dirname(doc), path);
-      if (!existsSync(join(ROOT, target))) return true;
-      return anchor !== undefined && !anchorsOf(target).includes(anchor);
-    });
-    expect(broken).toEqual([]);
+test('links between the docs lead to files and headings that exist', () => {
+  expect(links.length).toBeGreaterThan(10);
+  const broken = links.filter(([doc, path, anchor]) => {
+    const target = path === '' ? doc : join(dirname(doc), path);
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !anchorsOf(target).includes(anchor);
   });
+  expect(broken).toEqual([]);
 });
 
 /** As GitHub makes them of headings. */

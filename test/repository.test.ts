@@ -120,13 +120,10 @@ describe('a command of a workflow', () => {
 });
 
 describe('a workflow', () => {
-  test.each(WORKFLOWS)(
-    'of %s may only read, unless a job asks for more',
-    (_name, { permissions, concurrency }) => {
-      expect(permissions).toEqual({ contents: 'read' });
-      expect(concurrency).toBeDefined();
-    },
-  );
+  test.each(WORKFLOWS)('of %s may only read, unless a job asks for more', (_name, workflow) => {
+    expect(workflow.permissions).toEqual({ contents: 'read' });
+    expect(workflow.concurrency).toBeDefined();
+  });
 
   test('gives more rights to the jobs that publish, and to no other', () => {
     const rights = jobs.flatMap(([name, { permissions }]) => (permissions ? [[name, permissions]] : []));

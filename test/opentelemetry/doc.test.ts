@@ -1,54 +1,29 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
-import { memoryDeadLetters } from 'payment-webhooks';
+import { expect, jest, test } from '@jest/globals';
+import { type ExhaustedLetter, memoryDeadLetters } from 'payment-webhooks';
 import { observeDeadLetters, openTelemetry } from 'payment-webhooks/opentelemetry';
 import { fixtures } from 'payment-webhooks/testing';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
+import { codesIn, tableBelow } from '../setup/markdown.js';
+import { down } from '../setup/raise.js';
 import { ROOT } from '../setup/shell.js';
 import { registerMetrics, registerTraces } from '../setup/telemetry.js';
 import { until } from '../setup/waiting.js';
 
-const doc = readFileSync(join(ROOT, 'docs/observability.md'), 'utf8');
-
-/** The rows below a heading whose first cell is a name in backticks. */
-function rowsBelow(heading: string): string[][] {
-  const [, section = ''] = doc.split(`\n## ${heading}\n`);
-  const [before = ''] = section.split('\n## ');
-  return before
-    .split('\n')
-    .filter((line) => line.startsWith('| `'))
-    .map((line) =>
-      line
-        .split('|')
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    );
-}
-
-const codesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code);
+const rowsBelow = (heading: string) => tableBelow(join(ROOT, 'docs/observability.md'), `## ${heading}`);
 
 test('docs/observability.md has a row for each metric and each attribute, and no other', async () => {
   const traces = registerTraces();
   const measured = registerMetrics();
-  let runs = 0;
-  const handler = () => {
-    runs += 1;
-    if (runs === 1) throw new Error('down');
-  };
+  const handler = jest.fn(() => {}).mockImplementationOnce(down);
   const { hooks, post } = await startEndpoint({
     observer: openTelemetry(),
     deadLetters: memoryDeadLetters(),
     handlers: { '*': handler },
   });
-  openTelemetry().exhausted?.({
-    id: '1',
-    reason: 'failed',
-    eventName: 'transaction.paid',
-    declared: true,
-    attempts: 7,
-  });
+  const exhausted = { id: '1', reason: 'failed', eventName: 'transaction.paid', declared: true, attempts: 7 };
+  openTelemetry().exhausted?.(exhausted as ExhaustedLetter);
   observeDeadLetters(hooks as Parameters<typeof observeDeadLetters>[0]);
   const event = fixtures.transactionPaid();
   await post(delivery(event));

@@ -1,4 +1,4 @@
-// Reads the fenced code blocks of a Markdown file, so that tests can run what the docs show.
+// Reads the fenced code blocks and the tables of a Markdown file, so that tests can hold the docs to the code.
 import { readFileSync } from 'node:fs';
 
 export interface CodeBlock {
@@ -35,4 +35,20 @@ export function codeBlocks(file: string): CodeBlock[] {
     });
   if (open) throw new Error(`${file}: the code block at line ${open.line - 1} is never closed.`);
   return blocks;
+}
+
+/** The rows of the table below a heading, cell by cell, without the row of column names. */
+export function tableBelow(file: string, heading: string): string[][] {
+  const [, section = ''] = `\n${readFileSync(file, 'utf8')}`.split(`\n${heading}\n`);
+  const [before = ''] = section.split(/^#/m);
+  const rows = before.split('\n').filter((line) => line.startsWith('|'));
+  return rows.slice(2).map((line) => {
+    const cells = line.split(/(?<!\\)\|/).slice(1, -1);
+    return cells.map((cell) => cell.trim());
+  });
+}
+
+/** What stands in backticks in a cell. */
+export function codesIn(cell = ''): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
 }
