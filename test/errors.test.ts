@@ -1,22 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { buildSync } from 'esbuild';
-import * as errors from '../src/errors.js';
-import { Rejection } from '../src/errors.js';
-import { ROOT } from './setup/shell.js';
-
-const {
+import {
+  ANSWERS,
   BodyError,
   ConfigurationError,
+  type ErrorCode,
   EventError,
-  ANSWERS,
   HandlerError,
+  Rejection,
   SignatureError,
   StoreError,
   WebhookError,
-} = errors;
+} from '../src/errors.js';
+import { ROOT } from './setup/shell.js';
 
 const issues = [{ path: 'payload.transaction.id', message: 'expected string' }];
 
@@ -61,7 +60,7 @@ describe('the table of codes', () => {
     (code, { status, message }) => {
       expect(status).toBeGreaterThanOrEqual(400);
       expect(message).toMatch(/^[A-Z].*\.$/);
-      expect(new WebhookError(code as errors.ErrorCode)).toMatchObject({ code, status, message });
+      expect(new WebhookError(code as ErrorCode)).toMatchObject({ code, status, message });
     },
   );
 
@@ -78,11 +77,8 @@ describe('WebhookError.is', () => {
     ['null', null],
     ['text', 'WebhookError'],
     ['an ordinary error', new Error('no')],
-    [
-      'something that only bears the name',
-      Object.assign(new Error('no'), { name: 'WebhookError', code: 'CLOSING' }),
-    ],
-    ['a fault, which is a value and no error', new Rejection('CLOSING')],
+    ['an error of that name', Object.assign(new Error('no'), { name: 'WebhookError', code: 'CLOSING' })],
+    ['a rejection, which is a value', new Rejection('CLOSING')],
   ])('is false for %s', (_, value) => {
     expect(WebhookError.is(value)).toBe(false);
     expect(SignatureError.is(value)).toBe(false);
@@ -93,24 +89,16 @@ describe('WebhookError.is', () => {
     expect(EventError.is(error) && error.issues).toBe(issues);
   });
 
-  describe('across two copies of the package', () => {
-    let copy: typeof errors;
-
-    beforeAll(async () => {
-      await jest.isolateModulesAsync(async () => {
-        copy = await import('../src/errors.js');
-      });
-    });
-
-    test('knows the errors of the other copy, where instanceof does not', () => {
+  test('knows the errors of another copy of the package, where instanceof does not', () =>
+    jest.isolateModulesAsync(async () => {
+      const copy = await import('../src/errors.js');
       const error = new copy.EventError(issues);
       expect(error).not.toBeInstanceOf(WebhookError);
       expect(WebhookError.is(error)).toBe(true);
       expect(EventError.is(error)).toBe(true);
       expect(BodyError.is(error)).toBe(false);
       expect(copy.EventError.is(new EventError(issues))).toBe(true);
-    });
-  });
+    }));
 });
 
 /** What each exported class of errors takes. */
@@ -235,27 +223,20 @@ describe('what an error holds', () => {
     ['StoreError', new StoreError('Full.')],
     ['ConfigurationError', new ConfigurationError('No key.')],
   ])('a %s has no cause, and shows no more than its own fields', (_, error) => {
-    const { stack = '', ...shown } = { ...error, stack: error.stack };
+    const fields = ['code', 'expose', 'help', 'name', 'status', ...('issues' in error ? ['issues'] : [])];
     expect('cause' in error).toBe(false);
-    expect(Object.keys(shown).sort()).toEqual(
-      ['code', 'expose', 'help', 'name', 'status', ...('issues' in error ? ['issues'] : [])].sort(),
-    );
-    expect(inspect(error, { showHidden: true })).toContain(stack.split('\n')[0]);
+    expect(Object.keys(error).sort()).toEqual(fields.sort());
+    expect(inspect(error, { showHidden: true })).toContain(error.stack?.split('\n')[0]);
     expect(inspect(error, { showHidden: true })).not.toContain('[cause]');
   });
 });
 
-describe('Rejection', () => {
-  test('is a value with a code, and what the operator and the sender may know', () => {
-    const cause = new Error('no');
-    expect({ ...new Rejection('IN_PROGRESS', { hint: 'wait', retryAfterMs: 5, issues, cause }) }).toEqual({
-      code: 'IN_PROGRESS',
-      hint: 'wait',
-      retryAfterMs: 5,
-      unproven: false,
-      issues,
-      cause,
-    });
-    expect(new Rejection('CLOSING')).toMatchObject({ code: 'CLOSING', retryAfterMs: 5_000 });
+test('a Rejection is a value with a code, and what the operator and the sender may know', () => {
+  const more = { hint: 'wait', retryAfterMs: 5, issues, cause: new Error('no') };
+  expect({ ...new Rejection('IN_PROGRESS', more) }).toEqual({
+    code: 'IN_PROGRESS',
+    unproven: false,
+    ...more,
   });
+  expect(new Rejection('CLOSING')).toMatchObject({ code: 'CLOSING', retryAfterMs: 5_000 });
 });

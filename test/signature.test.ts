@@ -160,15 +160,14 @@ describe('isSignature', () => {
 });
 
 describe('keyFault', () => {
+  const EMPTY = /^is empty: anyone could sign with it\. Copy the private key from the dashboard\.$/;
+  const ENDS_WITH_BREAK = /^ends with a line break\. Trim it: readFileSync\(path, 'utf8'\)\.trim\(\)$/;
+
   test.each<[string, unknown, RegExp]>([
-    ['empty text', '', /^is empty: anyone could sign with it\. Copy the private key from the dashboard\.$/],
+    ['empty text', '', EMPTY],
     ['spaces', '   ', /^is blank/],
     ['a line break only', '\n', /^is blank/],
-    [
-      'a line break at the end',
-      'pri_secret\n',
-      /^ends with a line break\. Trim it: readFileSync\(path, 'utf8'\)\.trim\(\)$/,
-    ],
+    ['a line break at the end', 'pri_secret\n', ENDS_WITH_BREAK],
     ['a carriage return inside', 'pri_\rsecret', /^has a line break/],
     ['a NUL inside', 'pri_\0secret', /^has a line break/],
     ['a DEL inside', 'pri_\x7fsecret', /^has a line break/],
@@ -177,11 +176,7 @@ describe('keyFault', () => {
     ['the text undefined', 'undefined', /^is the text of a missing value/],
     ['the text null', 'null', /^is the text of a missing value/],
     ['the text of an object', '[object Object]', /^is the text of a missing value/],
-    [
-      'no bytes',
-      new Uint8Array(),
-      /^is empty: anyone could sign with it\. Copy the private key from the dashboard\.$/,
-    ],
+    ['no bytes', new Uint8Array(), EMPTY],
     ['bytes of spaces', Buffer.from('  '), /^is blank/],
     ['the bytes of a line break', Buffer.from('\n'), /^is blank/],
     ['the bytes of a key file with its line break', Buffer.from('pri_secret\n'), /^ends with a line break/],
@@ -201,15 +196,10 @@ describe('keyFault', () => {
   ])('finds fault with %s, without quoting it', (_, key, message) => {
     expect(keyFault(key)).toMatch(message);
     expect(keyFault(key)).not.toContain('secret');
-    for (const use of [
-      signingKey,
-      (bad: PrivateKey) => sign('{}', bad),
-      (bad: PrivateKey) => verifySignature('{}', '', bad),
-    ]) {
-      expect(() => use(key as PrivateKey)).toThrow(ConfigurationError);
-      expect(() => use(key as PrivateKey)).toThrow(
-        /^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check) ./,
-      );
+    const bad = key as PrivateKey;
+    for (const use of [() => signingKey(bad), () => sign('{}', bad), () => verifySignature('{}', '', bad)]) {
+      expect(use).toThrow(ConfigurationError);
+      expect(use).toThrow(/^privateKey (?!.*secret).+\. (?:Copy|Trim|Remove|Check) ./);
     }
   });
 
@@ -283,9 +273,8 @@ describe('several keys', () => {
   });
 
   test('an empty list is refused: it would refuse every delivery', () => {
-    expect(() => verifySignature('{}', '', [])).toThrow(
-      'privateKey is an empty list. Give at least one key.',
-    );
+    const check = () => verifySignature('{}', '', []);
+    expect(check).toThrow('privateKey is an empty list. Give at least one key.');
   });
 
   test('a list of one speaks of the option itself', () => {
@@ -318,18 +307,17 @@ describe('the body', () => {
     ['nothing', undefined, 'of type undefined'],
     ['a list of bytes', [123, 125], 'of type object'],
   ])('that is %s is refused, for its bytes are lost', (_, body, got) => {
+    const bad = body as string;
+    const message =
+      `rawBody is ${got}. Give the bytes exactly as they were received, not the parsed body. ` +
+      'Its signature cannot be checked after JSON.parse.';
     for (const use of [
-      asBytes,
-      (bad: string) => sign(bad, 'pri_test'),
-      (bad: string) => verifySignature(bad, '', 'pri_test'),
+      () => asBytes(bad),
+      () => sign(bad, 'pri_test'),
+      () => verifySignature(bad, '', 'pri_test'),
     ]) {
-      expect(() => use(body as string)).toThrow(ConfigurationError);
-      expect(() => use(body as string)).toThrow(
-        new ConfigurationError(
-          `rawBody is ${got}. Give the bytes exactly as they were received, not the parsed body. ` +
-            'Its signature cannot be checked after JSON.parse.',
-        ),
-      );
+      expect(use).toThrow(ConfigurationError);
+      expect(use).toThrow(new ConfigurationError(message));
     }
   });
 });

@@ -1,6 +1,6 @@
 // One field of the documented sample is another than documented: what is answered, and what the handler is given.
 import { describe, expect, test } from '@jest/globals';
-import { type Issue, memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
+import { type Handler, memoryDeadLetters, type ReceiverOptions } from 'payment-webhooks';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
@@ -49,8 +49,6 @@ const DOES_NOT_FIT: readonly Deviation[] = [
   { what: 'text for the status', path: ['transaction', 'status'], came: '1', expected: /expected number/ },
 ];
 
-const DEVIATIONS = [...FITS, ...DOES_NOT_FIT];
-
 /** The documented sample with that one deviation. */
 function deviating({ path, came }: Deviation) {
   const event = fixtures.transactionPaid();
@@ -66,24 +64,14 @@ function read(value: unknown, [key, ...rest]: readonly string[]): unknown {
   return read((value as Record<string, unknown> | null | undefined)?.[key], rest);
 }
 
-interface Seen {
-  readonly payload: unknown;
-  readonly issues: readonly Issue[] | undefined;
-  readonly rawBody: string;
-}
-
 /** What is answered to the deviation, and what the handler has seen. */
 async function deliver(deviation: Deviation, options: ReceiverOptions) {
-  const seen: Seen[] = [];
+  const seen: { payload: unknown; issues: unknown; rawBody: string }[] = [];
   const event = deviating(deviation);
+  const handler: Handler = ({ payload }, { issues, rawBody }) =>
+    void seen.push({ payload, issues, rawBody: rawBody.toString() });
   const endpoint = await startEndpoint(
-    {
-      ...options,
-      handlers: {
-        'transaction.paid': ({ payload }, { issues, rawBody }) =>
-          void seen.push({ payload, issues, rawBody: rawBody.toString() }),
-      },
-    },
+    { ...options, handlers: { '*': handler } },
     { framework: 'node:http' },
   );
   const sent = delivery(event);
@@ -97,11 +85,6 @@ const RECEIVERS = {
   "with drift: 'handle'": () => ({ drift: 'handle' }),
   "with dead letters and drift: 'handle'": () => ({ deadLetters: memoryDeadLetters(), drift: 'handle' }),
 } as const satisfies Record<string, () => ReceiverOptions>;
-
-test('there are fifteen deviations, and of each field one', () => {
-  expect(DEVIATIONS).toHaveLength(15);
-  expect(new Set(DEVIATIONS.map(({ what }) => what)).size).toBe(15);
-});
 
 describe.each(Object.entries(RECEIVERS))('a receiver %s', (_, options) => {
   test.each(FITS.map((deviation) => [deviation.what, deviation] as const))(

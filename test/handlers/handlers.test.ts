@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { ConfigurationError, type EventSchemas, type Receiver, receiver } from 'payment-webhooks';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
@@ -76,13 +76,10 @@ describe('a pattern', () => {
   });
 
   test('a handler that two patterns bring runs once for each', async () => {
-    let runs = 0;
-    const count = () => {
-      runs += 1;
-    };
-    const hooks = make().on('*', count).on('transaction.paid', count);
+    const handler = jest.fn();
+    const hooks = make().on('*', handler).on('transaction.paid', handler);
     await post(hooks, fixtures.transactionPaid());
-    expect(runs).toBe(2);
+    expect(handler).toHaveBeenCalledTimes(2);
   });
 
   test.each([
@@ -104,34 +101,22 @@ describe('a pattern', () => {
     );
   });
 
-  test.each([
+  const unmatched = [
     'constructor.name',
     '__proto__.x',
     'toString.call',
     '*.paid',
     'transaction.**',
     'transaction.p*',
-  ])('%s matches nothing', (pattern) => {
+  ];
+  test.each(unmatched)('%s matches nothing', (pattern) => {
     expect(register((hooks) => hooks.on(pattern, () => {}))).toThrow('No declared event matches');
   });
 
   test.each([
-    '',
-    'transaction',
-    'transaction.',
-    '.paid',
-    '.*',
-    '**',
-    ' transaction.paid',
-    'a b.c',
-    'ä.ö',
-    null,
-    undefined,
-    5,
-    5n,
-    {},
-    ['*'],
-  ])('%p is no pattern', (pattern) => {
+    ...['', 'transaction', 'transaction.', '.paid', '.*', '**', ' transaction.paid', 'a b.c', 'ä.ö'],
+    ...[null, undefined, 5, 5n, {}, ['*']],
+  ])('%p is not a pattern', (pattern) => {
     const refused = register((hooks) => hooks.on(pattern, () => {}));
     expect(refused).toThrow(ConfigurationError);
     expect(refused).toThrow('is not an event name or pattern. Give <resource>.<action>, <resource>.* or *.');
@@ -151,16 +136,14 @@ describe('a handler', () => {
       expect(call).toThrow('Give 1 to 64 printable ASCII characters');
   });
 
-  test.each(['nmae', 'Name', 'timeout'])(
-    'an option %s is refused: a slip would run it again on every retry',
-    (option) => {
-      for (const call of eachWay(() => {}, { [option]: 'receipt' })) {
-        expect(call).toThrow(ConfigurationError);
-        expect(call).toThrow(`Unknown option "${option}".`);
-        expect(call).toThrow('The options are name, serial.');
-      }
-    },
-  );
+  // A slip would run it again on every retry.
+  test.each(['nmae', 'Name', 'timeout'])('an option %s is refused', (option) => {
+    for (const call of eachWay(() => {}, { [option]: 'receipt' })) {
+      expect(call).toThrow(ConfigurationError);
+      expect(call).toThrow(`Unknown option "${option}".`);
+      expect(call).toThrow('The options are name, serial.');
+    }
+  });
 
   test.each(['receipt', null, 5, ['receipt']])('%p instead of its options is refused', (options) => {
     const refused = register((hooks) => hooks.on('*', () => {}, options));
@@ -168,10 +151,8 @@ describe('a handler', () => {
     expect(refused).toThrow("Give an object such as { name: 'receipt' }");
   });
 
-  test('its options may be left out, undefined or empty', () => {
-    expect(register((hooks) => hooks.on('*', () => {}, undefined))).not.toThrow();
-    expect(register((hooks) => hooks.on('*', () => {}, {}))).not.toThrow();
-    expect(register((hooks) => hooks.on('*', () => {}, { name: undefined }))).not.toThrow();
+  test.each([undefined, {}, { name: undefined }])('its options may be %p', (options) => {
+    expect(register((hooks) => hooks.on('*', () => {}, options))).not.toThrow();
   });
 
   test('two of one event cannot have the same name, whatever pattern brings them together', () => {
@@ -189,12 +170,12 @@ describe('a handler', () => {
   });
 
   test('a refused registration registers it for none of the events', async () => {
-    let runs = 0;
+    const handler = jest.fn();
     const hooks = make();
     hooks.on('refund.succeeded', () => {}, { name: 'receipt' });
-    expect(() => hooks.on('*', () => (runs += 1), { name: 'receipt' })).toThrow('are named');
+    expect(() => hooks.on('*', handler, { name: 'receipt' })).toThrow('are named');
     await post(hooks, fixtures.transactionPaid());
-    expect(runs).toBe(0);
+    expect(handler).not.toHaveBeenCalled();
   });
 
   test('those of different events may share a name', () => {
