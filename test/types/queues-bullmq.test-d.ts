@@ -12,10 +12,7 @@ import { enqueue, processor, type QueuedDelivery } from 'payment-webhooks/queues
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolClient } from 'pg';
 import { z } from 'zod';
-
-declare function is<Expected>(): <Given>(
-  given: (<T>() => T extends Expected ? 1 : 2) extends <T>() => T extends Given ? 1 : 2 ? Given : never,
-) => void;
+import { is } from './is.js';
 
 const connection = {};
 const queue = new Queue('webhooks', { connection });

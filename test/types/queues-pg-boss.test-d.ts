@@ -6,10 +6,7 @@ import { Pool, type PoolClient } from 'pg';
 import { fromKnex, type KnexTransactionLike, PgBoss } from 'pg-boss';
 import PgBoss10 from 'pg-boss-10';
 import { z } from 'zod';
-
-declare function is<Expected>(): <Given>(
-  given: (<T>() => T extends Expected ? 1 : 2) extends <T>() => T extends Given ? 1 : 2 ? Given : never,
-) => void;
+import { is } from './is.js';
 
 const boss = new PgBoss('postgres://localhost/postgres');
 const boss10 = new PgBoss10('postgres://localhost/postgres');

@@ -4,10 +4,7 @@ import { enqueue, type Job, type JobVerdict, processor } from 'payment-webhooks/
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolClient } from 'pg';
 import { z } from 'zod';
-
-declare function is<Expected>(): <Given>(
-  given: (<T>() => T extends Expected ? 1 : 2) extends <T>() => T extends Given ? 1 : 2 ? Given : never,
-) => void;
+import { is } from './is.js';
 
 const hooks = receiver();
 const send = async (job: Job) => JSON.stringify(job);

@@ -2,11 +2,9 @@
 import { type Client, Pool, type PoolClient } from 'pg';
 import type { IdempotencyStore } from '../../src/claims/idempotency-store.js';
 import { type PostgresClient, type PostgresPool, postgresStore } from '../../src/stores/postgres.js';
+import { is } from './is.js';
 
 type ContextOf<Store> = Store extends IdempotencyStore<infer Extra> ? Extra : never;
-declare function is<Expected>(): <Given>(
-  given: (<T>() => T extends Expected ? 1 : 2) extends <T>() => T extends Given ? 1 : 2 ? Given : never,
-) => void;
 declare function contextOf<Store>(store: Store): ContextOf<Store>;
 
 const pool = new Pool();

@@ -1,10 +1,7 @@
 // What TypeScript knows of sqlStore(): the transaction of handlers, from the types of the client.
 import { receiver } from 'payment-webhooks';
 import { type SqlDeadLetters, type SqlStore, sqlDeadLetters, sqlStore } from 'payment-webhooks/stores/sql';
-
-type Equal<A, B> =
-  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : { expected: B; got: A };
-function check<_T extends true>(): void {}
+import { is } from './is.js';
 
 /** As each library declares them, cut down to what a store needs. */
 interface PrismaTransaction {
@@ -16,14 +13,13 @@ interface Prisma extends PrismaTransaction {
   $transaction<R>(work: (tx: PrismaTransaction) => Promise<R>, options?: { timeout?: number }): Promise<R>;
 }
 declare const prisma: Prisma;
-
 const withPrisma = sqlStore({
   dialect: 'postgres',
   client: prisma,
   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
   transaction: (work) => prisma.$transaction(work, { timeout: 60_000 }),
 });
-check<Equal<typeof withPrisma, SqlStore<{ readonly transaction: PrismaTransaction }>>>();
+is<SqlStore<{ readonly transaction: PrismaTransaction }>>()(withPrisma);
 
 interface EntityManager {
   query(sql: string, values?: unknown[]): Promise<unknown>;
@@ -42,7 +38,7 @@ const withTypeorm = sqlStore({
   query: (client, sql, values) => client.query(sql, values),
   transaction: (work) => dataSource.transaction(work),
 });
-check<Equal<typeof withTypeorm, SqlStore<{ readonly transaction: EntityManager }>>>();
+is<SqlStore<{ readonly transaction: EntityManager }>>()(withTypeorm);
 
 interface KnexTransaction extends Knex {
   commit(): Promise<void>;
@@ -62,7 +58,7 @@ const withKnex = sqlStore({
   query: async (client, sql, values) => (await client.raw(sql.replace(/\$\d+/g, '?'), values)).rows,
   transaction: (work) => knex.transaction(work),
 });
-check<Equal<typeof withKnex, SqlStore<{ readonly transaction: KnexTransaction }>>>();
+is<SqlStore<{ readonly transaction: KnexTransaction }>>()(withKnex);
 
 interface KyselyTransaction extends Kysely {
   readonly isTransaction: true;
@@ -79,7 +75,7 @@ const withKysely = sqlStore({
   query: async (client, sql, parameters) => (await client.executeQuery({ sql, parameters })).rows,
   transaction: (work) => kysely.transaction().execute(work),
 });
-check<Equal<typeof withKysely, SqlStore<{ readonly transaction: KyselyTransaction }>>>();
+is<SqlStore<{ readonly transaction: KyselyTransaction }>>()(withKysely);
 
 interface Connection {
   execute(sql: string, values: unknown[]): Promise<[object[], object[]]>;
@@ -103,7 +99,7 @@ const withMysql2 = sqlStore({
     await connection.commit();
   },
 });
-check<Equal<typeof withMysql2, SqlStore<{ readonly transaction: Connection }>>>();
+is<SqlStore<{ readonly transaction: Connection }>>()(withMysql2);
 
 // A client whose types say nothing: its user does.
 declare const plain: { send(sql: string, values: unknown[]): Promise<object[]> };
@@ -114,14 +110,14 @@ const withPlain = sqlStore({
   query: (client, sql, values) => client.send(sql, values),
   transaction: (work: (session: typeof plain & { id: string }) => Promise<void>) => begin(work),
 });
-check<Equal<typeof withPlain, SqlStore<{ readonly transaction: typeof plain & { id: string } }>>>();
+is<SqlStore<{ readonly transaction: typeof plain & { id: string } }>>()(withPlain);
 
 const leased = sqlStore({
   dialect: 'postgres',
   client: prisma,
   query: (client, sql, values) => client.$queryRawUnsafe(sql, ...values),
 });
-check<Equal<typeof leased, SqlStore>>();
+is<SqlStore>()(leased);
 
 receiver({ privateKey: 'pri_sandbox_x', store: withPrisma }).on(
   'transaction.paid',
@@ -146,7 +142,7 @@ const letters = sqlDeadLetters({
   encryptionKeys: [Buffer.alloc(32)],
   retention: '90d',
 });
-check<Equal<typeof letters, SqlDeadLetters>>();
+is<SqlDeadLetters>()(letters);
 receiver({ privateKey: 'pri_sandbox_x', store: withPrisma, deadLetters: letters });
 
 // @ts-expect-error: its pool is called client here
