@@ -1,4 +1,4 @@
-// The contract of a dead-letter store: it keeps authentic events that were not processed.
+// The contract of a dead-letter store, which keeps authentic events that were not processed.
 import type { ErrorCode, Issue, Rejection } from '../errors.js';
 import type { DeadLetterReason } from '../observer.js';
 import type { GrantedClaim } from './claim-answer.js';
@@ -6,7 +6,7 @@ import type { StoreFailure } from './timed-calls.js';
 
 export type { DeadLetterReason } from '../observer.js';
 
-/** An authentic event that was not processed. Its bytes and headers come from {@link DeadLetterStore.read} alone. */
+/** An authentic event that was not processed. Only {@link DeadLetterStore.read} returns its bytes and headers. */
 export interface DeadLetter {
   readonly id: string;
   readonly reason: DeadLetterReason;
@@ -14,20 +14,20 @@ export interface DeadLetter {
   readonly eventName: string;
   readonly eventId: string;
   readonly sandbox: boolean;
-  /** How often it was delivered or replayed. */
+  /** How often it has been delivered or replayed. */
   readonly attempts: number;
-  /** When it was first kept, by the clock of the store. */
+  /** When it was first kept, by the store's clock. */
   readonly keptAt: Date;
   /** Why the latest attempt was refused. */
   readonly code: ErrorCode | undefined;
-  /** Where its payload does not fit; never a value of it. */
+  /** Where its payload does not fit, without values. */
   readonly issues: readonly Issue[];
   /**
    * Which private key signed it: the first 12 hexadecimal digits of the SHA-256 of the key. Undefined for a tombstone, and
    * for a letter of a version that did not keep it.
    */
   readonly keyId?: string | undefined;
-  /** Who discarded it, why, and when: of such a letter only this is left, without bytes and headers. */
+  /** Who discarded it, why, and when. A discarded letter has no bytes and headers any more. */
   readonly discarded?: Discarded;
 }
 
@@ -37,18 +37,18 @@ export interface Discarded {
   readonly at: Date;
 }
 
-/** What a store is given to keep. It belongs to the store from then on: nobody else has its bytes or headers. */
+/** A letter for a store to keep. It belongs to the store: nobody else has its bytes or headers. */
 export interface NewDeadLetter extends Omit<DeadLetter, 'keptAt' | 'discarded'> {
-  /** Random; of a letter that the store already has, its own id stays. */
+  /** Random. If the store already has the letter, that one keeps its id. */
   readonly id: string;
-  /** What the event is claimed by: its namespace, mode and id. */
+  /** The key under which the event is claimed: its namespace, mode and id. */
   readonly key: string;
   /** SHA-256 of the bytes, as 64 hexadecimal digits. */
   readonly fingerprint: string;
   readonly rawBody: Buffer;
-  /** Without those that are credentials. */
+  /** Without credentials. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Which of the configured keys had signed it. */
+  /** Which of the configured keys signed it. */
   readonly keyIndex: number;
   /** The first digits of its signature: they recognize a completed delivery of the same bytes, and cannot be sent again. */
   readonly signaturePrefix?: string | undefined;
@@ -69,13 +69,13 @@ export interface DeadLetterQuery {
   readonly reason?: DeadLetterReason | undefined;
   readonly eventId?: string | undefined;
   readonly eventName?: string | undefined;
-  /** How the name of the event begins, such as `refund.`. No character is a wildcard. */
+  /** The beginning of the event name, such as `refund.`. No character is a wildcard. */
   readonly eventNamePrefix?: string | undefined;
   /** Kept at this time or later. */
   readonly since?: Date | undefined;
 }
 
-/** At most `limit` letters, after the page whose `next` is given, or from the first letter on. */
+/** At most `limit` letters: those after the page whose `next` is given as `after`, else the first ones. */
 export interface DeadLetterPageRequest {
   readonly limit: number;
   readonly after?: string | undefined;
@@ -87,7 +87,7 @@ export interface DeadLetterPage {
   readonly next?: string | undefined;
 }
 
-/** The letters of one reason and one name of event. */
+/** The letters with one reason and one event name. */
 export interface DeadLetterGroup {
   readonly reason: DeadLetterReason;
   /** A name, or `…` for all names beyond `names` together. */
@@ -97,7 +97,7 @@ export interface DeadLetterGroup {
   readonly oldest: Date;
 }
 
-/** Stands for all further names. No event can have it: names are printable ASCII. */
+/** The name for all further names. No event can have it, because event names are printable ASCII. */
 export const FURTHER_NAMES = '…';
 
 /**
@@ -117,7 +117,7 @@ export type DeadLetterContent =
   | { readonly status: 'gone' }
   | { readonly status: 'unreadable' };
 
-/** An event that was processed, with the bytes that it was processed with. */
+/** An event that was processed, and the fingerprint of its bytes. */
 export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
 
 /**
@@ -127,9 +127,9 @@ export type ProcessedEvent = Pick<NewDeadLetter, 'key' | 'fingerprint'>;
  */
 export interface DeadLetterStore {
   /**
-   * Keeps a letter before it answers. If there is one of the same key and fingerprint, that one takes over `reason`,
-   * `code`, `issues`, headers and all that is known of its key, and has one attempt more, or as many as given if that is more; it keeps
-   * its id, its place and `keptAt`.
+   * Keeps a letter before it answers. If the store has a letter with the same key and fingerprint, that letter gets the new
+   * `reason`, `code`, `issues`, headers and fields of the private key. It keeps its id, its place and `keptAt`. Its `attempts`
+   * rise by one, or to the given number if that is more.
    *
    * @returns the id that the letter has
    * @throws if the letter is not kept, also because the store is full: no letter is evicted for another
@@ -192,24 +192,24 @@ export const REASONS: ReadonlySet<string> = new Set<DeadLetterReason>([
 export interface Unprocessed {
   readonly reason: DeadLetterReason;
   readonly rejection?: Rejection | undefined;
-  /** Of the claim; undefined where the event was not claimed. */
+  /** The number of the claim; undefined if the event was not claimed. */
   readonly attempt?: number | undefined;
 }
 
-/** The letter of one delivery, as the processing of its event uses it. None of its promises rejects. */
+/** The dead letter of one delivery, while its event is being processed. No method rejects. */
 export interface DeliveryLetter {
-  /** Why there is a letter of this event now, as far as this delivery knows. */
+  /** Why the event is kept; undefined if it is not, as far as this delivery knows. */
   readonly reason: DeadLetterReason | undefined;
   /** The letter was processed or discarded while it was being replayed. */
   readonly gone: boolean;
-  /** Under the claim, before any handler runs: the journal keeps the event, and a replay sees whether its letter is `gone`. */
-  enter(claim: GrantedClaim): Promise<StoreFailure | undefined>;
-  /** @returns a failure when the event is not in the store, so that only its sender has it */
+  /** Called under the claim, before any handler runs. The journal keeps the event; a replay checks whether its letter is `gone`. */
+  prepare(claim: GrantedClaim): Promise<StoreFailure | undefined>;
+  /** @returns a failure if the event is not kept, so that only its sender has it */
   keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
-  /** Before the claim is completed: in the same commit, if letters live in its database. */
+  /** Called before the claim is completed. If letters are in the database of its transaction, they are removed in its commit. */
   removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined>;
-  /** When the event is processed. */
+  /** Called when the event is processed. */
   removeAfter(claim: GrantedClaim): Promise<void>;
-  /** When another delivery has processed the event. @param completed the fingerprint of what was processed */
+  /** Called when another delivery has processed the event. @param completed the fingerprint of the bytes it processed */
   removeCompleted(completed: string): Promise<void>;
 }

@@ -1,34 +1,31 @@
-// Renews a claim while handlers run, and notices when it is lost. Uses the monotonic clock only.
+// Renews a claim or a lock while handlers run, and notices when it is lost. Uses the monotonic clock only.
 import { writeLog } from '../logger.js';
 import type { Lock } from './idempotency-store.js';
 import type { StoreCalls } from './store-calls.js';
-
-/** A claim or a lock. */
-type Held = Pick<Lock, 'renew'>;
 
 export class Lease {
   /** Another delivery has the claim now. */
   lost = false;
   readonly #store: StoreCalls;
-  readonly #held: Held;
+  readonly #held: Pick<Lock, 'renew'>;
   readonly #startedAt: number;
   #endsAt: number;
   #renewal: NodeJS.Timeout | undefined;
   #lapse: NodeJS.Timeout | undefined;
-  /** No renewal is on its way: if the lease ends now, the event loop was blocked. */
+  /** No renewal is on its way, so if the lease has ended, the event loop was blocked. */
   #idle = true;
   #stopped = false;
 
-  /** @param store its latest call must be the one for the claim or lock */
-  constructor(store: StoreCalls, held: Held) {
+  /** @param store its latest call must be the one that got the claim or lock */
+  constructor(store: StoreCalls, held: Pick<Lock, 'renew'>) {
     this.#store = store;
     this.#held = held;
-    // The store may have started the lease as soon as it was called, however long its answer took.
+    // The store may have started the lease when it was called, however long its answer took.
     this.#startedAt = store.calledAt;
     this.#endsAt = this.#startedAt + store.rules.lease;
   }
 
-  /** By our own clock; the store may still keep the claim for us if no other delivery wanted it. */
+  /** By our own clock. Until another delivery asks for the claim, the store may still keep it for us. */
   get expired(): boolean {
     return performance.now() >= this.#endsAt;
   }
@@ -57,21 +54,20 @@ export class Lease {
     const calledAt = performance.now();
     if (calledAt - this.#startedAt > this.#store.rules.maxHandlerTime) return this.#giveUp();
     this.#noteBlocking();
-    // Abort when the lease ends, even without an answer. If it has ended already, the event loop was blocked, and only
-    // the answer tells whether another delivery took over.
+    // Without an answer, abort when the lease ends. If it has ended already, the event loop was blocked, and only the
+    // answer tells whether another delivery took over.
     if (!this.expired) this.#abortOnLapse();
     const answer = await this.#store.renew(this.#held);
     if (this.#stopped) return;
     if (answer === false) return this.#lose();
-    if (answer === true) this.#extend(calledAt);
-    else this.#abortOnLapse();
+    if (answer === true) {
+      this.#endsAt = calledAt + this.#store.rules.lease;
+      clearTimeout(this.#lapse);
+      this.#lapse = undefined;
+    } else {
+      this.#abortOnLapse();
+    }
     this.#schedule(performance.now() - calledAt);
-  }
-
-  #extend(from: number): void {
-    this.#endsAt = from + this.#store.rules.lease;
-    clearTimeout(this.#lapse);
-    this.#lapse = undefined;
   }
 
   #lose(): void {
@@ -81,7 +77,7 @@ export class Lease {
     writeLog(caller.log, 'error', {}, 'the claim was lost to another delivery while handlers ran');
   }
 
-  /** From here on another delivery can run the event, although the handler still hangs. */
+  /** Once the lease ends, another delivery can run the event, although the handler still hangs. */
   #giveUp(): void {
     const { caller } = this.#store;
     caller.abort('HANDLER_TIMEOUT');
@@ -90,13 +86,12 @@ export class Lease {
     writeLog(caller.log, 'error', {}, message);
   }
 
-  /** Aborts the handlers when the lease ends: from then on another delivery can start. */
+  /** Another delivery can start when the lease ends. */
   #abortOnLapse(): void {
     const left = Math.max(this.#endsAt - performance.now(), 0);
     this.#lapse ??= setTimeout(() => this.#store.caller.abort('CLAIM_LOST'), left);
   }
 
-  /** The lease ended while no renewal was on its way. */
   #noteBlocking(): void {
     if (!this.expired || this.#lapse) return;
     const overdueMs = Math.round(performance.now() - this.#endsAt);

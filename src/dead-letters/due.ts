@@ -1,41 +1,33 @@
-// When a dead letter is retried automatically. Computed from the fields of a letter, so that no table needs a column for it.
+// When a dead letter is retried automatically, computed from its fields, so that no table needs a column for it.
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import type { Issue, Rejection } from '../errors.js';
 
-/** Where the letter of an event whose handler asked for a retry says when. */
+/** The path of the issue in which a letter keeps what a `RetryAfterError` asked for. */
 const RETRY_AFTER = 'Retry-After';
 
-/** What a letter keeps of `RetryAfterError`: from when on, and when the handler asked. */
-export function retryNote({ code, retryAfterMs = 0 }: Rejection): Issue[] {
-  if (code !== 'RETRY_LATER') return [];
+/** Notes from when on to retry, and when the handler asked for that. */
+export function retryNote(rejection: Rejection | undefined): Issue[] {
+  if (rejection?.code !== 'RETRY_LATER') return [];
   const now = Date.now();
   // The largest time that a Date can hold.
-  const until = Math.min(now + retryAfterMs, 8.64e15);
+  const until = Math.min(now + (rejection.retryAfterMs ?? 0), 8.64e15);
   return [
     { path: RETRY_AFTER, message: `${new Date(until).toISOString()}, asked ${new Date(now).toISOString()}` },
   ];
 }
 
-function retryOf({
-  code,
-  issues,
-}: DeadLetter): { readonly until: number; readonly asked: number } | undefined {
+function readRetryNote({ code, issues }: DeadLetter): { until: number; asked: number } | undefined {
   if (code !== 'RETRY_LATER') return undefined;
   const note = issues.find(({ path }) => path === RETRY_AFTER)?.message.split(', asked ');
-  const [until, asked] = (note ?? []).map((time) => Date.parse(time));
-  return Number.isFinite(until) && Number.isFinite(asked)
-    ? { until: until as number, asked: asked as number }
-    : undefined;
+  const [until = Number.NaN, asked = Number.NaN] = (note ?? []).map((time) => Date.parse(time));
+  return Number.isNaN(until) || Number.isNaN(asked) ? undefined : { until, asked };
 }
 
 export function pointsPassed({ keptAt }: DeadLetter, points: readonly number[], now: number): number {
   return points.filter((point) => keptAt.getTime() + point <= now).length;
 }
 
-/**
- * How many points have been used, as far as the letter tells: each is an attempt after the first. The service may have made
- * more attempts than there are points.
- */
+/** How many points are used, as far as the letter tells: the service may have made more attempts than there are points. */
 export function pointsUsed(letter: DeadLetter, passed: number): number {
   return Math.min(letter.attempts - 1, passed);
 }
@@ -43,17 +35,17 @@ export function pointsUsed(letter: DeadLetter, passed: number): number {
 /**
  * When it is retried next; undefined if it is not retried again.
  *
- * @param used of how many points the try was made
+ * @param used how many points have had their try
  */
 export function nextTryAt(letter: DeadLetter, points: readonly number[], used: number): number | undefined {
   const keptAt = letter.keptAt.getTime();
-  const asked = retryOf(letter);
-  if (asked) return asked.asked < keptAt + (points.at(-1) ?? 0) ? asked.until : undefined;
+  const note = readRetryNote(letter);
+  if (note) return note.asked < keptAt + (points.at(-1) ?? 0) ? note.until : undefined;
   const point = points[used];
   return point === undefined ? undefined : keptAt + point;
 }
 
-/** By what the letter alone tells. */
+/** The same, from the letter alone. */
 export function nextTry(
   letter: DeadLetter,
   { points, reasons }: { readonly points: readonly number[]; readonly reasons: readonly string[] },

@@ -21,12 +21,6 @@ import type { Configuration } from '../options/options.js';
 import { DeadLetterCalls } from './dead-letter-calls.js';
 import { retryNote } from './due.js';
 
-/** The delivery that a letter is of. */
-type Delivered = Pick<
-  Delivery,
-  'log' | 'event' | 'issues' | 'rawBody' | 'headers' | 'keyIndex' | 'keyId' | 'fingerprint'
->;
-
 /** The same for every letter of a receiver. */
 export interface LetterRules
   extends Pick<Configuration, 'joined' | 'journal' | 'keepHeaders' | 'namespace' | 'storeTimeout'> {
@@ -41,56 +35,37 @@ export function letterRules(c: Configuration): LetterRules | undefined {
 export class Letter implements DeliveryLetter {
   reason: DeadLetterReason | undefined;
   gone = false;
-  readonly #delivered: Delivered;
+  readonly #delivery: Delivery;
   readonly #rules: LetterRules;
   readonly #calls: DeadLetterCalls;
   readonly #replayed: DeadLetter | undefined;
   #id: string | undefined;
   #event: ProcessedEvent | undefined;
-  /** The transaction was asked to remove it. */
-  #joined = false;
-  /** That removed something, or may have. */
-  #tookAlong = false;
-  /** This delivery processed the event, so a letter that is written late is removed again. */
+  /** The transaction was asked to remove the letter. */
+  #removesInCommit = false;
+  /** The transaction removed a letter, or may have. */
+  #removedInCommit = false;
+  /** This delivery processed the event, so a letter that the store writes late is removed again. */
   #isProcessed = false;
 
-  /** @param replayed the letter that is replayed, if this is no delivery */
-  constructor(delivered: Delivered, rules: LetterRules, replayed?: DeadLetter) {
-    this.#delivered = delivered;
+  /** @param replayed the letter that is replayed; undefined for a delivery */
+  constructor(delivery: Delivery, rules: LetterRules, replayed?: DeadLetter) {
+    this.#delivery = delivery;
     this.#rules = rules;
-    this.#calls = new DeadLetterCalls(rules.store, delivered, rules.storeTimeout);
+    this.#calls = new DeadLetterCalls(rules.store, delivery, rules.storeTimeout);
     this.#replayed = replayed;
     this.#id = replayed?.id;
     this.reason = replayed?.reason;
   }
 
-  async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
-    const issues = [
-      ...(rejection ? retryNote(rejection) : []),
-      ...(rejection?.issues ?? this.#delivered.issues ?? []),
-    ];
-    const change = { reason, code: rejection?.code, issues };
-    const before = this.#replayed?.attempts;
-    const attempts = before === undefined ? undefined : Math.max(before + 1, attempt);
-    if (this.#id === undefined) return this.#keepNew(change, attempt);
-    const changed = await this.#calls.update(this.#id, { ...change, attempts });
-    // It is still there, as it was.
-    if (changed instanceof StoreFailure) return undefined;
-    this.reason = changed ? reason : undefined;
-    // The replayed letter was removed by others, or by this attempt: a handler that ends the transaction of its delivery
-    // also commits the removal. A delivery is kept again.
-    this.gone = !changed && this.#replayed !== undefined && !this.#tookAlong;
-    return changed || this.gone ? undefined : this.#keepNew(change, attempts ?? attempt);
-  }
-
   /**
-   * A replayed letter is kept already, and may have been removed since it was read. If it is there, it stays until the claim
-   * ends, because a discard needs the claim too.
+   * A replayed letter is already kept, and may have been removed since it was read. If it still exists, it stays until the
+   * claim ends, because a discard needs the claim too.
    */
-  async enter(claim: GrantedClaim): Promise<StoreFailure | undefined> {
+  async prepare(claim: GrantedClaim): Promise<StoreFailure | undefined> {
     if (!this.#replayed)
       return this.#rules.journal ? this.keep({ reason: 'unfinished', attempt: claim.attempt }) : undefined;
-    // A transaction holds a connection, so if it can answer, no other connection is needed.
+    // In the transaction, if possible: it already has a connection.
     const content = await this.#calls.read(this.#replayed.id, this.#transactionOf(claim));
     if (content instanceof StoreFailure) return content;
     this.gone = content.status !== 'found';
@@ -98,8 +73,23 @@ export class Letter implements DeliveryLetter {
     return undefined;
   }
 
+  async keep({ reason, rejection, attempt = 1 }: Unprocessed): Promise<StoreFailure | undefined> {
+    const issues = [...retryNote(rejection), ...(rejection?.issues ?? this.#delivery.issues ?? [])];
+    const change = { reason, code: rejection?.code, issues };
+    if (this.#id === undefined) return this.#keepNew(change, attempt);
+    const attempts = this.#replayed && Math.max(this.#replayed.attempts + 1, attempt);
+    const changed = await this.#calls.update(this.#id, { ...change, attempts });
+    // The letter still exists, unchanged.
+    if (changed instanceof StoreFailure) return undefined;
+    this.reason = changed ? reason : undefined;
+    // Others removed the replayed letter, or this attempt did: a handler that ends the transaction of its delivery also
+    // commits the removal, and then the event is kept again. So is a delivery.
+    this.gone = !changed && this.#replayed !== undefined && !this.#removedInCommit;
+    return changed || this.gone ? undefined : this.#keepNew(change, attempts ?? attempt);
+  }
+
   async #keepNew(change: DeadLetterChange, attempts: number): Promise<StoreFailure | undefined> {
-    const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivered;
+    const { event, rawBody, headers, keyIndex = 0, keyId, fingerprint } = this.#delivery;
     const { namespace, keepHeaders } = this.#rules;
     const letter: NewDeadLetter = {
       id: newToken(),
@@ -118,25 +108,25 @@ export class Letter implements DeliveryLetter {
       keyId,
       signaturePrefix: fingerprint.signaturePrefix,
     };
-    const noted = (id: string) => {
+    const noteKept = (id: string) => {
       this.#id = id;
       this.reason = change.reason;
     };
     const kept = await this.#calls.keep(letter, (id) => {
-      noted(id);
+      noteKept(id);
       if (this.#isProcessed) void this.#removeNow();
     });
     if (kept instanceof StoreFailure) return kept;
-    noted(kept);
+    noteKept(kept);
     return undefined;
   }
 
   async removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined> {
     const transaction = this.#mayExist(claim) ? this.#transactionOf(claim) : undefined;
     if (transaction === undefined) return undefined;
-    this.#joined = true;
+    this.#removesInCommit = true;
     const removed = await this.#calls.remove(this.#processed(), transaction);
-    this.#tookAlong = removed !== 0;
+    this.#removedInCommit = removed !== 0;
     if (removed instanceof StoreFailure) return removed;
     const isGone = removed === 0 && this.#replayed !== undefined;
     return isGone ? new StoreFailure('Its letter is gone, so nothing was committed.') : undefined;
@@ -144,25 +134,28 @@ export class Letter implements DeliveryLetter {
 
   async removeAfter(claim: GrantedClaim): Promise<void> {
     this.#isProcessed = true;
+    if (!this.#removesInCommit) {
+      if (this.#mayExist(claim)) await this.#removeNow();
+      return;
+    }
+    this.reason = undefined;
     // After the commit the claim may know of a letter that was kept while the event was being processed.
-    const left = this.#joined ? claimProperty(claim.claim, 'kept') !== false : this.#mayExist(claim);
-    if (this.#joined) this.reason = undefined;
-    if (left) await this.#removeNow();
-  }
-
-  /** Of an event that is processed. A letter that stays is removed by the replay that finds the event completed. */
-  async #removeNow(): Promise<void> {
-    const removed = await this.#calls.remove(this.#processed());
-    if (!(removed instanceof StoreFailure)) this.reason = undefined;
+    if (claimProperty(claim.claim, 'kept') !== false) await this.#removeNow();
   }
 
   /** Removes a letter that waited for a retry, and any other only if its bytes are those that were processed. */
   async removeCompleted(completed: string): Promise<void> {
     const waited = this.reason === 'failed' || this.reason === 'unfinished';
-    if (waited || this.#delivered.fingerprint.matches(completed)) await this.#removeNow();
+    if (waited || this.#delivery.fingerprint.matches(completed)) await this.#removeNow();
   }
 
-  /** A rollback forgets how often an event was claimed, so there the number of the attempt says nothing. */
+  /** If the letter of a processed event is not removed, a replay finds the event completed, and removes it. */
+  async #removeNow(): Promise<void> {
+    const removed = await this.#calls.remove(this.#processed());
+    if (!(removed instanceof StoreFailure)) this.reason = undefined;
+  }
+
+  /** Without `kept`, a transactional claim says nothing: a rollback resets the number of its attempt. */
   #mayExist(granted: GrantedClaim): boolean {
     if (this.reason !== undefined) return true;
     return claimProperty(granted.claim, 'kept') ?? (granted.transactional === true || granted.attempt > 1);
@@ -173,9 +166,10 @@ export class Letter implements DeliveryLetter {
     return (context as { transaction?: unknown } | undefined)?.transaction;
   }
 
+  /** Computed when first needed: a digest of the body takes time. */
   #processed(): ProcessedEvent {
-    const { event, rawBody } = this.#delivered;
-    // A replayed letter may have been kept without an id of its own, and be an event today.
+    const { event, rawBody } = this.#delivery;
+    // A replayed letter may have been kept when its event could not be read, under a key that is not that of the event.
     const { eventId: id, eventName: event_name = '', sandbox = false } = this.#replayed ?? {};
     const kept = id === undefined ? event : { id, event_name, sandbox };
     this.#event ??= { key: keyOf(this.#rules.namespace, kept), fingerprint: digestOf(rawBody) };

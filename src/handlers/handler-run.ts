@@ -10,11 +10,11 @@ import type { MatchedHandlers, Registration } from './handlers.js';
 import type { SerialValues } from './serial-locks.js';
 import { type Objection, objectionOf } from './verdict.js';
 
-/** What every call of a run is made with. */
-export interface RunInput {
+/** What all calls of a run share. */
+interface RunInput {
   readonly delivery: Delivery;
   readonly attempt: Attempt;
-  /** Of the claim, if there is one. */
+  /** The lease of the claim, if there is one. */
   readonly lease?: { readonly expired: boolean } | undefined;
   readonly serialValues?: SerialValues | undefined;
   readonly observer: Observer | undefined;
@@ -25,7 +25,7 @@ const MAY_HAVE_GIVEN_UP =
 
 const NOT_STARTED = 'the claim was lost before a handler had its turn, so the handler was not run';
 
-/** A wait is not an alert: the event will be delivered again. */
+/** How each objection is logged. A wait is not an alert: the event will be delivered again. */
 const OBJECTIONS = {
   later: ['info', 'a handler asked for a retry later'],
   never: ['warn', 'a handler refused the event for good'],
@@ -34,7 +34,7 @@ const OBJECTIONS = {
 
 export class HandlerRun {
   readonly calls: readonly HandlerCall[];
-  /** What the handlers threw that did not succeed. */
+  /** What the failed handlers threw. */
   readonly failures: unknown[] = [];
   /** Completion keys of named handlers that have succeeded, on this attempt or an earlier one. */
   finished: readonly string[];
@@ -48,25 +48,23 @@ export class HandlerRun {
     this.calls = handlers.map((handler) => new HandlerCall(handler, subject, this));
   }
 
-  /** Starts all handlers at once, except that those with one serial value follow each other. */
+  /** Starts all handlers at once, except that handlers with the same serial value run one after another. */
   start(): void {
     const { serialValues } = this.input;
     const [first, ...others] = this.calls;
     if (first && others.length === 0) this.settled = first.run();
-    else
-      this.settled = Promise.all(
-        serialValues ? this.#inTurns(serialValues) : this.calls.map((call) => call.run()),
-      );
+    else if (serialValues) this.settled = Promise.all(this.#runInTurns(serialValues));
+    else this.settled = Promise.all(this.calls.map((call) => call.run()));
   }
 
-  #inTurns(serialValues: SerialValues): Promise<void>[] {
-    const lastOf = new Map<string, Promise<void>>();
+  #runInTurns(serialValues: SerialValues): Promise<void>[] {
+    const latest = new Map<string, Promise<void>>();
     return this.calls.map((call) => {
       const value = serialValues.get(call.handler);
       if (value === undefined) return call.run();
-      const before = lastOf.get(value);
-      const done = before ? before.then(() => call.run()) : call.run();
-      lastOf.set(value, done);
+      const previous = latest.get(value);
+      const done = previous ? previous.then(() => call.run()) : call.run();
+      latest.set(value, done);
       return done;
     });
   }
@@ -80,7 +78,7 @@ export class HandlerRun {
     return this.calls.filter(({ status }) => status === 'running').map(({ name }) => name);
   }
 
-  /** Whether all handlers settle within so many milliseconds. */
+  /** Whether all handlers settle within this many milliseconds. */
   settlesWithin(ms: number): Promise<boolean> {
     return withDeadline(
       this.settled.then(() => true),
@@ -90,7 +88,7 @@ export class HandlerRun {
   }
 }
 
-/** The call of one handler: also its report, and what its context reads `event`, `signal`, `log` and `rawBody` from. */
+/** The call of one handler. It is also the handler's report, and the source of its context. */
 export class HandlerCall implements HandlerReport {
   readonly name: string;
   status: HandlerReport['status'] = 'running';
@@ -147,8 +145,7 @@ export class HandlerCall implements HandlerReport {
     } finally {
       this.durationMs = performance.now() - startedAt;
     }
-    // The handler could see that its delivery was aborted. When it returns after that, nothing tells whether the work
-    // is done, so it must run again.
+    // The handler could see the abort and returned after it, so it may have given up: it must run again.
     if (this.#tookSignal && delivery.aborted) {
       this.#fail(new WebhookError('HANDLER_TIMEOUT'), {}, 'error', MAY_HAVE_GIVEN_UP);
       return;
@@ -167,9 +164,7 @@ export class HandlerCall implements HandlerReport {
     const described = { event: delivery.event, name: this.name, attempt: attempt.attempt };
     return observed(
       (inner) => wrap(described, inner),
-      async () => {
-        await call();
-      },
+      async () => void (await call()),
       delivery,
     );
   }

@@ -1,4 +1,4 @@
-// Station 1: request, or bytes that were kept -> the body's bytes, exactly as sent.
+// Station 1: request, or bytes that were read before -> the bytes of the body, exactly as sent.
 
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
@@ -18,7 +18,7 @@ export type BodySource = {
 export type BodyFailure = 'aborted' | 'timeout' | 'other length' | 'text' | 'too large' | 'no memory';
 
 export interface BodyRules {
-  /** Of the body as announced; undefined when it is not. */
+  /** The announced length of the body; undefined if it is not announced. */
   readonly length: number | undefined;
   /** Bytes. */
   readonly limit: number;
@@ -62,7 +62,7 @@ export function inspectHeaders(headers: IncomingHttpHeaders, limit: number): Rej
 }
 
 /**
- * The bytes of the body, from the stream or from what was kept. What counts is whether the stream was read: on Express 4 a
+ * The bytes of the body, from the stream or from what middleware kept. Whether the stream was read decides: on Express 4 a
  * parser that skipped the request still leaves `{}` in `req.body`. Every property of an Express request costs more than a
  * microsecond on Node 20, so an unread stream is checked first.
  */
@@ -122,9 +122,7 @@ function rejectionOf(why: BodyFailure, limit: number): Rejection {
     case 'too large':
       return tooLarge(limit);
     case 'no memory':
-      return new Rejection('OVERLOADED', {
-        hint: 'Out of memory while reading the body.',
-      });
+      return new Rejection('OVERLOADED', { hint: 'Out of memory while reading the body.' });
   }
 }
 
@@ -189,7 +187,7 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
       const refused = typeof chunk === 'string' ? 'text' : attempt(() => collector.add(chunk));
       if (refused) settle(refused);
     };
-    // Not at the last byte: `server.close()` ends the connection as idle only after its request has ended.
+    // Not at the last byte: only when its request has ended does `server.close()` treat the connection as idle.
     const onEnd = () => settle(attempt(() => collector.end()));
     const onClose = () => settle('aborted');
     stream.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
@@ -198,9 +196,7 @@ export function readBody(stream: IncomingMessage, rules: BodyRules): Promise<Buf
   });
 }
 
-type ChunkReader = ReadableStreamDefaultReader<unknown>;
-
-/** Reads the body of a fetch Request. Never rejects. The body must be unread and not locked. */
+/** Reads the body of a fetch Request, which must be unread and not locked. Never rejects. */
 async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer | BodyFailure> {
   if (!request.body) return attempt(() => collectBody(rules).end());
   if (hasLeft(request)) return 'aborted';
@@ -221,7 +217,10 @@ async function readWebBody(request: Request, rules: BodyRules): Promise<Buffer |
   return body;
 }
 
-async function readAll(reader: ChunkReader, rules: BodyRules): Promise<Buffer | BodyFailure> {
+async function readAll(
+  reader: ReadableStreamDefaultReader<unknown>,
+  rules: BodyRules,
+): Promise<Buffer | BodyFailure> {
   const collector = collectBody(rules);
   try {
     for (;;) {
@@ -234,7 +233,7 @@ async function readAll(reader: ChunkReader, rules: BodyRules): Promise<Buffer | 
   }
 }
 
-/** Adds a copy: the chunk may be a view of memory that is larger, or that is used again. */
+/** Adds a copy: the chunk may be a view of larger memory, or of memory that is used again. */
 function add(collector: BodyCollector, chunk: unknown, limit: number): BodyFailure | undefined {
   if (!ArrayBuffer.isView(chunk)) return 'text';
   if (chunk.byteLength > limit) return 'too large';
@@ -250,7 +249,7 @@ export function hasLeft({ signal }: Request): boolean {
 
 /** Collects the chunks of one body. Both methods throw when out of memory. */
 interface BodyCollector {
-  /** Keeps the chunk or a copy of it. Anything but `undefined` ends the reading. */
+  /** Keeps the chunk or a copy of it. @returns a failure, which ends the reading */
   add(chunk: Buffer): BodyFailure | undefined;
   end(): Buffer | BodyFailure;
 }
@@ -259,7 +258,7 @@ export function collectBody({ length, limit }: Pick<BodyRules, 'length' | 'limit
   return length ? new SizedBody(length) : new ChunkedBody(limit, length);
 }
 
-/** Whatever a collector throws counts as out of memory. Thrown in a stream listener, it would end the process. */
+/** A collector only throws when out of memory. Thrown in a stream listener, that would end the process. */
 function attempt<Result>(step: () => Result): Result | 'no memory' {
   try {
     return step();
@@ -298,7 +297,7 @@ class SizedBody implements BodyCollector {
 
 const SLAB_BYTES = 16_384;
 
-/** A body of unknown length, read by raw-body. It keeps every chunk, and a chunk of one byte takes 200, so it gets slabs. */
+/** A body of unknown length. raw-body keeps every chunk, and a chunk of one byte takes 200 bytes, so it is given slabs. */
 class ChunkedBody implements BodyCollector {
   readonly #source = new EventEmitter();
   readonly #limit: number;
@@ -313,7 +312,8 @@ class ChunkedBody implements BodyCollector {
       this.#source as unknown as NodeJS.ReadableStream,
       { limit, length: length ?? null },
       (error, bytes) => {
-        this.#result = error ? reasonOf(error) : bytes;
+        const failure = error?.type === 'entity.too.large' ? 'too large' : 'other length';
+        this.#result = error ? failure : bytes;
       },
     );
   }
@@ -325,31 +325,27 @@ class ChunkedBody implements BodyCollector {
       const copied = chunk.copy(this.#slab, this.#used, at);
       at += copied;
       this.#used += copied;
-      if (this.#used === SLAB_BYTES || this.#received > this.#limit) this.#passOn();
+      if (this.#used === SLAB_BYTES || this.#received > this.#limit) this.#flush();
     }
     return this.#result as BodyFailure | undefined;
   }
 
   end(): Buffer | BodyFailure {
-    this.#passOn();
+    this.#flush();
     this.#source.emit('end');
     return this.#result ?? 'aborted';
   }
 
-  #passOn(): void {
+  #flush(): void {
     if (this.#slab) this.#source.emit('data', this.#slab.subarray(0, this.#used));
     this.#slab = undefined;
     this.#used = 0;
   }
 }
 
-function reasonOf({ type }: { readonly type?: string }): BodyFailure {
-  return type === 'entity.too.large' ? 'too large' : 'other length';
-}
-
 /**
- * The `verify` hook of a body parser. It keeps the raw bytes as `req.rawBody`, which the receiver takes when the
- * stream was read before.
+ * The `verify` hook of a body parser. It keeps the raw bytes as `req.rawBody`, for a receiver that is mounted below the
+ * parser.
  *
  * @example
  * app.use(express.json({ verify: keepRawBody }));

@@ -1,4 +1,4 @@
-// Station 2: bytes -> proven bytes, and the key that proved them.
+// Station 2: bytes -> the key that signed them.
 import type { IncomingHttpHeaders } from 'node:http';
 import { withDeadline } from '../claims/deadline.js';
 import { ConfigurationError, Rejection } from '../errors.js';
@@ -10,19 +10,19 @@ import { isSignature, type SigningKey, verify } from '../signature.js';
 export interface Proof {
   readonly keyIndex: number;
   readonly key: SigningKey;
-  /** All that were tried. */
+  /** All keys that were tried. */
   readonly keys: readonly SigningKey[];
 }
 
 const OUTDATED =
   'None of the loaded keys made this signature, and they can be loaded again only when refreshOnMismatch is over. Usual causes: a key that has just been rotated; another account’s key; a delivery that is forged.';
-/** A length and characters that are safe in a log line. */
+/** Names that look like those of signature headers, and are safe in a log line. */
 const SIMILAR = /^(?=.*(?:sign|hmac|digest))[a-z0-9_-]{1,64}$/;
 const MAX_SIMILAR = 5;
 const NOT_POST =
   'The request is not a POST, and deliveries are POST. Mount the receiver with app.post(), not with app.use() or app.all().';
 
-/** The signature, if the header has the shape of one. Checked before the body is read, so that strangers cannot fill memory. */
+/** The signature, if the header has the shape of one. It is checked before the body is read, so that strangers cannot fill memory. */
 export function findSignature(
   headers: IncomingHttpHeaders,
   name: string,

@@ -1,4 +1,4 @@
-// Station 3: bytes -> event. Signed is not trusted: customers write some of what is in it.
+// Station 3: bytes -> event. Signed is not trusted: customers write some of its values.
 
 import { isUtf8 } from 'node:buffer';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
@@ -17,7 +17,7 @@ type DecodeRules = Pick<Configuration, 'events' | 'sandbox'> &
 
 /** Text without any of these has no `__proto__` or `constructor` key, however escaped, and no byte-order mark. */
 const SUSPICIOUS = ['\\u', '__proto__', 'constructor', '\ufeff'];
-/** For an event without a usable name. */
+/** The name of an event that has no usable one. */
 const UNNAMED = 'invalid.envelope';
 const SLOW_SCHEMA = 'The schema declared for this event took longer than storeTimeout.';
 
@@ -50,7 +50,7 @@ export function decodeEvent(
     : conclude(fitted, document, rules);
 }
 
-/** The service signed it, so it may be a payment, and can be kept. */
+/** For JSON that is not an event: the service signed it, so it may be a payment, and is kept. */
 function decodeDrifted(
   { bytes, json, keysDropped }: Document & { readonly bytes: Buffer },
   key: Pick<SigningKey, 'sandbox'>,
@@ -99,7 +99,7 @@ function parseJson(bytes: Buffer): Document | Rejection {
   return { json: clean, keysDropped: true };
 }
 
-/** Undefined if it is not JSON. The message of the error would quote the body. */
+/** Undefined if it is not JSON. The error's message would quote the body. */
 function parsePlain(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -108,7 +108,7 @@ function parsePlain(text: string): unknown {
   }
 }
 
-/** Undefined if the payload fits. The event then has the schema's output. */
+/** Undefined if the payload fits: then the event has the output of the schema. */
 type Fit = Rejection | undefined;
 
 function fitPayload(

@@ -20,7 +20,7 @@ type Rules = Pick<
   'handlers' | 'store' | 'namespace' | 'observer' | 'timeout' | 'lease' | 'maxHandlerTime' | 'storeTimeout'
 >;
 
-/** An event as it was decoded, and what it came with. */
+/** A decoded event, and the delivery that brought it. */
 export interface DecodedDelivery {
   readonly delivery: Delivery;
   readonly decoded: Decoded;
@@ -33,7 +33,7 @@ export interface DecodedDelivery {
 /** Answers the sender while the handlers go on. */
 export type AnswerEarly = (result: Result) => void;
 
-/** What is done under the claim. */
+/** What to do under the claim. */
 interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'queued'> {
   readonly store: IdempotencyStore<object>;
   readonly matched: MatchedHandlers;
@@ -46,9 +46,17 @@ interface ClaimedWork extends Pick<DecodedDelivery, 'delivery' | 'letter' | 'que
   readonly refused?: boolean | undefined;
 }
 
+/** The claim that this delivery holds, and what it takes to end it. */
+interface HeldClaim {
+  readonly claim: GrantedClaim;
+  readonly lease: Lease;
+  readonly store: StoreCalls;
+  readonly letter: DeliveryLetter | undefined;
+}
+
 /** How an attempt that did not process the event ends. */
 interface Ending extends Unprocessed {
-  /** What is answered once the event is kept. */
+  /** The answer, once the event is kept. */
   readonly result: Result;
 }
 
@@ -82,19 +90,19 @@ export async function processEvent(
   try {
     const serialValues = values instanceof Rejection ? values : await locks.acquire(values, deadline);
     if (serialValues instanceof Rejection) {
-      // No handler runs. Only the sender has the event then, unless it is kept.
+      // No handler runs, so unless the event is kept, only the sender has it.
       return letter
         ? await runClaimed({ ...work, unhandled: failed(serialValues) }, c, answerEarly)
         : serialValues;
     }
-    // Handlers get what the locks have left of `timeout`. It is read before the claim, since a slow claim is not their fault.
+    // Handlers get the rest of `timeout`. It is read before the claim, because a slow claim is not their fault.
     const timeLeft = Math.max(Math.ceil(deadline - performance.now()), 1);
     return await runClaimed({ ...work, serialValues, timeout: timeLeft }, c, (early) => {
       locks.leaveQueuesAfter(c.maxHandlerTime);
       answerEarly(early);
     });
   } finally {
-    // The locks go after the claim, so keep the `await` in every return above.
+    // Locks are released after the claim, so every return above needs its `await`.
     await locks.release();
   }
 }
@@ -121,44 +129,43 @@ async function runClaimed(work: ClaimedWork, c: Rules, answerEarly: AnswerEarly)
 
   delivery.attempt = claim.attempt;
   const lease = new Lease(store, claim.claim);
-  if (work.refused) return completeRefused(claim, lease, store);
-  if (unhandled) return keepAndRelease(claim, unhandled, store, letter);
-  const barred = letter && (await enter(letter, claim, lease, store));
-  if (barred) return barred;
+  const held: HeldClaim = { claim, lease, store, letter };
+  if (work.refused) return completeRefused(held);
+  if (unhandled) return keepAndRelease(held, unhandled);
+  const refusal = letter && (await prepare(letter, held));
+  if (refusal) return refusal;
 
-  const run = new HandlerRun(matched, {
-    delivery,
-    attempt: claim,
-    lease,
-    serialValues,
-    observer: c.observer,
-  });
+  const { observer } = c;
+  const run = new HandlerRun(matched, { delivery, attempt: claim, lease, serialValues, observer });
   try {
-    await runHandlers(run, timeout, lease, async (timedOut) =>
-      answerEarly(await keep(letter, failed(timedOut), claim.attempt)),
-    );
+    const timedOut = await runHandlers(run, timeout, lease);
+    if (timedOut) {
+      answerEarly(await keep(letter, failed(timedOut), claim.attempt));
+      await run.settled;
+    }
   } finally {
     // After an unexpected error the claim is left to lapse: handlers may have succeeded.
     lease.stop();
   }
   if (lease.lost || run.failures.length > 0) {
-    const ending = lease.lost ? failed(new Rejection('CLAIM_LOST')) : endingOf(run, { ...work, claim });
-    if (ending.result !== 'ignored')
-      return keepAndRelease({ ...claim, finished: run.finished }, ending, store, letter);
-    if (!claim.transactional) return completeRefused(claim, lease, store);
+    const ending = lease.lost
+      ? failed(new Rejection('CLAIM_LOST'))
+      : endingOf(run, work, claim.transactional);
+    if (ending.result !== 'ignored') return keepAndRelease(held, ending, run.finished);
+    if (!claim.transactional) return completeRefused(held);
     // The rollback undoes the claim too, so the event is claimed again, only to complete it.
     await store.release(claim, claim.finished);
     return runClaimed({ ...work, refused: true }, c, answerEarly);
   }
 
   const unremoved = await letter?.removeInCommit(claim);
-  if (unremoved) return keepAndRelease(claim, failed(storeUnavailable(unremoved)), store, letter);
+  if (unremoved) return keepAndRelease(held, failed(storeUnavailable(unremoved)));
   const completed = await store.complete(claim, lease, () => letter?.removeCompleted(fingerprint.text));
-  if (completed === false) return keepUnclaimed(claim, failed(new Rejection('CLAIM_LOST')), store, letter);
-  // Without a transaction 503 would surely run the event again, and 200 only may. With one, what the handlers wrote may
-  // not be committed.
+  if (completed === false) return keepUnclaimed(held, failed(new Rejection('CLAIM_LOST')));
+  // With a transaction, the handlers' writes may not be committed. Without one, 503 would surely run the event again, and
+  // 200 only may.
   if (claim.transactional && completed instanceof StoreFailure)
-    return keepUnclaimed(claim, failed(storeUnavailable(completed)), store, letter);
+    return keepUnclaimed(held, failed(storeUnavailable(completed)));
   await letter?.removeAfter(claim);
   return matched.outcome;
 }
@@ -173,52 +180,47 @@ async function runUnclaimed(
   const { delivery } = given;
   const attempt = { attempt: delivery.attempt ?? 1, finished: [] };
   const run = new HandlerRun(matched, { delivery, attempt, observer: c.observer });
-  await runHandlers(run, c.timeout, undefined, async (timedOut) => answerEarly(timedOut));
+  const timedOut = await runHandlers(run, c.timeout);
+  if (timedOut) {
+    answerEarly(timedOut);
+    await run.settled;
+  }
   return run.failures.length > 0 ? endingOf(run, given).result : matched.outcome;
 }
 
-/** Resolves when every handler has settled. */
-async function runHandlers(
-  run: HandlerRun,
-  timeout: number,
-  lease: Lease | undefined,
-  onTimeout: (rejection: Rejection) => Promise<void>,
-): Promise<void> {
+/** Starts the handlers. @returns a rejection if they outlast `timeout`: they go on, and their signal aborts */
+async function runHandlers(run: HandlerRun, timeout: number, lease?: Lease): Promise<Rejection | undefined> {
   const { delivery } = run.input;
   delivery.calls = run.calls;
   run.start();
   // Handlers that wait for nothing have settled one microtask later. They need neither a timer nor a renewal.
   await undefined;
-  if (run.hasSettled) return;
+  if (run.hasSettled) return undefined;
   lease?.start();
-  if (await run.settlesWithin(timeout)) return;
+  if (await run.settlesWithin(timeout)) return undefined;
   delivery.abort('HANDLER_TIMEOUT');
   const hint = `Not finished after ${timeout} ms: ${run.unsettled.join(', ')}.`;
-  await onTimeout(new Rejection('HANDLER_TIMEOUT', { hint }));
-  await run.settled;
+  return new Rejection('HANDLER_TIMEOUT', { hint });
 }
 
-/** Prepares the letter before any handler runs. @returns the answer if none may run: the claim is released by then */
-async function enter(
-  letter: DeliveryLetter,
-  claim: GrantedClaim,
-  lease: Lease,
-  store: StoreCalls,
-): Promise<Result | undefined> {
-  const unready = await letter.enter(claim);
-  if (!unready && !letter.gone && !lease.expired) return undefined;
-  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(claim, store, letter);
-  if (unready) return storeUnavailable(unready);
+/** Prepares the letter before any handler runs. @returns the result if none may run: then the claim is released */
+async function prepare(letter: DeliveryLetter, held: HeldClaim): Promise<Result | undefined> {
+  const { claim, lease, store } = held;
+  const failure = await letter.prepare(claim);
+  if (!failure && !letter.gone && !lease.expired) return undefined;
+  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(held);
+  if (failure) return storeUnavailable(failure);
   return letter.gone ? 'ignored' : new Rejection('CLAIM_LOST');
 }
 
 /** How an attempt ends when a handler did not succeed. */
 function endingOf(
-  run: HandlerRun,
-  { letter, queued, claim }: Pick<DecodedDelivery, 'letter' | 'queued'> & { claim?: GrantedClaim },
+  { calls, failures, input: { delivery } }: HandlerRun,
+  { letter, queued }: Pick<DecodedDelivery, 'letter' | 'queued'>,
+  transactional = false,
 ): Ending {
-  const verdict = verdictOf(run.failures);
-  run.input.delivery.verdict = verdict;
+  const verdict = verdictOf(failures);
+  delivery.verdict = verdict;
   switch (verdict.verdict) {
     case 'later':
       return failed(new Rejection('RETRY_LATER', { retryAfterMs: verdict.delayMs }));
@@ -227,9 +229,9 @@ function endingOf(
       if (queued) return { reason: 'rejected', result: handlersFailed(verdict.error) };
       if (letter) return { reason: 'rejected', result: 'kept' };
       // The rollback would also undo the handlers that succeeded, so this is a failure.
-      if (!claim?.transactional || !run.calls.some(({ status }) => status === 'fulfilled'))
+      if (!transactional || !calls.some(({ status }) => status === 'fulfilled'))
         return { reason: 'rejected', result: 'ignored' };
-      run.input.delivery.verdict = { verdict: 'failed', error: verdict.error };
+      delivery.verdict = { verdict: 'failed', error: verdict.error };
       return failed(handlersFailed(verdict.error));
     case 'failed':
       return failed(handlersFailed(verdict.error));
@@ -237,37 +239,32 @@ function endingOf(
 }
 
 /** Completes an event that its handlers refused and that is kept nowhere: a retry cannot help it. */
-async function completeRefused(claim: GrantedClaim, lease: Lease, store: StoreCalls): Promise<Result> {
+async function completeRefused({ claim, lease, store }: HeldClaim): Promise<Result> {
   const completed = await store.complete(claim, lease);
   return completed === false ? new Rejection('CLAIM_LOST') : 'ignored';
 }
 
 /** Ends an attempt that did not process the event. Its claim may just have been lost. */
 async function keepAndRelease(
-  claim: GrantedClaim,
+  held: HeldClaim,
   ending: Ending,
-  store: StoreCalls,
-  letter: DeliveryLetter | undefined,
+  finished = held.claim.finished,
 ): Promise<Result> {
+  const { claim, store, letter } = held;
   if (claim.transactional) {
     // First, because the transaction holds a connection, and keeping the letter may need another of the same pool.
-    await store.release(claim, claim.finished);
-    return keepUnclaimed(claim, ending, store, letter);
+    await store.release(claim, finished);
+    return keepUnclaimed(held, ending);
   }
   const result = await keep(letter, ending, claim.attempt);
-  if (!(await store.release(claim, claim.finished))) await removeIfCompleted(claim, store, letter);
+  if (!(await store.release(claim, finished))) await removeIfCompleted(held);
   return result;
 }
 
 /** Keeps an event whose claim this delivery no longer has. */
-async function keepUnclaimed(
-  claim: GrantedClaim,
-  ending: Ending,
-  store: StoreCalls,
-  letter: DeliveryLetter | undefined,
-): Promise<Result> {
-  const result = await keep(letter, ending, claim.attempt);
-  await removeIfCompleted(claim, store, letter);
+async function keepUnclaimed(held: HeldClaim, ending: Ending): Promise<Result> {
+  const result = await keep(held.letter, ending, held.claim.attempt);
+  await removeIfCompleted(held);
   return result;
 }
 
@@ -275,11 +272,7 @@ async function keepUnclaimed(
  * Another delivery may have completed the event before it was kept, and found no letter to remove. One that completes it from
  * now on finds the letter.
  */
-async function removeIfCompleted(
-  claim: GrantedClaim,
-  store: StoreCalls,
-  letter: DeliveryLetter | undefined,
-): Promise<void> {
+async function removeIfCompleted({ claim, store, letter }: HeldClaim): Promise<void> {
   if (letter?.reason === undefined) return;
   const completed = await store.completedWith(claim);
   if (completed !== undefined) await letter.removeCompleted(completed);

@@ -14,16 +14,16 @@ export interface Answer {
 }
 
 /**
- * `sent`; `gone`: the sender has left; `answered`: other code had answered this request already; or what the
- * response threw, because a middleware or an adapter has replaced one of its methods.
+ * `gone`: the sender has left. `answered`: other code has already answered this request. `threw`: what the response threw,
+ * because a middleware or an adapter has replaced one of its methods.
  */
 export type Sent = 'sent' | 'gone' | 'answered' | { readonly threw: unknown };
 
-/** The maximum, unless a handler asked for more. */
+/** The longest `Retry-After`, unless a handler asked for more. */
 const MAX_RETRY_AFTER_S = 30;
 /** How long the rest of a request is read and dropped after an answer that closes the connection. */
 const LINGER_MS = 1_000;
-/** Refused before the whole request has arrived. */
+/** Codes of refusals that are sent before the whole request has arrived. */
 const UNFINISHED: ReadonlySet<ErrorCode> = new Set(['BODY_TIMEOUT', 'BODY_TOO_LARGE']);
 
 const ACCEPTED: Record<Outcome, Answer> = {
@@ -45,9 +45,9 @@ const LEFT = answer(
 );
 
 /**
- * The answer to a result: a table, with nothing internal in it.
+ * The answer to a result. Nothing internal is in it.
  *
- * @param closing whether it is the last on its connection: one that stayed open would be reset when the server closes
+ * @param closing whether to close the connection: if it stayed open, it would be reset when the server closes
  */
 export function respond(result: Result, closing: boolean): Answer {
   const answer = answerTo(result);
@@ -102,7 +102,7 @@ export function send(req: IncomingMessage, res: ServerResponse, { status, header
   }
 }
 
-/** A refusal may be the last on its connection, and come before the body has: such a connection is closed with care. */
+/** A refusal may close the connection before the whole body has arrived. */
 function refusalHeaders(
   req: IncomingMessage,
   res: ServerResponse,
@@ -119,9 +119,8 @@ function refusalHeaders(
 }
 
 /**
- * Node destroys the socket as soon as the last answer on it is out. With bytes of the request still unread that
- * sends a reset, and the sender may lose the answer. So: close our half, discard what comes for a moment, then
- * destroy.
+ * Node destroys the socket as soon as the last answer is sent. If bytes of the request are still unread, that sends a reset,
+ * and the sender may lose the answer. So: close our half, discard what arrives for a moment, then destroy.
  */
 function linger(req: IncomingMessage): void {
   const socket: Socket = req.socket;

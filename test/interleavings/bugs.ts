@@ -18,11 +18,9 @@ export const BUGS: readonly Bug[] = [
     name: 'release-early',
     what: 'the claim is released at the timeout, before the work fails',
     file: 'src/receiver/process-event.ts',
-    find: 'answerEarly(await keep(letter, failed(timedOut), claim.attempt)),',
-    replace: `{
-        answerEarly(await keep(letter, failed(timedOut), claim.attempt));
-        await store.release(claim, claim.finished);
-      },`,
+    find: 'answerEarly(await keep(letter, failed(timedOut), claim.attempt));',
+    replace: `answerEarly(await keep(letter, failed(timedOut), claim.attempt));
+      await store.release(claim, claim.finished);`,
     breaks: /^P4/,
     seed: 2,
   },
