@@ -1,8 +1,8 @@
-// What a store answers to a claim, checked: a store may be the user's own code.
+// Checks what a store answers to a claim or a lock: it may be the user's own code.
 import type { Claim, Lock } from './idempotency-store.js';
 import { StoreFailure } from './timed-calls.js';
 
-/** A granted claim, and what it carries. */
+/** A granted claim, with its values read once. */
 export interface GrantedClaim extends Pick<Claim<object>, 'attempt' | 'finished'> {
   readonly status: 'claimed';
   readonly claim: Claim<object>;
@@ -52,11 +52,11 @@ export function readLockAnswer(answer: unknown): Lock | undefined | StoreFailure
 
 function readClaim(claim: Claim<object> | undefined): GrantedClaim | StoreFailure {
   const { attempt, finished, context, transactional } = claim ?? {};
-  const works =
+  const hasMethods =
     typeof claim?.renew === 'function' &&
     typeof claim.complete === 'function' &&
     typeof claim.release === 'function';
-  if (!works || !Array.isArray(finished) || !Number.isSafeInteger(attempt))
+  if (!hasMethods || !Array.isArray(finished) || !Number.isSafeInteger(attempt))
     return new StoreFailure('Its claim lacks attempt, finished, renew(), complete() or release().');
   return { status: 'claimed', claim, attempt: attempt as number, finished, context, transactional };
 }

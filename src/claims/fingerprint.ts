@@ -1,47 +1,54 @@
-// Fingerprints of a delivery's bytes: what a store keeps to recognize the same bytes again.
+// Fingerprints of a delivery's bytes: a store keeps one to recognize the same bytes later.
 import { hash } from 'node:crypto';
 import { type SigningKey, signWith } from '../signature.js';
 
 export interface Fingerprint {
   /** At most 64 characters, for the store to keep. */
   readonly text: string;
-  /** The first digits of the signature that the bytes came with; undefined where it is not known. */
+  /** The first digits of the signature that came with the bytes; undefined if it is not known. */
   readonly signaturePrefix?: string | undefined;
   /** Whether a stored fingerprint is that of these bytes. */
   matches(stored: string): boolean;
 }
 
-/** Too short to be used as a signature, and long enough to tell the bytes of one event apart. */
+/** Too few to be used as a signature, and enough to tell the bytes of one event apart. */
 const DIGITS = 12;
 
-/** The first digits of the proven signature, which cost nothing to compute. */
+/** The first digits of the verified signature, which cost nothing to compute. */
 export class SignatureFingerprint implements Fingerprint {
   readonly text: string;
+  readonly signaturePrefix: string | undefined;
   readonly #bytes: Uint8Array;
   readonly #keys: readonly SigningKey[];
 
   /** @param keys any of which may have signed the delivery whose fingerprint was stored */
-  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
-    this.text = signature.slice(0, DIGITS);
+  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[], text?: string) {
+    const prefix = signature.slice(0, DIGITS);
+    this.text = text ?? prefix;
+    this.signaturePrefix = prefix || undefined;
     this.#bytes = bytes;
     this.#keys = keys;
   }
 
   matches(stored: string): boolean {
-    if (stored === this.text) return true;
     // A user's own store may return any type.
     if (typeof stored !== 'string') return false;
-    // Version 0.1 stored a digest.
+    if (stored === this.signaturePrefix) return true;
+    // Replays store a digest, and so did version 0.1.
     if (stored.length !== DIGITS) return stored === digestOf(this.#bytes);
     return this.#keys.some((key) => signWith(this.#bytes, key).startsWith(stored));
   }
+}
 
-  get signaturePrefix(): string | undefined {
-    return this.text === '' ? undefined : this.text;
+/** SHA-256, for bytes that were verified earlier, perhaps with a key that is no longer configured. */
+export class KeptFingerprint extends SignatureFingerprint {
+  /** @param signature the one that came with the bytes, or its first digits; empty if neither is known */
+  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
+    super(signature, bytes, keys, digestOf(bytes));
   }
 }
 
-/** SHA-256, for bytes that come without their signature. */
+/** SHA-256, for bytes that arrive without their signature. */
 export class DigestFingerprint implements Fingerprint {
   readonly text: string;
 
@@ -51,27 +58,6 @@ export class DigestFingerprint implements Fingerprint {
 
   matches(stored: string): boolean {
     return stored === this.text;
-  }
-}
-
-/** For bytes that were proven earlier, perhaps with a key that is no longer configured. */
-export class KeptFingerprint implements Fingerprint {
-  readonly text: string;
-  readonly #signed: SignatureFingerprint;
-
-  /** @param signature that they came with, or its first digits, as far as they are known */
-  constructor(signature: string, bytes: Uint8Array, keys: readonly SigningKey[]) {
-    this.text = digestOf(bytes);
-    this.#signed = new SignatureFingerprint(signature, bytes, keys);
-  }
-
-  get signaturePrefix(): string | undefined {
-    return this.#signed.signaturePrefix;
-  }
-
-  /** Whether the same bytes were processed, by a delivery or a replay, whichever known key signed them. */
-  matches(stored: string): boolean {
-    return this.#signed.matches(stored);
   }
 }
 

@@ -8,11 +8,11 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Stands for the delivery's bytes: up to 64 characters, which the store keeps and never reads. */
   readonly fingerprint: string;
-  /** The dead letters that {@link IdempotencyStore.joins} accepted: `kept` of the claim says whether they have one of this event. */
+  /** The dead letters that {@link IdempotencyStore.joins} accepted: `kept` of the claim says whether they have this event. */
   readonly deadLetters?: JoinableLetters | undefined;
 }
 
-/** What another store has to know of a dead-letter store. */
+/** The part of a dead-letter store that an idempotency store uses. */
 export interface JoinableLetters {
   readonly database?: object | undefined;
 }
@@ -49,14 +49,14 @@ export interface IdempotencyStore<Extra extends object = {}> {
    */
   lock?(key: string, leaseMs: number): Lock | undefined | Promise<Lock | undefined>;
   /**
-   * Whether the transaction of a claim can delete letters of this store, so that they go when `complete()` commits. Asked
-   * once for each receiver. Without this method letters are removed after the commit.
+   * Whether the transaction of a claim can delete letters of this store, so that `complete()` commits the deletion. Called once
+   * for each receiver. Without this method, letters are removed after the commit.
    */
   joins?(deadLetters: JoinableLetters): boolean;
   /**
    * The fingerprint with which the event was completed; undefined if it is not completed. Reads the current state and changes
-   * nothing. Without this method the dead letter of an event that was processed while it was kept stays, until a replay finds
-   * it completed.
+   * nothing. Without this method, a letter that is kept while another delivery completes the event stays until a replay finds
+   * the event completed.
    */
   completedWith?(key: string): string | undefined | Promise<string | undefined>;
   /**
@@ -77,7 +77,7 @@ export interface IdempotencyStore<Extra extends object = {}> {
  * or release, until another caller claims the key.
  */
 export interface Claim<Extra extends object = {}> {
-  /** 1 for the first claim of an event, and one more for every later one: a fencing number. */
+  /** 1 for the first claim of an event, and one more for every later one: a fencing token. */
   readonly attempt: number;
   /** Named handlers that succeeded on an earlier attempt. */
   readonly finished: readonly string[];
@@ -88,8 +88,8 @@ export interface Claim<Extra extends object = {}> {
   /** Whether that transaction still takes writes. @default true */
   readonly open?: boolean | undefined;
   /**
-   * Whether there may be a dead letter of the event in the `deadLetters` of the request. It is read before and after
-   * `complete()`, since one may be kept meanwhile.
+   * Whether the `deadLetters` of the request may have a letter of the event. It is read before and after `complete()`, since
+   * a letter may be kept in between.
    * @default from the second attempt on, and with `transactional` always
    */
   readonly kept?: boolean | undefined;

@@ -1,8 +1,5 @@
-// The lock of a store that keeps locks like events: a claim that is forgotten when it is released.
+// Makes a lock of a claim, for stores that keep locks like events: releasing it deletes the claim.
 import type { Claim, ClaimRequest, ClaimResult, Lock } from './idempotency-store.js';
-
-/** In place of the fingerprint of an event. */
-const FINGERPRINT = 'serial';
 
 /** An answer to a claim whose owner can also forget the event. */
 export type ForgettableResult =
@@ -10,14 +7,14 @@ export type ForgettableResult =
   | Exclude<ClaimResult, { readonly status: 'claimed' }>;
 
 /**
- * @param claim asks for the key like for that of an event, so processes of versions before locks are excluded too. A claim
- *   that cannot be forgotten is released
+ * @param claim claims the key as if it were that of an event, so processes of versions without locks are excluded too. A claim
+ *   without `forget()` is released
  */
 export async function lockOf(
   claim: (request: ClaimRequest) => ForgettableResult | Promise<ForgettableResult>,
   leaseMs: number,
 ): Promise<Lock | undefined> {
-  const result = await claim({ leaseMs, fingerprint: FINGERPRINT });
+  const result = await claim({ leaseMs, fingerprint: 'serial' });
   if (result.status !== 'claimed') return undefined;
   const kept = result.claim;
   return {

@@ -1,7 +1,7 @@
 // Caches the answer of a store, and limits how long a caller waits for it.
 import { withDeadline } from './deadline.js';
 
-/** Milliseconds. A driver may wait forever for a server that went silent; later questions must get through. */
+/** Milliseconds. A driver may wait forever for a server that went silent, so the store is asked again after this time. */
 const GIVEN_UP_MS = 30_000;
 
 export interface ProbeRules {
@@ -11,16 +11,11 @@ export interface ProbeRules {
   readonly cache: number;
 }
 
-interface Question<Value> {
-  readonly askedAt: number;
-  readonly answer: Promise<Value | undefined>;
-}
-
 export class Probe<Value> {
   readonly #ask: () => Promise<Value>;
   readonly #rules: ProbeRules;
-  /** The one on its way. */
-  #question: Question<Value> | undefined;
+  /** The call that has no answer yet. All callers share it. */
+  #pending: { readonly since: number; readonly answer: Promise<Value | undefined> } | undefined;
   #latest: { readonly at: number; readonly value: Value | undefined } | undefined;
 
   constructor(ask: () => Promise<Value>, rules: ProbeRules) {
@@ -32,40 +27,30 @@ export class Probe<Value> {
   async read(): Promise<Value | undefined> {
     const { cache, timeout } = this.#rules;
     if (this.#latest && performance.now() - this.#latest.at < cache) return this.#latest.value;
-    const question = this.#current();
-    return withDeadline(question.answer, timeout, () => {
+    return withDeadline(this.#answer(), timeout, () => {
       // The next callers do not wait as well, until the store is asked again or does answer.
-      this.#settle(undefined);
+      this.#remember(undefined);
       return undefined;
     });
   }
 
-  /** All callers share one question. */
-  #current(): Question<Value> {
-    const askedAt = performance.now();
+  #answer(): Promise<Value | undefined> {
+    const since = performance.now();
     const patience = Math.max(GIVEN_UP_MS, this.#rules.timeout);
-    if (this.#question && askedAt - this.#question.askedAt < patience) return this.#question;
-    const answer = this.#answer();
-    const question: Question<Value> = { askedAt, answer };
-    this.#question = question;
-    void answer.then((value) => {
-      // A later question has taken the place of one that was given up.
-      if (this.#question !== question) return;
-      this.#question = undefined;
-      this.#settle(value);
+    if (this.#pending && since - this.#pending.since < patience) return this.#pending.answer;
+    const ask = async () => this.#ask();
+    const pending = { since, answer: ask().catch(() => undefined) };
+    this.#pending = pending;
+    void pending.answer.then((value) => {
+      // A later call may have replaced one that hung.
+      if (this.#pending !== pending) return;
+      this.#pending = undefined;
+      this.#remember(value);
     });
-    return question;
+    return pending.answer;
   }
 
-  async #answer(): Promise<Value | undefined> {
-    try {
-      return await this.#ask();
-    } catch {
-      return undefined;
-    }
-  }
-
-  #settle(value: Value | undefined): void {
+  #remember(value: Value | undefined): void {
     this.#latest = { at: performance.now(), value };
   }
 }

@@ -1,4 +1,4 @@
-// The calls that one delivery makes to its store, with checked answers.
+// Calls a store for one delivery, and checks the answers.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ErrorCode } from '../errors.js';
 import type { Logger } from '../logger.js';
@@ -7,12 +7,12 @@ import type { IdempotencyStore, JoinableLetters, Lock } from './idempotency-stor
 import { lockOf } from './lock-of-claim.js';
 import { StoreFailure, TimedCalls } from './timed-calls.js';
 
-/** Three tries to complete within two seconds, however soon each of them fails: a server that restarts is back by then. */
+/** Three tries to complete within two seconds, however fast each fails: a server that restarts is back by then. */
 const TRIES = 3;
 const EVERY_MS = 700;
 const COMPLETE_MS = 600;
 
-/** Whose calls they are: its log says what went wrong, and its handlers are told when the claim is lost. */
+/** Who calls: failures go to its log, and its handlers are told when the claim is lost. */
 export interface Claimant {
   readonly log: Logger;
   abort(code: ErrorCode): void;
@@ -27,7 +27,7 @@ export interface StoreRules {
   readonly joined?: JoinableLetters | undefined;
 }
 
-/** The calls that one delivery makes. None of them rejects. */
+/** No method rejects. */
 export class StoreCalls extends TimedCalls<Claimant> {
   readonly rules: StoreRules;
   readonly #store: IdempotencyStore<object>;
@@ -43,14 +43,19 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const { lease: leaseMs, storeTimeout, joined: deadLetters } = this.rules;
     this.#claimed = [key, fingerprint];
     const calledAt = performance.now();
-    const answer = await this.call<unknown>(
+    const called = await this.call<unknown>(
       () => this.#store.claim(key, { leaseMs, fingerprint, deadLetters }),
       storeTimeout,
       (late) => this.#giveBack(readClaimAnswer(late)),
     );
-    const checked = this.#withinLease(readClaimAnswer(answer), performance.now() - calledAt);
-    if (checked instanceof StoreFailure) this.logFailure('the store did not answer', checked);
-    return checked;
+    const ms = performance.now() - calledAt;
+    let answer = readClaimAnswer(called);
+    if (ms >= leaseMs && isGranted(answer)) {
+      this.#giveBack(answer);
+      answer = grantedTooLate('claim', ms, leaseMs);
+    }
+    if (answer instanceof StoreFailure) this.logFailure('the store did not answer', answer);
+    return answer;
   }
 
   /** A store without locks is asked for a claim instead. @returns undefined while another caller has the lock */
@@ -58,16 +63,16 @@ export class StoreCalls extends TimedCalls<Claimant> {
     const { lease, storeTimeout } = this.rules;
     const store = this.#store;
     const calledAt = performance.now();
-    const answer = await this.call<unknown>(
+    const called = await this.call<unknown>(
       () => (store.lock ? store.lock(key, lease) : lockOf((request) => store.claim(key, request), lease)),
       storeTimeout,
       (late) => this.#unlock(readLockAnswer(late)),
     );
-    let lock = readLockAnswer(answer);
     const ms = performance.now() - calledAt;
-    if (lock && !(lock instanceof StoreFailure) && ms >= lease) {
+    let lock = readLockAnswer(called);
+    if (ms >= lease && lock && !(lock instanceof StoreFailure)) {
       this.#unlock(lock);
-      lock = this.#tooLate('lock', ms);
+      lock = grantedTooLate('lock', ms, lease);
     }
     if (lock instanceof StoreFailure) this.logFailure('the store did not answer', lock);
     return lock;
@@ -88,10 +93,10 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * True once the event is remembered, false when the claim is lost. In lease mode it is tried three times while the
-   * lease runs; a commit is tried once, since its outcome does not change.
+   * True once the event is remembered, false if the claim is lost. In lease mode it is tried up to three times before the
+   * lease ends. A commit is tried once, since its outcome does not change.
    *
-   * @param onLate called if the store remembers the event after the deadline
+   * @param onLate called if the store reports success after the deadline
    */
   async complete(
     { claim, transactional }: GrantedClaim,
@@ -114,8 +119,8 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * @returns false if the store says that another caller has the event by now; true also if it did not answer: the lease lapses
-   *   by itself
+   * @returns false if the store says that another caller has the event now. True also if it did not answer: then the lease
+   *   lapses
    */
   async release({ claim }: GrantedClaim, finished: readonly string[]): Promise<boolean> {
     const answer = await this.call(() => claim.release(finished), this.rules.storeTimeout);
@@ -125,9 +130,9 @@ export class StoreCalls extends TimedCalls<Claimant> {
   }
 
   /**
-   * Asks whether another delivery has completed the event. In a transaction that is one more claim, which waits for another that
-   * is about to be committed, and is rolled back. A claim that commits by itself could take the event from an owner whose
-   * lease has lapsed, so there the store is only read.
+   * Whether another delivery has completed the event. A transactional store is asked with one more claim, which waits for a
+   * commit that is about to happen, and is then rolled back. In lease mode a claim could take the event from an owner whose
+   * lease has lapsed, so the store is only read.
    *
    * @returns the fingerprint with which the event is completed, if it is
    */
@@ -145,20 +150,6 @@ export class StoreCalls extends TimedCalls<Claimant> {
     return answer.status === 'completed' ? answer.fingerprint : undefined;
   }
 
-  /** A claim that is granted after its own lease has ended is given back: another delivery may have the event by now. */
-  #withinLease(answer: ClaimAnswer | StoreFailure, ms: number): ClaimAnswer | StoreFailure {
-    if (ms < this.rules.lease || !isGranted(answer)) return answer;
-    this.#giveBack(answer);
-    return this.#tooLate('claim', ms);
-  }
-
-  #tooLate(what: 'claim' | 'lock', ms: number): StoreFailure {
-    const { lease } = this.rules;
-    return new StoreFailure(
-      `It granted the ${what} after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
-    );
-  }
-
   #unlock(lock: Lock | undefined | StoreFailure): void {
     if (lock && !(lock instanceof StoreFailure))
       void this.call(() => lock.release(), this.rules.storeTimeout);
@@ -169,6 +160,13 @@ export class StoreCalls extends TimedCalls<Claimant> {
     if (isGranted(answer))
       void this.call(() => answer.claim.release(answer.finished), this.rules.storeTimeout);
   }
+}
+
+/** By then another delivery may have the event, so the caller gives it back. */
+function grantedTooLate(what: 'claim' | 'lock', ms: number, lease: number): StoreFailure {
+  return new StoreFailure(
+    `It granted the ${what} after ${Math.round(ms)} ms, when its lease of ${lease} ms had ended.`,
+  );
 }
 
 function isGranted(answer: ClaimAnswer | StoreFailure): answer is GrantedClaim {

@@ -14,7 +14,7 @@ export class StoreFailure {
   }
 }
 
-/** Calls on behalf of one caller, with its logger. They never reject. */
+/** Calls for one caller, with its logger. They never reject. */
 export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
   /** The name of its option, for messages. */
