@@ -1,4 +1,4 @@
-// Calls a store of dead letters with a deadline, checks each answer, and logs each failure.
+// Calls a dead-letter store with a deadline, checks each answer, and logs each failure.
 
 import {
   type DeadLetter,
@@ -16,14 +16,14 @@ import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
 import { StoreError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { LetterQuery } from './dead-letter-filter.js';
-import { LetterGroups } from './letter-queries.js';
+import { LetterGroups, sumOf } from './letter-queries.js';
 
 type Answered<Value> = Promise<Value | StoreFailure>;
 
 /** How many letters are listed with one call, unless the caller wants fewer. */
 export const MAX_PAGE = 100;
 
-/** None of them rejects. */
+/** No method rejects. */
 export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
   readonly store: DeadLetterStore;
   protected override readonly storeName = 'deadLetters';
@@ -36,7 +36,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     this.#timeout = timeout;
   }
 
-  /** @param onLate given the id of a letter that was kept after all, once the answer is no longer waited for */
+  /** @param onLate called with the id of a letter that the store kept after the deadline */
   keep(letter: NewDeadLetter, onLate: (id: string) => void): Answered<string> {
     return this.#checkedCall(
       'the event was not kept as a dead letter',
@@ -48,7 +48,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
 
   update(id: string, change: DeadLetterChange): Answered<boolean> {
     const call = () => this.store.update(id, change);
-    return this.#checkedCall('the dead letter was not changed', call, (answer) => boolean('update', answer));
+    return this.#checkedCall('the dead letter was not changed', call, booleanOf('update'));
   }
 
   remove(event: ProcessedEvent, transaction?: unknown): Answered<number> {
@@ -57,25 +57,23 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
         ? 'the event is processed, and its dead letter was not removed: a replay will remove it'
         : 'the dead letter was not removed, so nothing is committed',
       () => this.store.remove(event, transaction === undefined ? {} : { transaction }),
-      (answer) => count('remove', answer),
+      countOf('remove'),
     );
   }
 
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Answered<boolean> {
     const call = () => this.store.discard(id, why);
-    return this.#checkedCall('the dead letter was not discarded', call, (answer) =>
-      boolean('discard', answer),
-    );
+    return this.#checkedCall('the dead letter was not discarded', call, booleanOf('discard'));
   }
 
-  /** With `keyId` it may list fewer than `limit`, and at least one where there is one. */
+  /** The next page that is not empty. With `keyId` it may have fewer than `limit` letters although there are more. */
   async list(query: LetterQuery, after: string | undefined, limit = MAX_PAGE): Answered<DeadLetterPage> {
     for await (const page of this.pages(query, after, limit))
       if (page instanceof StoreFailure || page.letters.length > 0) return page;
     return { letters: [] };
   }
 
-  /** Page after page, up to one that the store does not give. */
+  /** One page after another. A failure is the last. */
   async *pages(
     { keyId, ...query }: LetterQuery,
     after?: string,
@@ -98,35 +96,29 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     }
   }
 
-  async count({ keyId, ...query }: LetterQuery): Answered<number> {
-    if (keyId !== undefined) return this.#fold({ keyId, ...query }, 0, (sum, { length }) => sum + length);
-    const call = () => this.store.count(query);
-    return this.#checkedCall('the dead letters were not counted', call, (answer) => count('count', answer));
+  async count(query: LetterQuery): Answered<number> {
+    const { keyId, ...stored } = query;
+    if (keyId === undefined) {
+      const call = () => this.store.count(stored);
+      return this.#checkedCall('the dead letters were not counted', call, countOf('count'));
+    }
+    const groups = await this.countGroups(query, 1);
+    return groups instanceof StoreFailure ? groups : sumOf(groups).total;
   }
 
-  /** @param names for each reason at most so many; the letters of further ones are counted together */
-  async countGroups({ keyId, ...query }: LetterQuery, names: number): Answered<readonly DeadLetterGroup[]> {
+  /** @param names at most this many for each reason; the letters of further names are counted together */
+  async countGroups(query: LetterQuery, names: number): Answered<readonly DeadLetterGroup[]> {
+    const { keyId, ...stored } = query;
     if (this.store.countGroups && keyId === undefined) {
-      const call = () => this.store.countGroups?.(query, { names });
+      const call = () => this.store.countGroups?.(stored, { names });
       return this.#checkedCall('the dead letters were not counted', call, readGroups);
     }
-    const groups = await this.#fold({ keyId, ...query }, new LetterGroups(names), (sum, letters) =>
-      sum.add(letters),
-    );
-    return groups instanceof StoreFailure ? groups : groups.list();
-  }
-
-  async #fold<Sum>(
-    query: LetterQuery,
-    none: Sum,
-    add: (sum: Sum, letters: DeadLetterPage['letters']) => Sum,
-  ): Answered<Sum> {
-    let sum = none;
+    const groups = new LetterGroups(names);
     for await (const page of this.pages(query)) {
       if (page instanceof StoreFailure) return page;
-      sum = add(sum, page.letters);
+      groups.add(page.letters);
     }
-    return sum;
+    return groups.list();
   }
 
   read(id: string, transaction?: unknown): Answered<DeadLetterContent> {
@@ -134,7 +126,7 @@ export class DeadLetterCalls extends TimedCalls<{ readonly log: Logger }> {
     return this.#checkedCall('the dead letter was not read', call, readContent);
   }
 
-  /** @param failed what the log says when there is no such answer */
+  /** @param failed what the log says if the call or the check fails */
   async #checkedCall<Value>(
     failed: string,
     call: () => unknown,
@@ -166,26 +158,27 @@ export function answerOrThrow<Value>(answer: Value | StoreFailure): Value {
   throw new StoreError(`The dead letters cannot be reached. ${message}`, { cause });
 }
 
-function boolean(verb: string, answer: unknown): boolean | StoreFailure {
-  return typeof answer === 'boolean' ? answer : invalidAnswer(verb, 'true or false');
+function booleanOf(verb: string): (answer: unknown) => boolean | StoreFailure {
+  return (answer) => (typeof answer === 'boolean' ? answer : invalidAnswer(verb, 'true or false'));
 }
 
-function count(verb: string, answer: unknown): number | StoreFailure {
-  return Number.isSafeInteger(answer) && (answer as number) >= 0
-    ? (answer as number)
-    : invalidAnswer(verb, 'a number');
+function countOf(verb: string): (answer: unknown) => number | StoreFailure {
+  return (answer) =>
+    typeof answer === 'number' && Number.isSafeInteger(answer) && answer >= 0
+      ? answer
+      : invalidAnswer(verb, 'a number');
 }
 
 function invalidAnswer(verb: string, expected: string): StoreFailure {
   return new StoreFailure(`Its answer to ${verb}() was not ${expected}.`);
 }
 
-type Given = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** @param seen where pages have begun: a store that returns to one of them would cause an endless loop */
 function readPage(answer: unknown, seen: ReadonlySet<string | undefined>): DeadLetterPage | StoreFailure {
   return readSafely('list', () => {
-    const { letters, next } = answer as Given;
+    const { letters, next } = answer as Fields;
     if (!Array.isArray(letters) || !letters.every(isLetter)) return undefined;
     if (next === undefined || next === null || letters.length === 0) return { letters };
     if (typeof next !== 'string') return undefined;
@@ -197,7 +190,7 @@ function readPage(answer: unknown, seen: ReadonlySet<string | undefined>): DeadL
 
 function readContent(answer: unknown): DeadLetterContent | StoreFailure {
   return readSafely('read', () => {
-    const { status, letter, rawBody, headers, keyIndex, signaturePrefix } = answer as Given;
+    const { status, letter, rawBody, headers, keyIndex, signaturePrefix } = answer as Fields;
     if (status === 'gone' || status === 'unreadable') return { status };
     if (status !== 'found' || !isLetter(letter) || !(rawBody instanceof Uint8Array)) return undefined;
     if (typeof headers !== 'object' || headers === null || !Number.isSafeInteger(keyIndex)) return undefined;
@@ -229,7 +222,7 @@ function readSafely<Value>(verb: string, read: () => Value | StoreFailure | unde
 }
 
 function isLetter(given: unknown): given is DeadLetter {
-  const letter = given as Given | null;
+  const letter = given as Fields | null;
   if (typeof letter !== 'object' || letter === null) return false;
   const texts = [letter.id, letter.namespace, letter.eventName, letter.eventId];
   return (
@@ -248,7 +241,7 @@ function isOptionalText(value: unknown): value is string | undefined {
 }
 
 function isGroup(given: unknown): given is DeadLetterGroup {
-  const { reason, eventName, count, oldest } = given as Given;
+  const { reason, eventName, count, oldest } = given as Fields;
   return (
     REASONS.has(reason as string) &&
     typeof eventName === 'string' &&

@@ -1,4 +1,4 @@
-// The filter of dead letters: as a caller gives it, checked, and as a store gets it.
+// Checks a filter of dead letters, and turns it into a query for the store.
 
 import { type DeadLetterQuery, type DeadLetterReason, REASONS } from '../claims/dead-letter-store.js';
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
@@ -7,7 +7,7 @@ import { parseDuration } from '../options/duration.js';
 import * as check from '../options/option-checks.js';
 import { isKeyId } from '../signature.js';
 
-/** Letters that fit everything that is given; all of them when nothing is. */
+/** Selects the letters that match every given field; without fields, all letters. */
 export interface ReplayFilter {
   readonly id?: string | undefined;
   readonly reason?: DeadLetterReason | undefined;
@@ -21,16 +21,16 @@ export interface ReplayFilter {
 }
 
 export interface DeadLetterFilter extends ReplayFilter {
-  /** Whether to list what is left of discarded letters, in place of letters. @default false */
+  /** Whether to list the tombstones of discarded letters instead of letters. @default false */
   readonly discarded?: boolean | undefined;
 }
 
-/** The query for the store, and the key id, by which {@link DeadLetterCalls} filters the answers. */
+/** A query for the store, and the key id, by which {@link DeadLetterCalls} filters the answers. */
 export interface LetterQuery extends DeadLetterQuery {
   readonly keyId?: string | undefined;
 }
 
-/** The names of all filters of letters that are kept. */
+/** The names of all filters of a replay. */
 export const FILTERS: readonly string[] = [
   'id',
   'reason',
@@ -89,12 +89,9 @@ function namesOf(event: unknown): Pick<DeadLetterQuery, 'eventName' | 'eventName
 
 function sinceOf(since: unknown): Date | undefined {
   if (since === undefined) return undefined;
-  const time = since instanceof Date ? since.getTime() : Date.now() - (durationOf(since) ?? Number.NaN);
+  // A number may be a duration or a time, and if read wrongly, a replay would run too many letters.
+  const duration = typeof since === 'string' ? parseDuration(since) : undefined;
+  const time = since instanceof Date ? since.getTime() : Date.now() - (duration ?? Number.NaN);
   if (!Number.isNaN(time)) return new Date(time);
   throw new ConfigurationError(`since is ${show(since)}. Give a duration such as "7d", or a Date.`);
-}
-
-/** A number may be a duration or a time of day: with the wrong one of them a replay would run too many letters. */
-function durationOf(since: unknown): number | undefined {
-  return typeof since === 'string' ? parseDuration(since) : undefined;
 }

@@ -1,4 +1,4 @@
-// `hooks.deadLetters`: the events that were not processed, to list, read, replay and discard.
+// `hooks.deadLetters`: lists, reads, replays and discards the events that were not processed.
 
 import type {
   DeadLetter,
@@ -29,7 +29,7 @@ export interface DeadLetters {
    */
   list(filter?: DeadLetterFilter): AsyncIterable<DeadLetter>;
   /**
-   * How many letters there are, by reason and name of event: one query in Postgres, all pages in Redis.
+   * How many letters there are, by reason and event name: one query in Postgres, all pages in Redis.
    *
    * @throws {ConfigurationError} for a filter that does not exist or cannot be right
    * @throws {StoreError} when the store of dead letters is down
@@ -60,8 +60,8 @@ export interface DeadLetters {
    */
   read(id: string): Promise<DeadLetterContent>;
   /**
-   * Runs the handlers of the letters that fit, with the schemas of today and under the same claim as a delivery. You can
-   * stop and restart it at any point, and run it in several processes and next to deliveries.
+   * Runs the handlers of the selected letters, with the current schemas and under the same claim as a delivery. You can stop
+   * and restart it at any point, and run it in several processes and next to deliveries.
    *
    * @throws {ConfigurationError} for a filter or option that does not exist or cannot be right
    * @throws {StoreError} when the store of dead letters is down
@@ -69,7 +69,7 @@ export interface DeadLetters {
    * const { processed, stillInvalid } = await hooks.deadLetters.replay({ event: 'refund.*', dryRun: true });
    */
   replay(options?: ReplayOptions): Promise<ReplayReport>;
-  /** When `redrive` retries a letter next, perhaps a moment ago; undefined when it does not, or no more. */
+  /** When `redrive` retries a letter next, perhaps in the recent past; undefined if it does not, or no longer. */
   nextTry(letter: DeadLetter): Date | undefined;
   /**
    * Deletes the bytes and headers of a letter for good, and leaves who did so, why and when.
@@ -83,11 +83,11 @@ export interface DeadLetters {
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean>;
 }
 
-/** Retries dead letters, in a process that has begun to receive. */
+/** Retries dead letters from its start until its stop. */
 export interface RedriveTimer {
   /** A second call changes nothing. */
   start(): void;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when no retry is running. */
   stop(): Promise<void>;
 }
 
@@ -102,7 +102,7 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
   const began = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  // Waited for here, so that what follows does not run in the async context of a delivery.
+  // Awaited here, so that retries do not run in the async context of the delivery that starts them.
   began
     .then(async () => {
       const { Redrive } = await import('./redrive.js');
@@ -116,13 +116,8 @@ export function openRedrive(c: Configuration, limiter: InFlightLimiter): Redrive
       if (!stopped) await look();
     })
     .catch((error) => {
-      const log = c.logger ?? defaultLogger();
-      writeLog(
-        log,
-        'error',
-        { error: describeError(error) },
-        'dead letters are not retried by themselves: redrive failed',
-      );
+      const message = 'dead letters are not retried by themselves: redrive failed';
+      writeLog(c.logger ?? defaultLogger(), 'error', { error: describeError(error) }, message);
     });
   return {
     start: begin,

@@ -14,13 +14,13 @@ import { byName, wholeNumber } from '../options/option-checks.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from '../telemetry/in-flight-limiter.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters, MAX_PAGE } from './dead-letter-calls.js';
-import { type DeadLetterFilter, type LetterQuery, queryOf } from './dead-letter-filter.js';
+import { type DeadLetterFilter, queryOf } from './dead-letter-filter.js';
 import { type DeadLetterCount, sumOf } from './letter-queries.js';
 import { claimCalls, keyOfLetter, LetterReplayer, withLetterLock } from './letter-replayer.js';
 import { type ReplayOptions, type ReplayReport, replay, replaySettings } from './replay.js';
 
 const MAX_TEXT = 1_000;
-/** Further names are counted together, for each reason. */
+/** How many event names are counted for each reason. Further ones are counted together. */
 const MAX_NAMES = 1_000;
 
 export class LetterManager {
@@ -37,8 +37,7 @@ export class LetterManager {
 
   async count(filter?: DeadLetterFilter): Promise<DeadLetterCount> {
     const query = queryOf(this.#c.namespace, filter);
-    const groups = await this.#calls.countGroups(query, MAX_NAMES);
-    return sumOf(answerOrThrow(groups));
+    return sumOf(answerOrThrow(await this.#calls.countGroups(query, MAX_NAMES)));
   }
 
   async page(
@@ -54,8 +53,7 @@ export class LetterManager {
   }
 
   async read(id: string): Promise<DeadLetterContent> {
-    const query = queryOf(this.#c.namespace, { id: id ?? '' });
-    const letter = await firstLetter(this.#calls, query);
+    const letter = await this.#find(id);
     return letter ? answerOrThrow(await this.#calls.read(id)) : { status: 'gone' };
   }
 
@@ -64,19 +62,15 @@ export class LetterManager {
     const settings = replaySettings(namespace, options);
     handlers.seal();
     const replayer = new LetterReplayer(this.#c, this.#calls, settings);
-    const replayLetter = (letter: DeadLetter) => replayer.replay(letter);
-    return replay({ calls: this.#calls, limiter: this.#limiter, replayLetter }, settings);
+    return replay(this.#calls, this.#limiter, (letter) => replayer.replay(letter), settings);
   }
 
-  async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    // A missing id would be no filter at all.
-    const query = queryOf(this.#c.namespace, { id: id ?? '' });
-    const { by, because } = reasonsOf(why);
-    const letter = await firstLetter(this.#calls, query);
+  async discard(id: string, why: Reasons): Promise<boolean> {
+    const reasons = reasonsOf(why);
+    const letter = await this.#find(id);
     if (!letter) return false;
-    const discarded = await withLetterLock(claimCalls(this.#c, this.#calls), letter, () =>
-      this.#discard(letter, { by, because }),
-    );
+    const discard = () => this.#discard(letter, reasons);
+    const discarded = await withLetterLock(claimCalls(this.#c, this.#calls), letter, discard);
     if (discarded instanceof StoreFailure)
       throw new StoreError('The event could not be claimed, so its letter was not discarded.', {
         cause: discarded.cause,
@@ -84,11 +78,16 @@ export class LetterManager {
     return discarded ?? false;
   }
 
-  /** Handlers run under the claim of the event, so none runs while we have it. */
-  async #discard(
-    letter: DeadLetter,
-    why: Pick<Discarded, 'by' | 'because'>,
-  ): Promise<boolean | StoreFailure> {
+  /** The letter of this id and namespace: a store may hold the letters of other receivers too. */
+  async #find(id: string): Promise<DeadLetter | undefined> {
+    // A missing id would be no filter at all.
+    const query = queryOf(this.#c.namespace, { id: id ?? '' });
+    for await (const letter of listLetters(this.#calls, query)) return letter;
+    return undefined;
+  }
+
+  /** Handlers run under the claim of the event, so none runs while we hold it. */
+  async #discard(letter: DeadLetter, why: Reasons): Promise<boolean | StoreFailure> {
     const store = claimCalls(this.#c, this.#calls);
     const key = keyOfLetter(letter);
     const claim = await store.claim(key, 'discard');
@@ -101,7 +100,7 @@ export class LetterManager {
     return answerOrThrow(discarded);
   }
 
-  /** An event is completed a moment before its letter is removed. @returns whether the letter was of that event, or is gone */
+  /** An event is completed a moment before its letter is removed. @returns whether this was such a letter, or is gone */
   async #removeProcessed({ id }: DeadLetter, key: string, completed: string): Promise<boolean> {
     const content = answerOrThrow(await this.#calls.read(id));
     if (content.status !== 'found') return content.status === 'gone';
@@ -114,13 +113,9 @@ export class LetterManager {
   }
 }
 
-/** A store may hold the letters of other receivers too. */
-async function firstLetter(calls: DeadLetterCalls, query: LetterQuery): Promise<DeadLetter | undefined> {
-  for await (const letter of listLetters(calls, query)) return letter;
-  return undefined;
-}
+type Reasons = Pick<Discarded, 'by' | 'because'>;
 
-function reasonsOf(why: unknown): Pick<Discarded, 'by' | 'because'> {
+function reasonsOf(why: unknown): Reasons {
   const given = byName('The second argument of discard()', why as object | undefined, 'by and because');
   refuseUnknownOptions(given, ['by', 'because']);
   const { by, because } = given as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Answers queries in JavaScript: which dead letters match, and how many there are of each kind.
+// Answers queries in JavaScript: which dead letters match, and how many there are by reason and event name.
 import {
   type DeadLetter,
   type DeadLetterGroup,
@@ -12,7 +12,7 @@ interface QueriedLetter extends Pick<DeadLetter, 'id' | 'namespace' | 'reason' |
   readonly keptAt: number;
 }
 
-/** Whether a letter, or a tombstone, fits everything in the query except `discarded`. */
+/** Whether a letter or tombstone matches everything in the query except `discarded`. */
 export function matchesQuery(letter: QueriedLetter, query: DeadLetterQuery): boolean {
   const { id, reason, eventId, eventName, eventNamePrefix = '', since } = query;
   return (
@@ -26,28 +26,22 @@ export function matchesQuery(letter: QueriedLetter, query: DeadLetterQuery): boo
   );
 }
 
-/** How many letters there are, and since when. */
+/** How many letters there are, and how old the oldest is. */
 export interface DeadLetterCount {
   readonly total: number;
   /** When the oldest of them was first kept, by the clock of the store; undefined when there is no letter. */
   readonly oldest: Date | undefined;
   /**
-   * Those with the most letters first. For each reason up to 1,000 names; the letters of further ones are together in a
-   * group with the name `…`, because the names of undeclared events come from outside.
+   * The largest first. For each reason up to 1,000 names: the letters of further names are in one group with the name `…`,
+   * because the names of undeclared events come from outside.
    */
   readonly groups: readonly DeadLetterGroup[];
 }
 
-interface CountedLetter {
-  readonly reason: DeadLetterReason;
-  readonly eventName: string;
-  /** Milliseconds since 1970, or a date. */
-  readonly keptAt: number | Date;
-}
-
 interface Counted {
-  count: number;
-  oldest: number;
+  readonly count: number;
+  /** Milliseconds since 1970. */
+  readonly oldest: number;
 }
 
 /** Counts letters in bounded memory: the names of undeclared events come from outside. */
@@ -61,20 +55,18 @@ export class LetterGroups {
   }
 
   /** Letters in the order of their arrival. */
-  add(letters: Iterable<CountedLetter>): this {
-    for (const letter of letters) this.#add(letter);
+  add(
+    letters: Iterable<Pick<DeadLetter, 'reason' | 'eventName'> & { readonly keptAt: number | Date }>,
+  ): this {
+    for (const { reason, eventName, keptAt: when } of letters) {
+      const keptAt = Number(when);
+      const groups = this.#reasons.get(reason) ?? new Map<string, Counted>();
+      this.#reasons.set(reason, groups);
+      const name = groups.has(eventName) || groups.size < this.#names ? eventName : FURTHER_NAMES;
+      const { count, oldest } = groups.get(name) ?? { count: 0, oldest: keptAt };
+      groups.set(name, { count: count + 1, oldest: Math.min(oldest, keptAt) });
+    }
     return this;
-  }
-
-  #add({ reason, eventName, keptAt: when }: CountedLetter): void {
-    const keptAt = Number(when);
-    const groups = this.#reasons.get(reason) ?? new Map<string, Counted>();
-    this.#reasons.set(reason, groups);
-    const name = groups.has(eventName) || groups.size < this.#names ? eventName : FURTHER_NAMES;
-    const group = groups.get(name) ?? { count: 0, oldest: keptAt };
-    groups.set(name, group);
-    group.count += 1;
-    group.oldest = Math.min(group.oldest, keptAt);
   }
 
   list(): DeadLetterGroup[] {
@@ -90,14 +82,10 @@ export class LetterGroups {
 }
 
 export function sumOf(groups: readonly DeadLetterGroup[]): DeadLetterCount {
-  const total = groups.reduce((sum, { count }) => sum + count, 0);
-  const oldest = groups.reduce(
-    (first, group) => Math.min(first, group.oldest.getTime()),
-    Number.POSITIVE_INFINITY,
-  );
+  const oldest = groups.reduce((first, group) => Math.min(first, group.oldest.getTime()), Infinity);
   return {
-    total,
-    oldest: total > 0 ? new Date(oldest) : undefined,
+    total: groups.reduce((sum, { count }) => sum + count, 0),
+    oldest: groups.length > 0 ? new Date(oldest) : undefined,
     groups: [...groups].sort((one, other) => other.count - one.count),
   };
 }

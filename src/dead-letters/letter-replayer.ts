@@ -1,4 +1,4 @@
-// Replays one dead letter: decodes and processes it again, with the handlers and schemas of today.
+// Replays one dead letter: decodes and processes it again, with the current handlers and schemas.
 
 import type { DeadLetter, DeadLetterContent } from '../claims/dead-letter-store.js';
 import { withDeadline } from '../claims/deadline.js';
@@ -23,7 +23,7 @@ import type { ReplayEnd, ReplayedLetter, ReplaySettings } from './replay.js';
 type FoundLetter = Extract<DeadLetterContent, { status: 'found' }>;
 
 interface ReplayerSettings extends Pick<ReplaySettings, 'keys' | 'dryRun'> {
-  /** Leaves a letter alone that has been tried since it was listed. */
+  /** Skips a letter that has been tried since it was listed. */
   readonly asListed?: boolean;
 }
 
@@ -68,12 +68,12 @@ export class LetterReplayer {
     return this.#run(delivery, content, keys instanceof Rejection ? [] : keys);
   }
 
-  /** Earlier versions kept the whole signature among the headers. */
+  /** Earlier versions kept the whole signature in the headers. */
   #signatureOf({ headers, signaturePrefix }: FoundLetter): string {
     return signaturePrefix ?? headers[this.#c.signatureHeader] ?? '';
   }
 
-  /** What would happen, as far as the event itself tells. */
+  /** What a replay would do, as far as decoding tells. */
   async #preview(delivery: Delivery, letter: DeadLetter): Promise<ReplayedLetter> {
     const decoded = await decodeEvent(delivery.rawBody, letter, this.#c);
     if (decoded instanceof Rejection) return ended('unreadable');
@@ -103,8 +103,8 @@ export class LetterReplayer {
   }
 
   /**
-   * A discard claims the key that the letter was kept under. That is not the key of its event if the event was unreadable
-   * then, so both lock the letter.
+   * A discard claims the key that the letter was kept under. If its event could not be read then, that is not the key of the
+   * event, so both lock the letter.
    */
   async #exclusively(letter: DeadLetter, given: DecodedDelivery): Promise<Result> {
     const { namespace, store } = this.#c;
@@ -116,33 +116,25 @@ export class LetterReplayer {
       : (result ?? new Rejection('IN_PROGRESS'));
   }
 
-  /** No sender waits for an answer, so handlers may outlast `timeout`: their claim is renewed meanwhile. */
-  async #process(given: DecodedDelivery): Promise<Result> {
-    let giveUp: NodeJS.Timeout | undefined;
-    try {
-      return await new Promise<Result>((resolve, reject) => {
-        const waitFor = (early: Result) => {
-          giveUp = setTimeout(() => resolve(early), this.#c.maxHandlerTime);
-        };
-        processEvent(given, this.#c, waitFor).then(resolve, reject);
-      });
-    } finally {
-      clearTimeout(giveUp);
-    }
+  /** No sender waits, so handlers may outlast `timeout`, while their claim is renewed. */
+  #process(given: DecodedDelivery): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      let giveUp: NodeJS.Timeout | undefined;
+      const waitFor = (early: Result) => {
+        giveUp = setTimeout(() => resolve(early), this.#c.maxHandlerTime);
+      };
+      const processing = processEvent(given, this.#c, waitFor);
+      processing.then(resolve, reject).finally(() => clearTimeout(giveUp));
+    });
   }
 
   /** A key function gets the headers that were kept. */
-  async #keysFor({ headers }: Delivery): Promise<readonly SigningKey[] | Rejection> {
+  #keysFor({ headers }: Delivery): Promise<readonly SigningKey[] | Rejection> {
+    const keys: Promise<readonly SigningKey[] | Rejection> = this.#loadKeys(headers).catch(
+      (cause) => new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause }),
+    );
     const tooLate = () => new Rejection('KEY_UNAVAILABLE', { hint: 'The key function took too long.' });
-    try {
-      return await withDeadline<readonly SigningKey[] | Rejection>(
-        this.#loadKeys(headers),
-        this.#c.storeTimeout,
-        tooLate,
-      );
-    } catch (cause) {
-      return new Rejection('KEY_UNAVAILABLE', { hint: KEYS_FAILED, cause });
-    }
+    return withDeadline(keys, this.#c.storeTimeout, tooLate);
   }
 
   /** Cached keys are loaded again first: one of them may have been revoked. */
@@ -158,12 +150,12 @@ export class LetterReplayer {
   }
 }
 
-/** What the event of a letter is claimed by, as far as it could be read when it was kept. */
+/** The key of a letter's event, as far as the event could be read when it was kept. */
 export function keyOfLetter({ namespace, eventId, eventName, sandbox }: DeadLetter): string {
   return keyOf(namespace, { id: eventId, event_name: eventName, sandbox });
 }
 
-/** For work on letters without a delivery: nothing of it can be aborted. */
+/** Calls for work on letters without a delivery: there is nothing to abort. */
 export function claimCalls(c: Configuration, { caller: { log } }: DeadLetterCalls): StoreCalls {
   return new StoreCalls(c.store as IdempotencyStore<object>, { log, abort: () => {} }, c);
 }
@@ -202,7 +194,7 @@ const KEY_NOT_CONFIGURED =
 const KEYS_FAILED =
   'The key function failed. A replay gives it the headers that were kept: name those it reads in the option keepHeaders.';
 
-/** Whether one of the keys signed the letter. One that was kept without the id of its key has its whole signature. */
+/** Whether one of the keys signed the letter. A letter without the id of its key has the whole signature. */
 function isSignedBy(
   keys: readonly SigningKey[],
   { letter, rawBody }: FoundLetter,
@@ -212,7 +204,7 @@ function isSignedBy(
   return isSignature(signature) && verify(rawBody, signature, keys) !== -1;
 }
 
-/** How the replay of an event without a handler ends. */
+/** How a replay ends if no handler runs. */
 const UNHANDLED = {
   declared: 'ignored',
   unknown: 'stillUnknown',
@@ -236,7 +228,7 @@ function endOf({ attempt, conflict, decoded, verdict }: Delivery, result: Result
     case 'duplicate':
       return conflict ? 'conflicts' : 'duplicates';
     case 'ignored':
-      // With a claim an `onInvalid` handler has dealt with it.
+      // If it was claimed, an `onInvalid` handler has processed it.
       return attempt === undefined ? 'ignored' : 'processed';
     case 'kept':
       return verdict ? 'rejected' : UNHANDLED[decoded.status];

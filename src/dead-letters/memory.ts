@@ -49,7 +49,7 @@ interface Entry extends Writable<Omit<NewDeadLetter, 'rawBody' | 'headers'>> {
   discarded?: Discarded;
 }
 
-/** Of a tombstone. */
+/** A tombstone has no content. */
 const NO_CONTENT = { rawBody: Buffer.alloc(0), headers: {}, keyId: undefined, signaturePrefix: undefined };
 
 class MemoryDeadLetters implements DeadLetterStore {
@@ -163,7 +163,7 @@ class MemoryDeadLetters implements DeadLetterStore {
       .sort((one, other) => one.serial - other.serial);
   }
 
-  /** Called before anything is looked for, so that nothing finds an expired letter. */
+  /** Called before each look-up, so that no call finds an expired letter. */
   #forgetExpired(): void {
     const expired = this.#now() - this.retentionMs;
     for (const letter of this.#letters.values()) {

@@ -1,4 +1,4 @@
-// Retries dead letters automatically: polls for those that are due, until they are processed or out of tries.
+// Retries dead letters automatically: looks for those that are due, until they are processed or out of tries.
 
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';
@@ -12,10 +12,10 @@ import { nextTryAt, pointsPassed, pointsUsed } from './due.js';
 import { claimCalls, LetterReplayer, withLock } from './letter-replayer.js';
 import { type ReplayEnd, type ReplayedLetter, replay, replaySettings } from './replay.js';
 
-/** What this process knows of a letter that waits. */
+/** What this process knows of a waiting letter. */
 interface Seen {
   readonly attempts: number;
-  /** Of how many points the try was made, by any process. */
+  /** How many points have had their try, in any process. */
   readonly used: number;
 }
 
@@ -31,10 +31,10 @@ export class Redrive {
   readonly #calls: DeadLetterCalls;
   readonly #limiter: InFlightLimiter;
   #seen = new Map<string, Seen>();
-  #stillThere = new Map<string, Seen>();
+  #waiting = new Map<string, Seen>();
   #nextAt = 0;
 
-  /** @param limiter that of the deliveries: all replays together take at most half of the room */
+  /** @param limiter that of the deliveries: all replays together take at most half of the places */
   constructor(
     c: Configuration,
     rules: NonNullable<Configuration['redrive']>,
@@ -51,22 +51,19 @@ export class Redrive {
   async run(): Promise<number> {
     const { every, reasons, concurrency } = this.#rules;
     this.#nextAt = Number.POSITIVE_INFINITY;
-    this.#stillThere = new Map();
-    const replayer = new LetterReplayer(this.#c, this.#calls, {
-      keys: 'configured',
-      dryRun: false,
-      asListed: true,
-    });
-    const parts = { calls: this.#calls, limiter: this.#limiter };
+    this.#waiting = new Map();
+    const settings = { keys: 'configured', dryRun: false, asListed: true } as const;
+    const replayer = new LetterReplayer(this.#c, this.#calls, settings);
+    const retryIfDue = (letter: DeadLetter) => this.#retryIfDue(letter, replayer);
     this.#c.handlers.seal();
     try {
       for (const reason of reasons) {
-        const settings = replaySettings(this.#c.namespace, { reason, concurrency });
-        await replay({ ...parts, replayLetter: (letter) => this.#retryIfDue(letter, replayer) }, settings);
+        const selection = replaySettings(this.#c.namespace, { reason, concurrency });
+        await replay(this.#calls, this.#limiter, retryIfDue, selection);
       }
-      this.#seen = this.#stillThere;
+      this.#seen = this.#waiting;
     } catch {
-      // The calls have logged why the store of letters did not answer.
+      // The failed call of the store is logged already.
     }
     return Math.min(Math.max(this.#nextAt - Date.now(), 1), every);
   }
@@ -97,8 +94,8 @@ export class Redrive {
   }
 
   /**
-   * One process at a time, until the letter says that it was tried: a claim in a transaction ends before that, and the next
-   * process would try the letter again at once.
+   * One process at a time, until the letter records the try: a claim in a transaction ends before that, and the next process
+   * would try the letter again at once.
    */
   async #retry(letter: DeadLetter, replayer: LetterReplayer): Promise<ReplayedLetter> {
     const locks = claimCalls(this.#c, this.#calls);
@@ -107,7 +104,7 @@ export class Redrive {
     return !replayed || replayed instanceof StoreFailure ? IN_PROGRESS : replayed;
   }
 
-  /** A letter that others tried meanwhile has used what its attempts say. */
+  /** If others have tried the letter meanwhile, its attempts tell how many points are used. */
   #usedOf(letter: DeadLetter, passed: number): number {
     const before = this.#seen.get(letter.id);
     if (before?.attempts === letter.attempts) return before.used;
@@ -115,7 +112,7 @@ export class Redrive {
   }
 
   #note({ id }: DeadLetter, seen: Seen, nextAt: number | undefined): void {
-    this.#stillThere.set(id, seen);
+    this.#waiting.set(id, seen);
     if (nextAt !== undefined) this.#nextAt = Math.min(this.#nextAt, nextAt);
   }
 

@@ -1,9 +1,10 @@
-// Replays dead letters in the order of their arrival, a few at a time: options, work, report.
+// Replays dead letters in the order of their arrival, a few at a time, and reports how each ended.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { ConfigurationError, type Issue, Rejection, refuseUnknownOptions, show } from '../errors.js';
 import { writeLog } from '../logger.js';
+import { notifyObserver } from '../observer.js';
 import * as check from '../options/option-checks.js';
 import type { InFlightLimiter, Place } from '../telemetry/in-flight-limiter.js';
 import { answerOrThrow, type DeadLetterCalls, listLetters } from './dead-letter-calls.js';
@@ -80,7 +81,7 @@ export interface ReplayReport extends ReplayCounts {
   readonly stopped?: 'aborted' | 'closing';
 }
 
-/** How the replay of one letter ended. */
+/** How one letter ended. */
 export interface ReplayedLetter {
   readonly end: ReplayEnd;
   /** Where its payload does not fit. */
@@ -118,21 +119,17 @@ export function replaySettings(namespace: string, options: ReplayOptions = {}): 
   };
 }
 
-/** Deliveries come first: while they leave no room, a replay looks for room this often. */
+/** Deliveries come first: while they leave no place, a replay looks for one this often. */
 const BUSY_MS = 50;
-
-interface ReplayParts {
-  readonly calls: DeadLetterCalls;
-  readonly limiter: InFlightLimiter;
-  readonly replayLetter: (letter: DeadLetter) => Promise<ReplayedLetter>;
-}
 
 /** @throws {StoreError} when the store of letters is down; what was processed until then stays processed */
 export async function replay(
-  { calls, limiter, replayLetter }: ReplayParts,
+  calls: DeadLetterCalls,
+  limiter: InFlightLimiter,
+  replayLetter: (letter: DeadLetter) => Promise<ReplayedLetter>,
   { query, concurrency, dryRun, signal, onProgress }: ReplaySettings,
 ): Promise<ReplayReport> {
-  // Letters that are kept meanwhile are left to the next replay; otherwise this one might never end.
+  // Letters that are kept during this replay are left to the next one. Otherwise this one might never end.
   const total = answerOrThrow(await calls.count(query));
   const letters = listLetters(calls, query);
   const tally = new ReplayTally();
@@ -151,21 +148,14 @@ export async function replay(
     }
   };
 
-  /** What the caller's function throws changes nothing. */
   const reportProgress = () => {
-    const { done, counts } = tally;
-    const logFailure = () =>
-      writeLog(calls.caller.log, 'error', {}, 'onProgress() threw; the replay goes on');
-    try {
-      const { processed, failed } = counts;
-      const returned: unknown = onProgress?.({ done, total, processed, failed });
-      if (returned !== undefined) Promise.resolve(returned).catch(logFailure);
-    } catch {
-      logFailure();
-    }
+    const { processed, failed } = tally.counts;
+    notifyObserver(() => onProgress?.({ done: tally.done, total, processed, failed }), {
+      observerFailed: () => writeLog(calls.caller.log, 'error', {}, 'onProgress() threw; the replay goes on'),
+    });
   };
 
-  /** Never rejects: when one worker fails, the others finish their letters. */
+  /** Never rejects: if one worker fails, the others finish their letters. */
   const work = async () => {
     try {
       while (failure === undefined && begun < total) {

@@ -1,4 +1,4 @@
-// Seals dead letters with AES-256-GCM: without a key nobody can read or forge what is stored.
+// Encrypts dead letters with AES-256-GCM: without a key nobody can read or forge what is stored.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type { NewDeadLetter, ProcessedEvent } from '../claims/dead-letter-store.js';
@@ -6,17 +6,17 @@ import { ConfigurationError, type Issue } from '../errors.js';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
-/** The first byte: whether and how the others are sealed. */
+/** The first byte says whether the others are encrypted. */
 const PLAIN = 0;
 const SEALED = 1;
-/** Random for each seal: one key is good for four billion of them. */
+/** Random for each encryption: one key is good for four billion of them. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const NONCE_AT = 1;
 const TAG_AT = NONCE_AT + NONCE_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
-/** The context that sealed bytes are bound to: they open only with exactly the same texts. */
+/** The context that sealed bytes are bound to: they only open with exactly the same texts. */
 type SealedFor = readonly string[];
 
 class Seal {
@@ -37,7 +37,7 @@ class Seal {
     return Buffer.concat([Buffer.of(SEALED), nonce, cipher.getAuthTag(), ...text]);
   }
 
-  /** A copy; undefined if no key here sealed it for this context. With keys, bytes that are not sealed are refused too. */
+  /** A copy; undefined if none of the keys sealed it for this context. With keys, plain bytes are refused too. */
   open(sealed: Uint8Array, boundTo: SealedFor): Buffer | undefined {
     if (this.#keys.length === 0)
       return sealed[0] === PLAIN ? Buffer.from(sealed.subarray(NONCE_AT)) : undefined;
@@ -84,7 +84,7 @@ export function sealWith(encryptionKeys: unknown): Seal {
       `encryptionKeys is ${what}. Give a list of keys, or leave it out to store letters unencrypted.`,
     );
   }
-  // Array.from visits holes too: a key that is missing must not turn encryption off.
+  // Array.from visits holes too: a missing key must not turn off encryption.
   return new Seal(Array.from(encryptionKeys, (key, index) => readKey(key, index)));
 }
 
@@ -115,7 +115,7 @@ function fromBase64(text: string, index: number): Buffer {
   return Buffer.from(text, 'base64');
 }
 
-/** What stays readable and never changes while there is a letter. */
+/** What stays readable, and does not change as long as the letter exists. */
 export type LetterIdentity = Pick<
   NewDeadLetter,
   'id' | 'key' | 'fingerprint' | 'namespace' | 'eventName' | 'eventId' | 'sandbox'
@@ -126,7 +126,7 @@ export interface SealedParts {
   readonly body: Uint8Array;
   /** Headers, and what is known of the key that signed, as JSON. */
   readonly head: Uint8Array;
-  /** Paths in the payload can hold what a customer wrote, such as a name in `metadata`. */
+  /** Sealed, because paths can hold what a customer wrote, such as a name in `metadata`. */
   readonly issues: Uint8Array;
 }
 
@@ -135,10 +135,10 @@ type Head = Pick<NewDeadLetter, 'headers' | 'keyIndex' | 'keyId' | 'signaturePre
 type OpenedParts = Head & Pick<NewDeadLetter, 'rawBody' | 'issues'>;
 
 /**
- * The bytes are tied to everything that identifies the letter. Headers and issues change with an attempt, when only the
- * store knows which id the letter has, so they are tied to key and fingerprint, which the bytes tie to the id. Reason,
- * code, attempts and times change by themselves and stay readable, for queries: who can write to the store can change
- * those, delete a letter, or bring an old one back. No attempt at that makes an event of other bytes or another name.
+ * The bytes are bound to everything that identifies the letter. Headers and issues change with an attempt, when only the
+ * store knows the id of the letter, so they are bound to key and fingerprint, which the bytes bind to the id. Reason, code,
+ * attempts and times stay readable, for queries. Someone who can write to the store can change those, delete a letter, or
+ * restore an old one, but cannot make an event with other bytes or another name.
  */
 export class LetterSeal {
   readonly #seal: Seal;
@@ -161,7 +161,7 @@ export class LetterSeal {
     return this.#seal.seal(Buffer.from(JSON.stringify(issues)), ofEvent('issues', event));
   }
 
-  /** Undefined when any part, or what it is tied to, is not as it was sealed. */
+  /** Undefined if a part, or what it is bound to, has changed. */
   open(letter: LetterIdentity, parts: SealedParts): OpenedParts | undefined {
     const rawBody = this.#seal.open(parts.body, ofLetter(letter));
     const head = this.openHead(parts.head, letter);
@@ -197,7 +197,7 @@ function ofEvent(part: 'head' | 'issues', { key, fingerprint }: ProcessedEvent):
   return [part, key, fingerprint];
 }
 
-/** What is stored without encryption may have been changed to anything. */
+/** Without encryption, someone may have changed what is stored to anything. */
 function parse(bytes: Buffer): Partial<Record<string, unknown>> | undefined {
   try {
     return JSON.parse(bytes.toString()) ?? undefined;

@@ -1,4 +1,4 @@
-// Keeps dead letters in a database: seals them, pages and filters them. A back end stores rows.
+// Keeps dead letters in a database: encrypts, pages and filters them. A back end stores rows.
 
 import {
   type DeadLetter,
@@ -17,7 +17,7 @@ import {
 import { LetterGroups, matchesQuery } from './letter-queries.js';
 import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './seal.js';
 
-/** What every database of letters takes. */
+/** The options that all databases of letters have. */
 export interface LetterOptions {
   /**
    * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
@@ -28,7 +28,7 @@ export interface LetterOptions {
   readonly retention?: number | string | undefined;
 }
 
-/** A letter or tombstone. What is sealed is bytes. */
+/** A letter or tombstone. Sealed parts are bytes. */
 export interface LetterRow
   extends LetterIdentity,
     Pick<DeadLetter, 'reason' | 'code' | 'attempts' | 'discarded'> {
@@ -46,7 +46,7 @@ export interface NewRow
     SealedParts,
     Pick<DeadLetter, 'reason' | 'code' | 'attempts'> {}
 
-/** With what only `read` gives out; undefined for a tombstone. */
+/** A row with its bytes, which only `read` returns; undefined for a tombstone. */
 export interface FullRow extends LetterRow {
   readonly body: Buffer | undefined;
 }
@@ -62,22 +62,22 @@ export interface RowPage {
   readonly after: string;
 }
 
-/** Where rows are. No call finds an expired letter, and only a query for tombstones finds one. */
+/** The table of rows. No call finds an expired letter, and only a query for tombstones finds tombstones. */
 export interface LetterRows {
   readonly retentionMs: number;
   /** A claim on the same object can look for letters in this table, and remove them in its transaction. */
   readonly database?: object | undefined;
   readonly table?: string | undefined;
-  /** @returns the id of the letter that there is now */
+  /** @returns the id of the kept letter */
   keep(row: NewRow): Promise<string>;
   find(id: string, transaction?: unknown): Promise<FullRow | 'unreadable' | undefined>;
   update(id: string, change: RowChange): Promise<boolean>;
-  /** Rows among which are all that match; `next` is after which place there may be more. */
+  /** Rows that include all that match. There may be more after the place `next`. */
   list(
     query: DeadLetterQuery,
     page: RowPage,
   ): Promise<{ readonly rows: readonly LetterRow[]; readonly next: string | undefined }>;
-  /** Left out, like `countGroups`: all rows are listed. */
+  /** Without this or `countGroups`, all rows are listed to count them. */
   count?(query: DeadLetterQuery): Promise<number>;
   countGroups?(query: DeadLetterQuery, names: number): Promise<readonly DeadLetterGroup[]>;
   remove(event: ProcessedEvent, transaction: unknown): Promise<number>;
@@ -86,7 +86,7 @@ export interface LetterRows {
   prune(): Promise<{ readonly pruned: number; readonly more: boolean }>;
 }
 
-/** A place that no page returned: an empty page, as in the memory store. */
+/** For any other place the page is empty, as in the memory store. */
 const PLACE = /^\d{1,18}$/;
 const BATCH = 200;
 
@@ -112,7 +112,7 @@ export class StoredLetters implements DeadLetterStore {
   }
 
   async update(id: string, { issues, ...change }: DeadLetterChange): Promise<boolean> {
-    // What issues are tied to never changes while the letter is there.
+    // What issues are bound to does not change as long as the letter exists.
     const found = await this.#rows.find(id);
     if (!found || found === 'unreadable') return false;
     return this.#rows.update(id, { ...change, issues: this.#seal.closeIssues(issues, found) });
@@ -121,7 +121,7 @@ export class StoredLetters implements DeadLetterStore {
   async list(query: DeadLetterQuery, { limit, after = '0' }: DeadLetterPageRequest): Promise<DeadLetterPage> {
     const found: LetterRow[] = [];
     for await (const row of this.#matching(query, { limit: limit + 1, after })) {
-      // One more than asked for tells that there is a next page.
+      // One more than requested shows that there is a next page.
       if (found.push(row) > limit) break;
     }
     const listed = found.slice(0, limit);
