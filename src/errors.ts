@@ -1,11 +1,11 @@
-// The errors of this package, and the one table of what can go wrong: every code has a status.
+// The errors of this package, and the table of all codes with their status and message.
 /** The sender did not prove who it is. */
 export type SignatureCode =
   | 'SIGNATURE_MISSING'
   | 'SIGNATURE_MALFORMED'
   | 'SIGNATURE_MISMATCH'
   | 'KEY_MODE_MISMATCH';
-/** The bytes of the body did not arrive, or are not what they should be. */
+/** The body did not arrive, or its bytes are not usable. */
 export type BodyCode =
   | 'BODY_MALFORMED'
   | 'BODY_TIMEOUT'
@@ -13,15 +13,15 @@ export type BodyCode =
   | 'BODY_ENCODED'
   | 'BODY_CONSUMED'
   | 'BODY_ABORTED';
-/** The body is authentic JSON, but no event of the declared shape. */
+/** The body is authentic JSON, but not an event of the declared shape. */
 export type EventCode = 'EVENT_INVALID';
-/** A handler did not do its work. */
+/** A handler did not succeed. */
 export type HandlerCode = 'HANDLER_FAILED' | 'HANDLER_TIMEOUT' | 'RETRY_LATER';
 /** The store of event ids did not grant, keep or finish the claim. */
 export type StoreCode = 'IN_PROGRESS' | 'CLAIM_LOST' | 'STORE_UNAVAILABLE';
 /** The receiver itself cannot take a delivery now. */
 export type ReceiverCode = 'KEY_UNAVAILABLE' | 'OVERLOADED' | 'CLOSING';
-/** The program is written or configured wrongly; thrown before any traffic. */
+/** The program is wrong or badly configured; thrown before any traffic. */
 export type ConfigurationCode = 'CONFIGURATION_INVALID';
 
 /** A stable name for each thing that can go wrong; `docs/errors.md` has a heading for each. */
@@ -37,15 +37,15 @@ export type ErrorCode =
 interface Answered {
   readonly status: number;
   readonly message: string;
-  /** Milliseconds until a retry can succeed, unless the rejection knows better. */
+  /** Milliseconds until a retry may succeed, unless the rejection says otherwise. */
   readonly retryAfterMs?: number;
 }
 
 const SOON = { status: 503, retryAfterMs: 5_000 } as const;
 
 /**
- * The status says whose fault it is: 4xx the sender's, 5xx ours. If a retry could succeed without the
- * sender changing anything it must be 5xx, because some senders never repeat a delivery after a 4xx.
+ * The status says whose fault it is: 4xx the sender's, 5xx ours. If a retry could succeed without the sender changing
+ * anything, it must be 5xx, because some senders never retry after a 4xx.
  */
 export const ANSWERS: Readonly<Record<ErrorCode, Answered>> = {
   SIGNATURE_MISSING: { status: 401, message: 'Unauthenticated.' },
@@ -73,12 +73,12 @@ export const ANSWERS: Readonly<Record<ErrorCode, Answered>> = {
   CONFIGURATION_INVALID: { status: 500, message: 'The receiver is configured wrongly.' },
 };
 
-/** The command that prints the section of `docs/errors.md`. For developers: never in an answer. */
+/** The command that explains a code. For developers: never in an answer. */
 export function helpFor(code: ErrorCode): string {
   return `npx payment-webhooks explain ${code}`;
 }
 
-/** One thing that does not fit: where, and what was expected there. Never the value that came. */
+/** One thing that does not fit: where, and what was expected there. Never the value. */
 export interface Issue {
   /** Dotted path from the root of the event, such as `payload.transaction.id`. */
   readonly path: string;
@@ -99,7 +99,7 @@ export abstract class BrandedError extends Error {
     Object.defineProperty(this, new.target.brand, { value: true });
   }
 
-  /** `instanceof` that also works across two copies of the package (ESM beside CommonJS, minified or not). */
+  /** `instanceof` that also works across two copies of the package (ESM and CommonJS, minified or not). */
   static is<Kind extends abstract new (...args: never[]) => BrandedError>(
     this: Kind,
     error: unknown,
@@ -152,7 +152,7 @@ export class BodyError extends WebhookError {
   declare readonly code: BodyCode;
 }
 
-/** The body is authentic but no event of the declared shape; `issues` says where. */
+/** The body is authentic, but not an event of the declared shape; `issues` says where. */
 export class EventError extends WebhookError {
   static override readonly name = 'EventError';
   declare readonly name: 'EventError';
@@ -189,7 +189,7 @@ export class StoreError extends WebhookError {
   }
 }
 
-/** The program is wrong; the message names the option, what it got and what it takes. */
+/** The program is wrong. The message names the option, what it was given and what to give. */
 export class ConfigurationError extends WebhookError {
   static override readonly name = 'ConfigurationError';
   declare readonly name: 'ConfigurationError';
@@ -203,13 +203,13 @@ export class ConfigurationError extends WebhookError {
 /** Why a delivery is refused. A station returns it and never throws it: building an Error costs more than a delivery. */
 export class Rejection {
   readonly code: ErrorCode;
-  /** What the operator should read in the log; never sent, and never holds a value from the request. */
+  /** For the operator, in the log: never sent, and without values of the request. */
   readonly hint: string | undefined;
   readonly issues: readonly Issue[] | undefined;
   readonly retryAfterMs: number | undefined;
-  /** What user code threw, for programs only: it is neither logged nor sent. */
+  /** What user code threw, for programs only: never logged or sent. */
   readonly cause: unknown;
-  /** Whether none of the known keys made the signature, though a newer one may have: strangers can cause it too. */
+  /** None of the known keys made the signature, but a newer one may have. Strangers can cause this too. */
   readonly unproven: boolean;
 
   constructor(
@@ -230,7 +230,7 @@ export class Rejection {
     this.unproven = more.unproven ?? false;
   }
 
-  /** The error of this rejection, for a program that is not a sender. */
+  /** The same as an error, for `constructEvent()` and jobs. */
   toError(): WebhookError {
     const { code, hint, issues, cause } = this;
     switch (code) {
@@ -280,8 +280,8 @@ export function show(value: unknown): string {
 const MAX_COMPARED = 100;
 
 /**
- * The closest name by edit distance, if it is close enough to be a typo. Text and names of more
- * than 100 characters are not compared.
+ * The closest name by edit distance, if it is close enough to be a typo. Text and names of more than 100 characters are not
+ * compared.
  */
 export function nearestName(typed: string, names: Iterable<string>): string | undefined {
   if (typed.length > MAX_COMPARED) return undefined;
@@ -317,7 +317,7 @@ function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** What people know from other libraries. Edit distance alone would not find the name here. */
+/** Names from other libraries, which edit distance would not match. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['secret', 'privateKey'],
   ['key', 'privateKey'],

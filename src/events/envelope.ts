@@ -1,4 +1,4 @@
-// What every event carries, whatever its name (spec: Webhook event object).
+// The fields that every event has (spec: Webhook event object).
 import * as z from 'zod';
 import type { Issue, Rejection } from '../errors.js';
 
@@ -16,16 +16,16 @@ export interface Envelope {
   payload: object;
 }
 
-/** What identifies an event: a copy, since handlers may modify the event. */
+/** What identifies an event. A copy, because handlers may modify the event. */
 export type EventNames = Readonly<Pick<Envelope, 'id' | 'event_name' | 'sandbox'>>;
 
 /**
- * - `declared`: one of the union; validated, unless it has `issues`.
- * - `unknown`: authentic, with a name that is not declared.
- * - `invalid`: a declared name, with a payload that does not fit.
- * - `undecided`: a declared name, whose schema threw or took too long.
+ * - `declared`: its name is declared. Its payload fits, unless it has `issues`.
+ * - `unknown`: its name is not declared.
+ * - `invalid`: its name is declared, and its payload does not fit.
+ * - `undecided`: its name is declared, and its schema threw or took too long.
  * - `drifted`: authentic, but not of the documented shape. Its id is the digest of its bytes.
- * - `ignored`: the sandbox policy keeps it from every handler.
+ * - `ignored`: the option `sandbox` excludes it.
  */
 export interface Decoded {
   readonly status: 'declared' | 'unknown' | 'invalid' | 'undecided' | 'drifted' | 'ignored';
@@ -34,7 +34,7 @@ export interface Decoded {
   readonly keysDropped: boolean;
   /** With `invalid`, `undecided` and `drifted`. */
   readonly rejection?: Rejection;
-  /** Where the payload does not fit: with `invalid` and `drifted`, and with `declared` where handlers get it as it came. */
+  /** Where the event does not fit: with `invalid` and `drifted`, and with `declared` if handlers get it nevertheless. */
   readonly issues?: readonly Issue[];
 }
 
@@ -69,7 +69,7 @@ export const envelope = z.looseObject({
   payload: z.custom<object>(isMap, 'expected object'),
 });
 
-/** The same check as {@link envelope}, without a copy of the event. zod only says what is wrong with one. */
+/** The same check as {@link envelope}, without copying the event. zod is only used to say what is wrong. */
 export function isEnvelope(value: unknown): value is Envelope {
   if (!isMap(value)) return false;
   const { id, event_name: name, sandbox, payload } = value;

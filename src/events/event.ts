@@ -1,16 +1,15 @@
-// The event types, and the registry of declared events from which every list of names derives.
+// The event types, and the registry of declared events.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { ConfigurationError, show } from '../errors.js';
 import { isEventName } from './envelope.js';
-import { fitsTransactionPaid } from './fits-transaction-paid.js';
-import { type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
+import { fitsTransactionPaid, type TransactionPaidPayload, transactionPaidPayload } from './transaction.js';
 
 /** Payload types of the events that the service documents, by name. */
 export interface BuiltInPayloads {
   'transaction.paid': TransactionPaidPayload;
 }
 
-/** Nearly every payload fits as it is; zod checks only the others. */
+/** Nearly every payload passes the fast check. zod only checks the others. */
 const transactionPaid: StandardSchemaV1 = {
   '~standard': {
     version: 1,
@@ -28,7 +27,7 @@ const BUILT_IN: Readonly<Record<keyof BuiltInPayloads, StandardSchemaV1>> = {
 
 const OWN: ReadonlySet<StandardSchemaV1> = new Set([...Object.values(BUILT_IN), transactionPaidPayload]);
 
-/** Whether a schema is one of this package, whose messages quote nothing of the event. */
+/** Whether a schema is from this package. The messages of such a schema quote nothing from the event. */
 export function isOwnSchema(schema: StandardSchemaV1): boolean {
   return OWN.has(schema);
 }
@@ -74,7 +73,7 @@ export type WebhookEvent<Events extends EventSchemas = {}> = EventOf<EventName<E
 /** A transaction was paid. */
 export type TransactionPaid = EventOf<'transaction.paid'>;
 
-/** An authentic event of an undeclared name. It is never part of {@link WebhookEvent}, so narrowing stays exact. */
+/** An authentic event whose name is not declared. It is not part of {@link WebhookEvent}, so that narrowing stays exact. */
 export interface UnknownEvent {
   id: string;
   event_name: string;
@@ -100,7 +99,7 @@ export function isKnown<Event extends { event_name: string }>(event: Event): eve
   return !(UNKNOWN in event);
 }
 
-/** Decided by the name: by its shape a declared event can be an {@link UnknownEvent} too. */
+/** Decided by the name, because a declared event also has the shape of an {@link UnknownEvent}. */
 type Known<Event extends { event_name: string }> = Event extends unknown
   ? string extends Event['event_name']
     ? never

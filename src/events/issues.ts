@@ -1,4 +1,4 @@
-// What a schema found wrong with an event, in words that may be logged and answered to the sender.
+// Turns the issues of a schema into issues that may be logged, and sent in an answer.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Issue } from '../errors.js';
 
@@ -11,26 +11,26 @@ export function toIssues(
   prefix: readonly string[],
   ours: boolean,
 ): readonly Issue[] {
-  const told = issues.slice(0, MAX_ISSUES).map((issue) => ({
+  const reported = issues.slice(0, MAX_ISSUES).map((issue) => ({
     path: [...prefix, ...(issue.path ?? []).map(segment)].join('.'),
     message: ours ? issue.message : expectation(issue),
   }));
-  // Several handlers and the log may be given the same list.
-  return Object.freeze(told);
+  // Handlers and the log share the list.
+  return Object.freeze(reported);
 }
 
-/** Keys of an open map may be a customer's words, so only what looks like a field name is shown. */
+/** A customer may have written the keys of an open map, so only what looks like a field name is shown. */
 function segment(part: PropertyKey | StandardSchemaV1.PathSegment): string {
   const key = String(typeof part === 'object' ? part.key : part);
   return isFieldName(key) || /^\d{1,6}$/.test(key) ? key : '*';
 }
 
-/** Whether a key may be logged and shown: a field name is code, a key of an open map may be a customer's name. */
+/** Whether a key looks like a field name, so that it may be logged and shown. */
 export function isFieldName(key: string): boolean {
   return /^[a-z][a-z0-9_]{0,39}$/.test(key);
 }
 
-/** zod, valibot and arktype set `expected`; it comes from the schema and quotes nothing of the event. */
+/** zod, valibot and arktype set `expected`, which comes from the schema and quotes nothing from the event. */
 function expectation(issue: StandardSchemaV1.Issue): string {
   const { expected } = issue as { expected?: unknown };
   return typeof expected === 'string'

@@ -1,6 +1,6 @@
 // The events of the `transaction` resource (spec: Members of payload).
 import * as z from 'zod';
-import { identifier, isMap } from './envelope.js';
+import { identifier, isIdentifier, isMap } from './envelope.js';
 
 /** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
@@ -129,3 +129,78 @@ export const transactionPaidPayload = z.looseObject({
   }),
   payment_method: z.preprocess(listToMap, paymentMethod.nullish()),
 });
+
+/** A fast version of the schema. False also for a payload that the schema would change. */
+export function fitsTransactionPaid(payload: unknown): payload is TransactionPaidPayload {
+  if (!isMap(payload)) return false;
+  const { token, customer, metadata, transaction, payment_method: method } = payload;
+  return (
+    isTransaction(transaction) &&
+    (isAbsent(token) || (isMap(token) && isOptionalIdentifier(token.id))) &&
+    (isAbsent(customer) || isCustomer(customer)) &&
+    (isAbsent(metadata) || isMap(metadata)) &&
+    (isAbsent(method) || isPaymentMethod(method))
+  );
+}
+
+function isTransaction(value: unknown): boolean {
+  return (
+    isMap(value) &&
+    isIdentifier(value.id) &&
+    typeof value.amount === 'string' &&
+    Number.isInteger(value.status) &&
+    typeof value.currency === 'string' &&
+    typeof value.order_id === 'string' &&
+    isOptionalText(value.created_at) &&
+    isOptionalText(value.base_amount) &&
+    isOptionalText(value.base_currency)
+  );
+}
+
+function isCustomer(value: unknown): boolean {
+  return (
+    isMap(value) &&
+    isOptionalIdentifier(value.id) &&
+    isOptionalText(value.city) &&
+    isOptionalText(value.name) &&
+    isOptionalText(value.email) &&
+    isOptionalText(value.phone) &&
+    isOptionalText(value.state) &&
+    isOptionalText(value.address) &&
+    isOptionalText(value.zip_code) &&
+    isOptionalText(value.country_code)
+  );
+}
+
+function isPaymentMethod(value: unknown): boolean {
+  return (
+    isMap(value) &&
+    (isAbsent(value.id) || Number.isInteger(value.id)) &&
+    isOptionalText(value.name) &&
+    (isAbsent(value.card) || isCard(value.card))
+  );
+}
+
+function isCard(value: unknown): boolean {
+  return (
+    isMap(value) &&
+    isOptionalIdentifier(value.id) &&
+    isOptionalText(value.brand) &&
+    isOptionalText(value.fingerprint) &&
+    isOptionalText(value.last_digits) &&
+    isOptionalText(value.country_code) &&
+    (isAbsent(value.is_3d_secure) || typeof value.is_3d_secure === 'boolean')
+  );
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null;
+}
+
+function isOptionalText(value: unknown): boolean {
+  return isAbsent(value) || typeof value === 'string';
+}
+
+function isOptionalIdentifier(value: unknown): boolean {
+  return isAbsent(value) || isIdentifier(value);
+}

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { transactionPaidPayload } from 'payment-webhooks';
 import { declareEvents } from '../../src/events/event.js';
-import { fitsTransactionPaid } from '../../src/events/fits-transaction-paid.js';
+import { fitsTransactionPaid } from '../../src/events/transaction.js';
 import { fixtures } from '../../src/fixtures/fixture.js';
 
 type Path = readonly string[];
