@@ -7,7 +7,7 @@ import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import { decodeEvent } from '../receiver/decode-event.js';
 import { type AnswerEarly, processEvent } from '../receiver/process-event.js';
-import { DeliveryLog } from '../telemetry/delivery-log.js';
+import type { DeliveryLog } from '../telemetry/delivery-log.js';
 import { type JobVerdict, jobVerdict } from './job-verdict.js';
 import { unpack } from './queued-delivery.js';
 
@@ -38,66 +38,58 @@ export type JobConfiguration = Omit<
 /** The receiver has checked that the key and the event are both live or both sandbox. */
 const ALREADY_CHECKED = { sandbox: false } as const;
 
-export class JobProcessor {
-  readonly #c: JobConfiguration;
-  readonly #log = new DeliveryLog();
+/** Never rejects. */
+export function processJob(
+  c: JobConfiguration,
+  log: DeliveryLog,
+  data: unknown,
+  { queue, attempt = 1, signal }: JobDetails,
+): Promise<JobVerdict> {
+  const packed = unpack(data);
+  const delivery = new Delivery(packed?.headers ?? {}, c.logger ?? defaultLogger());
+  delivery.keyIndex = packed?.keyIndex ?? 0;
+  delivery.attempt = attempt;
+  // Bound, because a job is cancelled in another async context.
+  const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
+  if (signal?.aborted) cancel();
+  signal?.addEventListener('abort', cancel, { once: true });
+  return new Promise((resolve) => {
+    let ended = false;
+    const end = (result: Result) => {
+      ended = true;
+      log.settled(delivery, result);
+      resolve(jobVerdict(result, delivery));
+    };
+    void decodeAndProcess(delivery, packed?.rawBody, queue, c, end)
+      .catch((cause) => internalError('The processor itself failed.', cause))
+      // The job may have ended before its handlers settled.
+      .then((result) => (ended ? log.late(delivery, result) : end(result)))
+      // The signal may be reused for another attempt.
+      .finally(() => signal?.removeEventListener('abort', cancel));
+  });
+}
 
-  constructor(c: JobConfiguration) {
-    this.#c = c;
-  }
-
-  /** Never rejects. */
-  process(data: unknown, { queue, attempt = 1, signal }: JobDetails): Promise<JobVerdict> {
-    const packed = unpack(data);
-    const delivery = new Delivery(packed?.headers ?? {}, this.#c.logger ?? defaultLogger());
-    delivery.keyIndex = packed?.keyIndex ?? 0;
-    delivery.attempt = attempt;
-    // Bound, because a job is cancelled in another async context.
-    const cancel = AsyncResource.bind(() => delivery.abort('CLAIM_LOST'));
-    if (signal?.aborted) cancel();
-    signal?.addEventListener('abort', cancel, { once: true });
-    return new Promise((resolve) => {
-      let ended = false;
-      const end = (result: Result) => {
-        ended = true;
-        this.#log.settled(delivery, result);
-        resolve(jobVerdict(result, delivery));
-      };
-      void this.#run(delivery, packed?.rawBody, queue, end)
-        .catch((cause) => internalError('The processor itself failed.', cause))
-        // The job may have ended before its handlers settled.
-        .then((result) => (ended ? this.#log.late(delivery, result) : end(result)))
-        // The signal may be reused for another attempt.
-        .finally(() => signal?.removeEventListener('abort', cancel));
-    });
-  }
-
-  async #run(
-    delivery: Delivery,
-    bytes: Buffer | undefined,
-    queue: string,
-    answerEarly: AnswerEarly,
-  ): Promise<Result> {
-    if (!bytes) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
-    delivery.rawBody = bytes;
-    const decoded = await decodeEvent(bytes, ALREADY_CHECKED, this.#c);
-    if (decoded instanceof Rejection) return decoded;
-    delivery.decoded = decoded;
-    if (decoded.rejection) return decoded.rejection;
-    // The receiver queues this event on purpose, and another worker may declare it.
-    if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
-    delivery.fingerprint = new DigestFingerprint(bytes);
-    const given = { delivery, decoded, letter: undefined, queued: true };
-    return processEvent(given, this.#configurationFor(queue), answerEarly);
-  }
-
-  /**
-   * Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a
-   * duplicate for the worker. No other namespace contains a slash.
-   */
-  #configurationFor(queue: string): JobConfiguration {
-    return { ...this.#c, namespace: `${encodeURIComponent(queue)}/${this.#c.namespace}` };
-  }
+async function decodeAndProcess(
+  delivery: Delivery,
+  bytes: Buffer | undefined,
+  queue: string,
+  c: JobConfiguration,
+  answerEarly: AnswerEarly,
+): Promise<Result> {
+  if (!bytes) return new Rejection('BODY_MALFORMED', { hint: NOT_QUEUED });
+  delivery.rawBody = bytes;
+  const decoded = await decodeEvent(bytes, ALREADY_CHECKED, c);
+  if (decoded instanceof Rejection) return decoded;
+  delivery.decoded = decoded;
+  if (decoded.rejection) return decoded.rejection;
+  // The receiver queues this event on purpose, and another worker may declare it.
+  if (decoded.status === 'unknown') return new Rejection('CONFIGURATION_INVALID', { hint: UNDECLARED });
+  delivery.fingerprint = new DigestFingerprint(bytes);
+  const given = { delivery, decoded, letter: undefined, queued: true };
+  // Receivers and workers may share a store, but not its keys: an event that the receiver has completed would be a duplicate
+  // for the worker. No other namespace contains a slash.
+  const namespace = `${encodeURIComponent(queue)}/${c.namespace}`;
+  return processEvent(given, { ...c, namespace }, answerEarly);
 }
 
 const NOT_QUEUED = 'The job has no delivery. Add jobs to this queue with enqueue() only.';

@@ -2,8 +2,9 @@
 import { ConfigurationError, show } from '../errors.js';
 import type { EventSchemas } from '../events/event.js';
 import type { HandlersByPattern } from '../options/options.js';
+import { DeliveryLog } from '../telemetry/delivery-log.js';
 import type { JobVerdict } from './job-verdict.js';
-import { type JobDetails, JobProcessor } from './process-job.js';
+import { type JobDetails, processJob } from './process-job.js';
 import { configureJobs, type ProcessorOptions } from './processor-options.js';
 
 /**
@@ -26,8 +27,9 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
   handlers: HandlersByPattern<NoInfer<Events>, NoInfer<Extra>>,
   options: ProcessorOptions<Events, Extra> = {},
 ): ProcessJob {
-  const jobs = new JobProcessor(configureJobs(handlers, options));
-  return async function processJob(data, job) {
+  const c = configureJobs(handlers, options);
+  const log = new DeliveryLog();
+  return async (data, job) => {
     const { queue, attempt = 1, signal } = job ?? {};
     if (typeof queue !== 'string' || queue === '')
       throw new ConfigurationError(
@@ -35,6 +37,6 @@ export function processor<const Events extends EventSchemas = {}, Extra extends 
       );
     if (!Number.isSafeInteger(attempt) || attempt < 1)
       throw new ConfigurationError(`attempt is ${show(attempt)}. Give a whole number from 1.`);
-    return jobs.process(data, { queue, attempt, signal });
+    return processJob(c, log, data, { queue, attempt, signal });
   };
 }

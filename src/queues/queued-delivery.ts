@@ -12,16 +12,14 @@ export interface QueuedDelivery {
   readonly keyIndex: number;
 }
 
-export function pack({
-  rawBody,
-  headers,
-  keyIndex,
-}: Pick<HandlerContext, 'rawBody' | 'headers' | 'keyIndex'>): QueuedDelivery {
+type Packed = Pick<HandlerContext, 'rawBody' | 'headers' | 'keyIndex'>;
+
+export function pack({ rawBody, headers, keyIndex }: Packed): QueuedDelivery {
   return { rawBody: rawBody.toString('utf8'), headers: withoutCredentials(headers), keyIndex };
 }
 
 /** Undefined if enqueue() did not add the job. @param given the data of a job, or the JSON of a whole job */
-export function unpack(given: unknown): (Omit<QueuedDelivery, 'rawBody'> & { rawBody: Buffer }) | undefined {
+export function unpack(given: unknown): Packed | undefined {
   const data = typeof given === 'string' || given instanceof Uint8Array ? dataIn(given) : given;
   const { rawBody, headers, keyIndex } = (data ?? {}) as {
     readonly [Field in keyof QueuedDelivery]?: unknown;
