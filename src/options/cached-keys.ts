@@ -1,4 +1,4 @@
-// Caches private keys, and loads them again when a delivery shows that they are old.
+// Caches private keys, and reloads them when a delivery shows that they are outdated.
 
 import { withDeadline } from '../claims/deadline.js';
 import { ConfigurationError, show } from '../errors.js';
@@ -9,21 +9,21 @@ import { defineOptions, type OptionRule, option } from './define-options.js';
 import type { KeyFunction, OutdatedKeys } from './keys.js';
 import * as check from './option-checks.js';
 
-/** Asks a secret manager, a file or a database for the keys. The newest first, if there are several. */
+/** Loads the keys from a secret manager, a file or a database. If there are several, the newest comes first. */
 export type LoadKeys = () => string | readonly string[] | Promise<string | readonly string[]>;
 
 export interface CachedKeysOptions {
   /** How long loaded keys are used without loading them again: `ms`-style text or milliseconds. @default '5m' */
   readonly ttl?: number | string | undefined;
   /**
-   * A delivery that none of the keys signed loads them again at once. If they were loaded within this time, it is answered
-   * 503 with `Retry-After` instead of 401: it may have a new key, and forged deliveries cannot flood a secret manager.
+   * A delivery that none of the keys signed reloads them at once. If they were loaded within this time, it is answered 503
+   * with `Retry-After` instead of 401: it may have a new key, and forged deliveries cannot flood a secret manager.
    * @default '10s'
    */
   readonly refreshOnMismatch?: number | string | undefined;
   /** How long after `ttl` the keys are still used while they cannot be loaded. @default '1h' */
   readonly staleIfError?: number | string | undefined;
-  /** Told when the keys cannot be loaded; false for none. @default pino on the standard output */
+  /** Logs when the keys cannot be loaded; `false` for silence. @default pino on the standard output */
   readonly logger?: Logger | false | undefined;
 }
 
@@ -33,7 +33,7 @@ const PAUSE_MS = 1_000;
 const SLOW_MS = 1_000;
 /** The longest wait for a load that a wrong signature caused, which may be forged. */
 const PATIENCE_MS = 2_000;
-/** A load that takes longer is abandoned, and another one begins. */
+/** A load that takes longer is abandoned, and another one starts. */
 const HUNG_MS = 30_000;
 
 /**
@@ -75,7 +75,7 @@ class KeyCache {
   readonly #load: LoadKeys;
   readonly #rules: Rules;
   #keys: Keys | undefined;
-  /** When the load of these keys began, by the monotonic clock, like all times here. */
+  /** When the load of the current keys began. All times here are of the monotonic clock. */
   #loadedAt = Number.NEGATIVE_INFINITY;
   #beganAt = Number.NEGATIVE_INFINITY;
   #loading: Promise<Keys> | undefined;
@@ -102,11 +102,11 @@ class KeyCache {
     );
   }
 
-  /** A load that began before a delivery asked for keys cannot prove it forged: its key may be newer. */
+  /** A load that began before a delivery requested its keys cannot prove it forged: its key may be newer. */
   async refresh(askedAt: number): Promise<Keys | OutdatedKeys | undefined> {
     const now = performance.now();
     const retryAfterMs = this.#beganAt + this.#rules.refreshOnMismatch - now;
-    // Not when the latest load began: one that was given up may have answered since, and the latest have failed.
+    // Not the start of the latest load: it may have failed, and an abandoned one may have succeeded since.
     const isCurrent = this.#loadedAt >= askedAt;
     if (retryAfterMs > 0 && !this.#loading && !this.#failure)
       return isCurrent ? undefined : { keys: undefined, retryAfterMs };
@@ -140,13 +140,8 @@ class KeyCache {
       return keys;
     } catch (cause) {
       if (beganAt === this.#beganAt) this.#failure = { cause };
-      const fields = { error: describeError(cause) };
-      writeLog(
-        this.#rules.logger ?? defaultLogger(),
-        'error',
-        fields,
-        'the private keys could not be loaded',
-      );
+      const logger = this.#rules.logger ?? defaultLogger();
+      writeLog(logger, 'error', { error: describeError(cause) }, 'the private keys could not be loaded');
       throw cause;
     } finally {
       if (beganAt === this.#beganAt) this.#loading = undefined;

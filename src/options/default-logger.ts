@@ -36,11 +36,6 @@ function write(line: object): void {
   }
 }
 
-/** What pino writes a line to. */
-interface LogLines {
-  write(line: string): void;
-}
-
 /** Bytes that are buffered while the disk is full. Further lines are dropped. */
 const MAX_WAITING = 8 * 1_024 * 1_024;
 
@@ -48,7 +43,7 @@ const MAX_WAITING = 8 * 1_024 * 1_024;
  * A write for each line costs more than the line itself, so the lines of one turn are written together when it ends, or
  * when the process does. When `process.stdout.write` was replaced, to capture the output, it gets each line.
  */
-function stdoutLines(): LogLines {
+function stdoutLines(): { write(line: string): void } {
   if (process.stdout.write !== process.stdout.constructor.prototype.write) return process.stdout;
   // Written like console.log writes to a pipe: what is on its way in another thread would be lost in a crash.
   const stdout = pino.destination({ dest: process.stdout.fd || 1, sync: true, maxLength: MAX_WAITING });

@@ -1,7 +1,7 @@
 // Defines the options of an entry point as one table: default, check and name.
 import { ConfigurationError, refuseUnknownOptions, show } from '../errors.js';
 
-/** How one option is read: what it is when left out, and the check that returns it as it is used. */
+/** The default of one option, and the check that returns its value as it is used. */
 export interface OptionRule<Value> {
   readonly fallback: unknown;
   check(value: unknown, name: string): Value;
@@ -16,9 +16,9 @@ export interface OptionTable<Rules> {
   readonly names: readonly string[];
   readonly fallbacks: { readonly [Name in keyof Rules]: unknown };
   /**
-   * The options as they are used. One that is undefined counts as left out.
+   * Returns the options as they are used. An option that is undefined counts as left out.
    *
-   * @throws {ConfigurationError} naming the option, what it got and what it takes
+   * @throws {ConfigurationError} naming the option, what it was given and what to give
    */
   read(given: object): OptionValues<Rules>;
 }
@@ -43,11 +43,8 @@ export function defineOptions<Rules extends Readonly<Record<string, OptionRule<u
   };
 }
 
-/** @param fallback what the option is when left out */
-export function option<Value>(
-  fallback: unknown,
-  check: (value: unknown, name: string) => Value,
-): OptionRule<Value> {
+/** @param fallback the value if the option is left out; it is checked too */
+export function option<Value>(fallback: unknown, check: OptionRule<Value>['check']): OptionRule<Value> {
   return { fallback, check };
 }
 
@@ -57,19 +54,15 @@ export function anything(): OptionRule<unknown> {
 }
 
 export function oneOf<const Word extends string>(...words: readonly Word[]): OptionRule<Word> {
-  const list = words
-    .map((word) => `"${word}"`)
-    .join(', ')
-    .replace(/, (?=[^,]*$)/, ' or ');
+  const quoted = words.map((word) => `"${word}"`).join(', ');
+  const list = quoted.replace(/, (?=[^,]*$)/, ' or ');
   return option(words[0], (value, name) => {
     if (words.includes(value as Word)) return value as Word;
     throw new ConfigurationError(`${name} is ${show(value)}. Give ${list}.`);
   });
 }
 
-/** For an option that may be left out: then it is undefined. */
-export function optional<Value>(
-  check: (value: unknown, name: string) => Value,
-): OptionRule<Value | undefined> {
+/** For an option without a default: it is undefined if it is left out. */
+export function optional<Value>(check: OptionRule<Value>['check']): OptionRule<Value | undefined> {
   return option(undefined, (value, name) => (value === undefined ? undefined : check(value, name)));
 }

@@ -3,14 +3,14 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { ConfigurationError } from '../errors.js';
 import { type PrivateKey, type SigningKey, signingKey, signingKeys } from '../signature.js';
 
-/** Called for each delivery that has a well-formed signature: secret managers, several accounts. */
+/** Called for each delivery with a well-formed signature: for secret managers, and for several accounts. */
 export interface KeyFunction {
   (delivery: {
     readonly headers: IncomingHttpHeaders;
   }): string | readonly string[] | Promise<string | readonly string[]>;
   /**
-   * Called for a delivery that none of the keys signed, with the time at which its keys were asked for by
-   * `performance.now()`. Undefined when there are no newer ones. `cachedKeys()` has it.
+   * Called for a delivery that none of the keys signed, with the time (`performance.now()`) at which its keys were
+   * requested. Undefined if there are no newer keys. `cachedKeys()` has it.
    */
   readonly refresh?: (askedAt: number) => Promise<string | readonly string[] | OutdatedKeys | undefined>;
 }
@@ -21,7 +21,7 @@ export interface OutdatedKeys {
   readonly retryAfterMs: number;
 }
 
-/** The keys that may have signed a delivery with these headers. May throw or reject where a function is called. */
+/** The keys that may have signed a delivery with these headers. May throw or reject if it calls a function of the user. */
 export interface KeysOf {
   (headers: IncomingHttpHeaders): readonly SigningKey[] | Promise<readonly SigningKey[]>;
   readonly refresh?: (askedAt: number) => Promise<FreshKeys>;
@@ -29,25 +29,28 @@ export interface KeysOf {
 
 export interface FreshKeys {
   readonly keys: readonly SigningKey[];
-  /** Set when newer ones may exist. */
+  /** Set if newer keys may exist. */
   readonly retryAfterMs: number | undefined;
 }
 
 export const KEY_VARIABLE = 'SERVICE_PRIVATE_KEY';
 
-/** Keys remembered at most; a function for more accounts than this makes some key objects again. */
+/** The most key objects that are remembered. With more accounts, some are made again. */
 const MAX_CACHED = 1_000;
 
 /**
- * @param isGiven whether the option is there, also as undefined: a variable of the app that is not set
- * @throws {ConfigurationError} when there is no key, or one that anyone could guess
+ * @param isGiven whether the option is there, even as undefined: a variable of the app may not be set
+ * @throws {ConfigurationError} if there is no key, or one that anyone could guess
  */
 export function resolveKeys(
   source: string | readonly string[] | KeyFunction | undefined,
   isGiven = false,
 ): KeysOf {
   if (typeof source === 'function') return fromFunction(source);
-  if (source !== undefined) return constantly(signingKeys(source));
+  if (source !== undefined) {
+    const keys = signingKeys(source);
+    return () => keys;
+  }
   const fromEnvironment = process.env[KEY_VARIABLE];
   if (fromEnvironment === undefined) {
     throw new ConfigurationError(
@@ -56,10 +59,7 @@ export function resolveKeys(
         : `No private key. Set the environment variable ${KEY_VARIABLE}, or give the option privateKey: text, a list, or a function.`,
     );
   }
-  return constantly([signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)]);
-}
-
-function constantly(keys: readonly SigningKey[]): KeysOf {
+  const keys = [signingKey(fromEnvironment, `The environment variable ${KEY_VARIABLE}`)];
   return () => keys;
 }
 
@@ -91,12 +91,11 @@ function fromFunction(source: KeyFunction): KeysOf {
   return Object.assign(keysOf, {
     refresh: async (askedAt: number): Promise<FreshKeys> => {
       const newer = await refresh(askedAt);
-      const { keys, retryAfterMs } = isOutdated(newer) ? newer : { keys: newer, retryAfterMs: undefined };
+      const { keys, retryAfterMs } =
+        typeof newer === 'object' && newer !== null && 'retryAfterMs' in newer
+          ? newer
+          : { keys: newer, retryAfterMs: undefined };
       return { keys: keys === undefined ? [] : convert(keys), retryAfterMs };
     },
   });
-}
-
-function isOutdated(newer: unknown): newer is OutdatedKeys {
-  return typeof newer === 'object' && newer !== null && 'retryAfterMs' in newer;
 }

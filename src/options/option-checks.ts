@@ -1,4 +1,4 @@
-// One check for each kind of option: it returns the value as used, or throws with what to give.
+// One check for each kind of option: it returns the value as it is used, or throws and says what to give.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
@@ -39,7 +39,7 @@ export function wholeNumber(option: string, value: unknown, least: number): numb
   throw new ConfigurationError(`${option} is ${show(value)}. Give a whole number from ${least}.`);
 }
 
-/** JSON is parsed from a string, and this is the longest string in Node: 2²⁹ − 24 characters. */
+/** JSON is parsed from a string, and Node has no longer string: 2²⁹ − 24 characters. */
 const MAX_BODY = constants.MAX_STRING_LENGTH;
 
 /** `bytes` also accepts text that only begins with a number, and raw-body treats a limit that it cannot parse as none. */
@@ -75,7 +75,7 @@ export function namespace(value: unknown): string {
   );
 }
 
-/** Values by name. A list or a Map has no keys, so it would pass for an empty object. */
+/** Values by name. A list or a Map is refused: its entries would be ignored. */
 export function byName<Value extends object>(
   option: string,
   value: Value | undefined,
@@ -87,7 +87,7 @@ export function byName<Value extends object>(
   throw new ConfigurationError(`${option} is ${got}. Give an object of ${content}.`);
 }
 
-/** `false` to remember nothing. */
+/** `false`: no event ids are remembered. */
 export function store(store: unknown): IdempotencyStore<object> | false | undefined {
   if (store === undefined || store === false) return store;
   if (typeof (store as { claim?: unknown } | null)?.claim === 'function')
@@ -99,16 +99,11 @@ export function store(store: unknown): IdempotencyStore<object> | false | undefi
 
 const KEEPING = ['keep', 'update', 'list', 'count', 'read', 'remove', 'discard'] as const;
 
-/** @param store where event ids are remembered: a replay would run without a claim if there were none */
+/** @param store where event ids are remembered: without it, a replay would run without a claim */
 export function deadLetters(
   { deadLetters, ...given }: Readonly<Record<'deadLetters' | 'journal' | 'keepHeaders' | 'redrive', unknown>>,
   store: IdempotencyStore<object> | undefined,
-): {
-  readonly deadLetters: DeadLetterStore | undefined;
-  readonly joined?: DeadLetterStore | undefined;
-  readonly journal: boolean;
-  readonly keepHeaders: readonly string[];
-} {
+) {
   const journal = boolean('journal', given.journal);
   const keepHeaders = headersToKeep(given.keepHeaders);
   if (deadLetters === undefined) {
@@ -133,10 +128,10 @@ export function deadLetters(
   return { deadLetters: letters, joined: store.joins?.(letters) ? letters : undefined, journal, keepHeaders };
 }
 
-/** Reasons that a retry can help. */
+/** The reasons of letters that a retry can help. */
 export type RedriveReason = 'failed' | 'unfinished' | 'unknown' | 'invalid';
 
-/** When dead letters are retried by themselves. */
+/** When dead letters are retried automatically. */
 export interface RedriveOptions {
   /** How long to wait before each try, from the one before it. @default ['1m', '5m', '30m', '2h', '12h', '1d'] */
   readonly delays?: readonly (number | string)[] | undefined;
@@ -150,7 +145,7 @@ export interface RedriveOptions {
 
 /** All in milliseconds. */
 export interface RedriveRules {
-  /** When each try is, from when the letter was kept. */
+  /** When each try is due, counted from when the letter was kept. */
   readonly points: readonly number[];
   readonly reasons: readonly RedriveReason[];
   readonly every: number;

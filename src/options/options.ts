@@ -1,4 +1,4 @@
-// The options of `receiver()`: what each means, what it is when left out, and what is refused.
+// The options of `receiver()`: their meaning, defaults and checks.
 
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
@@ -25,7 +25,7 @@ export type HandlersByPattern<Events extends EventSchemas = {}, Extra extends ob
   readonly [P in Pattern<Events>]?: Handler<EventOf<Matching<P, Events>, Events>, Extra>;
 };
 
-/** Every option may be left out, and an unknown one is refused. */
+/** Every option may be left out. An unknown one is refused. */
 export interface ReceiverOptions<
   Events extends EventSchemas = {},
   Extra extends object = {},
@@ -36,7 +36,7 @@ export interface ReceiverOptions<
    * (secret managers, several accounts). @default process.env.SERVICE_PRIVATE_KEY
    */
   readonly privateKey?: string | readonly string[] | KeyFunction | undefined;
-  /** Name of the header that carries the signature at the service. @default 'X-SERVICE-SIGNATURE' */
+  /** Name of the header that carries the signature. @default 'X-SERVICE-SIGNATURE' */
   readonly signatureHeader?: string | undefined;
   /**
    * A Standard Schema (zod, valibot, arktype, …) for the payload of each further event; naming a built-in event
@@ -52,21 +52,21 @@ export interface ReceiverOptions<
    */
   readonly sandbox?: check.SandboxPolicy | undefined;
   /**
-   * Declared events whose payload does not fit: `'keep'` (`onInvalid` takes it, else it is kept as a dead letter or refused
-   * with 422), or `'handle'`: their handlers run with the payload as it came, and `context.issues`. @default 'keep'
+   * Declared events whose payload does not fit: `'keep'` (`onInvalid` gets it, else it is kept as a dead letter or refused
+   * with 422), or `'handle'`: their handlers run with the unchanged payload and `context.issues`. @default 'keep'
    */
   readonly drift?: check.DriftPolicy | undefined;
   /** Where event ids are remembered; `false` turns de-duplication off. @default memoryStore() */
   readonly store?: IdempotencyStore<Extra> | false | undefined;
   /**
-   * Where authentic events are kept that were not processed, to be replayed: `memoryDeadLetters()` or another store.
+   * Where authentic events that were not processed are kept for a replay: `memoryDeadLetters()` or another store.
    * @default none
    */
   readonly deadLetters?: Letters;
-  /** Whether every event is kept there from before its handlers run until it is processed. @default false */
+  /** Whether every event is kept there before its handlers run, until it is processed. @default false */
   readonly journal?: boolean | undefined;
   /**
-   * Whether dead letters are retried by themselves: `true`, or when, which, how often to look, and how many at once.
+   * Whether dead letters are retried automatically: `true`, or when, which, how often to look, and how many at once.
    * @default false
    * @example { delays: ['1m', '5m', '30m', '2h', '12h', '1d'], reasons: ['failed', 'unfinished'], every: '30s', concurrency: 1 }
    */
@@ -83,7 +83,7 @@ export interface ReceiverOptions<
   readonly lease?: number | string | undefined;
   /** Largest body: bytes, or text like `'256kb'` (1 kb = 1,024 bytes). @default '256kb' */
   readonly limit?: number | string | undefined;
-  /** For the whole body to arrive: milliseconds, or text like `'10s'`. @default 10_000 */
+  /** How long the whole body may take to arrive: milliseconds, or text like `'10s'`. @default 10_000 */
   readonly bodyTimeout?: number | string | undefined;
   /**
    * How long handlers may take before the delivery is answered 503 while they go on: milliseconds, or text like `'10s'`;
@@ -92,7 +92,7 @@ export interface ReceiverOptions<
   readonly timeout?: number | string | undefined;
   /** How long a claim is renewed while a handler has not settled: milliseconds, or text like `'5m'`. @default 300_000 */
   readonly maxHandlerTime?: number | string | undefined;
-  /** For one call of the store or of the key function: milliseconds, or text like `'2s'`. @default 2_000 */
+  /** How long one call of the store or the key function may take: milliseconds, or text like `'2s'`. @default 2_000 */
   readonly storeTimeout?: number | string | undefined;
   /** Deliveries at once; more are answered 503 before their body is read. @default 1_000 */
   readonly maxInFlight?: number | undefined;
@@ -102,7 +102,7 @@ export interface ReceiverOptions<
   readonly observer?: Observer | undefined;
 }
 
-/** Of jobs too. */
+/** Jobs have the same defaults. */
 export const MAX_HANDLER_TIME_MS = 300_000;
 export const STORE_TIMEOUT_MS = 2_000;
 
@@ -136,7 +136,7 @@ export const RECEIVER_RULES = {
 } satisfies Record<keyof ReceiverOptions, OptionRule<unknown>>;
 export const RECEIVER_OPTIONS = defineOptions(RECEIVER_RULES);
 
-/** What the stations read: the options as they are used, with every time in milliseconds and every size in bytes. */
+/** The options as the stations use them: every time in milliseconds, every size in bytes. */
 export interface Configuration
   extends Omit<
     OptionValues<typeof RECEIVER_RULES>,
@@ -147,7 +147,7 @@ export interface Configuration
   readonly store: IdempotencyStore<object> | undefined;
   /** Never without a store. */
   readonly deadLetters: DeadLetterStore | undefined;
-  /** The same, if the store removes letters in its commits. */
+  /** The dead letters, if the store removes them in its commits. */
   readonly joined?: DeadLetterStore | undefined;
   readonly journal: boolean;
   /** In lower case. */
@@ -158,7 +158,7 @@ export interface Configuration
   readonly logger: Logger | undefined;
 }
 
-/** @throws {ConfigurationError} naming the option, what it got and what it takes */
+/** @throws {ConfigurationError} naming the option, what it was given and what to give */
 export function resolveOptions<Events extends EventSchemas, Extra extends object>(
   options: ReceiverOptions<Events, Extra>,
   defaultStore: () => IdempotencyStore,
