@@ -49,7 +49,7 @@ async function adopt(
 ): Promise<Ensured | undefined> {
   const same = (await webhooks.list(options))
     .filter((webhook) => sameUrl(webhook.url, wanted.url))
-    .sort(byId);
+    .sort((one, other) => (one.id < other.id ? -1 : 1));
   const equal = same.find((webhook) => sameEvents(webhook.events, wanted.events));
   if (equal) return { action: 'unchanged', webhook: equal };
   const [first] = same;
@@ -72,10 +72,6 @@ async function mayStay(webhooks: Registrations, ours: Webhook, options: RequestO
     if (rivals.some((rival) => rival.id < ours.id)) return false;
   }
   return false;
-}
-
-function byId(one: Webhook, other: Webhook): number {
-  return one.id < other.id ? -1 : 1;
 }
 
 function ignoreNotFound(error: unknown): undefined {

@@ -1,4 +1,4 @@
-// What is known of one delivery so far, on its way through the stations.
+// What is known about one delivery, filled in on its way through the stations.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { DeadLetterReason } from '../claims/dead-letter-store.js';
 import type { Fingerprint } from '../claims/fingerprint.js';
@@ -23,19 +23,19 @@ export class Delivery {
   keyIndex: number | undefined;
   /** See {@link SigningKey}. */
   keyId: string | undefined;
-  /** Of the bytes, once they are proven. */
+  /** Set once the signature is verified. */
   fingerprint: Fingerprint = UNPROVEN;
-  /** Of the event as it was signed, once it is decoded. */
+  /** What was signed, once it is decoded. */
   event: EventNames | undefined;
   /** Undefined without dead letters. */
   letter: { readonly reason: DeadLetterReason | undefined } | undefined;
-  /** Of the claim; of a job without a store, how often a worker has started it. */
+  /** The number of the claim; for a job without a store, how often a worker has started it. */
   attempt: number | undefined;
-  /** The calls of the store, once there are any. */
+  /** Set once the store is called. */
   store: { readonly ms: number | undefined } | undefined;
-  /** The calls of the handlers, once they run. They change while handlers go on after the answer. */
+  /** The calls of the handlers, once they run. They change as long as a handler runs, also after the answer. */
   calls: readonly HandlerReport[] | undefined;
-  /** What the handlers said, unless all succeeded. */
+  /** What the handlers said, unless they all succeeded. */
   verdict: Verdict | undefined;
   /** The event was completed before, with other bytes. */
   conflict = false;
@@ -56,14 +56,14 @@ export class Delivery {
     return this.#decoded;
   }
 
-  /** Before any handler has the event. */
+  /** Set before any handler gets the event, because handlers may change it. */
   set decoded(decoded: Decoded) {
     const { id, event_name, sandbox } = decoded.event;
     this.#decoded = decoded;
     this.event = { id, event_name, sandbox };
   }
 
-  /** One copy for all handlers where a letter may be kept: a handler may write on it, and the letter stays as signed. */
+  /** If a letter may be kept, one copy for all handlers: a handler may write to it, and the letter stays as signed. */
   get bytesForHandlers(): Buffer {
     if (!this.letter) return this.rawBody;
     this.#copy ??= Buffer.from(this.rawBody);
@@ -75,18 +75,22 @@ export class Delivery {
     return this.decoded?.issues;
   }
 
-  /** Where the body is no event, or its payload does not fit. */
+  /** Where the body is not an event, or its payload does not fit. */
   issuesFor(result: Result): readonly Issue[] | undefined {
     return (result instanceof Rejection ? result.issues : undefined) ?? this.issues;
   }
 
-  /** Bound to the event's id and name. Made when first asked for: most handlers never log. */
+  /** Bound to the event's id and name. Made on first use: most handlers never log. */
   get log(): Logger {
-    this.#log ??= childLogger(this.logger, this.event ? namesOf(this.event) : {});
+    const { event } = this;
+    this.#log ??= childLogger(
+      this.logger,
+      event ? { eventId: shorten(event.id), eventName: shorten(event.event_name) } : {},
+    );
     return this.#log;
   }
 
-  /** Made when first asked for, like the logger. */
+  /** Made on first use, like the logger. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#aborted) this.#controller.abort(new WebhookError(this.#aborted));
@@ -137,13 +141,8 @@ export class Delivery {
       ...(storeMs !== undefined && { storeMs }),
       bytes: this.rawBody.length,
       durationMs: performance.now() - this.startedAt,
-      // Field by field: a call of a handler has more properties than its report.
+      // Only these fields: a call of a handler has more properties than its report.
       handlers: (this.calls ?? []).map(({ name, status, durationMs }) => ({ name, status, durationMs })),
     };
   }
-}
-
-/** The event's id and name as a log line may carry them. */
-function namesOf(event: EventNames): { eventId: string; eventName: string } {
-  return { eventId: shorten(event.id), eventName: shorten(event.event_name) };
 }

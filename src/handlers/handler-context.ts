@@ -12,10 +12,10 @@ export interface Attempt extends Pick<Claim<object>, 'attempt' | 'finished'> {
   readonly context?: object | undefined;
 }
 
-// Registered: a queue may be of the other module system than the receiver.
+// Registered, because a queue may be loaded by the other module system than the receiver.
 const RUN = Symbol.for('payment-webhooks.run');
 
-/** What a context reads from the call it is made for. */
+/** What a context reads from its call. */
 interface ContextSource {
   readonly event: EventNames | undefined;
   readonly signal: AbortSignal;
@@ -42,10 +42,10 @@ function fromRun(name: 'signal' | 'log' | 'rawBody'): PropertyDescriptor & ThisT
 }
 
 /**
- * `signal`, `log` and the copy of `rawBody` are made when a handler asks for them: most use none, and each costs more than
- * the rest together. As properties of the context itself they are also in a copy, `{ ...context, db }`, and through the symbol
- * they work on an object derived from it. All contexts share their functions: an object literal with accessors
- * takes 640 bytes for every delivery that waits, and this 70.
+ * `signal`, `log` and the copy of `rawBody` are made when a handler reads them: most read none, and each costs more than
+ * the rest together. They are own properties, so a copy has them too (`{ ...context, db }`), and they read through the symbol,
+ * so they work on an object derived from the context. All contexts share their getters: an object literal with accessors
+ * takes 640 bytes for each waiting delivery, and this 70.
  */
 export class DeliveryContext implements HandlerContext {
   readonly [RUN]: ContextSource;
@@ -59,10 +59,10 @@ export class DeliveryContext implements HandlerContext {
   declare readonly issues?: readonly Issue[] | undefined;
 
   constructor(run: ContextSource, delivery: Delivery, { attempt, context }: Attempt) {
-    // First: a store adds to what handlers are given, and replaces nothing of it.
+    // First, because a store may add to the context, and must not replace any of it.
     if (context) Object.assign(this, context);
     this[RUN] = run;
-    // Only what may be kept needs a copy, and so the getter.
+    // Only bytes that may be kept are copied, which takes a getter.
     if (delivery.letter) Object.defineProperty(this, 'rawBody', RAW_BODY);
     else this.rawBody = delivery.rawBody;
     this.headers = delivery.headers;

@@ -1,16 +1,16 @@
-// What a handler is: a function of an event, and the patterns by which events are chosen for it.
+// The types of handlers: functions of an event and a context, and the patterns that select their events.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { EventError, Issue } from '../errors.js';
 import type { EventName, EventOf, EventSchemas } from '../events/event.js';
 import type { Logger } from '../logger.js';
 
-/** What a handler is given with the event. A store may add to it (`transaction`). */
+/** What a handler gets with the event. A store may add to it (`transaction`). */
 export interface HandlerContext {
   /**
-   * Aborts when the delivery was answered 503 because of `timeout`, or when its claim was lost. A handler that took it
-   * and returns after the abort counts as failed, and a retry runs it again: the receiver cannot tell whether it
-   * finished or gave up. So throw when it aborts, or pass it to `fetch` and the like, which reject. A copy of the whole context
-   * takes it too. A handler that never takes it may still complete the event, however late.
+   * Aborts when the delivery is answered 503 because of `timeout`, or when its claim is lost. A handler that has read this
+   * property and returns after the abort counts as failed, and a retry runs it again: the receiver cannot tell whether it
+   * finished or gave up. So throw when it aborts, or pass it to `fetch` and the like, which reject. Copying the whole context
+   * reads it too. A handler that never reads it may still complete the event, however late.
    * @example signal.throwIfAborted();
    */
   readonly signal: AbortSignal;
@@ -19,21 +19,21 @@ export interface HandlerContext {
   /** The body exactly as it was received and signed. */
   readonly rawBody: Buffer;
   readonly headers: IncomingHttpHeaders;
-  /** 1 for the first attempt at this event, and rising: a fencing number for writes elsewhere. */
+  /** 1 for the first attempt at this event, and more for each later one: a fencing token for writes elsewhere. */
   readonly attempt: number;
   /** Which of the configured keys signed the delivery, counted from 0. */
   readonly keyIndex: number;
   /**
-   * Where the payload does not fit its schema: then the event is as it came, and its type promises more than it has.
-   * Undefined where it fits; an event that does not fit reaches its handlers with `drift: 'handle'` only.
+   * Where the payload does not fit its schema: then the event is unchanged, and its type promises more than it has.
+   * Undefined if it fits. Only with `drift: 'handle'` do handlers get an event that does not fit.
    * @example if (issues) await orders.markForReview(event.id, issues);
    */
   readonly issues?: readonly Issue[] | undefined;
 }
 
 /**
- * Works on an event. What it returns is ignored, and a promise is awaited before the 2xx. When it throws or
- * rejects the delivery is answered 500, which asks the service for a retry.
+ * Handles an event. A promise is awaited before the 2xx, and its value is ignored. If it throws or rejects, the delivery is
+ * answered 500, which asks the service for a retry.
  *
  * @example
  * const ship: Handler<'transaction.paid'> = async (event, { signal }) => {
@@ -52,16 +52,16 @@ interface HandlerOf<Event, Extra extends object> {
   (event: Event, context: HandlerContext & Extra): unknown;
 }
 
-/** What `onInvalid` handlers are given: where the payload does not fit, and the bytes to keep. */
+/** Gets where the payload does not fit, and the bytes to keep. */
 export type InvalidHandler<Extra extends object = {}> = Handler<EventError, Extra>;
 
 export interface HandlerOptions<Subject = unknown> {
-  /** Once a named handler has succeeded it is not run again on a retry of the same event. */
+  /** A named handler that has succeeded does not run again when the same event is retried. */
   readonly name?: string;
   /**
    * Handlers for which this returns the same text never run at the same time, in any process that shares the store. A
-   * delivery that would have to wait for longer than `timeout` is answered 503. The order of events stays that of
-   * their arrival: it is not restored. Needs a store.
+   * delivery that would have to wait longer than `timeout` is answered 503. It does not restore the order of events that
+   * arrive out of order. Needs a store.
    * @example { serial: (event) => event.payload.transaction.order_id }
    */
   serial?(event: Subject): string;
@@ -77,7 +77,7 @@ export type Pattern<Events extends EventSchemas = {}> =
         : never
       : never);
 
-/** Names of the declared events that a pattern stands for. */
+/** Names of the declared events that match a pattern. */
 export type Matching<P extends string, Events extends EventSchemas = {}> = P extends '*'
   ? EventName<Events>
   : P extends `${infer Resource}.*`

@@ -1,25 +1,28 @@
-// Which handlers an event has: patterns are resolved to names when a handler is registered.
+// Registers handlers by pattern, and finds those of an event. A pattern is resolved to names when it is registered.
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, didYouMean, EventError, refuseUnknownOptions, show } from '../errors.js';
 import { type Decoded, isEventName } from '../events/envelope.js';
 import type { Outcome } from '../observer.js';
 import type { HandlerOptions } from './handler.js';
 
-/** A handler as registered, free of the types that the public methods hold it to. */
+/** A registered handler, without the types of the public methods. */
 export interface Registration {
   /** As given, else the function's own name, else the pattern. */
   readonly name: string;
-  /** What its success is remembered as across attempts; undefined for a handler that was given no name. */
+  /** Under which its success is remembered across attempts; undefined for a handler without a given name. */
   readonly completionKey: string | undefined;
   readonly run: (subject: never, context: never) => unknown;
   /** Handlers with the same value never run at the same time. */
   readonly serial: ((subject: never) => unknown) | undefined;
 }
 
-/** The handlers of one event, what they are given, and the outcome when all of them resolve. */
+/** The handlers of one event. */
 export interface MatchedHandlers {
+  /** In the order of registration. */
   readonly handlers: readonly Registration[];
+  /** What they are called with. */
   readonly subject: unknown;
+  /** If all of them succeed. */
   readonly outcome: Outcome;
 }
 
@@ -27,11 +30,11 @@ export interface MatchedHandlers {
 interface Site {
   /** For errors. */
   readonly call: string;
-  /** Its name when neither the option nor the function gives one. */
+  /** The handler's name if neither the option nor the function gives one. */
   readonly pattern: string;
   /**
-   * Tells its success from that of another kind of handler with the same name: between two attempts an app may come
-   * to declare the event, or to accept its payload. No name has a space in it.
+   * Distinguishes handlers of the same name: between two attempts an app may start to declare the event, or to accept its
+   * payload. No name contains a space.
    */
   readonly kind?: 'unknown ' | 'invalid ';
 }
@@ -51,7 +54,6 @@ export class Handlers {
     this.#declared = new Map([...eventNames].map((name) => [name, []]));
   }
 
-  /** The handlers in the order of registration, what they are given, and the outcome if all succeed. */
   match({ status, event, rejection }: Decoded): MatchedHandlers {
     switch (status) {
       case 'declared':
@@ -71,7 +73,7 @@ export class Handlers {
     }
   }
 
-  /** From the first delivery on, what happens to an event must not depend on when it arrives. */
+  /** After the first delivery, no handler can be added: what happens to an event must not depend on when it arrives. */
   seal(): void {
     this.#sealed = true;
   }
@@ -121,7 +123,7 @@ export class Handlers {
         `${call} was given ${show(handler)}. Give a function (event, context) => ….`,
       );
     }
-    const { name, serial } = optionsOf(call, options);
+    const { name, serial } = checkOptions(call, options);
     if (serial && !this.#store)
       throw new ConfigurationError(`${call} has serial, which needs a store. Remove store: false.`);
     if (serial && this.#store && typeof this.#store.lock !== 'function')
@@ -134,19 +136,14 @@ export class Handlers {
   }
 }
 
-const OPTIONS: readonly string[] = ['name', 'serial'];
-
-/** Refuses typos: without its name a handler would run again on every retry. */
-function optionsOf(
-  call: string,
-  options: HandlerOptions = {},
-): Partial<Record<'name', string>> & Pick<HandlerOptions, 'serial'> {
+/** Refuses typos: without a name, a handler would run again on every retry. */
+function checkOptions(call: string, options: HandlerOptions = {}): HandlerOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigurationError(
       `${call} was given the options ${show(options)}. Give an object such as { name: 'receipt' }.`,
     );
   }
-  refuseUnknownOptions(options, OPTIONS, `${call}: `);
+  refuseUnknownOptions(options, ['name', 'serial'], `${call}: `);
   const { name, serial } = options;
   if (name !== undefined && (typeof name !== 'string' || !HANDLER_NAME.test(name))) {
     throw new ConfigurationError(

@@ -1,4 +1,4 @@
-// Headers as Node gives them, and which of them may leave the process.
+// Brings headers into the form of Node, and says which of them may leave the process.
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** A Node header object, an API gateway's (any case, lists), or the `Headers` of fetch. */
@@ -7,7 +7,7 @@ export type HeadersLike =
   | Readonly<Record<string, string | readonly string[] | undefined>>
   | Headers;
 
-/** Names in lower case, values of the same name joined. */
+/** Lower-case names. Values of the same name are joined. */
 export function headersOf(given: HeadersLike | null | undefined): IncomingHttpHeaders {
   // No prototype: a header may be named like one of its members.
   const headers: IncomingHttpHeaders = Object.create(null);
@@ -39,7 +39,7 @@ export function isCredential(name: string): boolean {
   return CREDENTIAL_NAME.test(name);
 }
 
-/** The headers that may leave the process: all but those that carry credentials, by their name or their value. */
+/** The headers that may leave the process: those without credentials in their name or value. */
 export function withoutCredentials(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const safe = Object.entries(headers).filter(
     ([name, value]) => !isCredential(name) && !CREDENTIAL_VALUE.test(String(value)),
@@ -47,7 +47,7 @@ export function withoutCredentials(headers: IncomingHttpHeaders): IncomingHttpHe
   return Object.fromEntries(safe);
 }
 
-/** How a delivery arrived, and how to find it in other logs. */
+/** Headers that say how a delivery arrived, and how to find it in other logs. */
 const KEPT =
   /^(?:content-type|user-agent|(?:[\w-]+-)?(?:request|correlation|trace)-?id|traceparent|tracestate|b3|x-b3-[\w-]+|x-cloud-trace-context|cf-ray|x-amz-cf-id|x-azure-ref|x-vercel-id)$/;
 

@@ -10,12 +10,12 @@ import { ConfigurationError, HandlerError, Rejection, show, storeUnavailable } f
 import { handlerErrorFields, writeLog } from '../logger.js';
 import type { MatchedHandlers, Registration } from './handlers.js';
 
-/** The serial values of handlers that have one. */
+/** The serial value of each handler with the option `serial`. */
 export type SerialValues = ReadonlyMap<Registration, string>;
 
 type Rules = StoreRules & { readonly namespace: string };
 
-/** The pause between two attempts grows from the first to the longest. */
+/** The pause between two attempts grows from the first to the maximum. */
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 100;
 const RETRY_AFTER_MS = 1_000;
@@ -31,7 +31,12 @@ export function serialValuesOf(
   const values = new Map<Registration, string>();
   for (const handler of serial) {
     try {
-      values.set(handler, serialValue(handler, subject));
+      const value = handler.serial?.(subject as never);
+      if (typeof value !== 'string' || value === '')
+        throw new ConfigurationError(
+          `serial of the handler ${handler.name} returned ${show(value)}. Return text that is not empty.`,
+        );
+      values.set(handler, value);
     } catch (cause) {
       const fields = { handler: handler.name, ...handlerErrorFields(cause) };
       writeLog(claimant.log, 'error', fields, 'the serial function of a handler failed');
@@ -41,21 +46,13 @@ export function serialValuesOf(
   return values;
 }
 
-function serialValue(handler: Registration, subject: unknown): string {
-  const value = handler.serial?.(subject as never);
-  if (typeof value === 'string' && value !== '') return value;
-  throw new ConfigurationError(
-    `serial of the handler ${handler.name} returned ${show(value)}. Return text that is not empty.`,
-  );
-}
-
 /** The locks that one delivery holds. */
 export class SerialLocks {
   readonly #store: IdempotencyStore<object>;
   readonly #claimant: Claimant;
   readonly #rules: Rules;
   readonly #releases: (() => Promise<void> | void)[] = [];
-  /** Those of the queues in this process. */
+  /** The releases of the queues of this process. */
   readonly #leaves: (() => void)[] = [];
   #leaving: NodeJS.Timeout | undefined;
 
@@ -65,9 +62,10 @@ export class SerialLocks {
     this.#rules = rules;
   }
 
-  /** @returns the values, or why a lock was not granted; the caller must {@link release} in any case */
+  /** @returns the values, or why a lock was not granted. In any case the caller must {@link release} */
   async acquire(values: SerialValues, deadline: number): Promise<SerialValues | Rejection> {
-    const queue = queueOf(this.#store);
+    const queue = queues.get(this.#store) ?? new TurnQueue();
+    queues.set(this.#store, queue);
     // Sorted, so that no two deliveries wait for each other.
     for (const value of [...new Set(values.values())].sort()) {
       // UTF-16: in UTF-8 all values with a lone surrogate would share one key, and a delivery would wait for itself.
@@ -83,8 +81,8 @@ export class SerialLocks {
   }
 
   /**
-   * For handlers that may never settle: lets the next delivery of this process ask the store after so many milliseconds.
-   * The lock is no longer renewed by then, so that delivery waits for the end of its lease.
+   * For handlers that may never settle: lets the next delivery of this process ask the store after this many milliseconds.
+   * By then the lock is no longer renewed, so that delivery gets it when its lease ends.
    */
   leaveQueuesAfter(ms: number): void {
     this.#leaving = setTimeout(() => {
@@ -92,7 +90,7 @@ export class SerialLocks {
     }, ms);
   }
 
-  /** In the opposite order: the next delivery of this process asks the store only when the lock there is free. */
+  /** In reverse order, so that the next delivery of this process asks the store only when the lock there is free. */
   async release(): Promise<void> {
     clearTimeout(this.#leaving);
     for (const release of this.#releases.reverse()) await release();
@@ -127,11 +125,11 @@ function stillLocked(): Rejection {
   return new Rejection('IN_PROGRESS', { hint: WAITED, retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** The deliveries of this process that wait for a value, in the order of arrival: only the first asks the store. */
+/** Lets the deliveries of this process that wait for a value ask the store one at a time, in the order of arrival. */
 class TurnQueue {
   readonly #tails = new Map<string, Promise<void>>();
 
-  /** @returns how to end the turn; undefined if it did not come in time */
+  /** @returns a function that ends the turn; undefined if the turn did not come in time */
   async turn(key: string, ms: number): Promise<(() => void) | undefined> {
     const before = this.#tails.get(key);
     let end = () => {};
@@ -151,11 +149,5 @@ class TurnQueue {
   }
 }
 
-/** One for each store, which receivers may share. */
+/** One queue for each store, because receivers may share a store. */
 const queues = new WeakMap<IdempotencyStore<object>, TurnQueue>();
-
-function queueOf(store: IdempotencyStore<object>): TurnQueue {
-  const queue = queues.get(store) ?? new TurnQueue();
-  queues.set(store, queue);
-  return queue;
-}

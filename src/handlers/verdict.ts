@@ -1,4 +1,4 @@
-// What a thrown error says about its event: later, never, or failed. `queues/job-verdict.ts` maps it for jobs.
+// What a handler's error says about its event: later, never, or failed. `queues/job-verdict.ts` maps it for jobs.
 import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 
@@ -48,18 +48,15 @@ export class NonRetriableError extends BrandedError {
   }
 }
 
-/**
- * What the handlers of one event said, all together, when they did not all succeed. It means the same for a delivery, a
- * replay and a job.
- */
+/** What the handlers of one event said together, if not all succeeded: the same for a delivery, a replay and a job. */
 export type Verdict =
   | { readonly verdict: 'later'; readonly delayMs: number }
   | { readonly verdict: 'never' | 'failed'; readonly error: HandlerError };
 
-/** What the error of one handler said. */
+/** What the error of one handler says. */
 export type Objection = Verdict['verdict'];
 
-/** A getter of what was thrown may throw too. */
+/** A getter of the error may throw. */
 export function objectionOf(failure: unknown): Objection {
   try {
     if (RetryAfterError.is(failure)) return 'later';
@@ -69,14 +66,14 @@ export function objectionOf(failure: unknown): Objection {
 }
 
 /**
- * A failure counts most, because a retry may help it; then the longest wait; and a refusal only where nobody wants a retry.
+ * `failed` if any handler failed, because a retry may help; else `later`, after the longest wait; `never` only if all say so.
  *
- * @param failures what the handlers threw, at least one of them
+ * @param failures what the handlers threw: at least one error
  */
 export function verdictOf(failures: readonly unknown[]): Verdict {
-  const said = new Set(failures.map(objectionOf));
-  if (said.has('failed') || !said.has('later'))
-    return { verdict: said.has('failed') ? 'failed' : 'never', error: new HandlerError(failures) };
+  const objections = new Set(failures.map(objectionOf));
+  if (objections.has('failed')) return { verdict: 'failed', error: new HandlerError(failures) };
+  if (!objections.has('later')) return { verdict: 'never', error: new HandlerError(failures) };
   return { verdict: 'later', delayMs: Math.max(...failures.map(delayOf)) };
 }
 

@@ -76,7 +76,7 @@ interface Source {
 
 class DeadLetterMetrics {
   readonly #sources = new Set<Source>();
-  /** Labels as JSON, bounded by the reasons and the declared names. */
+  /** Labels as JSON. There are no more than reasons and declared names, since undeclared names share a label. */
   readonly #reported = new Set<string>();
   readonly #letters: ObservableGauge;
   readonly #age: ObservableGauge;
@@ -108,9 +108,13 @@ class DeadLetterMetrics {
     if (known.length < sources.length) return;
     // An SDK keeps reporting the last value of labels that are no longer observed.
     const sums = new Map([...this.#reported].map((labels) => [labels, 0]));
-    known.forEach(({ groups }, index) => {
-      addUp(sums, groups, sources[index]?.declared);
-    });
+    for (const [index, { groups }] of known.entries()) {
+      const { declared } = sources[index] as Source;
+      for (const { reason, eventName, count } of groups) {
+        const labels = JSON.stringify(letterLabels(reason, eventName, declared.has(eventName)));
+        sums.set(labels, (sums.get(labels) ?? 0) + count);
+      }
+    }
     for (const [labels, letters] of sums) {
       this.#reported.add(labels);
       result.observe(this.#letters, letters, JSON.parse(labels));
@@ -119,19 +123,7 @@ class DeadLetterMetrics {
   }
 }
 
-/** @param sums of letters by labels as JSON, in which undeclared names are the same */
-function addUp(
-  sums: Map<string, number>,
-  groups: readonly DeadLetterGroup[],
-  declared: ReadonlySet<string> | undefined,
-): void {
-  for (const { reason, eventName, count } of groups) {
-    const labels = JSON.stringify(letterLabels(reason, eventName, declared?.has(eventName)));
-    sums.set(labels, (sums.get(labels) ?? 0) + count);
-  }
-}
-
-/** Seconds; 0 without letters, and when the clock of the store is ahead of this one. */
+/** Seconds; 0 without letters, or if the clock of the store is ahead. */
 function ageOf({ oldest }: CountedLetters): number {
   return oldest ? Math.max(Date.now() - oldest.getTime(), 0) / 1_000 : 0;
 }

@@ -19,7 +19,7 @@ const DELIVERY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 const HANDLER_SECONDS = [...DELIVERY_SECONDS, 60, 120, 300];
 const STORE_SECONDS = [0.0005, ...DELIVERY_SECONDS.slice(0, 11)];
 
-/** A call of a handler that has not settled. */
+/** A handler that has not settled. */
 interface RunningHandler {
   readonly eventId: string;
   readonly startedAt: number;
@@ -52,25 +52,12 @@ export class DeliveryMetrics {
       unit: '{letter}',
       description: 'Dead letters whose last automatic retry failed.',
     });
-    this.#deliveryDuration = histogram(
-      'webhook.delivery.duration',
-      'From the arrival of a delivery to its answer.',
-      DELIVERY_SECONDS,
-    );
-    this.#handlerDuration = histogram(
-      'webhook.handler.duration',
-      'From the call of a handler until it settles.',
-      HANDLER_SECONDS,
-    );
-    this.#storeDuration = histogram(
-      'webhook.store.duration',
-      'How long a delivery waited for the store.',
-      STORE_SECONDS,
-    );
-    this.#observeRunning(meter);
-  }
-
-  #observeRunning(meter: Meter): void {
+    const fromArrival = 'From the arrival of a delivery to its answer.';
+    this.#deliveryDuration = histogram('webhook.delivery.duration', fromArrival, DELIVERY_SECONDS);
+    const fromCall = 'From the call of a handler until it settles.';
+    this.#handlerDuration = histogram('webhook.handler.duration', fromCall, HANDLER_SECONDS);
+    const waited = 'How long a delivery waited for the store.';
+    this.#storeDuration = histogram('webhook.store.duration', waited, STORE_SECONDS);
     meter
       .createObservableUpDownCounter('webhook.in_flight', {
         unit: '{delivery}',

@@ -41,7 +41,8 @@ export class Spans {
       this.#tracer = provider.getTracer(SCOPE);
       this.#provider = provider;
     }
-    return isNoop(provider) ? undefined : this.#tracer;
+    const isNoop = provider instanceof ProxyTracerProvider && provider.getDelegate() === NOOP_PROVIDER;
+    return isNoop ? undefined : this.#tracer;
   }
 
   /** Its parent is the active span, such as that of the HTTP server. */
@@ -76,10 +77,6 @@ export class Spans {
 
 /** The single no-op provider of the API, which does not export it. */
 const NOOP_PROVIDER = new ProxyTracerProvider().getDelegate();
-
-function isNoop(provider: TracerProvider): boolean {
-  return provider instanceof ProxyTracerProvider && provider.getDelegate() === NOOP_PROVIDER;
-}
 
 /** Ending a span may throw: the receiver catches that. */
 async function inside<T>(span: Span, around: Context, work: () => Promise<T>): Promise<T> {

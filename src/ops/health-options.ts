@@ -22,8 +22,6 @@ export interface HealthOptions {
   readonly cache?: number | string | undefined;
 }
 
-const OF_LETTERS = ['deadLetters', 'deadLetterAge'] as const;
-
 const HEALTH_OPTIONS = defineOptions({
   silence: optional(duration),
   refused: optional(shareOfAll),
@@ -44,7 +42,7 @@ export type HealthRules = ReturnType<typeof HEALTH_OPTIONS.read>;
 export function healthRules(options: HealthOptions, letters: boolean): HealthRules {
   const given = check.byName('The second argument of health()', options, 'thresholds, or nothing');
   const rules = HEALTH_OPTIONS.read(given);
-  const unused = OF_LETTERS.find((option) => given[option] !== undefined);
+  const unused = (['deadLetters', 'deadLetterAge'] as const).find((option) => given[option] !== undefined);
   if (unused === undefined || letters) return rules;
   throw new ConfigurationError(
     `${unused} is a threshold for dead letters, and the receiver has none. Leave it out, or give receiver() the option deadLetters.`,

@@ -28,9 +28,10 @@ const LEVELS = {
   CONFIGURATION_INVALID: 'error',
 } as const satisfies Record<ErrorCode, LogLevel>;
 
+const KEYS_DROPPED = '__proto__ or constructor keys were dropped from the event (prototype pollution)';
 const CONFLICT = 'a completed event was delivered again with other bytes; no handler ran';
 
-/** The most names that are warned about; a service adds few. */
+/** Warnings stop after this many names: a service has few. */
 const MAX_NAMES = 1_000;
 
 export class DeliveryLog {
@@ -52,13 +53,7 @@ export class DeliveryLog {
     if (suppressed > 0) fields.suppressed = suppressed;
     writeLog(delivery.logger, levelOf(delivery, result), fields, 'delivery');
     if (delivery.conflict) writeLog(delivery.log, 'error', {}, CONFLICT);
-    if (delivery.decoded?.keysDropped)
-      writeLog(
-        delivery.log,
-        'warn',
-        {},
-        '__proto__ or constructor keys were dropped from the event (prototype pollution)',
-      );
+    if (delivery.decoded?.keysDropped) writeLog(delivery.log, 'warn', {}, KEYS_DROPPED);
     if (result === 'ignored' || result === 'kept') this.#unhandled(delivery, result);
   }
 
@@ -90,13 +85,13 @@ export class DeliveryLog {
     );
   }
 
-  /** Handlers that went on after their delivery was answered. */
+  /** For handlers that have settled after the answer. */
   late(delivery: Delivery, result: Result): void {
     const fields = result instanceof Rejection ? { code: result.code } : { outcome: result };
     writeLog(delivery.log, levelOf(delivery, result), fields, 'handlers settled after the answer');
   }
 
-  /** Once for each name: the service may add names any day. */
+  /** Warns once for each name: the service may add names at any time. */
   #unhandled(delivery: Delivery, result: 'ignored' | 'kept'): void {
     const name = delivery.event?.event_name;
     const message = whyUnhandled(delivery, result);
@@ -106,7 +101,7 @@ export class DeliveryLog {
   }
 }
 
-/** A payload that does not fit is an error where it was refused or kept, and a warning where handlers have processed it. */
+/** A payload that does not fit is an error if it was refused or kept, and a warning if handlers have processed it. */
 function levelOf({ decoded, issues, verdict }: Delivery, result: Result): LogLevel {
   if (result instanceof Rejection) return result.unproven ? 'warn' : LEVELS[result.code];
   if (verdict) return result === 'kept' ? 'warn' : 'error';
@@ -129,7 +124,7 @@ function whyUnhandled({ decoded, verdict }: Delivery, result: 'ignored' | 'kept'
   }
 }
 
-/** A 200 for an event that no handler has processed is easily overlooked. */
+/** A hint, because a 200 for an event that no handler has processed is easily overlooked. */
 function whyIgnored({ decoded, verdict }: Delivery): string | undefined {
   if (verdict)
     return 'A handler threw NonRetriableError, and nothing keeps the event. To keep such events, use the option deadLetters.';
@@ -139,29 +134,29 @@ function whyIgnored({ decoded, verdict }: Delivery): string | undefined {
   return `No handler is registered for it. Register one: hooks.on('${name}', async (event) => { … }).`;
 }
 
-/** The hint, and the command that says what to do. */
+/** The hint, and the command that explains the code. */
 function hintOf({ code, hint }: Rejection): string {
   const more = `Run \`${helpFor(code)}\`.`;
   return hint ? `${hint} ${more}` : more;
 }
 
-/** Handlers and stores have lines of their own for what they threw; a schema and a key function have none. */
+/** What a schema or a key function threw. Errors of handlers and stores have their own lines. */
 function undescribed({ code, cause }: Rejection): unknown {
   return code === 'STORE_UNAVAILABLE' || cause instanceof HandlerError ? undefined : cause;
 }
 
-/** Where one code has several causes, the line of one must not hold back that of another. */
+/** The throttle key. If a code has several causes, the line of one must not suppress that of another. */
 function reasonOf({ code, hint, unproven }: Rejection): string {
   if (unproven) return `${code} unproven`;
   return code === 'BODY_CONSUMED' ? `${code} ${hint}` : code;
 }
 
-/** Without a key index the signature is not proven; with one, a leaked sandbox key may have been used. */
+/** Without a key index the signature was not verified. With one, a leaked sandbox key may have been used. */
 function causedByStranger(rejection: Rejection, delivery: Delivery): boolean {
   return delivery.keyIndex === undefined || ANSWERS[rejection.code].status === 401;
 }
 
-/** Assigned one by one: spreading an object for each optional field took a tenth of a delivery. */
+/** Fields are assigned one by one: spreading an object for each took a tenth of the time of a delivery. */
 function lineOf(delivery: Delivery, result: Result, status?: number): Record<string, unknown> {
   const { event } = delivery;
   const line: Record<string, unknown> = {};

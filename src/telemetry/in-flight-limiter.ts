@@ -1,4 +1,4 @@
-// How many deliveries are in flight: whether one more may enter, and when the last one has left.
+// Limits how many deliveries are in flight, and tells when the last one has left.
 import { Rejection } from '../errors.js';
 
 export class InFlightLimiter {
@@ -23,18 +23,18 @@ export class InFlightLimiter {
     return this.#inFlight;
   }
 
-  /** A place, which the caller must leave, or the reason why the delivery is refused. */
+  /** @returns a place, which the caller must leave, or why the delivery is refused */
   enter(): Place | Rejection {
     if (this.#closing) return new Rejection('CLOSING');
     if (this.#inFlight >= this.#max) this.#freeExpired();
-    // Jitter, so that those turned away do not all come back at once.
+    // Jitter, so that refused deliveries are not all retried at once.
     if (this.#inFlight >= this.#max)
       return new Rejection('OVERLOADED', { retryAfterMs: 1_000 + Math.random() * 4_000 });
     this.#inFlight += 1;
     return new Place(this.#late, () => this.#leave());
   }
 
-  /** Like {@link enter}. All replays together leave half of the places to deliveries. */
+  /** Like {@link enter}, but replays leave half of the places to deliveries. */
   enterReplay(): Place | Rejection {
     const max = Math.max(Math.floor(this.#max / 2), 1);
     if (!this.#closing && this.#replays >= max) return new Rejection('OVERLOADED');
@@ -52,7 +52,7 @@ export class InFlightLimiter {
     if (this.#inFlight === 0) this.#onEmpty();
   }
 
-  /** On Workers a timer ends with the request that set it, so a place may never have been freed. */
+  /** On Workers a timer ends with the request that set it, so the timers of some places may never have fired. */
   #freeExpired(): void {
     for (const place of this.#late) if (place.expired) place.leave();
   }

@@ -6,21 +6,21 @@ import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from './in-flight-limiter.js';
 
-/** Where a receiver has them. `health()` may be of another copy of this package: it is in another door. */
+/** The key of the stats on a receiver. `health()` may come from another copy of this package. */
 export const RECEIVER_STATS = Symbol.for('payment-webhooks.vitals');
 
-/** `unknown`: a user's own store without `ping()`. `none`: the receiver has no store. */
+/** `unknown`: the store has no `ping()`. `none`: the receiver has no store. */
 export type Reachable = 'reachable' | 'unreachable' | 'unknown' | 'none';
 
 type Rules = Pick<Configuration, 'store' | 'logger' | 'storeTimeout'>;
 
-/** Of this process alone. */
+/** For this process alone. */
 export class ReceiverStats {
   /** Milliseconds by the monotonic clock, like `authenticAt`. */
   readonly startedAt = performance.now();
-  /** When the latest authentic delivery arrived; before the first one, when the receiver was made. */
+  /** When the latest authentic delivery arrived; before the first one, when the receiver was created. */
   authenticAt = this.startedAt;
-  /** Deliveries whose signature was right, and those that were answered 401, or 503 because keys may be outdated. */
+  /** How many deliveries had a valid signature; `refused`: were answered 401, or 503 because keys may be outdated. */
   authentic = 0;
   refused = 0;
   readonly #limiter: InFlightLimiter;
@@ -31,7 +31,7 @@ export class ReceiverStats {
     this.#rules = rules;
   }
 
-  /** @param at when the delivery arrived: known by then, so that this reads no clock */
+  /** @param at when the delivery arrived: already known, so the clock is not read */
   recordAuthentic(at: number): void {
     this.authenticAt = at;
     this.authentic += 1;
