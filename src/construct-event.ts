@@ -1,5 +1,4 @@
-// Checks and decodes a delivery without a request, for code that is not a middleware.
-
+// Checks and decodes a delivery without a request, for code that is not middleware.
 import { ConfigurationError, Rejection, SignatureError } from './errors.js';
 import { declareEvents, type EventSchemas, type UnknownEvent, type WebhookEvent } from './events/event.js';
 import { byName } from './options/option-checks.js';
@@ -18,7 +17,7 @@ export interface ConstructEventOptions<Events extends EventSchemas = {}> {
 }
 
 /**
- * The event of a delivery whose signature is right. It does not protect against replays: remember the event's id, or use
+ * Verifies a delivery, and returns its event. It does not protect against replays: remember the event's id, or use
  * `receiver()`.
  *
  * @throws {SignatureError} the signature is missing, malformed, or made with none of the keys

@@ -15,12 +15,10 @@ export type {
   ProcessedEvent,
 } from './claims/dead-letter-store.js';
 export type { Claim, ClaimRequest, ClaimResult, IdempotencyStore, Lock } from './claims/idempotency-store.js';
-// Without the middleware
 export { type ConstructEventOptions, constructEvent } from './construct-event.js';
 export type { DeadLetterFilter, ReplayFilter } from './dead-letters/dead-letter-filter.js';
 export type { DeadLetters } from './dead-letters/dead-letters.js';
 export type { DeadLetterCount } from './dead-letters/letter-queries.js';
-// Nothing authentic is lost
 export { type MemoryDeadLettersOptions, memoryDeadLetters } from './dead-letters/memory.js';
 export type {
   ReplayCounts,
@@ -30,7 +28,6 @@ export type {
   ReplayProgress,
   ReplayReport,
 } from './dead-letters/replay.js';
-// What went wrong, and what telemetry is told
 export {
   BodyError,
   ConfigurationError,
@@ -42,7 +39,6 @@ export {
   StoreError,
   WebhookError,
 } from './errors.js';
-// Events
 export {
   type EventName,
   type EventOf,
@@ -54,7 +50,6 @@ export {
 } from './events/event.js';
 export { type TransactionPaidPayload, transactionPaidPayload } from './events/transaction.js';
 export type { Handler, HandlerContext, HandlerOptions, InvalidHandler } from './handlers/handler.js';
-// What a handler throws to say more than that it failed
 export { NonRetriableError, RetryAfterError } from './handlers/verdict.js';
 export type { Logger } from './logger.js';
 export type { DeliveryRecord, ExhaustedLetter, HandlerReport, Observer, Outcome } from './observer.js';
@@ -64,8 +59,6 @@ export type { RedriveOptions, RedriveReason } from './options/option-checks.js';
 export type { ReceiverOptions } from './options/options.js';
 export { keepRawBody } from './receiver/capture-body.js';
 export type { Answer } from './receiver/respond.js';
-// Receiving
 export { type Receiver, receiver } from './receiver.js';
 export { verifySignature } from './signature.js';
-// Once per event
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.js';

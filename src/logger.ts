@@ -1,4 +1,4 @@
-// What a logger is, and what may be logged: codes, ids and names, never bodies, keys or messages.
+// The logger, and what may be logged: codes, ids and names, never bodies, keys or messages.
 import { WebhookError } from './errors.js';
 
 /** One level of a pino-compatible logger. */
@@ -41,7 +41,7 @@ export function loggerOf(request: object): Logger | undefined {
   return isLogger(log) ? log : undefined;
 }
 
-/** Logs, and ignores errors of the logger: they must not lose an event. */
+/** Ignores errors of the logger: they must not lose an event. */
 export function writeLog(logger: Logger, level: LogLevel, fields: object, message: string): void {
   try {
     const written: unknown = logger[level](fields, message);
@@ -50,7 +50,7 @@ export function writeLog(logger: Logger, level: LogLevel, fields: object, messag
   } catch {}
 }
 
-/** A logger that adds the fields to every line; the logger itself when it cannot make one. */
+/** A logger that adds the fields to every line; the same logger if it cannot make one. */
 export function childLogger(logger: Logger, fields: Record<string, unknown>): Logger {
   try {
     const child = logger.child?.(fields);
@@ -150,10 +150,8 @@ function describeFrames(error: Error): string[] | undefined {
   const end = stack.indexOf(message);
   if (end === -1 || end > 200) return undefined;
   const frames: string[] = [];
-  for (const line of stack
-    .slice(end + message.length)
-    .split('\n')
-    .slice(1)) {
+  const [, ...lines] = stack.slice(end + message.length).split('\n');
+  for (const line of lines) {
     const frame = FRAME.exec(line)?.[1];
     if (frame === undefined || frames.length === MAX_FRAMES) break;
     frames.push(frame);
@@ -161,5 +159,5 @@ function describeFrames(error: Error): string[] | undefined {
   return frames.length > 0 ? frames : undefined;
 }
 
-/** The receiver's logger on `hooks.deadLetters`, for the page, which may come from another copy of this package. */
+/** The key of the receiver's logger on `hooks.deadLetters`, for a page of another copy of this package. */
 export const LETTERS_LOGGER = Symbol.for('payment-webhooks.dead-letters.logger');

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode, Issue } from './errors.js';
 
-/** What became of a delivery that was answered 200. `kept`: as a dead letter, because no handler could run, or one refused it. */
+/** How a delivery that was answered 200 ended. `kept`: as a dead letter, because no handler could run, or one refused it. */
 export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
 
 /**
@@ -10,7 +10,7 @@ export type Outcome = 'processed' | 'duplicate' | 'ignored' | 'kept';
  * - `invalid`: its payload does not fit the declared schema, and there is no `onInvalid` handler; or it is authentic, but
  *   not of the documented shape: then its `eventId` is the SHA-256 of its bytes.
  * - `failed`: a handler failed or took too long; the service was asked for a retry.
- * - `conflict`: it came with other bytes than those of the event of the same id that was processed.
+ * - `conflict`: an event with the same id but other bytes was processed before.
  * - `rejected`: a handler threw `NonRetriableError`, so it is never retried automatically.
  * - `unfinished`: the journal kept it before its handlers ran: it is still being processed, or the process died.
  */
@@ -23,15 +23,15 @@ export interface HandlerReport {
   readonly durationMs: number;
 }
 
-/** One delivery in numbers and names: nothing of its body, its headers or its keys. */
+/** One delivery in numbers and names, without anything from its body, headers or keys. */
 export interface DeliveryRecord {
-  /** The status that was answered; 0 when the sender had left. */
+  /** The status that was sent; 0 if the sender had left. */
   readonly status: number;
   readonly outcome?: Outcome;
   readonly code?: ErrorCode;
   readonly eventId?: string;
   readonly eventName?: string;
-  /** Whether the name is a declared one; of the others there may be any number. */
+  /** Whether the name is declared. There may be any number of undeclared names. */
   readonly declared?: boolean;
   readonly sandbox?: boolean;
   readonly attempt?: number;
@@ -39,9 +39,9 @@ export interface DeliveryRecord {
   readonly keyIndex?: number;
   /** The event had been completed before, with other bytes. */
   readonly conflict?: boolean;
-  /** Where the event does not fit: paths and what was expected there, never a value. */
+  /** Where the event does not fit: paths and what was expected there, without values. */
   readonly issues?: readonly Issue[];
-  /** What the handlers said, unless all succeeded: they wait, they refuse the event for good, or they failed. */
+  /** What the handlers said, unless all succeeded: retry later, never retry, or failed. */
   readonly verdict?: 'later' | 'never' | 'failed';
   /** Why the event is kept as a dead letter. */
   readonly deadLetter?: DeadLetterReason;
@@ -53,7 +53,7 @@ export interface DeliveryRecord {
   readonly handlers: readonly HandlerReport[];
 }
 
-/** A dead letter that was retried for the last time, and stays. */
+/** A dead letter that stays after its last retry. */
 export interface ExhaustedLetter {
   readonly id: string;
   /** When it was listed for its last try. */
@@ -63,7 +63,7 @@ export interface ExhaustedLetter {
   readonly attempts: number;
 }
 
-/** Told about every delivery; `openTelemetry()` makes one. Its errors are logged and change nothing. */
+/** Is notified of every delivery; `openTelemetry()` makes one. Its errors are logged and change nothing. */
 export interface Observer {
   /** Wraps one delivery, to open a span. Call `work` before the first await, and return its promise. */
   around?<T>(delivery: { readonly headers: IncomingHttpHeaders }, work: () => Promise<T>): Promise<T>;
@@ -78,16 +78,16 @@ export interface Observer {
   ): Promise<T>;
   /** Once per delivery, after its answer. */
   settled?(record: DeliveryRecord): void;
-  /** Once per dead letter that `redrive` retries no more. */
+  /** Once per dead letter that `redrive` has retried for the last time. */
   exhausted?(letter: ExhaustedLetter): void;
 }
 
-/** Logs the errors of its observer. */
+/** Logs the errors of an observer. */
 interface Observed {
   observerFailed(error: unknown): void;
 }
 
-/** Handles one delivery inside `around`, if the observer has it. */
+/** Handles one delivery inside the observer's `around`, if there is one. */
 export function observedDelivery<T>(
   observer: Observer | undefined,
   work: () => Promise<T>,
@@ -113,7 +113,7 @@ export function observed<T>(
     return running;
   };
   try {
-    // A rejection of the work passes through the wrapper; only the wrapper's own is its fault.
+    // A rejection of the work passes through the wrapper. Any other is the wrapper's own.
     wrap(once).catch((error: unknown) =>
       once().then(
         () => delivery.observerFailed(error),
@@ -126,7 +126,7 @@ export function observed<T>(
   return once();
 }
 
-/** An observer is not awaited. When an async one rejects, that must not end the process. */
+/** Does not wait for the observer. If an async one rejects, that must not end the process. */
 export function notifyObserver(notify: () => unknown, observed: Observed): void {
   try {
     const told = notify();

@@ -1,4 +1,4 @@
-// The receiver: the hooks that a user mounts, and the path of a delivery through its five stations.
+// The receiver: what a user mounts, and the path of a delivery through the five stations.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DeadLetterStore } from './claims/dead-letter-store.js';
 import { SignatureFingerprint } from './claims/fingerprint.js';
@@ -40,13 +40,13 @@ export interface Receiver<
     handler: Handler<EventOf<Matching<P, Events>, Events>, Extra>,
     options?: HandlerOptions<EventOf<Matching<P, Events>, Events>>,
   ): this;
-  /** For authentic events that are not declared. Without one they are answered 200: `kept` as dead letters, else `ignored`. */
+  /** For authentic events that are not declared. Without a handler they are answered 200: `kept` as dead letters, else `ignored`. */
   onUnknown(handler: Handler<UnknownEvent, Extra>, options?: HandlerOptions<UnknownEvent>): this;
-  /** For declared events whose payload does not fit: when it resolves the answer is 200 `ignored`. Never called with `drift: 'handle'`. */
+  /** For declared events whose payload does not fit: when it resolves, the answer is 200 `ignored`. Not called with `drift: 'handle'`. */
   onInvalid(handler: InvalidHandler<Extra>, options?: HandlerOptions<EventError>): this;
   /**
-   * The same for servers that speak fetch: Bun, Deno, Workers, Next.js, Hono. Give it the Request unread. Never rejects.
-   * @throws {ConfigurationError} at once, if it is not given a Request
+   * The receiver for servers that speak fetch: Bun, Deno, Workers, Next.js, Hono. Give it the unread Request. Never rejects.
+   * @throws {ConfigurationError} synchronously, if it is not given a Request
    * @example
    * export default { fetch: hooks.fetch };
    */
@@ -56,13 +56,13 @@ export interface Receiver<
     readonly rawBody: Uint8Array | ArrayBuffer | string;
     readonly headers: HeadersLike;
   }): Promise<Answer>;
-  /** Starts to retry dead letters, with the option `redrive`. Without this call the first delivery starts it. */
+  /** Starts the option `redrive` now. Otherwise the first delivery starts it. */
   start(): void;
-  /** Answers new deliveries 503. Resolves when all others are answered and every handler has settled. */
+  /** Answers new deliveries with 503. Resolves when all others are answered and every handler has settled. */
   close(): Promise<void>;
   /** The events that were not processed: to list, replay and discard. Undefined without the option. */
   readonly deadLetters: Letters extends DeadLetterStore ? DeadLetters : undefined;
-  /** Deliveries that are not yet answered, or whose handlers still run. */
+  /** How many deliveries are not yet answered, or still have running handlers. */
   readonly inFlight: number;
   /** Names of the declared events. */
   readonly eventNames: string[];
@@ -230,7 +230,7 @@ class Pipeline {
   }
 }
 
-/** @throws {ConfigurationError} for what is not the response of `node:http` */
+/** @throws {ConfigurationError} unless it is the response of `node:http` */
 function checkResponse(res: ServerResponse): void {
   if (typeof res?.writeHead === 'function') return;
   throw new ConfigurationError(
@@ -241,9 +241,9 @@ function checkResponse(res: ServerResponse): void {
 }
 
 /**
- * Throws at once, and not in a promise: Express 4 would leave that unhandled, and the process would end.
+ * Throws synchronously: Express 4 would leave a rejection unhandled, and the process would end.
  *
- * @throws {ConfigurationError} for what is not the Request of fetch
+ * @throws {ConfigurationError} unless it is the Request of fetch
  */
 function checkRequest(request: Request): void {
   if (typeof request?.headers?.get === 'function') return;
@@ -262,7 +262,7 @@ const NO_CONTEXT =
   'hooks.fetch() was not given an execution context of the Worker that it can use, so the Worker may stop handlers once the ' +
   'response is sent or the sender disconnects. Call hooks.fetch(request, env, ctx) with the ctx that the Worker was given.';
 
-// Each is logged once: strangers can call fetch() as often as they like.
+// Each problem is logged once, because strangers can cause it as often as they like.
 let warned = false;
 let failed = false;
 

@@ -3,10 +3,10 @@ import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { ConfigurationError } from './errors.js';
 
-/** A private key as text, or as bytes. Bytes that spell text are checked as that text. */
+/** A private key as text or bytes. Bytes that are text are checked as that text. */
 export type PrivateKey = string | Uint8Array;
 
-/** A private key, checked and turned into a key object once, so that no delivery pays for it. */
+/** A private key, checked and turned into a key object once instead of for each delivery. */
 export interface SigningKey {
   readonly secret: KeyObject;
   /** Identifies the key in dead letters: the first digits of its SHA-256, which cannot sign anything. */
@@ -25,8 +25,8 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 const QUOTED = /^(["'`])pri_.*\1$/;
 
 /**
- * Whether the text has the shape of a signature. Ask before decoding it: `Buffer.from(text, 'hex')` stops
- * silently at the first character that is not hexadecimal, so a valid signature followed by garbage would pass.
+ * Whether the text has the shape of a signature. Check this before decoding it: `Buffer.from(text, 'hex')` silently stops at
+ * the first character that is not hexadecimal, so a valid signature followed by garbage would pass.
  */
 export function isSignature(text: unknown): text is string {
   return typeof text === 'string' && SIGNATURE.test(text);
@@ -63,8 +63,8 @@ export function keyFault(given: unknown, advice = COPY): string | undefined {
 }
 
 /**
- * The text of a key that was given as bytes of text: those of a key file, say, whose line break would make every signature
- * wrong. Random bytes are not UTF-8, or contain control characters that a text file does not.
+ * The text of a key that was given as the bytes of text, such as those of a key file: its line break would make every
+ * signature wrong. Random bytes are not UTF-8, or contain control characters that text files do not.
  */
 function keyText(key: unknown): unknown {
   if (!(key instanceof Uint8Array) || !isUtf8(key)) return key;
