@@ -268,7 +268,7 @@ export function storeUnavailable({ message, cause }: { message: string; cause: u
   return new Rejection('STORE_UNAVAILABLE', { hint: message, cause });
 }
 
-/** A value for an error message: text and numbers as they are, otherwise only the type. */
+/** Shows a value in an error message: text, numbers and booleans; otherwise only the type. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   if (typeof value === 'number' || typeof value === 'boolean' || value === null || value === undefined)

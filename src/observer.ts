@@ -1,4 +1,4 @@
-// What an observer is told about a delivery. Its errors never affect the delivery.
+// What an observer is notified of. Its errors never affect a delivery.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorCode, Issue } from './errors.js';
 

@@ -22,10 +22,7 @@ export interface DeadLetter {
   readonly code: ErrorCode | undefined;
   /** Where its payload does not fit, without values. */
   readonly issues: readonly Issue[];
-  /**
-   * Which private key signed it: the first 12 hexadecimal digits of the SHA-256 of the key. Undefined for a tombstone, and
-   * for a letter of a version that did not keep it.
-   */
+  /** The first 12 hexadecimal digits of the SHA-256 of its private key; undefined for tombstones and letters of older versions. */
   readonly keyId?: string | undefined;
   /** Who discarded it, why, and when. A discarded letter has no bytes and headers any more. */
   readonly discarded?: Discarded;
@@ -37,7 +34,7 @@ export interface Discarded {
   readonly at: Date;
 }
 
-/** A letter for a store to keep. It belongs to the store: nobody else has its bytes or headers. */
+/** A letter for a store to keep. The store owns it: nothing else refers to its bytes or headers. */
 export interface NewDeadLetter extends Omit<DeadLetter, 'keptAt' | 'discarded'> {
   /** Random. If the store already has the letter, that one keeps its id. */
   readonly id: string;
@@ -93,7 +90,7 @@ export interface DeadLetterGroup {
   /** A name, or `…` for all names beyond `names` together. */
   readonly eventName: string;
   readonly count: number;
-  /** When the oldest of them was first kept. */
+  /** When the oldest one was first kept. */
   readonly oldest: Date;
 }
 
@@ -132,7 +129,7 @@ export interface DeadLetterStore {
    * rise by one, or to the given number if that is more.
    *
    * @returns the id that the letter has
-   * @throws if the letter is not kept, also because the store is full: no letter is evicted for another
+   * @throws if the letter is not kept, even if the store is full: no letter is evicted for another
    */
   keep(letter: NewDeadLetter): string | Promise<string>;
   /** Updates a letter in place. False, and nothing changed, if it is gone. */
@@ -143,8 +140,8 @@ export interface DeadLetterStore {
   count(query: DeadLetterQuery): number | Promise<number>;
   /**
    * How many letters match, by reason and event name, in any order. For each reason at most `names` names: those whose
-   * letters arrived first. The letters of its other names are counted together, under the name `…`. A store without this
-   * method is asked for its pages.
+   * letters arrived first. The letters of further names are counted together under the name `…`. Without this method, the
+   * letters are listed to count them.
    */
   countGroups?(
     query: DeadLetterQuery,
@@ -159,18 +156,18 @@ export interface DeadLetterStore {
    * Deletes the letters of an event that was processed: the one with the same bytes, and those that waited for a retry
    * (`failed`, `unfinished`) with any. The others stay: with other bytes they may be another event.
    *
-   * @param scope.transaction what the handlers wrote in, where both stores have the same `database`: the letters go
-   *   when it is committed, and stay when it is rolled back
+   * @param scope.transaction the transaction of the handlers, if both stores have the same `database`: the letters are
+   *   deleted when it is committed, and stay when it is rolled back
    * @returns how many were deleted
    */
   remove(event: ProcessedEvent, scope: { readonly transaction?: unknown }): number | Promise<number>;
   /** Deletes bytes and headers, and leaves a tombstone; false when the letter is gone. The same event may be kept again. */
   discard(id: string, why: Pick<Discarded, 'by' | 'because'>): boolean | Promise<boolean>;
-  /** What transactions are begun on, such as a pool. A store of event ids that uses the same one can remove letters in its commits. */
+  /** What transactions begin on, such as a pool. An idempotency store with the same one can remove letters in its commits. */
   readonly database?: object | undefined;
   /** Milliseconds for which a letter is kept. */
   readonly retentionMs?: number | undefined;
-  /** Whether other processes see these letters; `'process'` earns a warning in production. */
+  /** Whether other processes see these letters. The receiver warns of `'process'` in production. */
   readonly scope?: 'process' | 'shared';
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;
@@ -202,11 +199,11 @@ export interface DeliveryLetter {
   readonly reason: DeadLetterReason | undefined;
   /** The letter was processed or discarded while it was being replayed. */
   readonly gone: boolean;
-  /** Called under the claim, before any handler runs. The journal keeps the event; a replay checks whether its letter is `gone`. */
+  /** Called under the claim before any handler runs: the journal keeps the event, a replay looks whether its letter is gone. */
   prepare(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** @returns a failure if the event is not kept, so that only its sender has it */
   keep(unprocessed: Unprocessed): Promise<StoreFailure | undefined>;
-  /** Called before the claim is completed. If letters are in the database of its transaction, they are removed in its commit. */
+  /** Called before the claim is completed: letters in the same database are removed in its commit. */
   removeInCommit(claim: GrantedClaim): Promise<StoreFailure | undefined>;
   /** Called when the event is processed. */
   removeAfter(claim: GrantedClaim): Promise<void>;

@@ -1,14 +1,9 @@
 // Describes what a store threw by its code, with a hint. Its message may contain anything.
 import { StoreError } from '../errors.js';
 
-export interface Thrown {
-  readonly code: string | undefined;
-  readonly message: string;
-}
-
-/** Of Postgres, Prisma, MySQL and MariaDB, and the system. */
+/** The codes of Postgres, Prisma, MySQL and MariaDB, and the system. */
 const CODE = /^(?:[0-9][0-9A-Z]{4}|P[0-9]{4}|ER_[A-Z_]{3,50}|E[A-Z]{2,14})$/;
-/** Replies of Redis have their code in the message, behind more text where a script got it. */
+/** An error reply of Redis has its code in the message; an error inside a script has more text before it. */
 const REPLY =
   /^(?:ERR .{0,200}@user_script: ?\d+: )?-?(WRONGTYPE|NOAUTH|WRONGPASS|NOPERM|READONLY|OOM|LOADING|CLUSTERDOWN)\b/;
 /** Clients and ORMs wrap the error of the driver. */
@@ -36,7 +31,10 @@ const CURES: readonly (readonly [codes: string, cure: string])[] = [
 ];
 
 /** @param store what its variable is called in the docs */
-export function describeThrown(cause: unknown, store: 'store' | 'deadLetters'): Thrown {
+export function describeThrown(
+  cause: unknown,
+  store: 'store' | 'deadLetters',
+): { code: string | undefined; message: string } {
   try {
     if (StoreError.is(cause)) return { code: undefined, message: cause.message };
     const code = codeOf(cause, MAX_DEPTH);
@@ -49,7 +47,7 @@ export function describeThrown(cause: unknown, store: 'store' | 'deadLetters'): 
   }
 }
 
-/** The innermost code: outer ones come from the client, and say less. */
+/** The innermost code: the outer ones come from the client, and say less. */
 function codeOf(error: unknown, depth: number): string | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined;
   const { code, meta, cause, message } = error as Record<string, unknown>;

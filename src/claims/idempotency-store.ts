@@ -59,13 +59,11 @@ export interface IdempotencyStore<Extra extends object = {}> {
    * the event completed.
    */
   completedWith?(key: string): string | undefined | Promise<string | undefined>;
-  /**
-   * Claims and changes nothing, and rejects if a claim would fail now. `health()` calls it, so it must be cheap.
-   */
+  /** Changes nothing, and rejects if a claim would fail now. `health()` calls it, so it must be cheap. */
   ping?(): unknown;
-  /** Whether other processes share what this store remembers; `'process'` earns a warning in production. */
+  /** Whether other processes share this store's memory. The receiver warns of `'process'` in production. */
   readonly scope?: 'process' | 'shared';
-  /** Milliseconds for which an id is remembered: dead letters that are kept for longer earn a warning. */
+  /** Milliseconds for which an id is remembered. If dead letters are kept longer, the receiver warns. */
   readonly retentionMs?: number | undefined;
   /** Frees what the store itself opened. The receiver never calls it: stores can be shared. */
   close?(): Promise<void>;

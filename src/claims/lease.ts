@@ -1,4 +1,4 @@
-// Renews a claim or a lock while handlers run, and notices when it is lost. Uses the monotonic clock only.
+// Renews a claim or a lock while handlers run, and notices its loss. Uses only the monotonic clock.
 import { writeLog } from '../logger.js';
 import type { Lock } from './idempotency-store.js';
 import type { StoreCalls } from './store-calls.js';

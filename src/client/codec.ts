@@ -39,6 +39,9 @@ export interface Codec {
   readonly issues: (body: unknown) => Issue[];
 }
 
+/** The functions that read a successful answer. */
+export type Reader = 'account' | 'webhook' | 'webhooks';
+
 /**
  * The default codec. Records and lists may be wrapped in `data`. A webhook needs `id`, `url` and `events`.
  *

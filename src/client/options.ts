@@ -120,7 +120,6 @@ function resolveCodec(given: Partial<Codec>): Codec {
   return { ...codec, ...Object.fromEntries(parts) };
 }
 
-/** @throws {ConfigurationError} */
 function resolveApiPath(path: unknown): string {
   const text = typeof path === 'string' ? path.replace(/\/+$/, '') : path;
   if (typeof text === 'string' && /^(\/[\w.~-]+)*$/.test(text) && !/\/\.\.?(\/|$)/.test(text)) return text;
@@ -129,11 +128,7 @@ function resolveApiPath(path: unknown): string {
   );
 }
 
-/**
- * The messages never quote the address: it may be the key by mistake, or hold a password.
- *
- * @throws {ConfigurationError}
- */
+/** The messages never quote the address: it may be the key by mistake, or contain a password. */
 function resolveBaseUrl(given: unknown, apiPath: string): string {
   const value = given ?? process.env.SERVICE_API_URL;
   if (value === undefined || value === '') {

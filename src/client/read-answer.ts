@@ -1,5 +1,5 @@
 // Turns an answer into the result of a method, or into an error.
-import type { Codec } from './codec.js';
+import type { Codec, Reader } from './codec.js';
 import { parseRedacted, type Redact } from './credential.js';
 import {
   AuthenticationError,
@@ -15,16 +15,16 @@ import { retryAfterMs } from './retry.js';
 import type { HttpAnswer, Subject } from './send-request.js';
 
 /** @throws {ServiceError} for a status that is not 2xx, for a body that is not JSON, or that the codec cannot read */
-export function readAnswer<Result>(
+export function readAnswer<Read extends Reader>(
   answer: HttpAnswer,
   subject: Subject,
   codec: Codec,
-  read: ((codec: Codec, body: unknown) => Result) | undefined,
-): Result {
+  read: Read | undefined,
+): ReturnType<Codec[Read]> {
   const { status, headers, text } = answer;
   const { endpoint, redact } = subject;
   if (status < 200 || status > 299) throw answerError(answer, subject, codec);
-  if (!read) return undefined as Result;
+  if (!read) return undefined as never;
   const body = attempt(() => JSON.parse(text));
   if (body === undefined) {
     const type = redact(headers.get('content-type') ?? 'text');
@@ -34,7 +34,7 @@ export function readAnswer<Result>(
     );
   }
   try {
-    return read(codec, body);
+    return codec[read](body) as ReturnType<Codec[Read]>;
   } catch (error) {
     const reason = redact(String((error as Error | null)?.message));
     throw new ServiceError(

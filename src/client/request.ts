@@ -1,6 +1,6 @@
 // One call of the service: its credential, timeout and retries.
 import { refuseUnknownOptions } from '../errors.js';
-import type { Codec } from './codec.js';
+import type { Codec, Reader } from './codec.js';
 import { type Authorization, redactor } from './credential.js';
 import { AuthenticationError, ConnectionError, NotFoundError, ServiceError } from './errors.js';
 import { type RequestOptions, type ResolvedOptions, timeoutOf } from './options.js';
@@ -8,14 +8,14 @@ import { readAnswer } from './read-answer.js';
 import { pause, retryDelay } from './retry.js';
 import { sendRequest } from './send-request.js';
 
-export interface Call<Result> {
+interface Call<Read extends Reader> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `apiPath`. */
   readonly path: string;
   /** Makes the body. Without it the request has no body. */
   readonly write?: (codec: Codec) => unknown;
-  /** Reads the answer. Without it any 2xx is a success. */
-  readonly read?: (codec: Codec, body: unknown) => Result;
+  /** Without it any 2xx is a success, and its body is not read. */
+  readonly read?: Read;
 }
 
 /** What the attempts of one call share, so that a token function is called once for all of them. */
@@ -39,7 +39,10 @@ export class Requester {
    * @throws {ServiceError} for an error of the service, or if no usable answer came
    * @throws the reason of the caller's signal if it ended the call
    */
-  async send<Result>(call: Call<Result>, options: RequestOptions = {}): Promise<Result> {
+  async send<Read extends Reader>(
+    call: Call<Read>,
+    options: RequestOptions = {},
+  ): Promise<ReturnType<Codec[Read]>> {
     refuseUnknownOptions(options, ['signal', 'timeout']);
     const timeout = timeoutOf(options.timeout ?? this.#options.timeout);
     const state: CallState = { timeout, signal: options.signal, refreshed: false, doubtful: false };
@@ -51,7 +54,7 @@ export class Requester {
         if (this.#mayRefresh(error, state)) continue;
         // A 404 for a retried DELETE means that an earlier attempt worked.
         if (call.method === 'DELETE' && state.doubtful && error instanceof NotFoundError) {
-          return undefined as Result;
+          return undefined as never;
         }
         const more = retries < this.#options.retries;
         const delay = more ? retryDelay(error, { method: call.method, retries }) : undefined;
@@ -72,7 +75,7 @@ export class Requester {
     return true;
   }
 
-  async #attempt<Result>(call: Call<Result>, state: CallState): Promise<Result> {
+  async #attempt<Read extends Reader>(call: Call<Read>, state: CallState): Promise<ReturnType<Codec[Read]>> {
     const { root, credential, codec } = this.#options;
     const { method } = call;
     const url = root + call.path;

@@ -1,6 +1,6 @@
 // The client of API v2: `account` and `webhooks`.
 import { ConfigurationError, refuseUnknownOptions } from '../errors.js';
-import type { Account, Webhook, WebhookFields } from './codec.js';
+import type { Account, Codec, Webhook, WebhookFields } from './codec.js';
 import { type Ensured, ensureWebhook } from './ensure.js';
 import { isLoopback, type RequestOptions, resolveOptions, type ServiceClientOptions } from './options.js';
 import { Requester } from './request.js';
@@ -34,10 +34,7 @@ export class AccountClient {
 
   /** The authenticated account (`GET /api/v2/account/me`), as the service returns it. @throws {ServiceError} */
   me(options?: RequestOptions): Promise<Account> {
-    return this.#requester.send(
-      { method: 'GET', path: '/account/me', read: (codec, body) => codec.account(body) },
-      options,
-    );
+    return this.#requester.send({ method: 'GET', path: '/account/me', read: 'account' }, options);
   }
 }
 
@@ -61,10 +58,7 @@ export class WebhooksClient {
 
   /** Every webhook on the account (`GET /api/v2/webhooks`). @throws {ServiceError} */
   list(options?: RequestOptions): Promise<Webhook[]> {
-    return this.#requester.send(
-      { method: 'GET', path: '/webhooks', read: (codec, body) => codec.webhooks(body) },
-      options,
-    );
+    return this.#requester.send({ method: 'GET', path: '/webhooks', read: 'webhooks' }, options);
   }
 
   /**
@@ -75,15 +69,8 @@ export class WebhooksClient {
    */
   async create(input: WebhookInput, options?: RequestOptions): Promise<Webhook> {
     const fields = requiredFields(input);
-    return this.#requester.send(
-      {
-        method: 'POST',
-        path: '/webhooks',
-        write: (codec) => codec.createBody(fields),
-        read: (codec, body) => codec.webhook(body),
-      },
-      options,
-    );
+    const write = (codec: Codec) => codec.createBody(fields);
+    return this.#requester.send({ method: 'POST', path: '/webhooks', write, read: 'webhook' }, options);
   }
 
   /** Changes the address or the events of a webhook (`PUT /api/v2/webhooks/{id}`). @throws {ServiceError} */
@@ -92,20 +79,13 @@ export class WebhooksClient {
     if (Object.keys(fields).length === 0) {
       throw new ConfigurationError('update() was given nothing to change. Give url, events, or both.');
     }
-    return this.#requester.send(
-      {
-        method: 'PUT',
-        path: pathOf(id),
-        write: (codec) => codec.updateBody(fields),
-        read: (codec, body) => codec.webhook(body),
-      },
-      options,
-    );
+    const write = (codec: Codec) => codec.updateBody(fields);
+    return this.#requester.send({ method: 'PUT', path: pathOf(id), write, read: 'webhook' }, options);
   }
 
   /** Deletes a webhook (`DELETE /api/v2/webhooks/{id}`). @throws {ServiceError} */
   async delete(id: string, options?: RequestOptions): Promise<void> {
-    await this.#requester.send<void>({ method: 'DELETE', path: pathOf(id) }, options);
+    await this.#requester.send({ method: 'DELETE', path: pathOf(id) }, options);
   }
 
   /**

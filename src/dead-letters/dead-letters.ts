@@ -21,9 +21,9 @@ import type { ReplayOptions, ReplayReport } from './replay.js';
 /** The dead letters of one receiver: those of its namespace. */
 export interface DeadLetters {
   /**
-   * Letters without their bytes, in the order of their arrival.
+   * The letters in the order of their arrival, without their bytes.
    *
-   * @throws {ConfigurationError} for a filter that does not exist or cannot be right
+   * @throws {ConfigurationError} for an unknown or invalid filter
    * @example
    * for await (const letter of hooks.deadLetters.list({ event: 'refund.*', since: '7d' })) console.log(letter.id);
    */
@@ -31,8 +31,8 @@ export interface DeadLetters {
   /**
    * How many letters there are, by reason and event name: one query in Postgres, all pages in Redis.
    *
-   * @throws {ConfigurationError} for a filter that does not exist or cannot be right
-   * @throws {StoreError} when the store of dead letters is down
+   * @throws {ConfigurationError} for an unknown or invalid filter
+   * @throws {StoreError} when the dead-letter store is down
    * @example
    * const { total, oldest } = await hooks.deadLetters.count({ reason: 'failed' });
    */
@@ -40,20 +40,20 @@ export interface DeadLetters {
   /**
    * The letters of {@link list}, one page at a time.
    *
-   * @param page.limit letters at most, 1 to 100; 100 by default
+   * @param page.limit how many letters, 1 to 100; 100 by default
    * @param page.after the `next` of the page before this one
-   * @returns letters, and `next` when there are more
-   * @throws {ConfigurationError} for a filter that does not exist or cannot be right
-   * @throws {StoreError} when the store of dead letters is down
+   * @returns letters, and `next` if there are more
+   * @throws {ConfigurationError} for an unknown or invalid filter
+   * @throws {StoreError} when the dead-letter store is down
    * @example
    * const { letters, next } = await hooks.deadLetters.page({ reason: 'failed' }, { limit: 20 });
    */
   page(filter?: DeadLetterFilter, page?: Partial<DeadLetterPageRequest>): Promise<DeadLetterPage>;
   /**
-   * One letter with its exact bytes and headers: `status` is `found`, `gone` when there is no such letter, or
-   * `unreadable` when what is stored is not what was kept.
+   * One letter with its exact bytes and headers. `status` is `found`; `gone` if there is no such letter; or `unreadable` if
+   * the stored bytes are not those that were kept.
    *
-   * @throws {StoreError} when the store of dead letters is down
+   * @throws {StoreError} when the dead-letter store is down
    * @example
    * const content = await hooks.deadLetters.read(letter.id);
    * if (content.status === 'found') console.log(content.rawBody.toString());
@@ -63,8 +63,8 @@ export interface DeadLetters {
    * Runs the handlers of the selected letters, with the current schemas and under the same claim as a delivery. You can stop
    * and restart it at any point, and run it in several processes and next to deliveries.
    *
-   * @throws {ConfigurationError} for a filter or option that does not exist or cannot be right
-   * @throws {StoreError} when the store of dead letters is down
+   * @throws {ConfigurationError} for an unknown or invalid filter or option
+   * @throws {StoreError} when the dead-letter store is down
    * @example
    * const { processed, stillInvalid } = await hooks.deadLetters.replay({ event: 'refund.*', dryRun: true });
    */
@@ -72,11 +72,11 @@ export interface DeadLetters {
   /** When `redrive` retries a letter next, perhaps in the recent past; undefined if it does not, or no longer. */
   nextTry(letter: DeadLetter): Date | undefined;
   /**
-   * Deletes the bytes and headers of a letter for good, and leaves who did so, why and when.
+   * Permanently deletes the bytes and headers of a letter, and records who did so, why and when.
    *
-   * @returns true when the letter is discarded: no handler runs for it again. False when there is no such letter, or when its
-   *   event is being processed: then nothing has changed
-   * @throws {StoreError} when the store of dead letters or that of event ids is down
+   * @returns true if the letter is discarded: no handler runs for it again. False if there is no such letter, or its event is
+   *   being processed: then nothing has changed
+   * @throws {StoreError} when the dead-letter store or the idempotency store is down
    * @example
    * await hooks.deadLetters.discard(letter.id, { by: 'ada', because: 'test data' });
    */

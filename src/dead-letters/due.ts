@@ -1,4 +1,4 @@
-// When a dead letter is retried automatically, computed from its fields, so that no table needs a column for it.
+// Computes from a dead letter when it is retried next, so that no table needs a column for it.
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import type { Issue, Rejection } from '../errors.js';
 

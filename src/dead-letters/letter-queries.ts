@@ -1,4 +1,4 @@
-// Answers queries in JavaScript: which dead letters match, and how many there are by reason and event name.
+// Matches dead letters with a query, and counts them by reason and event name, in JavaScript.
 import {
   type DeadLetter,
   type DeadLetterGroup,
@@ -29,7 +29,7 @@ export function matchesQuery(letter: QueriedLetter, query: DeadLetterQuery): boo
 /** How many letters there are, and how old the oldest is. */
 export interface DeadLetterCount {
   readonly total: number;
-  /** When the oldest of them was first kept, by the clock of the store; undefined when there is no letter. */
+  /** When the oldest one was first kept, by the store's clock; undefined without letters. */
   readonly oldest: Date | undefined;
   /**
    * The largest first. For each reason up to 1,000 names: the letters of further names are in one group with the name `…`,

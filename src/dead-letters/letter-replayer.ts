@@ -137,7 +137,7 @@ export class LetterReplayer {
     return withDeadline(keys, this.#c.storeTimeout, tooLate);
   }
 
-  /** Cached keys are loaded again first: one of them may have been revoked. */
+  /** Cached keys are reloaded first, because one of them may have been revoked. */
   async #loadKeys(headers: Delivery['headers']): Promise<readonly SigningKey[]> {
     const { keys } = this.#c;
     const fresh = await keys.refresh?.(Number.NEGATIVE_INFINITY);

@@ -1,4 +1,4 @@
-// Retries dead letters automatically: looks for those that are due, until they are processed or out of tries.
+// Retries dead letters that are due, until they are processed or out of tries.
 
 import type { DeadLetter } from '../claims/dead-letter-store.js';
 import { digestOf } from '../claims/fingerprint.js';

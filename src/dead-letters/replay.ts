@@ -11,7 +11,7 @@ import { answerOrThrow, type DeadLetterCalls, listLetters } from './dead-letter-
 import { FILTERS, type LetterQuery, queryOf, type ReplayFilter } from './dead-letter-filter.js';
 
 export interface ReplayProgress {
-  /** Letters that were looked at, of the `total` there were at the start. */
+  /** How many letters were tried, of the `total` at the start. */
   readonly done: number;
   readonly total: number;
   readonly processed: number;
@@ -26,11 +26,11 @@ export interface ReplayOptions extends ReplayFilter {
    * the letters of the leaked key first: some may be forged. @default 'configured'
    */
   readonly keys?: 'configured' | 'any' | undefined;
-  /** Letters at once. With 1 each begins when the one before it has ended. @default 1 */
+  /** How many letters run at once. With 1, each starts when the one before it has ended. @default 1 */
   readonly concurrency?: number | undefined;
   /** Called after each letter. */
   readonly onProgress?: ((progress: ReplayProgress) => void) | undefined;
-  /** When it aborts no further letter is begun; the report then says `stopped: 'aborted'`. */
+  /** When it aborts, no further letter is started, and the report says `stopped: 'aborted'`. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface ReplayCounts {
   readonly later: number;
   /** A handler threw `NonRetriableError`; the letter stays, with the reason `rejected`. */
   readonly rejected: number;
-  /** Nobody declares its name; the letter stays. */
+  /** Its name is not declared; the letter stays. */
   readonly stillUnknown: number;
   /** It does not fit its schema; the letter stays. */
   readonly stillInvalid: number;
@@ -52,15 +52,15 @@ export interface ReplayCounts {
   readonly inProgress: number;
   /** The event was processed before; the letter is removed, and no handler ran. */
   readonly duplicates: number;
-  /** An event of the same id was processed with other bytes; the letter stays, for somebody to look at. */
+  /** An event with the same id but other bytes was processed; the letter stays for someone to look at. */
   readonly conflicts: number;
-  /** No handler wants it, or the option `sandbox` does not; the letter stays. */
+  /** It has no handler, or the option `sandbox` excludes it; the letter stays. */
   readonly ignored: number;
-  /** What the store has is not what was kept; the letter stays. */
+  /** The stored bytes are not those that were kept; the letter stays. */
   readonly unreadable: number;
   /** Its private key is not configured; the letter stays: replay with `keys: 'any'`, or discard it if the key has leaked. */
   readonly keyNotConfigured: number;
-  /** It was processed or discarded while the replay was on its way. */
+  /** It was processed or discarded during the replay. */
   readonly gone: number;
 }
 

@@ -22,7 +22,7 @@ type SealedFor = readonly string[];
 class Seal {
   readonly #keys: readonly KeyObject[];
 
-  /** @param keys the first one seals, each one opens; without keys bytes are stored as they are */
+  /** @param keys the first one seals, and any can open; without keys, bytes are stored unchanged */
   constructor(keys: readonly KeyObject[]) {
     this.#keys = keys;
   }
@@ -124,7 +124,7 @@ export type LetterIdentity = Pick<
 export interface SealedParts {
   /** The bytes of the event. */
   readonly body: Uint8Array;
-  /** Headers, and what is known of the key that signed, as JSON. */
+  /** Headers, and the fields of the private key, as JSON. */
   readonly head: Uint8Array;
   /** Sealed, because paths can hold what a customer wrote, such as a name in `metadata`. */
   readonly issues: Uint8Array;

@@ -21,7 +21,7 @@ import { type LetterIdentity, LetterSeal, type SealedParts, sealWith } from './s
 export interface LetterOptions {
   /**
    * 32 random bytes each, as they are or as base64 text. The first encrypts bytes, headers and issues; all of them decrypt.
-   * @default none: what is stored can be read, and changed
+   * @default none: stored letters can be read and changed
    */
   readonly encryptionKeys?: readonly (Uint8Array | string)[] | undefined;
   /** How long a letter is kept: `ms`-style text or milliseconds. @default '30d' */

@@ -118,7 +118,7 @@ export class Delivery {
     writeLog(this.log, 'error', { error: describeError(error) }, 'the observer failed');
   }
 
-  /** What telemetry is told: numbers and names only. */
+  /** The record for observers: only numbers and names. */
   record(result: Result, status: number, declared: ReadonlyMap<string, unknown>): DeliveryRecord {
     const { attempt, event, keyIndex } = this;
     const storeMs = this.store?.ms;

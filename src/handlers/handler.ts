@@ -1,4 +1,4 @@
-// The types of handlers: functions of an event and a context, and the patterns that select their events.
+// The types of handlers, their context and options, and the patterns that select their events.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { EventError, Issue } from '../errors.js';
 import type { EventName, EventOf, EventSchemas } from '../events/event.js';

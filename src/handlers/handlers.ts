@@ -1,4 +1,4 @@
-// Registers handlers by pattern, and finds those of an event. A pattern is resolved to names when it is registered.
+// Registers handlers by pattern, and finds the handlers of an event.
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { ConfigurationError, didYouMean, EventError, refuseUnknownOptions, show } from '../errors.js';
 import { type Decoded, isEventName } from '../events/envelope.js';

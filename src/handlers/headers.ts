@@ -1,4 +1,4 @@
-// Brings headers into the form of Node, and says which of them may leave the process.
+// Normalizes headers to the form of Node, and selects those that may leave the process.
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** A Node header object, an API gateway's (any case, lists), or the `Headers` of fetch. */

@@ -1,10 +1,10 @@
-// What a handler's error says about its event: later, never, or failed. `queues/job-verdict.ts` maps it for jobs.
+// What a handler's error says about its event: later, never, or failed.
 import { BrandedError, ConfigurationError, HandlerError, show } from '../errors.js';
 import { parseDuration } from '../options/duration.js';
 
 /**
- * Throw it from a handler whose event cannot be processed yet, such as one that overtook its own order. The service is
- * answered 503 with `Retry-After`, a queue delays the job, and nothing is logged above `info`.
+ * Throw it from a handler whose event cannot be processed yet, such as one that arrived before its order was stored. The
+ * service is answered 503 with `Retry-After`, a queue delays the job, and nothing is logged above `info`.
  *
  * @example
  * const order = await orders.find(event.payload.transaction.order_id);
@@ -32,8 +32,8 @@ export class RetryAfterError extends BrandedError {
 }
 
 /**
- * Throw it from a handler whose event can never be processed, so that nobody retries it. It is kept as a dead letter, or
- * its job fails for good; where there is neither, it is answered 200 `ignored`.
+ * Throw it from a handler whose event can never be processed, so that it is not retried. The event is kept as a dead letter,
+ * or its job fails permanently; with neither, it is answered 200 `ignored`.
  *
  * @example
  * if (event.payload.transaction.currency !== 'EUR') throw new NonRetriableError('Not a shop in euros.');

@@ -37,13 +37,13 @@ const PATIENCE_MS = 2_000;
 const HUNG_MS = 30_000;
 
 /**
- * A key function that remembers what it loads. However many deliveries wait, there is one load at a time.
+ * A key function that remembers the loaded keys. However many deliveries wait, there is one load at a time.
  *
- * Keys that cannot be loaded, and are older than `ttl` and `staleIfError` together, are not used: deliveries are answered
- * 503 `KEY_UNAVAILABLE`, and so is one that no key signed while the keys cannot be loaded.
+ * If the keys cannot be loaded, those older than `ttl` plus `staleIfError` are not used: deliveries are answered 503
+ * `KEY_UNAVAILABLE`. So is a delivery that none of the keys signed while they cannot be loaded.
  *
- * @param load called without arguments; for several accounts make one for each
- * @throws {ConfigurationError} for an option that does not exist or cannot be right
+ * @param load called without arguments; for several accounts, make one function for each
+ * @throws {ConfigurationError} for an unknown or invalid option
  * @example
  * const privateKey = cachedKeys(async () => {
  *   const { SecretString } = await secrets.send(new GetSecretValueCommand({ SecretId: 'webhooks' }));

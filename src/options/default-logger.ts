@@ -45,7 +45,7 @@ const MAX_WAITING = 8 * 1_024 * 1_024;
  */
 function stdoutLines(): { write(line: string): void } {
   if (process.stdout.write !== process.stdout.constructor.prototype.write) return process.stdout;
-  // Written like console.log writes to a pipe: what is on its way in another thread would be lost in a crash.
+  // Synchronous, like console.log to a pipe: lines that wait in another thread would be lost in a crash.
   const stdout = pino.destination({ dest: process.stdout.fd || 1, sync: true, maxLength: MAX_WAITING });
   stdout.on('error', () => {}); // A full disk must not lose an event.
   let lines = '';

@@ -1,4 +1,4 @@
-// One check for each kind of option: it returns the value as it is used, or throws and says what to give.
+// Checks for each kind of option: they return the value as it is used, or throw.
 import { constants } from 'node:buffer';
 import { parse as parseSize } from 'bytes';
 import type { DeadLetterStore } from '../claims/dead-letter-store.js';

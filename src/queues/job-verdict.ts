@@ -17,7 +17,7 @@ export type JobVerdict =
 
 /** A retry cannot succeed. */
 const PERMANENT: ReadonlySet<ErrorCode> = new Set(['EVENT_INVALID', 'BODY_MALFORMED']);
-/** A broker without delays holds the message meanwhile, so a lease of 30 s must not mean a wait of 30 s. */
+/** A worker of a broker without delays holds the message while it waits, so it must not wait for a whole lease of 30 s. */
 const MAX_WAIT_FOR_OTHERS_MS = 1_000;
 
 export function jobVerdict(result: Result, delivery: Delivery): JobVerdict {

@@ -282,7 +282,7 @@ class SizedBody implements BodyCollector {
     if (chunk.length === this.#length) {
       this.#bytes = chunk;
     } else {
-      // Not from the pool: a small body would keep a whole page of it.
+      // Not from the pool: a small body would retain a whole slab of the pool.
       this.#bytes ??= Buffer.allocUnsafeSlow(this.#length);
       chunk.copy(this.#bytes, this.#received);
     }

@@ -225,7 +225,7 @@ function endingOf(
     case 'later':
       return failed(new Rejection('RETRY_LATER', { retryAfterMs: verdict.delayMs }));
     case 'never':
-      // `jobVerdict()` fails such a job for good.
+      // `jobVerdict()` fails such a job permanently.
       if (queued) return { reason: 'rejected', result: handlersFailed(verdict.error) };
       if (letter) return { reason: 'rejected', result: 'kept' };
       // The rollback would also undo the handlers that succeeded, so this is a failure.
