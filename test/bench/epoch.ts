@@ -1,5 +1,5 @@
 // An epoch: rounds of windows on processes that were started for it. Two contestants are compared within each round, so that
-// what disturbs the whole round cancels.
+// a disturbance of the whole round cancels out.
 
 export type Figure =
   /** Nanoseconds of CPU of the server for one request. */
@@ -26,7 +26,7 @@ export function isDisturbed({ share = 1 }: Sample): boolean {
   return share < UNDISTURBED;
 }
 
-/** One window of every contestant, by name, close enough in time to share whatever disturbs the machine. */
+/** One window of every contestant, by name, close enough in time to share any disturbance of the machine. */
 export type Round = Readonly<Record<string, Sample>>;
 
 export interface Epoch {
@@ -41,7 +41,7 @@ export function disturbedContestant({ rounds }: Epoch): string | undefined {
   return [...names].find((name) => rounds.every(({ [name]: sample }) => !sample || isDisturbed(sample)));
 }
 
-/** What one sample comes to beside another; `undefined` when a figure is missing. */
+/** Compares one sample with another; `undefined` when a figure is missing. */
 export type Comparison = (one: Sample, other: Sample) => number | undefined;
 
 /** The ratio of the same figure, or of the same sum of figures. */

@@ -76,7 +76,7 @@ export async function measureLoadEpoch(
   }
 }
 
-/** Checks and warms up a contestant, and gives what measures one window of it. Throws when it is not a receiver. */
+/** Checks a contestant and warms it up. Throws if it is no receiver. @returns measures one window */
 async function warmedUp(
   name: string,
   server: Server,
@@ -86,7 +86,7 @@ async function warmedUp(
   await checkReceiver(contestant, server.port);
   const load = loadFor(contestant, { size, forged, repeated });
   const smallLoad = size > KB ? loadFor(contestant, { size: KB, forged, repeated }) : load;
-  /** For a second. Throws when the answers are not those that are due. */
+  /** For a second. Throws if an answer is not the expected one. */
   const deliver = async (send: Load) => {
     const window = await send(server.port);
     const { requests, refused, broken } = window;
@@ -108,7 +108,7 @@ async function warmedUp(
   };
 }
 
-/** Of several windows, where the first has to be repeated. */
+/** Repeats a disturbed window, and takes the least disturbed one. */
 async function leastDisturbed(window: () => Promise<Sample>): Promise<Sample> {
   let least = await window();
   for (let repeat = 0; repeat < REPEATS && isDisturbed(least); repeat += 1) {

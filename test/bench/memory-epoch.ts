@@ -1,4 +1,4 @@
-// What 10,000 deliveries hold that wait on slow handlers, beside node:http by hand with the same bytes and events.
+// The memory of 10,000 deliveries that wait for slow handlers, next to a server written by hand on node:http.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Epoch, Sample } from './epoch.js';

@@ -1,4 +1,4 @@
-// What may be typed after `npm run bench --`, `bench:stores --` and `bench:load --`, and what is said about mistakes in it.
+// The options of `npm run bench`, `bench:stores` and `bench:load`, and the errors for wrong ones.
 import { parseArgs } from 'node:util';
 
 type Described = Readonly<
@@ -40,12 +40,12 @@ const LOAD_OPTIONS = {
   help: STORE_OPTIONS.help,
 } as const satisfies Described;
 
-/** Lists that are empty mean all. `help` is what to print instead of measuring. */
+/** An empty list means all. `help` is printed instead of measuring anything. */
 export type Options = ReturnType<typeof storeOptions>;
 export type ReceiverOptions = ReturnType<typeof receiverOptions>;
 export type LoadOptions = ReturnType<typeof loadOptions>;
 
-/** Something that was typed is wrong; the message says what to type. */
+/** A wrong option; the message says what to type instead. */
 export class UsageError extends Error {}
 
 /** Of `npm run bench:stores`. */

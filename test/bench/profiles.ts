@@ -39,7 +39,7 @@ export const profiles: readonly Profile[] = [
   },
   {
     name: 'peers',
-    title: 'Accepting 1 KB, beside its peers',
+    title: 'Accepting 1 KB, next to other receivers',
     size: KB,
     forged: false,
     contestants: [REFERENCE, OURS, ...PEERS],

@@ -1,4 +1,4 @@
-// The figures of all profiles as Markdown: of one build, of two side by side, and of stores.
+// The results as Markdown tables: of one build, of two builds, and of stores.
 import { readFileSync } from 'node:fs';
 import { machine, table, today } from '../setup/figures.js';
 import { describe, isOurs, oldName, REFERENCE } from './contestants.js';
@@ -86,19 +86,19 @@ function finding(cpu: Estimate | undefined): string {
   return cpu.high < 1 ? 'cheaper' : cpu.low > 1 ? 'dearer' : 'no difference shown';
 }
 
-/** What each operation of a store costs, beside the bare round trip of its client. */
+/** The cost of each store operation, relative to a bare round trip of its client. */
 export function storeReport(all: readonly Measured[]): string {
   const rows = all.flatMap(({ experiment: { contestants }, epochs }) =>
     contestants.map((name) => {
       // The first that has the same client before the colon.
       const bare = contestants.find((other) => other.startsWith(`${name.split(':')[0]}:`)) ?? name;
-      const beside = (compare: Comparison) =>
+      const relative = (compare: Comparison) =>
         bare === name ? ['1.00', ''] : cells(estimate(paired(epochs, [name, bare], compare)));
       const middle = (figure: Figure) => median(valuesOf(epochs, name, figure));
       return [
         name,
-        ...beside(ratioOf('clientUs', 'serverUs')),
-        ...beside(ratioOf('wallUs')),
+        ...relative(ratioOf('clientUs', 'serverUs')),
+        ...relative(ratioOf('wallUs')),
         Math.round(1e6 / middle('wallUs')).toLocaleString('en'),
         middle('clientUs').toFixed(1),
         middle('serverUs').toFixed(1),

@@ -12,13 +12,13 @@ import { conclude, type Experiment, main, measureAll, progress } from './session
 import { AB_TARGETS, targetsOn } from './targets.js';
 import { judge, missedGates, verdictTable } from './verdict.js';
 
-/** What `--ab` measures unless something else is asked for. */
+/** The default profiles of `--ab`. */
 const AB_PROFILES: readonly string[] = [...new Set(AB_TARGETS.map(({ profile }) => profile))];
 
 interface Setting {
   readonly options: ReceiverOptions;
   readonly build: Build;
-  /** With `--ab`: what the build is compared with. */
+  /** With `--ab`: the build to compare with. */
   readonly old: Build | undefined;
 }
 

@@ -1,4 +1,4 @@
-// A contestant as a process of its own on CPU 0: started, checked, and asked what it has used.
+// A contestant in its own process on CPU 0: starts it, checks it, and reads its CPU time and memory.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -63,9 +63,9 @@ export function progress(text: string): void {
 }
 
 /**
- * Runs a program to its exit code, with a line for what was typed wrong, and ends what it started with it.
+ * Runs a program of the bench, with a line on standard error for a wrong option.
  *
- * @param read reads what was typed
+ * @param read reads the options
  */
 export async function main<Typed extends { readonly help: string | undefined }>(
   read: (args: readonly string[]) => Typed,

@@ -1,4 +1,4 @@
-// Medians, random numbers that repeat, and how sure a median is: a hierarchical bootstrap over epochs and the rounds in them.
+// Medians, seeded random numbers, and the confidence interval of a median by a hierarchical bootstrap.
 
 const RESAMPLES = 2_000;
 /** 2.5 % of the resampled medians are left out at each end: a 95 % interval. */

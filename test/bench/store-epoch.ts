@@ -1,4 +1,4 @@
-// One epoch of a store in a process of its own, with a server of its own: store-epoch.ts STORE ROUNDS BUILD [OLD BUILD]
+// One epoch of a store, in its own process with its own server: store-epoch.ts STORE ROUNDS BUILD [OLD BUILD]
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -26,7 +26,7 @@ interface OpenStore {
 
 /** A build under test. */
 interface Build {
-  /** The name that something of this build takes part under. */
+  /** The name of a contestant of this build. */
   readonly named: (name: string) => string;
   load<Door>(door: string): Promise<Door>;
 }
@@ -142,7 +142,7 @@ async function measureRound(): Promise<Round> {
   return round;
 }
 
-/** Many callers at once: what an operation took of this process and of the store's server. */
+/** Many callers at once: the time and CPU of an operation, in this process and in the store's server. */
 async function measureWindow(work: () => Promise<unknown>): Promise<Sample> {
   const serverTime = () => (serverPid === undefined ? 0 : familyCpuTime(serverPid));
   let done = 0;

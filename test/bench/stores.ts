@@ -1,4 +1,4 @@
-// `npm run bench:stores`: what a claim and its completion cost in each store, beside one bare round trip of its client.
+// `npm run bench:stores`: what a claim and its completion cost in each store, relative to a bare round trip of its client.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

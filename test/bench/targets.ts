@@ -1,4 +1,4 @@
-// What has to be reached: a gate, which holds, and an aim, which is hoped for.
+// The targets: a gate, which must hold, and an aim, which we hope for.
 import { describe, FAST_PEERS, isBare, OURS, oldName, PEERS, STORE_CONTESTANTS } from './contestants.js';
 import { type Comparison, ratioOf } from './epoch.js';
 import { FLOOR_WAITING, LIMIT, OURS_WAITING, WAITING } from './memory-epoch.js';
@@ -27,10 +27,10 @@ const FAST_EXPRESS = 22;
 
 /** @param major version of the Node that runs the contestants */
 export function targetsOn(major: number): readonly Target[] {
-  return [...besidePeers(major >= FAST_EXPRESS), ...WAITING_DELIVERIES];
+  return [...nextToPeers(major >= FAST_EXPRESS), ...WAITING_DELIVERIES];
 }
 
-function besidePeers(fast: boolean): Target[] {
+function nextToPeers(fast: boolean): Target[] {
   const target = (profile: string, peer: string, what: string): Target => ({
     what: `${what}, ${describe(peer)} = 1`,
     profile,

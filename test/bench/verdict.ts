@@ -1,11 +1,11 @@
-// Holds what was measured against the targets: as a table, and those that were missed as lines.
+// Compares the results with the targets: a table, and a line for each missed gate.
 import { table } from '../setup/figures.js';
 import { paired } from './epoch.js';
 import type { Measured } from './session.js';
 import { type Estimate, estimate } from './statistics.js';
 import type { Target } from './targets.js';
 
-/** `within the interval`: the bound lies between its ends, so that nobody can say. */
+/** `within the interval`: the bound lies inside it, so nobody can say. */
 type Verdict = 'met' | 'missed' | 'within the interval';
 
 export interface Judged {
@@ -26,7 +26,7 @@ export function judge(all: readonly Measured[], targets: readonly Target[]): Jud
   });
 }
 
-/** As the table shows it, so that nobody reads 0.95 beside a missed 0.95. */
+/** As the table shows it, so that 0.95 is never shown as missing 0.95. */
 function asShown({ median, low, high }: Estimate): Estimate {
   const round = (value: number) => Math.round(value * 100) / 100;
   return { median: round(median), low: round(low), high: round(high) };

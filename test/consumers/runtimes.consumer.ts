@@ -186,7 +186,7 @@ for (const runtime of RUNTIMES) {
       sender.socket.destroy();
     });
 
-    test('senders that leave take no place, and are not handled', async () => {
+    test('senders that disconnect take no place, and are not handled', async () => {
       for (let count = 0; count < IN_FLIGHT + 2; count += 1) {
         const sender = await half(sign(paid()));
         sender.socket.resetAndDestroy();
@@ -206,7 +206,7 @@ for (const runtime of RUNTIMES) {
       expect(await post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     });
 
-    test('a handler that takes too long is 503, goes on, and takes no place for ever', async () => {
+    test('a handler that takes too long is 503, goes on, and gives its place back', async () => {
       const late = Array.from({ length: IN_FLIGHT }, () => sign(paid('late')));
       const answers = await Promise.all(late.map(post));
       expect(answers.map(({ status }) => status)).toEqual(late.map(() => 503));

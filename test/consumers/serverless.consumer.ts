@@ -49,7 +49,7 @@ describe.each(['aws-lambda', 'serverless-http'])(
       return answers.map(({ statusCode, body }) => [statusCode, JSON.parse(body)]);
     }
 
-    test('processes once, and refuses what is forged, whatever calls it', async () => {
+    test('processes once, and refuses what is forged, from every event source', async () => {
       const cases = SOURCES.flatMap(({ event }, index) =>
         [false, true].flatMap((inBase64) => {
           const sent = delivery(paid(`order-${index}-${inBase64}`), KEY);

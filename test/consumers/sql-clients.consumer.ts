@@ -166,7 +166,7 @@ for (const { name, server, missing } of CLIENTS) {
       expect(await event.rows()).toBe(1);
     });
 
-    test('a dead letter is kept beside the rollback, and goes with the commit', async () => {
+    test('a dead letter is kept despite the rollback, and removed with the commit', async () => {
       const event = paid('a handler that fails');
       expect(await event.deliver()).toEqual([500, 'HANDLER_FAILED']);
       expect([await event.letters(), await event.rows()]).toEqual([1, 0]);

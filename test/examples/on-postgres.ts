@@ -1,4 +1,4 @@
-// An example with a database of its own, which it finds in its environment.
+// Runs an example with its own database, which it finds in its environment.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import { Pool } from 'pg';

@@ -112,14 +112,14 @@ function middleOf(tails: readonly Tail[]): Tail {
   return { p50: middle('p50'), p99: middle('p99'), p999: middle('p999') };
 }
 
-/** Behind a proxy in a process of its own, which holds back what the store answers: as if it were further away. */
+/** Starts the store behind a proxy that delays its answers, as if it were further away. */
 async function openStore(name: StoreName) {
   const server = name === 'redis' ? await startRedis() : await startPostgres();
   const proxy = fork(fileURLToPath(new URL('distance-proxy.js', import.meta.url)), [String(server.port)]);
   const [port] = (await once(proxy, 'message')) as [number];
   return {
     url: Object.assign(new URL(server.url), { port }).href,
-    /** From here on every answer takes so many milliseconds more, and what the timers of Node add. */
+    /** Delays every answer from now on, by these milliseconds and what the timers of Node add. */
     setDistance: (ms: number) => void proxy.send(ms),
     async stop() {
       proxy.disconnect();

@@ -1,9 +1,9 @@
-// What was measured so far, in a file, so that a run that ends early goes on where it was.
+// Keeps the results in a file, so that a run that ends early can be continued.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Result } from './cell.js';
 
-/** What has to be the same in all that is compared. */
+/** Only results of the same conditions are compared. */
 export interface Conditions {
   /** Hash of the code. */
   readonly build: string;
@@ -12,7 +12,7 @@ export interface Conditions {
   readonly seconds: number;
 }
 
-/** None where there is no file, or where they were measured under other conditions. */
+/** Empty if there is no file, or if it was measured under other conditions. */
 export function readResults(file: string, conditions: Conditions): Result[] {
   if (!existsSync(file)) return [];
   const kept = JSON.parse(readFileSync(file, 'utf8')) as { conditions: Conditions; results: Result[] };
