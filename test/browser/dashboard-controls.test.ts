@@ -1,8 +1,9 @@
 // The controls of the page, by mouse and by keyboard, and the state in its URL.
 import { expect, test } from '@jest/globals';
-import { endpoint, opensslHmac, simulator } from '../tools/simulator/world.js';
+import { type Answer, first, opensslHmac, simulator, subscribed } from '../tools/simulator/world.js';
 import {
   button,
+  clipboard,
   describeInChromium,
   dialog,
   expectComplaints,
@@ -11,19 +12,23 @@ import {
   row,
 } from './chromium.js';
 
-/** Starts a simulator and an endpoint that answers with these statuses, and triggers these events. */
-async function world(answers: number[], ...events: string[]) {
-  const service = await simulator();
-  const hooks = await endpoint(...answers);
-  await service.webhooks.create({ url: hooks.url });
-  for (const event of events) await service.trigger(event, { payload: {} });
-  return { service, hooks };
+/** Opens the page of a simulator whose endpoint answers like this, with these events triggered. */
+async function open(answers: readonly Answer[], ...events: string[]) {
+  const shop = await subscribed({}, ...answers);
+  for (const event of events) await shop.service.trigger(event, { payload: {} });
+  return { ...shop, ...(await openPage(shop.service)) };
+}
+
+/** Opens the page of a delivery of `a.one`. */
+async function openDelivery(answers: readonly Answer[], content: object = { payload: {} }) {
+  const shop = await subscribed({}, ...answers);
+  const delivery = first(await shop.service.trigger('a.one', content));
+  return { ...shop, delivery, ...(await openPage(shop.service, `?delivery=${delivery.id}`)) };
 }
 
 describeInChromium('webhooks', () => {
   test('are registered for chosen events, edited, paused and deleted', async () => {
-    const { service } = await world([200], 'transaction.paid');
-    const { page } = await openPage(service);
+    const { service, page } = await open([200], 'transaction.paid');
     await button(page, 'Register webhook').click();
     await expectFocus(page, /^<input .*type="url"/);
     await page.keyboard.type('http://localhost:9/other');
@@ -52,10 +57,9 @@ describeInChromium('webhooks', () => {
   });
 
   test('are deleted only after a question that counts the pending retries', async () => {
-    const { service, hooks } = await world([500], 'a.one');
+    const { service, url, page } = await open([500], 'a.one');
     await service.webhooks.create({ url: 'http://127.0.0.1:9/idle', events: ['b.two'] });
-    const { page } = await openPage(service);
-    await button(page, `Delete ${hooks.url}`).click();
+    await button(page, `Delete ${url}`).click();
     await page.getByText('Delete webhook and cancel 1 pending retry?').waitFor();
     await service.trigger('a.two', { payload: {} });
     await page.getByText('Delete webhook and cancel 2 pending retries?').waitFor();
@@ -63,7 +67,7 @@ describeInChromium('webhooks', () => {
     await button(page, 'Delete http://127.0.0.1:9/idle').click();
     await page.getByText('Delete webhook?').waitFor();
     await button(page, 'Keep').click();
-    await button(page, `Delete ${hooks.url}`).click();
+    await button(page, `Delete ${url}`).click();
     await dialog(page, 'Delete webhook').getByRole('button', { name: 'Delete' }).click();
     await row(page, 'Cancelled').nth(1).waitFor();
   });
@@ -71,8 +75,7 @@ describeInChromium('webhooks', () => {
 
 describeInChromium('the trigger', () => {
   test('checks the payload with each key, and sends it', async () => {
-    const { service, hooks } = await world([200]);
-    const { page } = await openPage(service);
+    const { received, page } = await open([200]);
     await page.getByLabel('Event', { exact: true }).fill('refund.succeeded');
     await button(page, 'Edit payload').click();
     const editor = dialog(page, 'Edit payload');
@@ -91,7 +94,7 @@ describeInChromium('the trigger', () => {
     await button(page, 'Trigger 3 events').click();
     await page.getByText('Triggered 3 events: 3 deliveries.').waitFor();
     await row(page, 'Delivered').nth(2).waitFor();
-    expect(hooks.received.map(({ body }) => JSON.parse(body.toString()))).toEqual(
+    expect(received.map(({ body }) => JSON.parse(body.toString()))).toEqual(
       Array(3).fill({
         ...{ id: expect.any(String), event_name: 'refund.succeeded', sandbox: true },
         payload: { refund: { amount: '12.50' } },
@@ -100,8 +103,7 @@ describeInChromium('the trigger', () => {
   });
 
   test('keeps a draft for each event, over a reload, shows it from its beginning, and how it differs from the sample', async () => {
-    const { service } = await world([200]);
-    const { page } = await openPage(service);
+    const { page } = await open([200]);
     await button(page, 'Edit payload').click();
     const payload = page.getByRole('textbox', { name: 'Payload' });
     expect(
@@ -140,8 +142,7 @@ describeInChromium('the trigger', () => {
   });
 
   test('sends with a fault, and the attempt shows it', async () => {
-    const { service } = await world([401]);
-    const { page } = await openPage(service);
+    const { page } = await open([401]);
     await page.locator('#trigger').getByLabel('Fault').selectOption('wrong_key');
     await page.getByText('Signs with a different key.').waitFor();
     await button(page, 'Trigger event').click();
@@ -151,8 +152,7 @@ describeInChromium('the trigger', () => {
 
 describeInChromium('faults', () => {
   test('have a banner as long as one is active, and are removed at once or one by one', async () => {
-    const { service } = await world([200], 'transaction.paid');
-    const { page } = await openPage(service);
+    const { service, page } = await open([200], 'transaction.paid');
     await button(page, 'Add fault').click();
     const form = dialog(page, 'Add fault');
     await form.getByLabel('Fault').selectOption('tamper_body');
@@ -179,9 +179,9 @@ describeInChromium('faults', () => {
 
 describeInChromium('the list', () => {
   test('is searched by filters, and the URL holds the search', async () => {
-    const { service } = await world([200, 500, 200], 'a.one', 'b.two', 'a.three');
+    const { service, page } = await open([200, 500, 200], 'a.one', 'b.two', 'a.three');
     await service.trigger('c.four', { payload: { order: 'Order-7' } });
-    const { page } = await openPage(service);
+    await row(page, 'c.four').waitFor();
     const names = () => page.locator('.row-link').allInnerTexts();
     expect(await names()).toEqual(['c.four', 'a.three', 'b.two', 'a.one']);
     await button(page, 'All 4').waitFor();
@@ -214,8 +214,7 @@ describeInChromium('the list', () => {
   });
 
   test('can hold new deliveries back, while listed ones still change', async () => {
-    const { service } = await world([500, 200], 'a.one');
-    const { page } = await openPage(service);
+    const { service, page } = await open([500, 200], 'a.one');
     await button(page, 'Hold new deliveries').click();
     await service.trigger('b.two', { payload: {} });
     await button(page, 'Show 1 new').waitFor();
@@ -227,8 +226,7 @@ describeInChromium('the list', () => {
   });
 
   test('counts down on a manual clock only when the program advances it', async () => {
-    const { service } = await world([500], 'a.one');
-    const { page } = await openPage(service);
+    const { service, page } = await open([500], 'a.one');
     await page.getByText('next retry in 2 s').waitFor();
     await service.advance('500ms');
     await service.advance('500ms');
@@ -238,8 +236,7 @@ describeInChromium('the list', () => {
 
 describeInChromium('the keyboard', () => {
   test('moves through the deliveries, opens one, closes it, and returns to its row', async () => {
-    const { service } = await world([200], 'a.one', 'b.two', 'c.three');
-    const { page } = await openPage(service);
+    const { page } = await open([200], 'a.one', 'b.two', 'c.three');
     const heading = page.getByRole('heading', { level: 2 }).and(page.locator('#detail-title'));
     await page.keyboard.press('j');
     await expectFocus(page, /c\.three/);
@@ -261,8 +258,8 @@ describeInChromium('the keyboard', () => {
   });
 
   test('keeps the focus on the delivery where it covers the list', async () => {
-    const { service } = await world([200], 'a.one', 'b.two');
-    const { page } = await openPage(service, '', { viewport: { width: 1024, height: 768 } });
+    const { page } = await open([200], 'a.one', 'b.two');
+    await page.setViewportSize({ width: 1024, height: 768 });
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
     await expectFocus(page, /b\.two/);
@@ -271,12 +268,11 @@ describeInChromium('the keyboard', () => {
   });
 
   test('resends, searches, triggers, holds new deliveries back and lists its shortcuts', async () => {
-    const { service, hooks } = await world([200], 'a.one');
-    const { page } = await openPage(service);
+    const { received, page } = await open([200], 'a.one');
     await page.keyboard.press('j');
     await page.keyboard.press('r');
     await row(page, '2/5').waitFor();
-    expect(hooks.received).toHaveLength(2);
+    expect(received).toHaveLength(2);
     await page.keyboard.press('/');
     await page.keyboard.type('j?');
     expect(await page.getByLabel('Search deliveries').inputValue()).toBe('j?');
@@ -302,15 +298,15 @@ describeInChromium('the keyboard', () => {
 
 describeInChromium('the detail', () => {
   test('has a URL, and shows how the signature was computed', async () => {
-    const { service, hooks } = await world([200], 'a.one');
-    const [delivery] = service.deliveries();
-    const { page } = await openPage(service, `?q=event:a.*&delivery=${delivery?.id}`);
+    const { service, received } = await subscribed();
+    const delivery = first(await service.trigger('a.one', { payload: {} }));
+    const { page } = await openPage(service, `?q=event:a.*&delivery=${delivery.id}`);
     await page.getByRole('tab', { name: 'Request' }).focus();
     await page.keyboard.press('ArrowLeft');
     const digests = page.getByRole('tabpanel').locator('.digest');
-    const sent = hooks.received[0]?.body ?? Buffer.of();
+    const sent = first(received).body;
     expect(await digests.nth(1).innerText()).toBe(opensslHmac(sent, service.privateKey));
-    expect(await digests.nth(0).innerText()).toBe(delivery?.attempts[0]?.request.body_sha256);
+    expect(await digests.nth(0).innerText()).toBe(first(delivery.attempts).request.body_sha256);
     await page.getByText('The HMAC of these bytes with the current key:').waitFor();
     expect(new URL(page.url()).search).toMatch(/&tab=signature$/);
     expect(await page.title()).toBe('a.one, Delivered – Webhook simulator');
@@ -319,12 +315,9 @@ describeInChromium('the detail', () => {
   });
 
   test('has the id of its event at the top, and a copy of it moves nothing', async () => {
-    const { service } = await world([200], 'a.one');
-    const [delivery] = service.deliveries();
-    const permissions = ['clipboard-read', 'clipboard-write'];
-    const { page } = await openPage(service, `?delivery=${delivery?.id}`, { permissions });
+    const { delivery, page } = await openDelivery([200]);
     const top = page.locator('.detail > header');
-    await top.getByText(delivery?.event_id ?? '').waitFor();
+    await top.getByText(delivery.event_id).waitFor();
     const copy = top.getByRole('button', { name: 'Copy event ID' });
     const boxes = () =>
       page.locator('.detail button').evaluateAll((all) => all.map((each) => each.getBoundingClientRect()));
@@ -332,19 +325,17 @@ describeInChromium('the detail', () => {
     await copy.click();
     await top.getByRole('button', { name: 'Copied' }).waitFor();
     expect(JSON.stringify(await boxes())).toBe(before);
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(delivery?.event_id);
+    expect(await clipboard(page)).toBe(delivery.event_id);
     await copy.waitFor();
   });
 
   test('shows the body of a message above its headers, and the bytes of a request as sent', async () => {
-    const service = await simulator();
-    const hooks = await endpoint((_received, response) => response.end('{"outcome":"ignored"}'));
-    await service.webhooks.create({ url: hooks.url });
-    const [delivery] = await service.trigger('a.one', { payload: {} });
-    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
+    const { received, page } = await openDelivery([
+      (_received, response) => response.end('{"outcome":"ignored"}'),
+    ]);
     const panel = page.getByRole('tabpanel');
     await button(page, 'As sent').click();
-    expect(await panel.locator('pre').textContent()).toBe(hooks.received[0]?.body.toString());
+    expect(await panel.locator('pre').textContent()).toBe(first(received).body.toString());
     await page.getByRole('tab', { name: 'Response' }).click();
     await panel.getByText('200 ignored').waitFor();
     const body = await panel.locator('.json').boundingBox();
@@ -354,67 +345,61 @@ describeInChromium('the detail', () => {
   });
 
   test('marks what a fault changed after signing, and shows the signature that would have fitted', async () => {
-    const { service, hooks } = await world([401]);
+    const { service, received } = await subscribed({}, 401);
     service.faults.once('tamper_body');
-    const [delivery] = await service.trigger('a.one', { payload: { amount: '1.5' } });
-    const { page } = await openPage(service, `?delivery=${delivery?.id}&tab=signature`);
+    const { id } = first(await service.trigger('a.one', { payload: { amount: '1.5' } }));
+    const { page } = await openPage(service, `?delivery=${id}&tab=signature`);
     const panel = page.getByRole('tabpanel');
     expect(await panel.locator('del').innerText()).toBe('1');
     expect(await panel.locator('ins').innerText()).toBe('2');
-    const sent = hooks.received[0]?.body ?? Buffer.of();
+    const sent = first(received).body;
     expect(await panel.locator('.digest').nth(1).innerText()).toBe(opensslHmac(sent, service.privateKey));
     await panel.getByText('It does not match:').waitFor();
     expect(await panel.locator('.digest mark').count()).toBeGreaterThan(30);
   });
 
   test('shows JSON as a tree that folds, is searched, and gives the path of a value', async () => {
-    const { service } = await world([200]);
     const payload = { order: { lines: [{ sku: 'a-1' }, { sku: 'b-2' }], 'unit price': 3 } };
-    const [delivery] = await service.trigger('a.one', { payload });
-    const permissions = ['clipboard-read', 'clipboard-write'];
-    const { page } = await openPage(service, `?delivery=${delivery?.id}`, { permissions });
+    const { page } = await openDelivery([200], { payload });
     const tree = page.locator('.json');
     await tree.getByText('1 …').first().waitFor();
     await tree.getByLabel('Find in request body').fill('b-2');
     await tree.getByText('1 found').waitFor();
     expect(await tree.locator('mark').innerText()).toBe('b-2');
     await tree.getByRole('button', { name: '"sku"' }).click();
-    const copied = () => page.evaluate(() => navigator.clipboard.readText());
-    expect(await copied()).toBe('payload.order.lines[1].sku');
+    expect(await clipboard(page)).toBe('payload.order.lines[1].sku');
     await tree.getByRole('button', { name: '"unit price"' }).click();
-    expect(await copied()).toBe('payload.order["unit price"]');
+    expect(await clipboard(page)).toBe('payload.order["unit price"]');
     await tree.getByLabel('Find in request body').fill('');
     await page.getByRole('button', { name: 'Entries of payload', exact: true }).click();
     expect(await tree.innerText()).not.toContain('unit price');
   });
 
   test('is edited and sent as a new event, which then is open', async () => {
-    const { service, hooks } = await world([200]);
-    const [delivery] = await service.trigger('a.one', { sandbox: true, payload: { amount: '1' } });
-    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
+    const content = { sandbox: true, payload: { amount: '1' } };
+    const { received, delivery, page } = await openDelivery([200], content);
     await button(page, 'Edit and resend').click();
     await page.getByRole('dialog').getByText('Sent as a new event, with a new ID.').waitFor();
     await page.getByRole('textbox', { name: 'Payload' }).fill('{ "amount": "2" }');
     await page.getByRole('button', { name: 'Send', exact: true }).click();
-    await page.waitForURL((url) => url.search !== `?delivery=${delivery?.id}`);
+    await page.waitForURL((url) => url.search !== `?delivery=${delivery.id}`);
     await page.locator('.json').getByText('"amount": "2"').waitFor();
-    expect(JSON.parse(String(hooks.received[1]?.body))).toMatchObject({
+    expect(JSON.parse(String(received[1]?.body))).toMatchObject({
       sandbox: true,
       payload: { amount: '2' },
     });
   });
 
   test('of a deleted delivery says so', async () => {
-    const { service } = await world([200], 'a.one');
+    const { service } = await subscribed();
+    await service.trigger('a.one', { payload: {} });
     const { page, complaints } = await openPage(service, '?delivery=gone');
     await page.getByText('no longer has this delivery').waitFor();
     await expectComplaints(complaints, '404');
   });
 
   test('shows any attempt, and follows the latest until one is chosen', async () => {
-    const { service } = await world([500, 503, 200], 'a.one');
-    const [delivery] = service.deliveries();
-    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
+    const { service, delivery, page } = await openDelivery([500, 503, 200]);
     const chosen = page.locator('.attempt[aria-current]');
     await chosen.getByText('500').waitFor();
     await service.advance('2s');
@@ -426,7 +411,7 @@ describeInChromium('the detail', () => {
     await page.reload();
     await chosen.getByText('500').waitFor();
     expect(await page.locator('.attempt').nth(1).getAttribute('href')).toBe(
-      `/?delivery=${delivery?.id}&attempt=2`,
+      `/?delivery=${delivery.id}&attempt=2`,
     );
     await service.advance('400ms');
     await page.getByRole('button', { name: 'Resend', exact: true }).click();
@@ -436,10 +421,9 @@ describeInChromium('the detail', () => {
 
 describeInChromium('a delivery that an endpoint accepted although it was tampered with', () => {
   test('is no success: it has a status, a filter and a warning', async () => {
-    const { service } = await world([200], 'a.one');
+    const { service, page } = await open([200], 'a.one');
     service.faults.once('tamper_body');
     await service.trigger('b.two', { payload: { amount: 1 } });
-    const { page } = await openPage(service);
     await button(page, 'Delivered 1').waitFor();
     await button(page, 'Wrongly accepted 1').click();
     expect(await page.locator('.row-link').allInnerTexts()).toEqual(['b.two']);

@@ -3,9 +3,9 @@ import { expect, test } from '@jest/globals';
 import express from 'express';
 import { receiver } from 'payment-webhooks';
 import type { Page } from 'playwright-core';
-import { afterwards, basic, call, endpoint, simulator } from '../tools/simulator/world.js';
+import { afterwards, basic, call, simulator, subscribed } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
-import { button, describeInChromium, dialog, expectFocus, openPage, row } from './chromium.js';
+import { button, clipboard, describeInChromium, dialog, expectFocus, openPage, row } from './chromium.js';
 import { layoutFaults } from './measure.js';
 
 const SIZES = [
@@ -14,20 +14,14 @@ const SIZES = [
 ];
 
 describeInChromium.each(SIZES)('at $width px', (viewport) => {
-  const open = async (url: string, path = '', permissions: string[] = []) =>
-    (await openPage({ dashboardUrl: url }, path, { viewport, permissions })).page;
-
-  /** On a narrow screen the panels start closed. */
-  const unfold = (page: Page) =>
-    page.locator('#private-key').evaluate((panel) => panel.setAttribute('open', ''));
+  const expectWhole = async (page: Page) =>
+    expect([...(await layoutFaults(page)), ...(await findings(page))]).toEqual([]);
 
   test('the history is cleared after a question, and what is pending stays', async () => {
-    const service = await simulator();
-    const { url } = await endpoint(200, 200, 500, 200);
-    await service.webhooks.create({ url });
+    const { service } = await subscribed({}, 200, 200, 500, 200);
     for (const name of ['a.one', 'b.two', 'c.pending']) await service.trigger(name, {});
     const [shown] = service.deliveries();
-    const page = await open(service.dashboardUrl, `?delivery=${shown?.id}`);
+    const { page } = await openPage(service, `?delivery=${shown?.id}`, { viewport });
     await page.locator('#detail-title').waitFor();
     // On a narrow screen the detail covers the list and its button.
     if (viewport.width < 1200) await button(page, 'Close delivery').click();
@@ -36,8 +30,7 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     const question = dialog(page, 'Clear history');
     await question.getByText('Delete 2 finished deliveries?').waitFor();
     await question.getByText('1 pending delivery stays, and will be retried.').waitFor();
-    expect(await layoutFaults(page)).toEqual([]);
-    expect(await findings(page)).toEqual([]);
+    await expectWhole(page);
     await question.getByRole('button', { name: 'Keep' }).click();
     await expectFocus(page, /Clear history/);
     expect(service.deliveries()).toHaveLength(3);
@@ -69,14 +62,13 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     const hooks = receiver({ privateKey: service.privateKey, logger: false });
     afterwards(() => hooks.close());
     await service.attach(express().post('/hooks', hooks), '/hooks');
-    const permissions = ['clipboard-read', 'clipboard-write'];
-    const page = await open(service.dashboardUrl, '', permissions);
-    await unfold(page);
+    const { page } = await openPage(service, '', { viewport });
+    // On a narrow screen the panels start closed.
+    await page.locator('#private-key').evaluate((panel) => panel.setAttribute('open', ''));
     await button(page, 'Rotate private key').click();
     const question = dialog(page, 'Rotate private key');
     await question.getByText('An endpoint that knows only the old key answers 401').waitFor();
-    expect(await layoutFaults(page)).toEqual([]);
-    expect(await findings(page)).toEqual([]);
+    await expectWhole(page);
     await question.getByRole('button', { name: 'Keep' }).click();
     expect(service.privateKey).toBe('pri_sim_dev');
 
@@ -86,11 +78,10 @@ describeInChromium.each(SIZES)('at $width px', (viewport) => {
     const key = service.privateKey;
     expect(key).not.toBe('pri_sim_dev');
     expect(await question.locator('code.digest').innerText()).toBe(key);
-    expect(await layoutFaults(page)).toEqual([]);
-    expect(await findings(page)).toEqual([]);
+    await expectWhole(page);
     await question.getByRole('button', { name: 'Copy the private key' }).click();
     await question.getByRole('button', { name: 'Copied' }).waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
+    expect(await clipboard(page)).toBe(key);
     // A click outside the dialog must not lose the key.
     await page.mouse.click(2, 2);
     await question.locator('code.digest').waitFor();

@@ -34,12 +34,18 @@ function scroll(page: Page): Promise<number[]> {
   );
 }
 
+/** A simulator with so many deliveries, which nobody answers. */
+async function retrying(count: number, name = 'a.one') {
+  const service = await simulator({ retry: ['1h'] });
+  const webhook = await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
+  for (let left = count; left > 0; left -= 1_000)
+    await service.trigger(name, { payload: {} }, { count: Math.min(left, 1_000) });
+  return { service, webhook };
+}
+
 describeInChromium('3,000 retrying deliveries', () => {
   test('are counted, loaded and scrolled, and any of them is opened by its link', async () => {
-    const service = await simulator({ retry: ['1h'] });
-    const webhook = await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
-    for (let times = 0; times < 3; times += 1)
-      await service.trigger('a.one', { payload: {} }, { count: 1_000 });
+    const { service, webhook } = await retrying(3_000);
     const target = service.deliveries().at(-900)?.id ?? '';
 
     const { page } = await openPage(service, `?delivery=${target}`);
@@ -83,9 +89,7 @@ describeInChromium('3,000 retrying deliveries', () => {
 
 describeInChromium('rows that stay', () => {
   test('move down for a new one, and show which of them is open', async () => {
-    const service = await simulator({ retry: ['1h'] });
-    await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
-    await service.trigger('a.one', { payload: {} }, { count: 3 });
+    const { service } = await retrying(3);
     await until(() => service.deliveries().every(({ status }) => status === 'retrying'));
     const { page } = await openPage(service);
     const rows = page.locator('tr.row');
@@ -115,9 +119,7 @@ describeInChromium('rows that stay', () => {
 
 describeInChromium('rows on a phone', () => {
   test('fill the screen after the panels above them were closed', async () => {
-    const service = await simulator({ retry: ['1h'] });
-    await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
-    await service.trigger('a.one', { payload: {} }, { count: 60 });
+    const { service } = await retrying(60);
     const { page } = await openPage(service, '', { viewport: { width: 390, height: 844 } });
     const panels = ['#trigger > summary', '#webhooks > summary'];
     for (const panel of panels) await page.locator(panel).click();
@@ -130,9 +132,7 @@ describeInChromium('rows on a phone', () => {
 
 describeInChromium('the highlight of new rows', () => {
   test('is for the few that arrive, not for older ones that are loaded, and not for a burst', async () => {
-    const service = await simulator({ retry: ['1h'] });
-    await service.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
-    for (const count of [3, 1_000]) await service.trigger('a.old', { payload: {} }, { count });
+    const { service } = await retrying(1_003, 'a.old');
     const { page } = await openPage(service);
     const highlighted = await page.evaluateHandle(() => {
       const names: (string | undefined)[] = [];

@@ -2,9 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { until } from '../setup/waiting.js';
 import { type Answer, call, endpoint, simulator } from '../tools/simulator/world.js';
-import { describeInChromium, expectComplaints, openPage } from './chromium.js';
-
-const MARKUP = `<img src=x onerror="window.hit = 1"></pre></script><script>window.hit = 1</script>`;
+import { describeInChromium, expectInlineScriptBlocked, MARKUP, openPage } from './chromium.js';
 
 /** Differs from the key in the texts of the page. */
 const KEY = 'pri_sim_only_of_this_test';
@@ -40,20 +38,17 @@ describeInChromium('a captured response', () => {
     expect((await panel.locator('pre').textContent())?.length).toBe(65_536);
   });
 
-  test('of binary bytes is shown with pictures of its control characters', async () => {
-    const { page, panel } = await delivered((_received, response) => {
-      response.writeHead(200).end(Buffer.from([0x00, 0x1b, 0xff, 0xfe, 0x41, 0x07]));
-    });
+  test.each([
+    [
+      'of binary bytes is shown with pictures of its control characters',
+      Buffer.from([0x00, 0x1b, 0xff, 0xfe, 0x41, 0x07]),
+      '␀␛��A␇',
+    ],
+    ['that reverses the reading direction is shown in order', 'safe\u202egnp.exe', 'safe⟨U+202E⟩gnp.exe'],
+  ])('%s', async (_, body, shown) => {
+    const { page, panel } = await delivered((_received, response) => response.writeHead(200).end(body));
     await page.getByRole('tab', { name: 'Response' }).click();
-    expect(await panel.locator('pre').textContent()).toBe('␀␛��A␇');
-  });
-
-  test('that reverses the reading direction is shown in order', async () => {
-    const { page, panel } = await delivered((_received, response) => {
-      response.writeHead(200).end('safe\u202egnp.exe');
-    });
-    await page.getByRole('tab', { name: 'Response' }).click();
-    expect(await panel.locator('pre').textContent()).toBe('safe⟨U+202E⟩gnp.exe');
+    expect(await panel.locator('pre').textContent()).toBe(shown);
   });
 });
 
@@ -71,14 +66,7 @@ describeInChromium('the page', () => {
     const { service, page, complaints } = await delivered(200);
     const policy = (await call(service.dashboardUrl)).headers.get('content-security-policy');
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");
-    const blocked = await page.evaluate(() => {
-      const script = document.createElement('script');
-      script.textContent = 'window.hit = 1';
-      document.body.append(script);
-      return 'hit' in window;
-    });
-    expect(blocked).toBe(false);
-    await expectComplaints(complaints, 'Executing inline script violates');
+    await expectInlineScriptBlocked(page, complaints);
   });
 
   test('never receives a key, in no file, no answer and no message', async () => {

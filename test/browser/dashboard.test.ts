@@ -1,13 +1,40 @@
 // The page in use: the empty state, a failed attempt, a delivered event.
+import http, { type ServerResponse } from 'node:http';
 import { expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { freePort } from '../setup/ports.js';
 import { until } from '../setup/waiting.js';
-import { simulator } from '../tools/simulator/world.js';
-import { button, describeInChromium, expectComplaints, openPage, row } from './chromium.js';
-import { switchableEndpoint } from './switchable-endpoint.js';
+import { afterwards, simulator } from '../tools/simulator/world.js';
+import { button, clipboard, describeInChromium, expectComplaints, openPage, row } from './chromium.js';
 
 const LATER = { clock: 'real', retry: ['90s', '90s'] } as const;
+
+/** An endpoint that can be stopped, and started again on the same port. @param answer answers every request */
+async function switchableEndpoint(
+  answer: (response: ServerResponse) => void = (response) => response.end('{"received":true}'),
+) {
+  const server = http.createServer((request, response) => {
+    request.resume().on('end', () => answer(response));
+  });
+  const port = await freePort();
+  const start = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  await start();
+  afterwards(stop);
+  return { url: `http://127.0.0.1:${port}/hooks`, start, stop };
+}
+
+/** A simulator whose only webhook is such an endpoint. */
+async function subscribed(answer?: (response: ServerResponse) => void) {
+  const service = await simulator(LATER);
+  const endpoint = await switchableEndpoint(answer);
+  await service.webhooks.create({ url: endpoint.url });
+  return { service, endpoint };
+}
 
 /** Expects one row with this text. A row is empty for a moment while it renders again. */
 async function expectRow(page: Page, wanted: RegExp): Promise<void> {
@@ -38,8 +65,7 @@ describeInChromium('the first delivery', () => {
   });
 
   test('needs no endpoint where the simulator was started with one', async () => {
-    const service = await simulator(LATER);
-    await service.webhooks.create({ url: (await switchableEndpoint()).url });
+    const { service } = await subscribed();
     const { page } = await openPage(service);
     await page.getByText('The simulator was started with').waitFor();
     expect(await page.locator('.steps .done').count()).toBe(2);
@@ -59,11 +85,7 @@ describeInChromium('the first delivery', () => {
 
 describeInChromium('an endpoint that names an outcome', () => {
   test('is shown beside the status, in the list and in the detail', async () => {
-    const service = await simulator(LATER);
-    const { url } = await switchableEndpoint((response) =>
-      response.end('{"received":true,"outcome":"ignored"}'),
-    );
-    await service.webhooks.create({ url });
+    const { service } = await subscribed((response) => response.end('{"received":true,"outcome":"ignored"}'));
     await service.trigger('transaction.paid');
     const { page } = await openPage(service);
     await row(page, 'Delivered').getByRole('cell', { name: '200 ignored' }).waitFor();
@@ -76,9 +98,7 @@ describeInChromium('an endpoint that names an outcome', () => {
 
 describeInChromium('an endpoint that is down', () => {
   test('makes the next delivery retry, with a countdown and a diagnosis; once it is up, Retry now delivers it', async () => {
-    const service = await simulator(LATER);
-    const endpoint = await switchableEndpoint();
-    await service.webhooks.create({ url: endpoint.url });
+    const { service, endpoint } = await subscribed();
     const { page } = await openPage(service);
     await endpoint.stop();
     await button(page, 'Trigger event').click();
@@ -90,10 +110,7 @@ describeInChromium('an endpoint that is down', () => {
     await page.getByText('Nothing listens').waitFor();
     const countdown = page.locator('.attempts .countdown');
     const before = await countdown.innerText();
-    await page.waitForFunction(
-      (text) => document.querySelector('.attempts .countdown')?.textContent !== text,
-      before,
-    );
+    await until(async () => (await countdown.innerText()) !== before);
 
     await page.getByRole('tab', { name: 'Response' }).click();
     const refused = `No response. connect ECONNREFUSED ${new URL(endpoint.url).host}`;
@@ -110,21 +127,16 @@ describeInChromium('an endpoint that is down', () => {
   });
 
   test('resend, cancel and copy as curl act on the delivery that is open', async () => {
-    const service = await simulator(LATER);
-    const endpoint = await switchableEndpoint();
-    await service.webhooks.create({ url: endpoint.url });
+    const { service, endpoint } = await subscribed();
     await endpoint.stop();
     const [delivery] = await service.trigger('transaction.paid');
-    const { page } = await openPage(service, `?delivery=${delivery?.id}`, {
-      permissions: ['clipboard-read', 'clipboard-write'],
-    });
+    const { page } = await openPage(service, `?delivery=${delivery?.id}`);
     await button(page, 'Cancel retries').click();
     await page.getByText('Cancelled manually.').waitFor();
     await button(page, 'Copy as curl').click();
     await button(page, 'Copied').waitFor();
-    const copied = await page.evaluate(() => navigator.clipboard.readText());
     const curl = await fetch(`${service.baseUrl}/_sim/deliveries/${delivery?.id}/curl`);
-    expect(copied).toBe(await curl.text());
+    expect(await clipboard(page)).toBe(await curl.text());
     await endpoint.start();
     await page.getByRole('button', { name: 'Resend', exact: true }).click();
     await row(page, 'Delivered').waitFor();
@@ -135,9 +147,7 @@ describeInChromium('an endpoint that is down', () => {
   });
 
   test('without access to the clipboard a dialog shows the command', async () => {
-    const service = await simulator();
-    const { url } = await switchableEndpoint();
-    await service.webhooks.create({ url });
+    const { service } = await subscribed();
     const [delivery] = await service.trigger('transaction.paid');
     const { page } = await openPage(service, `?delivery=${delivery?.id}`);
     await page.evaluate(() => {

@@ -1,74 +1,56 @@
 // An app in two deployments: the first leaves dead letters of every reason, the second serves their page.
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
-import {
-  type DeadLetterStore,
-  memoryDeadLetters,
-  memoryStore,
-  type NewDeadLetter,
-  receiver,
-} from 'payment-webhooks';
+import { memoryDeadLetters, memoryStore, type NewDeadLetter, receiver } from 'payment-webhooks';
 import { deadLetterPage } from 'payment-webhooks/ops';
 import { fixtures, signedDelivery } from 'payment-webhooks/testing';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { type CapturedLog, captureLog } from '../setup/captured-log.js';
+import { captureLog } from '../setup/captured-log.js';
 import { aLetter } from '../setup/letters.js';
-import { afterwards } from '../tools/simulator/world.js';
-import { button } from './chromium.js';
+import { listening } from '../tools/simulator/world.js';
+import { button, openPage } from './chromium.js';
 
 export const PRIVATE_KEY = 'pri_example';
 
 /** Any event: a payload is an object, and a refund has an amount. */
 const EVENTS = { 'refund.succeeded': z.looseObject({ refund: z.looseObject({ amount: z.string() }) }) };
 
-export interface LetterApp {
-  /** The URL of the page, with a trailing slash. */
-  readonly dashboardUrl: string;
-  readonly deadLetters: DeadLetterStore;
-  /** The ids of the events that a handler of the second deployment processed. */
-  readonly handled: readonly string[];
-  /** What the handlers of the second deployment do. */
-  work: (eventId: string) => unknown;
-  /** The age of the next letters in minutes. */
-  minutesAgo: number;
-  /** The signed-in user, if any. */
-  user: string | undefined;
-  /** How many requests are open: not answered, and their client is connected. */
-  readonly open: number;
-  /** What the page logged. */
-  readonly log: CapturedLog;
-  /** Closes every connection. */
-  disconnect(): void;
-  /** Sends an event to the first deployment, which keeps it as a dead letter: its handlers fail. */
-  keep(event: object): Promise<void>;
-}
+export type LetterApp = Awaited<ReturnType<typeof letterApp>>;
 
 /** @param path where the page is mounted */
-export async function letterApp(path = '/ops/webhooks'): Promise<LetterApp> {
+export async function letterApp(path = '/ops/webhooks') {
   const now = () => Date.now() - app.minutesAgo * 60_000;
   const deadLetters = memoryDeadLetters({ now, max: 2_000 });
   const shared = { privateKey: PRIVATE_KEY, store: memoryStore(), deadLetters, logger: false } as const;
   const first = receiver(shared);
   first.on('*', () => Promise.reject(new Error('the database is down')));
-  const handled: string[] = [];
   const second = receiver({ ...shared, events: EVENTS });
   const app = {
+    /** The URL of the page, with a trailing slash. */
     dashboardUrl: '',
     deadLetters,
+    /** The age of the next letters in minutes. */
     minutesAgo: 0,
-    handled,
+    /** The ids of the events that a handler of the second deployment processed. */
+    handled: [] as string[],
+    /** What the handlers of the second deployment do. */
     work: (_eventId: string): unknown => undefined,
+    /** The signed-in user, if any. */
     user: 'ada' as string | undefined,
+    /** How many requests are open: not answered, and their client is connected. */
     open: 0,
+    /** What the page logged. */
     log: captureLog(),
+    /** Closes every connection. */
+    disconnect: (): void => server.closeAllConnections(),
+    /** Sends an event to the first deployment, which keeps it as a dead letter: its handlers fail. */
     keep: async (event: object) =>
       void (await first.receive(signedDelivery(event, { privateKey: PRIVATE_KEY }))),
   };
   second.on('*', async ({ id }) => {
     await app.work(id);
-    handled.push(id);
+    app.handled.push(id);
   });
   const page = deadLetterPage(second, {
     authorize: (_request: Request) => app.user,
@@ -81,19 +63,16 @@ export async function letterApp(path = '/ops/webhooks'): Promise<LetterApp> {
     });
     next();
   };
-  const server = express().use(count).use(path, page).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  afterwards(() => closed(server));
-  const { port } = server.address() as AddressInfo;
-  const disconnect = () => server.closeAllConnections();
-  return Object.assign(app, { disconnect, dashboardUrl: `http://127.0.0.1:${port}${path}/` });
+  const server: Server = createServer(express().use(count).use(path, page));
+  app.dashboardUrl = `http://127.0.0.1:${await listening(server)}${path}/`;
+  return app;
 }
 
-function closed(server: Server): Promise<unknown> {
-  return new Promise((resolve) => {
-    server.close(resolve);
-    server.closeAllConnections();
-  });
+/** Opens the page of an app that keeps these events. */
+export async function openLetters(events: readonly object[], query = '') {
+  const app = await letterApp();
+  for (const event of events) await app.keep(event);
+  return { app, ...(await openPage(app, query)) };
 }
 
 export const refund = (id: string, amount: unknown = '12.00') => ({

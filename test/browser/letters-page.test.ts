@@ -4,7 +4,15 @@ import type { Page } from 'playwright-core';
 import { aLetter } from '../setup/letters.js';
 import { gate, until } from '../setup/waiting.js';
 import { button, describeInChromium, dialog, expectComplaints, expectFocus, openPage } from './chromium.js';
-import { type LetterApp, letterApp, letterScene, paid, pressReplayAll, refund } from './letter-app.js';
+import {
+  type LetterApp,
+  letterApp,
+  letterScene,
+  openLetters,
+  paid,
+  pressReplayAll,
+  refund,
+} from './letter-app.js';
 
 /** The events of the remaining letters, oldest first. */
 async function eventIds({ deadLetters }: LetterApp, discarded = false): Promise<string[]> {
@@ -13,6 +21,13 @@ async function eventIds({ deadLetters }: LetterApp, discarded = false): Promise<
 }
 
 const rows = (page: Page) => page.locator('tr.row');
+
+/** Makes the handler of `evt_2` wait until the gate is opened. */
+function holdSecond(app: LetterApp) {
+  const second = gate();
+  app.work = (id) => id === 'evt_2' && second.opened;
+  return second;
+}
 
 /** Opens the page with timers that run twenty times as fast, to not wait for its poll. */
 async function openHastened(app: LetterApp) {
@@ -32,9 +47,8 @@ async function press(page: Page, ...keys: readonly string[]): Promise<void> {
 
 describeInChromium('a customer says that an order is unpaid', () => {
   test('its event is found by its id, understood, replayed and processed, by keyboard alone', async () => {
-    const app = await letterApp();
-    for (const number of ['7001', '7002', '7003']) await app.keep(paid(`evt_${number}`, `order-${number}`));
-    const { page, complaints } = await openPage(app);
+    const events = ['7001', '7002', '7003'].map((number) => paid(`evt_${number}`, `order-${number}`));
+    const { app, page, complaints } = await openLetters(events);
     const begun = performance.now();
 
     await rows(page).nth(2).waitFor();
@@ -69,10 +83,8 @@ describeInChromium('a customer says that an order is unpaid', () => {
   });
 
   test('without the id it is found by name and time, and told from others by what is revealed', async () => {
-    const app = await letterApp();
-    for (const number of ['7001', '7002']) await app.keep(paid(`evt_${number}`, `order-${number}`));
-    await app.keep(refund('evt_8001'));
-    const { page } = await openPage(app);
+    const events = ['7001', '7002'].map((number) => paid(`evt_${number}`, `order-${number}`));
+    const { app, page } = await openLetters([...events, refund('evt_8001')]);
     await rows(page).nth(2).waitFor();
     await press(page, '/');
     await page.keyboard.type('event:transaction.* since:1h');
@@ -114,16 +126,14 @@ describeInChromium('a link', () => {
   });
 
   test('to a letter that is gone says so', async () => {
-    const app = await letterApp();
-    const { page, complaints } = await openPage(app, '?letter=gone');
+    const { page, complaints } = await openLetters([], '?letter=gone');
     await page.locator('.detail').getByRole('status').filter({ hasText: /gone/ }).waitFor();
     await page.getByRole('heading', { name: '0 dead letters' }).waitFor();
     await expectComplaints(complaints, '404');
   });
 
   test('with a filter that cannot be right shows what the server says', async () => {
-    const app = await letterApp();
-    const { page, complaints } = await openPage(app, '?since=yesterday');
+    const { page, complaints } = await openLetters([], '?since=yesterday');
     const said = await page.getByRole('alert').filter({ hasText: 'yesterday' }).innerText();
     expect(said).toMatch(/^since is "yesterday"\. Give a duration such as "7d"/);
     // The browser logs every 422.
@@ -133,13 +143,10 @@ describeInChromium('a link', () => {
 
 describeInChromium('all letters that match', () => {
   test('are replayed after a look at what would happen, with progress and a report for each event name', async () => {
-    const app = await letterApp();
-    for (const id of ['evt_1', 'evt_2', 'evt_3']) await app.keep(refund(id));
-    await app.keep(refund('evt_4', 12));
-    await app.keep(paid('evt_5', 'order-5'));
-    const second = gate();
-    app.work = (id) => id === 'evt_2' && second.opened;
-    const { page } = await openPage(app, '?event=refund.*');
+    const refunds = ['evt_1', 'evt_2', 'evt_3'].map((id) => refund(id));
+    const events = [...refunds, refund('evt_4', 12), paid('evt_5', 'order-5')];
+    const { app, page } = await openLetters(events, '?event=refund.*');
+    const second = holdSecond(app);
     await page.getByRole('heading', { name: '4 matching dead letters' }).waitFor();
     await pressReplayAll(page);
     await dialog(page).getByText('3 would go to a handler, 1 would stay invalid.').waitFor();
@@ -157,11 +164,8 @@ describeInChromium('all letters that match', () => {
   });
 
   test('can be replayed in part: a replay that is stopped goes on later', async () => {
-    const app = await letterApp();
-    for (const id of ['evt_1', 'evt_2', 'evt_3']) await app.keep(paid(id, 'order'));
-    const second = gate();
-    app.work = (id) => id === 'evt_2' && second.opened;
-    const { page } = await openPage(app);
+    const { app, page } = await openLetters(['evt_1', 'evt_2', 'evt_3'].map((id) => paid(id, 'order')));
+    const second = holdSecond(app);
     await pressReplayAll(page);
     await dialog(page).getByText('3 would go to a handler.').waitFor();
     await press(page, 'Enter');
@@ -187,11 +191,8 @@ describeInChromium('all letters that match', () => {
   });
 
   test('are replayed as far as the connection held, and the page says how far', async () => {
-    const app = await letterApp();
-    for (const id of ['evt_1', 'evt_2']) await app.keep(paid(id, 'order'));
-    const second = gate();
-    app.work = (id) => id === 'evt_2' && second.opened;
-    const { page, complaints } = await openPage(app);
+    const { app, page, complaints } = await openLetters(['evt_1', 'evt_2'].map((id) => paid(id, 'order')));
+    const second = holdSecond(app);
     await pressReplayAll(page);
     await dialog(page).getByText('2 would go to a handler.').waitFor();
     await press(page, 'Enter');
@@ -208,9 +209,7 @@ describeInChromium('all letters that match', () => {
   });
 
   test('are discarded with a reason, and none that is kept meanwhile', async () => {
-    const app = await letterApp();
-    for (const id of ['evt_1', 'evt_2']) await app.keep(refund(id));
-    const { page } = await openPage(app);
+    const { app, page } = await openLetters(['evt_1', 'evt_2'].map((id) => refund(id)));
     await button(page, 'Discard all 2').click();
     await button(page, 'Discard 2 dead letters for good').waitFor();
     await app.keep(refund('evt_3'));
@@ -250,12 +249,10 @@ describeInChromium('more than a hundred letters', () => {
 
 describeInChromium('one letter', () => {
   test('whose handler fails again stays, and the report says where to look', async () => {
-    const app = await letterApp();
-    await app.keep(paid('evt_1', 'order-1'));
+    const { app, page } = await openLetters([paid('evt_1', 'order-1')]);
     app.work = () => {
       throw new Error('still down');
     };
-    const { page } = await openPage(app);
     await page.locator('.row-link').focus();
     await press(page, 'r');
     await button(page, 'Replay 1 dead letter').click();
@@ -267,26 +264,19 @@ describeInChromium('one letter', () => {
   });
 
   test('that nobody declares cannot be replayed now, and the dialog says what to do', async () => {
-    const app = await letterApp();
-    await app.keep({ ...refund('evt_1'), event_name: 'payout.reversed' });
-    const { page } = await openPage(app);
+    const { page } = await openLetters([{ ...refund('evt_1'), event_name: 'payout.reversed' }]);
     await page.locator('.row-link').click();
     await page.getByText('payout.reversed was not declared').waitFor();
     await press(page, 'r');
     await dialog(page).getByText('1 would stay unknown.').waitFor();
     await dialog(page).getByText('Declare the event, register a handler, and deploy.').waitFor();
     await button(page, 'Check again').waitFor();
-    expect(
-      await dialog(page)
-        .getByRole('button', { name: /^Replay/ })
-        .count(),
-    ).toBe(0);
+    const replay = dialog(page).getByRole('button', { name: /^Replay/ });
+    expect(await replay.count()).toBe(0);
   });
 
   test('is discarded by keyboard', async () => {
-    const app = await letterApp();
-    for (const id of ['evt_1', 'evt_2']) await app.keep(paid(id, 'order'));
-    const { page, complaints } = await openPage(app);
+    const { app, page, complaints } = await openLetters(['evt_1', 'evt_2'].map((id) => paid(id, 'order')));
     await page.locator('.row-link').nth(1).click();
     await page.locator('.facts').waitFor();
     await press(page, 'd');
@@ -302,9 +292,8 @@ describeInChromium('one letter', () => {
 
 describeInChromium('the list', () => {
   test('shows more than a page when asked, and moves by keys', async () => {
-    const app = await letterApp();
-    for (let number = 1; number <= 60; number += 1) await app.keep(refund(`evt_${number}`));
-    const { page } = await openPage(app);
+    const events = Array.from({ length: 60 }, (_, index) => refund(`evt_${index + 1}`));
+    const { app, page } = await openLetters(events);
     await page.getByRole('heading', { name: '60 dead letters' }).waitFor();
     const known = () => page.getByRole('table').getAttribute('aria-rowcount');
     expect(await known()).toBe('51');
@@ -340,8 +329,7 @@ describeInChromium('the list', () => {
   });
 
   test('tells a screen reader what matches and what was done', async () => {
-    const app = await letterScene();
-    const { page } = await openPage(app);
+    const { page } = await openPage(await letterScene());
     const announced = (text: string) => page.locator('.announcer').getByText(text, { exact: true }).waitFor();
     await announced('10 dead letters');
     await button(page, /^Failed/).click();
@@ -361,9 +349,7 @@ describeInChromium('the list', () => {
 
 describeInChromium('someone who is signed out', () => {
   test('sees what the server says, and changes nothing', async () => {
-    const app = await letterApp();
-    await app.keep(paid('evt_1', 'order-1'));
-    const { page, complaints } = await openPage(app);
+    const { app, page, complaints } = await openLetters([paid('evt_1', 'order-1')]);
     await rows(page).first().waitFor();
     app.user = undefined;
     await pressReplayAll(page);

@@ -3,10 +3,15 @@ import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { DeadLetter } from 'payment-webhooks';
 import { aLetter } from '../setup/letters.js';
-import { button, describeInChromium, dialog, expectComplaints, openPage } from './chromium.js';
-import { type LetterApp, letterApp, PRIVATE_KEY, paid } from './letter-app.js';
-
-const MARKUP = `<img src=x onerror="window.hit = 1"></pre></script><script>window.hit = 1</script>`;
+import {
+  button,
+  describeInChromium,
+  dialog,
+  expectInlineScriptBlocked,
+  MARKUP,
+  openPage,
+} from './chromium.js';
+import { type LetterApp, letterApp, openLetters, PRIVATE_KEY, paid } from './letter-app.js';
 
 /** A letter with markup in every text. */
 async function keepMarkup({ deadLetters }: LetterApp): Promise<string> {
@@ -15,13 +20,8 @@ async function keepMarkup({ deadLetters }: LetterApp): Promise<string> {
   );
   return deadLetters.keep(
     aLetter({
-      ...{
-        reason: 'invalid',
-        eventName: MARKUP,
-        eventId: MARKUP,
-        code: MARKUP as DeadLetter['code'],
-        rawBody,
-      },
+      ...{ reason: 'invalid', eventName: MARKUP, eventId: MARKUP, rawBody },
+      code: MARKUP as DeadLetter['code'],
       issues: [{ path: MARKUP, message: MARKUP }],
       headers: { 'x-markup': MARKUP },
       keyId: createHash('sha256').update(PRIVATE_KEY).digest('hex').slice(0, 12),
@@ -79,9 +79,7 @@ describeInChromium('markup in every field of a letter', () => {
 
 describeInChromium('a payload', () => {
   test('reaches the page only after Reveal, and is masked again by Hide', async () => {
-    const app = await letterApp();
-    await app.keep(paid('evt_1', 'order-of-canary'));
-    const { page } = await openPage(app);
+    const { app, page } = await openLetters([paid('evt_1', 'order-of-canary')]);
     const answers: Promise<string>[] = [];
     page.on('response', (response) => {
       answers.push(response.text().catch(() => ''));
@@ -137,15 +135,7 @@ describeInChromium('a payload', () => {
 describeInChromium('the page', () => {
   test('runs under a policy that blocks inline scripts', async () => {
     const { page, complaints } = await openPage(await letterApp());
-    const blocked = await page.evaluate(() => {
-      const script = document.createElement('script');
-      script.textContent = 'window.hit = 1';
-      document.body.append(script);
-      return !('hit' in window);
-    });
-    expect(blocked).toBe(true);
-    // So would each violation in any other test.
-    await expectComplaints(complaints, 'Executing inline script violates');
+    await expectInlineScriptBlocked(page, complaints);
   });
 
   test('sends no request to another origin, and keeps its settings apart from those of the app', async () => {

@@ -8,35 +8,25 @@ interface Screen {
   readonly colorScheme: 'light' | 'dark';
 }
 
+type Screens = readonly [Screen, ...Screen[]];
+
+const light = (width: number, height: number): Screen => ({ width, height, colorScheme: 'light' });
+const dark = (width: number, height: number): Screen => ({ width, height, colorScheme: 'dark' });
+
 /** From a phone to a large screen. Panels start closed on narrow screens, so each kind opens its own page. */
-export const SCREENS: readonly (readonly [kind: string, screens: readonly [Screen, ...Screen[]]])[] = [
-  [
-    'narrow screens',
-    [
-      { width: 360, height: 740, colorScheme: 'dark' },
-      { width: 390, height: 844, colorScheme: 'light' },
-      { width: 768, height: 1024, colorScheme: 'dark' },
-    ],
-  ],
-  [
-    'wide screens',
-    [
-      { width: 1440, height: 900, colorScheme: 'light' },
-      { width: 1024, height: 768, colorScheme: 'dark' },
-      { width: 1280, height: 800, colorScheme: 'light' },
-      { width: 1920, height: 1080, colorScheme: 'dark' },
-    ],
-  ],
+export const SCREENS: readonly (readonly [kind: string, screens: Screens])[] = [
+  ['narrow screens', [dark(360, 740), light(390, 844), dark(768, 1024)]],
+  ['wide screens', [light(1440, 900), dark(1024, 768), light(1280, 800), dark(1920, 1080)]],
 ];
 
 /** Options of `openPage` for the first screen. */
-export const opening = ([{ width, height, colorScheme }]: readonly [Screen, ...Screen[]]) => ({
+export const opening = ([{ width, height, colorScheme }]: Screens) => ({
   viewport: { width, height },
   colorScheme,
 });
 
 /** The text spacing that WCAG requires: https://www.w3.org/TR/WCAG22/#text-spacing. */
-export function spaceText(page: Page): Promise<void> {
+function spaceText(page: Page): Promise<void> {
   return page.evaluate(() => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(

@@ -1,4 +1,4 @@
-// A simulator in nearly every state that the page can show.
+// Simulators whose pages are looked at: one in nearly every state that the page can show, and a busy one.
 import type { Simulator } from 'payment-webhooks/simulator';
 import { call, endpoint, simulator } from '../tools/simulator/world.js';
 
@@ -36,4 +36,25 @@ async function refuse(service: Simulator, url: string): Promise<void> {
     await service.waitForDelivery({ id, attempt });
   }
   await service.webhooks.update(webhook.id, { paused: true });
+}
+
+export const LONG_NAME = 'subscription.payment_method_update_failed';
+
+/** Two webhooks, event names of every length, and retries that are due long after the test. */
+export async function busy(): Promise<Simulator> {
+  const service = await simulator({ clock: 'real', retry: ['59m', '59m', '20h'] });
+  const shop = await endpoint((received, response) => {
+    const down = received.path === '/ledger/inbound';
+    response.statusCode = down ? 503 : 200;
+    response.setHeader('Content-Type', 'application/json');
+    response.end(down ? '{"message":"Down for maintenance."}' : '{"received":true,"outcome":"processed"}');
+  });
+  for (const path of ['/hooks', '/ledger/inbound']) {
+    await service.webhooks.create({ url: `http://127.0.0.1:${shop.port}${path}` });
+  }
+  for (const name of ['transaction.paid', LONG_NAME, 'refund.succeeded']) {
+    await service.trigger(name, { payload: { note: 'n' } }, { count: 2 });
+  }
+  await service.trigger(LONG_NAME, { sandbox: true, payload: {} }, { fault: 'duplicate' });
+  return service;
 }
