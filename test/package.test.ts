@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBlocks } from './setup/markdown.js';
 import { needing } from './setup/platform.js';
 import { freePort } from './setup/ports.js';
-import { node, ROOT, type Running, shell, start } from './setup/shell.js';
+import { node, ROOT, shell, start } from './setup/shell.js';
 
 const { exports: DECLARED, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
@@ -32,259 +32,91 @@ interface Door {
   readonly brings?: readonly string[];
 }
 
+const namesIn = (text: string) => text.trim().split(/\s+/);
+
 /** Each door of the package, held to what it promises. A new door, or a new export, is entered here. */
 const DOORS: Readonly<Record<string, Door>> = {
   '.': {
-    values: [
-      'BodyError',
-      'ConfigurationError',
-      'EventError',
-      'HandlerError',
-      'NonRetriableError',
-      'RetryAfterError',
-      'SignatureError',
-      'StoreError',
-      'WebhookError',
-      'cachedKeys',
-      'constructEvent',
-      'isKnown',
-      'keepRawBody',
-      'memoryDeadLetters',
-      'memoryStore',
-      'receiver',
-      'transactionPaidPayload',
-      'verifySignature',
-    ],
-    types: [
-      'Answer',
-      'CachedKeysOptions',
-      'Claim',
-      'ClaimRequest',
-      'ClaimResult',
-      'ConstructEventOptions',
-      'DeadLetter',
-      'DeadLetterChange',
-      'DeadLetterContent',
-      'DeadLetterCount',
-      'DeadLetterFilter',
-      'DeadLetterGroup',
-      'DeadLetterPage',
-      'DeadLetterPageRequest',
-      'DeadLetterQuery',
-      'DeadLetterReason',
-      'DeadLetterStore',
-      'DeadLetters',
-      'DeliveryRecord',
-      'Discarded',
-      'ErrorCode',
-      'EventName',
-      'EventOf',
-      'EventSchemas',
-      'ExhaustedLetter',
-      'Handler',
-      'HandlerContext',
-      'HandlerOptions',
-      'HandlerReport',
-      'IdempotencyStore',
-      'InvalidHandler',
-      'Issue',
-      'KeyFunction',
-      'LoadKeys',
-      'Lock',
-      'Logger',
-      'MemoryDeadLettersOptions',
-      'MemoryStoreOptions',
-      'NewDeadLetter',
-      'Observer',
-      'Outcome',
-      'ProcessedEvent',
-      'Receiver',
-      'ReceiverOptions',
-      'RedriveOptions',
-      'RedriveReason',
-      'ReplayCounts',
-      'ReplayEnd',
-      'ReplayFilter',
-      'ReplayOptions',
-      'ReplayProgress',
-      'ReplayReport',
-      'ReplayedEvents',
-      'TransactionPaid',
-      'TransactionPaidPayload',
-      'UnknownEvent',
-      'WebhookEvent',
-    ],
+    values: namesIn(`
+      BodyError ConfigurationError EventError HandlerError NonRetriableError RetryAfterError SignatureError
+      StoreError WebhookError cachedKeys constructEvent isKnown keepRawBody memoryDeadLetters memoryStore
+      receiver transactionPaidPayload verifySignature`),
+    types: namesIn(`
+      Answer CachedKeysOptions Claim ClaimRequest ClaimResult ConstructEventOptions DeadLetter
+      DeadLetterChange DeadLetterContent DeadLetterCount DeadLetterFilter DeadLetterGroup DeadLetterPage
+      DeadLetterPageRequest DeadLetterQuery DeadLetterReason DeadLetterStore DeadLetters DeliveryRecord
+      Discarded ErrorCode EventName EventOf EventSchemas ExhaustedLetter Handler HandlerContext
+      HandlerOptions HandlerReport IdempotencyStore InvalidHandler Issue KeyFunction LoadKeys Lock Logger
+      MemoryDeadLettersOptions MemoryStoreOptions NewDeadLetter Observer Outcome ProcessedEvent Receiver
+      ReceiverOptions RedriveOptions RedriveReason ReplayCounts ReplayEnd ReplayFilter ReplayOptions
+      ReplayProgress ReplayReport ReplayedEvents TransactionPaid TransactionPaidPayload UnknownEvent
+      WebhookEvent`),
   },
   './stores/postgres': {
-    values: ['postgresDeadLetters', 'postgresStore'],
-    types: [
-      'PostgresClient',
-      'PostgresDeadLetters',
-      'PostgresDeadLettersOptions',
-      'PostgresPool',
-      'PostgresQuery',
-      'PostgresReply',
-      'PostgresStore',
-      'PostgresStoreOptions',
-    ],
+    values: namesIn(`postgresDeadLetters postgresStore`),
+    types: namesIn(`
+      PostgresClient PostgresDeadLetters PostgresDeadLettersOptions PostgresPool PostgresQuery
+      PostgresReply PostgresStore PostgresStoreOptions`),
   },
   './stores/redis': {
-    values: ['redisDeadLetters', 'redisStore'],
-    types: ['RedisDeadLetters', 'RedisDeadLettersOptions', 'RedisStoreOptions', 'SendCommand'],
+    values: namesIn(`redisDeadLetters redisStore`),
+    types: namesIn(`RedisDeadLetters RedisDeadLettersOptions RedisStoreOptions SendCommand`),
   },
   './stores/sql': {
-    values: ['sqlDeadLetters', 'sqlStore'],
-    types: [
-      'RunTransaction',
-      'SqlDatabase',
-      'SqlDeadLetters',
-      'SqlDeadLettersOptions',
-      'SqlDialect',
-      'SqlStore',
-      'SqlStoreOptions',
-      'SqlValue',
-      'TransactionOf',
-    ],
+    values: namesIn(`sqlDeadLetters sqlStore`),
+    types: namesIn(`
+      RunTransaction SqlDatabase SqlDeadLetters SqlDeadLettersOptions SqlDialect SqlStore SqlStoreOptions
+      SqlValue TransactionOf`),
   },
   './queues': {
-    values: ['enqueue', 'processor'],
-    types: [
-      'Enqueue',
-      'Job',
-      'JobDetails',
-      'JobVerdict',
-      'ProcessJob',
-      'ProcessorOptions',
-      'QueuedDelivery',
-      'SendJob',
-    ],
+    values: namesIn(`enqueue processor`),
+    types: namesIn(`Enqueue Job JobDetails JobVerdict ProcessJob ProcessorOptions QueuedDelivery SendJob`),
   },
   './queues/bullmq': {
-    values: ['enqueue', 'processor'],
-    types: [
-      'Enqueue',
-      'EnqueueOptions',
-      'EventProcessor',
-      'JobQueue',
-      'ProcessedJob',
-      'ProcessorOptions',
-      'QueuedDelivery',
-    ],
+    values: namesIn(`enqueue processor`),
+    types: namesIn(`
+      Enqueue EnqueueOptions EventProcessor JobQueue ProcessedJob ProcessorOptions QueuedDelivery`),
     brings: ['bullmq'],
   },
   './queues/pg-boss': {
-    values: ['enqueue', 'jobIdOf', 'processor'],
-    types: [
-      'Boss',
-      'BossJobState',
-      'Enqueue',
-      'EnqueueOptions',
-      'EventProcessor',
-      'ExecuteSql',
-      'JobOptionsOf',
-      'ProcessedJob',
-      'ProcessorOptions',
-      'QueuedDelivery',
-    ],
+    values: namesIn(`enqueue jobIdOf processor`),
+    types: namesIn(`
+      Boss BossJobState Enqueue EnqueueOptions EventProcessor ExecuteSql JobOptionsOf ProcessedJob
+      ProcessorOptions QueuedDelivery`),
   },
   './ops': {
-    values: ['deadLetterPage', 'health'],
-    types: [
-      'Authorize',
-      'DeadLetterPageOptions',
-      'HealthCheck',
-      'HealthOptions',
-      'HealthReport',
-      'PageUser',
-      'WatchedReceiver',
-    ],
+    values: namesIn(`deadLetterPage health`),
+    types: namesIn(`
+      Authorize DeadLetterPageOptions HealthCheck HealthOptions HealthReport PageUser WatchedReceiver`),
   },
   './opentelemetry': {
-    values: ['observeDeadLetters', 'openTelemetry'],
-    types: ['ObserveDeadLettersOptions', 'ObservedReceiver', 'OpenTelemetryOptions'],
+    values: namesIn(`observeDeadLetters openTelemetry`),
+    types: namesIn(`ObserveDeadLettersOptions ObservedReceiver OpenTelemetryOptions`),
     brings: ['@opentelemetry/api'],
   },
   './testing': {
-    values: [
-      'badDeliveries',
-      'deadLetterContract',
-      'deliver',
-      'fixtures',
-      'sign',
-      'signed',
-      'signedDelivery',
-      'storeContract',
-    ],
-    types: [
-      'BadDelivery',
-      'DeadLetterContractCase',
-      'DeadLetterContractOptions',
-      'DeepPartial',
-      'DeliverOptions',
-      'DeliverableApp',
-      'DeliveryAnswer',
-      'EventFixture',
-      'SignedDelivery',
-      'SigningOptions',
-      'StoreContractCase',
-      'StoreContractOptions',
-      'SuperagentRequest',
-    ],
+    values: namesIn(`
+      badDeliveries deadLetterContract deliver fixtures sign signed signedDelivery storeContract`),
+    types: namesIn(`
+      BadDelivery DeadLetterContractCase DeadLetterContractOptions DeepPartial DeliverOptions
+      DeliverableApp DeliveryAnswer EventFixture SignedDelivery SigningOptions StoreContractCase
+      StoreContractOptions SuperagentRequest`),
   },
   './simulator': {
-    values: ['faultKinds', 'seeds', 'startSimulator'],
-    types: [
-      'Attempt',
-      'CancelReason',
-      'Delivery',
-      'DeliveryFilter',
-      'DeliveryStatus',
-      'Fault',
-      'FaultKind',
-      'FaultRule',
-      'HeaderPair',
-      'Overrides',
-      'RetrySchedule',
-      'SeededAccount',
-      'SeededKey',
-      'SeededToken',
-      'Simulator',
-      'SimulatorOptions',
-      'TriggerOptions',
-      'WaitFilter',
-      'Webhook',
-    ],
+    values: namesIn(`faultKinds seeds startSimulator`),
+    types: namesIn(`
+      Attempt CancelReason Delivery DeliveryFilter DeliveryStatus Fault FaultKind FaultRule HeaderPair
+      Overrides RetrySchedule SeededAccount SeededKey SeededToken Simulator SimulatorOptions TriggerOptions
+      WaitFilter Webhook`),
   },
   './client': {
-    values: [
-      'AuthenticationError',
-      'ConfigurationError',
-      'ConnectionError',
-      'NotFoundError',
-      'PermissionError',
-      'RateLimitError',
-      'ServiceClient',
-      'ServiceError',
-      'ValidationError',
-      'codec',
-    ],
-    types: [
-      'AccessTokenSource',
-      'Account',
-      'AccountClient',
-      'Codec',
-      'ConnectionCode',
-      'Ensured',
-      'Issue',
-      'RequestOptions',
-      'ServiceClientOptions',
-      'ServiceErrorCode',
-      'Webhook',
-      'WebhookChanges',
-      'WebhookFields',
-      'WebhookInput',
-      'WebhooksClient',
-    ],
+    values: namesIn(`
+      AuthenticationError ConfigurationError ConnectionError NotFoundError PermissionError RateLimitError
+      ServiceClient ServiceError ValidationError codec`),
+    types: namesIn(`
+      AccessTokenSource Account AccountClient Codec ConnectionCode Ensured Issue RequestOptions
+      ServiceClientOptions ServiceErrorCode Webhook WebhookChanges WebhookFields WebhookInput
+      WebhooksClient`),
   },
 };
 
@@ -294,14 +126,10 @@ const topFolders = [...new Set(subpaths.map((door) => door.split('/')[1] ?? ''))
 
 const doors = Object.keys(DOORS).map((door) => [door, door.replace('.', 'payment-webhooks')] as const);
 const brought = Object.values(DOORS).flatMap(({ brings = [] }) => brings);
+const NO_ESM = '--no-experimental-require-module';
 const modes = [
   ['ESM', 'esm', (door: string) => `import(${door})`, []],
-  [
-    'CommonJS',
-    'commonjs',
-    (door: string) => `Promise.resolve(require(${door}))`,
-    ['--no-experimental-require-module'],
-  ],
+  ['CommonJS', 'commonjs', (door: string) => `Promise.resolve(require(${door}))`, [NO_ESM]],
 ] as const;
 
 let folder: string;
@@ -313,12 +141,8 @@ beforeAll(async () => {
   source = join(folder, 'source');
   const tarball = await pack(source);
   cpSync(join(ROOT, 'test/package'), folder, { recursive: true });
-  const versions = Object.fromEntries(
-    ['express', '@types/express', '@types/node', 'pg', ...brought].map((name) => [
-      name,
-      devDependencies[name],
-    ]),
-  );
+  const needed = ['express', '@types/express', '@types/node', 'pg', ...brought];
+  const versions = Object.fromEntries(needed.map((name) => [name, devDependencies[name]]));
   const dependencies = { ...versions, 'payment-webhooks': `file:${tarball}`, typescript: OLDEST_TYPESCRIPT };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
   const { code, stderr } = await shell(
@@ -333,22 +157,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Packs a copy, so that this neither needs nor disturbs the `dist` of the working tree. */
 async function pack(copy: string): Promise<string> {
-  const skipped = new Set([
-    'node_modules',
-    'dist',
-    'coverage',
-    'reports',
-    '.git',
-    '.scratch',
-    '.stryker-tmp',
-  ]);
-  cpSync(ROOT, copy, {
-    recursive: true,
-    filter: (path) =>
-      !relative(ROOT, path)
-        .split('/')
-        .some((part) => skipped.has(part)),
-  });
+  const skipped = /(?:^|\/)(?:node_modules|dist|coverage|reports|\.git|\.scratch|\.stryker-tmp)(?:\/|$)/;
+  cpSync(ROOT, copy, { recursive: true, filter: (path) => !skipped.test(relative(ROOT, path)) });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const { code, stdout, stderr } = await shell('npm pack --silent', { cwd: copy });
   if (code !== 0) throw new Error(`npm pack failed:\n${stdout}${stderr}`);
@@ -421,10 +231,8 @@ describe('what there is to read in node_modules', () => {
   test('is what the program explains a code with', async () => {
     const program = join(folder, 'node_modules/.bin/payment-webhooks');
     const { code, stdout } = await shell(`${program} explain BODY_CONSUMED`);
-    expect({ code, stdout }).toEqual({
-      code: 0,
-      stdout: expect.stringContaining('app.use(express.json());'),
-    });
+    expect(stdout).toContain('app.use(express.json());');
+    expect(code).toBe(0);
   });
 });
 
@@ -464,10 +272,7 @@ function filesBehind(file: string, found = new Set<string>()): Set<string> {
 describe.each(modes)('in %s', (_mode, cwd, load, flags) => {
   test('a user’s app receives a delivery', async () => {
     const { stdout, stderr } = await node([...flags, 'app.js'], { cwd: join(folder, cwd) });
-    expect({ stdout, stderr }).toEqual({
-      stdout: '200 {"received":true,"outcome":"processed"}\n',
-      stderr: '',
-    });
+    expect([stdout, stderr]).toEqual(['200 {"received":true,"outcome":"processed"}\n', '']);
   });
 
   test('every door exports what is listed', async () => {
@@ -532,39 +337,24 @@ async function filesLoadedBy(args: readonly string[], cwd: string): Promise<stri
     .flatMap(({ url }: { url: string }) => url.split('/node_modules/').slice(1).at(-1) ?? []);
 }
 
-describe(`in strict TypeScript ${OLDEST_TYPESCRIPT}`, () => {
-  const strict = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes'];
-  const lists = doors.flatMap((_, index) => [`door-${index}.ts`, `door-${index}.cts`]);
-  let project: string;
-
-  beforeAll(() => {
-    project = join(folder, 'typescript');
-    cpSync(join(project, 'app.ts'), join(project, 'app.cts'));
-    doors.forEach(([door, specifier], index) => {
-      const { values = [], types = [] } = DOORS[door] ?? {};
-      const all = [...values, ...types.map((name) => `type ${name}`)];
-      for (const half of ['ts', 'cts'])
-        writeFileSync(
-          join(project, `door-${index}.${half}`),
-          `export { ${all.join(', ')} } from '${specifier}';\n`,
-        );
-    });
+// The other ways of resolving modules: test/consumers/typescript.consumer.ts.
+test(`strict TypeScript ${OLDEST_TYPESCRIPT} reads the types of both halves, those of the dependencies and all those listed`, async () => {
+  const project = join(folder, 'typescript');
+  cpSync(join(project, 'app.ts'), join(project, 'app.cts'));
+  doors.forEach(([door, specifier], index) => {
+    const { values = [], types = [] } = DOORS[door] ?? {};
+    const all = [...values, ...types.map((name) => `type ${name}`)];
+    const text = `export { ${all.join(', ')} } from '${specifier}';\n`;
+    for (const half of ['ts', 'cts']) writeFileSync(join(project, `door-${index}.${half}`), text);
   });
-
-  async function compile(files: readonly string[], ...options: readonly string[]) {
-    const tsc = join(folder, 'node_modules/typescript/bin/tsc');
-    const shape = ['--noEmit', '--target', 'es2022', '--types', 'node', '--esModuleInterop'];
-    return node([tsc, ...shape, ...strict, ...options, ...files], { cwd: project });
-  }
-
-  // The other ways of resolving modules: test/consumers/typescript.consumer.ts.
-  test('the types of both halves read well, those of the dependencies included, and every door exports those listed', async () => {
-    const options = ['--module', 'node16', '--moduleResolution', 'node16', '--skipLibCheck', 'false'];
-    expect(await compile(['app.ts', 'app.cts', ...lists], ...options)).toEqual(NO_COMPLAINT);
-  }, 120_000);
-});
-
-const NO_COMPLAINT = { code: 0, stdout: '', stderr: '' };
+  const lists = doors.flatMap((_, index) => [`door-${index}.ts`, `door-${index}.cts`]);
+  const shape = ['--noEmit', '--target', 'es2022', '--types', 'node', '--esModuleInterop'];
+  const strict = ['--strict', '--noUncheckedIndexedAccess', '--exactOptionalPropertyTypes'];
+  const modules = ['--module', 'node16', '--moduleResolution', 'node16', '--skipLibCheck', 'false'];
+  const tsc = join(folder, 'node_modules/typescript/bin/tsc');
+  const args = [tsc, ...shape, ...strict, ...modules, 'app.ts', 'app.cts', ...lists];
+  expect(await node(args, { cwd: project })).toEqual({ code: 0, stdout: '', stderr: '' });
+}, 120_000);
 
 test('holds off strangers and careless apps, once it is installed', async () => {
   const { code, stdout, stderr } = await node(['attacks.js'], { cwd: join(folder, 'attacks') });
@@ -572,56 +362,44 @@ test('holds off strangers and careless apps, once it is installed', async () => 
   expect(stdout.match(/^held off: /gm)).toHaveLength(9);
 }, 120_000);
 
-const withPostgres = needing('postgres').describe;
+needing('postgres').test.each([
+  ['during an outage longer than all retries', 'outage', 'same'],
+  ['during such an outage, with the private key rotated before the fix', 'outage', 'rotated'],
+  ['killed with the process on their last retry', 'kill', 'rotated'],
+])(
+  '60 events that the installed receiver cannot process, 20 of them %s, are all replayed after the fix, each once',
+  async (_, misfortune, key) => {
+    const cwd = join(folder, 'dead-letters');
+    const { stdout, stderr } = await node(['sixty-events.js', misfortune, key], { cwd });
+    expect([stdout, stderr]).toEqual(['60 of 60 processed, 60 rows in the ledger\n', '']);
+  },
+  400_000,
+);
 
-withPostgres('60 events that the installed receiver cannot process, 20 of them', () => {
-  test.each([
-    ['during an outage longer than all retries', 'outage', 'same'],
-    ['during such an outage, with the private key rotated before the fix', 'outage', 'rotated'],
-    ['killed with the process on their last retry', 'kill', 'rotated'],
-  ])(
-    '%s, are all replayed after the fix, each once',
-    async (_, misfortune, key) => {
-      const cwd = join(folder, 'dead-letters');
-      const { stdout, stderr } = await node(['sixty-events.js', misfortune, key], { cwd });
-      expect({ stdout, stderr }).toEqual({
-        stdout: '60 of 60 processed, 60 rows in the ledger\n',
-        stderr: '',
-      });
-    },
-    400_000,
-  );
-});
+test('a user’s CommonJS suite passes in a Jest without configuration', async () => {
+  const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
+  const args = [jest, '--rootDir', '.', '--config', '{}'];
+  const { code, stderr } = await node(args, { cwd: join(folder, 'jest') });
+  expect(stderr).toContain('Tests:       4 passed, 4 total');
+  expect(code).toBe(0);
+}, 90_000);
 
-describe('in a Jest without configuration', () => {
-  test('a user’s CommonJS suite passes', async () => {
-    const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
-    const { code, stderr } = await node([jest, '--rootDir', '.', '--config', '{}'], {
-      cwd: join(folder, 'jest'),
-    });
-    expect(stderr).toContain('Tests:       4 passed, 4 total');
-    expect(code).toBe(0);
-  }, 90_000);
-});
-
-describe('the program', () => {
-  test('simulates the service, with its page, and delivers', async () => {
-    const program = join(folder, 'node_modules/.bin/payment-webhooks');
-    const running = start(`exec ${program} simulate --demo --port 0`);
-    try {
-      await running.printed('More keys and tokens');
-      const [, page = ''] = /^page +(\S+)$/m.exec(running.output()) ?? [];
-      const html = await (await fetch(page)).text();
-      const assets = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, path = '']) => path);
-      expect(assets.sort()).toEqual(['dashboard.css', 'dashboard.js']);
-      for (const asset of assets) expect((await fetch(page + asset)).status).toBe(200);
-      const trigger = `${program} trigger transaction.paid --wait --url ${page}`;
-      expect(await shell(trigger)).toMatchObject({ code: 0, stdout: expect.stringContaining('delivered') });
-    } finally {
-      await running.stop();
-    }
-  }, 90_000);
-});
+test('the program simulates the service, with its page, and delivers', async () => {
+  const program = join(folder, 'node_modules/.bin/payment-webhooks');
+  const running = start(`exec ${program} simulate --demo --port 0`);
+  try {
+    await running.printed('More keys and tokens');
+    const [, page = ''] = /^page +(\S+)$/m.exec(running.output()) ?? [];
+    const html = await (await fetch(page)).text();
+    const assets = [...html.matchAll(/(?:src|href)="([^":]+)"/g)].map(([, path = '']) => path);
+    expect(assets.sort()).toEqual(['dashboard.css', 'dashboard.js']);
+    for (const asset of assets) expect((await fetch(page + asset)).status).toBe(200);
+    const trigger = `${program} trigger transaction.paid --wait --url ${page}`;
+    expect(await shell(trigger)).toMatchObject({ code: 0, stdout: expect.stringContaining('delivered') });
+  } finally {
+    await running.stop();
+  }
+}, 90_000);
 
 /** Mounts the page of the installed package, prints its HTML, and of each file in it the status, type and whether it has bytes. */
 const ASK_PAGE = `
@@ -641,60 +419,54 @@ const server = app.listen(0, '127.0.0.1', async () => {
 });
 `;
 
-describe('the page of dead letters', () => {
-  const NAMES = [
-    ['express', 'express'],
-    ['{ memoryDeadLetters, receiver }', 'payment-webhooks'],
-    ['{ deadLetterPage }', 'payment-webhooks/ops'],
-  ];
+const NAMES = [
+  ['express', 'express'],
+  ['{ memoryDeadLetters, receiver }', 'payment-webhooks'],
+  ['{ deadLetterPage }', 'payment-webhooks/ops'],
+];
 
-  test.each([
-    ['ESM', 'esm', ['--input-type=module'], ([name, from]: string[]) => `import ${name} from '${from}';`],
-    [
-      'CommonJS',
-      'commonjs',
-      ['--input-type=commonjs'],
-      ([name, from]: string[]) => `const ${name} = require('${from}');`,
-    ],
-  ] as const)(
-    'is served with its script and style in %s',
-    async (_, cwd, flags, load) => {
-      const program = NAMES.map(load).join('\n') + ASK_PAGE;
-      const { code, stdout, stderr } = await node([...flags, '-e', program], { cwd: join(folder, cwd) });
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(JSON.parse(stdout)).toEqual({
-        title: 'Dead letters',
-        files: [
-          ['assets/page.css', 200, expect.stringMatching(/^text\/css/), true],
-          ['assets/page.js', 200, expect.stringMatching(/^(?:text|application)\/javascript/), true],
-        ],
-      });
-    },
-    90_000,
-  );
-});
+test.each([
+  ['ESM', 'esm', 'module', ([name, from]: string[]) => `import ${name} from '${from}';`],
+  ['CommonJS', 'commonjs', 'commonjs', ([name, from]: string[]) => `const ${name} = require('${from}');`],
+] as const)(
+  'the page of dead letters is served with its script and style in %s',
+  async (_, cwd, type, load) => {
+    const program = NAMES.map(load).join('\n') + ASK_PAGE;
+    const args = [`--input-type=${type}`, '-e', program];
+    const { code, stdout, stderr } = await node(args, { cwd: join(folder, cwd) });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      title: 'Dead letters',
+      files: [
+        ['assets/page.css', 200, expect.stringMatching(/^text\/css/), true],
+        ['assets/page.js', 200, expect.stringMatching(/^(?:text|application)\/javascript/), true],
+      ],
+    });
+  },
+  90_000,
+);
 
-needing('openssl', 'curl').describe('the commands of the README', () => {
-  const readme = codeBlocks(join(ROOT, 'README.md'));
-  const [, startIt = '', sendIt = ''] = textsOf('sh');
-  const [shownAnswer] = textsOf('text');
-  let app: Running;
+const textsOf = (wanted: string) =>
+  codeBlocks(join(ROOT, 'README.md')).flatMap(({ language, text }) => (language === wanted ? [text] : []));
 
-  function textsOf(wanted: string): string[] {
-    return readme.filter(({ language }) => language === wanted).map(({ text }) => text);
-  }
-
-  afterAll(() => app?.stop());
-
-  test('start its receiver, deliver an event, and print what it shows', async () => {
+needing('openssl', 'curl').test(
+  'the commands of the README start its receiver, deliver an event, and print what it shows',
+  async () => {
+    const [, startIt = '', sendIt = ''] = textsOf('sh');
+    const [shownAnswer] = textsOf('text');
     const cwd = mkdtempSync(join(folder, 'readme-'));
     const port = String(await freePort());
     const [code = ''] = textsOf('ts');
     writeFileSync(join(cwd, 'app.mjs'), code.replace('3000', port));
-    app = start(`cd ${cwd} && ${startIt}`);
-    const deliver = `until curl -s localhost:${port}; do sleep 0.1; done > /dev/null\n${sendIt.replace('3000', port)}`;
-    expect(`${(await shell(deliver, { cwd })).stdout}\n`).toBe(shownAnswer);
-    await app.printed('order-1042 is paid\n');
-    await app.printed('"msg":"delivery"}\n');
-  }, 90_000);
-});
+    const app = start(`cd ${cwd} && ${startIt}`);
+    try {
+      const deliver = `until curl -s localhost:${port}; do sleep 0.1; done > /dev/null\n${sendIt.replace('3000', port)}`;
+      expect(`${(await shell(deliver, { cwd })).stdout}\n`).toBe(shownAnswer);
+      await app.printed('order-1042 is paid\n');
+      await app.printed('"msg":"delivery"}\n');
+    } finally {
+      await app.stop();
+    }
+  },
+  90_000,
+);
