@@ -123,36 +123,24 @@ function damaged(bytes: Buffer, changes: readonly (readonly [number, number])[])
 }
 
 function signaturesOf(kind: Given['signature'], body: Buffer): string[] {
-  switch (kind) {
-    case 'right':
-      return [hmac(body)];
-    case 'twice':
-      return [hmac(body), hmac(body)];
-    case 'none':
-      return [];
-    case 'upper case':
-      return [hmac(body).toUpperCase()];
-    case 'of another key':
-      return [hmac(body, 'pri_other')];
-    case 'of a sandbox key':
-      return [hmac(body, SANDBOX_KEY)];
-  }
+  return {
+    right: [hmac(body)],
+    twice: [hmac(body), hmac(body)],
+    none: [],
+    'upper case': [hmac(body).toUpperCase()],
+    'of another key': [hmac(body, 'pri_other')],
+    'of a sandbox key': [hmac(body, SANDBOX_KEY)],
+  }[kind];
 }
 
-async function post(
-  { port, extraHeaders, framing, pieces }: Given,
-  body: Buffer,
-  signatures: readonly string[],
-) {
+async function post({ port, extraHeaders, framing, pieces }: Given, body: Buffer, signatures: string[]) {
   const sender = await openSocket(receivers.ports[port] ?? 0);
   const difference = { declared: 0, chunked: 0, 'too short': 5, 'too long': -5 }[framing];
   const length = Math.max(body.length + difference, 0);
-  const lines = [
-    ['connection', 'close'] as const,
-    framing === 'chunked'
-      ? (['transfer-encoding', 'chunked'] as const)
-      : (['content-length', length] as const),
-    ...signatures.map((value) => ['X-Service-Signature', value] as const),
+  const lines: [string, string | number][] = [
+    ['connection', 'close'],
+    framing === 'chunked' ? ['transfer-encoding', 'chunked'] : ['content-length', length],
+    ...signatures.map((value): [string, string] => ['X-Service-Signature', value]),
     ...extraHeaders,
   ];
   sender.write(Buffer.from(head(lines), 'latin1'));
@@ -165,11 +153,9 @@ async function post(
   }
   if (framing === 'chunked') sender.write('0\r\n\r\n');
   const answer = await sender.closed;
-  const status = /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1];
-  return {
-    status: status === undefined ? undefined : Number(status),
-    outcome: /"outcome":"(\w+)"/.exec(answer)?.[1],
-  };
+  const [, status] = /^HTTP\/1\.1 (\d+)/.exec(answer) ?? [];
+  const [, outcome] = /"outcome":"(\w+)"/.exec(answer) ?? [];
+  return { status: status === undefined ? undefined : Number(status), outcome };
 }
 
 interface Sent {
