@@ -10,10 +10,11 @@ import { processor } from 'payment-webhooks/queues/bullmq';
 import { pino } from 'pino';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery } from '../setup/delivery.js';
-import { type Endpoint, expresses, startEndpoint } from '../setup/endpoint.js';
+import { expresses, startEndpoint } from '../setup/endpoint.js';
 import { faultyStore, hangs, rejects } from '../setup/faulty-store.js';
 import { head, openSocket } from '../setup/raw-socket.js';
 import { registerTraces, serverSpan } from '../setup/telemetry.js';
+import { until } from '../setup/waiting.js';
 
 /** In the order of the alphabet: which of them is answered first is up to the machine. */
 const IDS = ['first', 'second', 'third'];
@@ -67,11 +68,9 @@ describe.each(expresses)('the AsyncLocalStorage of a middleware, on %s', (framew
       seen.push(requestId.getStore());
       return real();
     };
-    const handler = () => pause(120);
-    await deliverEach(
-      (await start({ lease: 240, store: faultyStore({ renew }), handlers: { '*': handler } })).post,
-    );
-    // A slow machine renews a claim twice.
+    const handlers = { '*': () => until(() => new Set(seen).size === IDS.length) };
+    const { post } = await start({ lease: 240, store: faultyStore({ renew }), handlers });
+    await deliverEach(post);
     expect([...new Set(seen)].sort()).toEqual(IDS);
   });
 
@@ -90,14 +89,9 @@ describe.each(expresses)('the AsyncLocalStorage of a middleware, on %s', (framew
       { write: (line: string) => void lines.push(JSON.parse(line)) },
     ) as Logger;
     const observer = { settled: () => void seen.push(requestId.getStore()) };
-    const endpoint = await start({
-      storeTimeout: 60,
-      handlers: { '*': () => {} },
-      ...options,
-      observer,
-      logger,
-    });
-    await deliverEach(endpoint.post);
+    const common = { storeTimeout: 60, handlers: { '*': () => {} } };
+    const { post } = await start({ ...common, ...options, observer, logger });
+    await deliverEach(post);
     expect(seen.sort()).toEqual(IDS);
     // Lines that a stranger can cause are throttled, so there may be one alone.
     expect(lines.length).toBeGreaterThan(0);
@@ -118,43 +112,34 @@ describe.each(expresses)('the AsyncLocalStorage of a middleware, on %s', (framew
   });
 });
 
-describe('the AsyncLocalStorage of a worker', () => {
-  test('is the job’s own in an abort listener when the job is cancelled', async () => {
-    const seen: unknown[] = [];
-    const cancel = new AbortController();
-    const work = processor({ 'transaction.paid': noteOnAbort(seen) }, { logger: false });
-    const jobs = IDS.map((id) => {
-      const data = { rawBody: delivery(fixtures.transactionPaid({ id })).body.toString() };
-      const moveToDelayed = () => Promise.reject(new Error('not to be delayed'));
-      const job = { data, queueName: 'webhooks', attemptsStarted: 1, moveToDelayed };
-      return requestId.run(id, () => work(job, 'token', cancel.signal));
-    });
-    // The handlers begin in microtasks.
-    await pause(1);
-    requestId.run('whoever cancels', () => cancel.abort());
-    await Promise.allSettled(jobs);
-    expect(seen).toEqual(OWN);
+test('the AsyncLocalStorage of a worker is the job’s own in an abort listener when the job is cancelled', async () => {
+  const seen: unknown[] = [];
+  const cancel = new AbortController();
+  const work = processor({ 'transaction.paid': noteOnAbort(seen) }, { logger: false });
+  const jobs = IDS.map((id) => {
+    const data = { rawBody: delivery(fixtures.transactionPaid({ id })).body.toString() };
+    const moveToDelayed = () => Promise.reject(new Error('not to be delayed'));
+    const job = { data, queueName: 'webhooks', attemptsStarted: 1, moveToDelayed };
+    return requestId.run(id, () => work(job, 'token', cancel.signal));
   });
+  // The handlers begin in microtasks.
+  await pause(1);
+  requestId.run('whoever cancels', () => cancel.abort());
+  await Promise.allSettled(jobs);
+  expect(seen).toEqual(OWN);
 });
 
-describe('the active span', () => {
-  test('is one of the delivery’s own trace in an abort listener', async () => {
-    const traces = registerTraces();
-    const seen: [string, string | undefined][] = [];
-    const active = () => trace.getActiveSpan()?.spanContext().traceId;
-    const endpoint: Endpoint = await startEndpoint(
-      {
-        timeout: 60,
-        observer: openTelemetry(),
-        handlers: { 'transaction.paid': noteOnAbort(seen, active) },
-      },
-      { before: () => [serverSpan] },
-    );
-    await deliverEach(endpoint.post);
-    const own = traces.spans
-      .filter(({ name }) => name.startsWith('webhook delivery'))
-      .map((span) => [span.attributes['messaging.message.id'], span.spanContext().traceId]);
-    expect(new Set(own.map(([, traceId]) => traceId)).size).toBe(IDS.length);
-    expect(new Map(seen)).toEqual(new Map(own as [string, string][]));
-  });
+test('the active span is one of the delivery’s own trace in an abort listener', async () => {
+  const traces = registerTraces();
+  const seen: [string, string | undefined][] = [];
+  const active = () => trace.getActiveSpan()?.spanContext().traceId;
+  const handlers = { 'transaction.paid': noteOnAbort(seen, active) };
+  const options = { timeout: 60, observer: openTelemetry(), handlers };
+  const { post } = await startEndpoint(options, { before: () => [serverSpan] });
+  await deliverEach(post);
+  const own = traces.spans
+    .filter(({ name }) => name.startsWith('webhook delivery'))
+    .map((span) => [span.attributes['messaging.message.id'], span.spanContext().traceId]);
+  expect(new Set(own.map(([, traceId]) => traceId)).size).toBe(IDS.length);
+  expect(new Map(seen)).toEqual(new Map(own as [string, string][]));
 });

@@ -257,7 +257,7 @@ describe('with one value, handlers never run at the same time', () => {
         await transaction.query(`UPDATE ${schema}.counter SET n = $1 WHERE name = 'c'`, [rows[0].n + 1]);
       };
       const stores = await Promise.all([openTransactional(), openTransactional()]);
-      const receivers = stores.map((store) => start({ store }, count));
+      const receivers = stores.map((store) => start({ ...PATIENT, store }, count));
       const answers = Array.from({ length: 20 }, (_, n) => receivers[n % 2]?.deliver(paid('same')));
       expect(await statusesOf(answers)).toEqual(ALL_WELL);
       const { rows } = await admin.query(`SELECT n FROM ${schema}.counter WHERE name = 'c'`);
