@@ -23,25 +23,12 @@ async function deliverTo(observer: Observer, handler: () => unknown = () => {}) 
 describe('settled', () => {
   test('is told of every delivery once, in numbers and names only', async () => {
     const { records, ...endpoint } = await startEndpoint();
-    const event = fixtures.transactionPaid({ sandbox: true });
-    const sent = delivery(event);
+    const sent = delivery(fixtures.transactionPaid({ sandbox: true }));
     await endpoint.post(sent);
     await endpoint.post({ ...sent, headers: {} });
+    // All that is in the first: test/receiver.test.ts.
     expect(records).toEqual([
-      {
-        status: 200,
-        outcome: 'processed',
-        eventId: event.id,
-        eventName: 'transaction.paid',
-        declared: true,
-        sandbox: true,
-        attempt: 1,
-        keyIndex: 0,
-        bytes: sent.body.length,
-        durationMs: expect.any(Number),
-        storeMs: expect.any(Number),
-        handlers: [{ name: expect.any(String), status: 'fulfilled', durationMs: expect.any(Number) }],
-      },
+      expect.objectContaining({ outcome: 'processed', sandbox: true }),
       { status: 401, code: 'SIGNATURE_MISSING', bytes: 0, durationMs: expect.any(Number), handlers: [] },
     ]);
     for (const { durationMs, storeMs = 0 } of records) {

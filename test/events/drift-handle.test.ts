@@ -14,7 +14,7 @@ import * as v from 'valibot';
 import { z } from 'zod';
 import { fixtures } from '../../src/fixtures/fixture.js';
 import { delivery, KEY } from '../setup/delivery.js';
-import { duplicate, ignored, processed, startEndpoint } from '../setup/endpoint.js';
+import { ignored, processed, startEndpoint } from '../setup/endpoint.js';
 import { faultyDeadLetters, lettersOf } from '../setup/faulty-dead-letters.js';
 import { faultyStore } from '../setup/faulty-store.js';
 import { raise } from '../setup/raise.js';
@@ -126,14 +126,6 @@ describe('an event that does not fit', () => {
     expect(seen).toEqual([[{ path: 'payload.refund', message: 'expected string' }]]);
   });
 
-  test('is a duplicate once it is processed', async () => {
-    const endpoint = await start();
-    const sent = delivery(drifted());
-    expect(await endpoint.post(sent)).toMatchObject(processed);
-    expect(await endpoint.post(sent)).toMatchObject(duplicate);
-    expect(endpoint.handled).toHaveLength(1);
-  });
-
   test('and that no handler wants is ignored, like one that fits', async () => {
     const deadLetters = faultyDeadLetters();
     const endpoint = await start({ deadLetters, handlers: {} });
@@ -176,13 +168,6 @@ describe('a handler that fails because of it', () => {
 });
 
 describe('what is no drift is answered as ever', () => {
-  test('an event that fits has no issues', async () => {
-    const endpoint = await start();
-    expect(await endpoint.post()).toMatchObject(processed);
-    expect(endpoint.records[0]).not.toHaveProperty('issues');
-    expect(endpoint.log.lines).toMatchObject([{ level: 30 }]);
-  });
-
   test('a body that is no event', async () => {
     const endpoint = await start();
     expect(await endpoint.post(delivery({ id: 'e-1' }))).toMatchObject({ status: 422 });

@@ -1,4 +1,3 @@
-import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
@@ -13,6 +12,7 @@ import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { withRedis } from '../setup/own-redis.js';
 import { startTrial } from '../setup/queue-trial.js';
+import { openSocket, wire } from '../setup/raw-socket.js';
 import { makeTraces, registerTraces, serverSpan } from '../setup/telemetry.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -290,17 +290,13 @@ describe('the attributes', () => {
 
   test('have no status when the sender has left', async () => {
     const work = gate();
-    let gone = false;
-    const { traces, hooks, port, server } = await startTraced();
+    const { traces, hooks, port, senderLeft } = await startTraced();
     hooks.on('*', () => work.opened, { name: 'book' });
-    server.once('connection', (socket) => socket.once('close', () => (gone = true)));
-    const { body, headers } = delivery();
-    const leaving = request({ port, path: '/hooks', method: 'POST', agent: false, headers });
-    leaving.on('error', () => {});
-    leaving.end(body);
+    const sender = await openSocket(port);
+    sender.write(wire(delivery()));
     await until(() => hooks.inFlight === 1);
-    leaving.destroy();
-    await until(() => gone);
+    sender.socket.destroy();
+    await senderLeft();
     work.open();
     await until(() => traces.spans.length >= 2);
     const { attributes } = traces.span(DELIVERY);

@@ -50,21 +50,6 @@ const codeOf = async (response: Response) => [
 ];
 
 describe('hooks.fetch', () => {
-  test('needs no this, and answers as the middleware does', async () => {
-    const { fetch } = start();
-    const response = await fetch(requestOf());
-    expect(response).toBeInstanceOf(Response);
-    expect([response.status, Object.fromEntries(response.headers)]).toEqual([
-      200,
-      {
-        'cache-control': 'no-store',
-        'content-length': '39',
-        'content-type': 'application/json; charset=utf-8',
-      },
-    ]);
-    expect(await response.text()).toBe('{"received":true,"outcome":"processed"}');
-  });
-
   test('takes the second argument of Bun and Deno for nothing', async () => {
     const { fetch } = start();
     expect((await fetch(requestOf(), { remoteAddr: {} })).status).toBe(200);
@@ -160,15 +145,6 @@ describe('a body that somebody read before', () => {
 
 describe('a body that arrives in a stream', () => {
   const { body } = delivery();
-
-  test.each([1, 100, body.length])('is put together from chunks of %i bytes', async (size) => {
-    const { fetch, handled } = start();
-    const count = Math.ceil(body.length / size);
-    const chunks = Array.from({ length: count }, (_, n) => body.subarray(n * size, (n + 1) * size));
-    const { request } = streamed(chunks, 'closes', { headers: delivery(body).headers });
-    expect((await fetch(request)).status).toBe(200);
-    expect(handled).toHaveLength(1);
-  });
 
   test('is copied: a server may use the memory of a chunk again', async () => {
     const kept: Buffer[] = [];

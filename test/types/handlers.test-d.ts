@@ -2,7 +2,6 @@
 import {
   type EventOf,
   type Handler,
-  type HandlerContext,
   receiver,
   type TransactionPaid,
   type WebhookEvent,
@@ -31,9 +30,3 @@ receiver({ events }).on('transaction.paid', byName).on('refund.succeeded', ofRef
 receiver({ events }).on('transaction.paid', ofRefund);
 // @ts-expect-error: the pattern stands for refunds too
 receiver({ events }).on('*', byName);
-
-// A handler that needs something of a particular store takes no other.
-const withTransaction = (_: TransactionPaid, { transaction }: HandlerContext & { transaction: object }) =>
-  transaction;
-// @ts-expect-error: the memory store adds no `transaction` to the context
-receiver().on('transaction.paid', withTransaction);
