@@ -1,19 +1,20 @@
 // A lease while handlers run, by a clock that only the tests move: what they assert does not depend on the machine.
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import {
-  type HandlerContext,
-  memoryStore,
-  type Receiver,
-  type ReceiverOptions,
-  receiver,
-  WebhookError,
-} from 'payment-webhooks';
+import { type HandlerContext, memoryStore, type ReceiverOptions, WebhookError } from 'payment-webhooks';
 import type { Lock } from '../../src/claims/idempotency-store.js';
 import { Lease } from '../../src/claims/lease.js';
 import type { StoreCalls } from '../../src/claims/store-calls.js';
-import { type CapturedLog, captureLog } from '../setup/captured-log.js';
-import { delivery, KEY, type SentDelivery } from '../setup/delivery.js';
-import { answers, faultyStore, hangs, rejects, repliesAfter, times } from '../setup/faulty-store.js';
+import { delivery } from '../setup/delivery.js';
+import { type Receiving, startReceiver } from '../setup/endpoint.js';
+import {
+  answers,
+  type Fault,
+  faultyStore,
+  hangs,
+  rejects,
+  repliesAfter,
+  times,
+} from '../setup/faulty-store.js';
 import { gate } from '../setup/waiting.js';
 
 const LEASE = 30_000;
@@ -57,31 +58,6 @@ function block(ms: number): void {
   ahead += ms;
 }
 
-interface Endpoint {
-  readonly hooks: Receiver;
-  readonly log: CapturedLog;
-  readonly records: { readonly outcome?: string; readonly attempt?: number }[];
-  post(sent?: SentDelivery): Promise<{ status: number; body: unknown }>;
-}
-
-function startEndpoint(options: ReceiverOptions): Endpoint {
-  const log = captureLog();
-  const records: Endpoint['records'] = [];
-  const hooks = receiver({
-    privateKey: KEY,
-    logger: log.logger,
-    observer: { settled: (record) => void records.push(record as Endpoint['records'][0]) },
-    timeout: 0,
-    ...options,
-  });
-  log.text.length = 0;
-  const post: Endpoint['post'] = async ({ body: rawBody, headers } = delivery()) => {
-    const { status, body } = await hooks.receive({ rawBody, headers });
-    return { status, body: JSON.parse(body) };
-  };
-  return { hooks, log, records, post };
-}
-
 /**
  * An endpoint whose first run takes until the gate opens; each run leaves its context. The signal is taken by a
  * handler that has succeeded by then, because one that took it and returned after an abort would have failed.
@@ -90,8 +66,8 @@ async function start(options: ReceiverOptions) {
   const work = gate<unknown>();
   const contexts: HandlerContext[] = [];
   const signals: AbortSignal[] = [];
-  const endpoint = startEndpoint({
-    lease: LEASE,
+  const endpoint = startReceiver({
+    ...{ lease: LEASE, timeout: 0 },
     handlers: {
       '*': (_event, context) => {
         contexts.push(context);
@@ -108,7 +84,7 @@ async function start(options: ReceiverOptions) {
   return { endpoint, work, contexts, sent, first, signal };
 }
 
-function messages({ log }: Endpoint): unknown[] {
+function messages({ log }: Receiving): unknown[] {
   return log.lines.filter(({ msg }) => msg !== 'delivery').map(({ msg }) => msg);
 }
 
@@ -132,14 +108,12 @@ describe('while handlers run', () => {
     expect(messages(endpoint)).toEqual([]);
   });
 
-  test.each([
-    ['succeeded', (work: ReturnType<typeof gate<unknown>>) => work.open(undefined)],
-    ['failed', (work: ReturnType<typeof gate<unknown>>) => work.fail(new Error('down'))],
-  ])('renewing ends when they have %s', async (_how, end) => {
+  test.each(['succeeded', 'failed'])('renewing ends when they have %s', async (end) => {
     const store = faultyStore();
     const { work, first } = await start({ store });
     await until(() => store.calls.includes('renew'));
-    end(work);
+    if (end === 'failed') work.fail(new Error('down'));
+    else work.open(undefined);
     await first;
     const calls = store.calls.length;
     await pass(LEASE);
@@ -249,20 +223,17 @@ describe('a store that is down at a renewal', () => {
   });
 
   test('the lease counts from the moment at which it was asked for, not from the reply', async () => {
-    const store = faultyStore({ renew: hangs, claim: (real) => pass(LATE_REPLY_MS).then(real) });
     let askedAt = 0;
-    const slow: typeof store = {
-      ...store,
-      claim: (...request) => {
-        askedAt = performance.now();
-        return store.claim(...request);
-      },
+    const claim: Fault = (real) => {
+      askedAt = performance.now();
+      return pass(LATE_REPLY_MS).then(real);
     };
+    const store = faultyStore({ renew: hangs, claim });
     const lease = 2 * LATE_REPLY_MS;
-    const { work, first, signal } = await start({ store: slow, lease });
-    const toldAt = await until(() => signal.aborted).then(() => performance.now());
+    const { work, first, signal } = await start({ store, lease });
+    await until(() => signal.aborted);
     // Counted from the reply it would be later by all the time that the reply took.
-    expect(toldAt - askedAt).toBeLessThan(lease + LATE_REPLY_MS);
+    expect(performance.now() - askedAt).toBeLessThan(lease + LATE_REPLY_MS);
     work.open(undefined);
     await first;
   });
@@ -287,7 +258,7 @@ describe('an event loop that was blocked for longer than the lease', () => {
   });
 
   test('by the handler itself, which then succeeds, is logged too', async () => {
-    const endpoint = startEndpoint({ handlers: { '*': () => block(LEASE + 50) } });
+    const endpoint = startReceiver({ timeout: 0, handlers: { '*': () => block(LEASE + 50) } });
     const sent = delivery();
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(messages(endpoint)).toEqual([BLOCKED]);
@@ -302,7 +273,7 @@ describe('an event loop that was blocked for longer than the lease', () => {
       await pass(10);
       block(LEASE + 50);
     };
-    const endpoint = startEndpoint({ store, lease: LEASE, handlers: { '*': handler } });
+    const endpoint = startReceiver({ store, lease: LEASE, timeout: 0, handlers: { '*': handler } });
     expect(await endpoint.post()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(messages(endpoint)).toEqual([BLOCKED]);
   });
@@ -388,15 +359,11 @@ describe('a handler that never settles', () => {
   });
 });
 
-describe('by the clock', () => {
-  afterEach(() => void jest.restoreAllMocks());
-
-  test('a lease has lapsed at its end, where the store may grant the next claim', () => {
-    const store = { calledAt: 1_000, rules: { lease: 500 } } as StoreCalls;
-    const lease = new Lease(store, {} as Lock);
-    const clock = jest.spyOn(performance, 'now').mockReturnValue(1_499.9);
-    expect(lease.expired).toBe(false);
-    clock.mockReturnValue(1_500);
-    expect(lease.expired).toBe(true);
-  });
+test('a lease has lapsed at its end, where the store may grant the next claim', () => {
+  const store = { calledAt: 1_000, rules: { lease: 500 } } as StoreCalls;
+  const lease = new Lease(store, {} as Lock);
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(1_499.9);
+  expect(lease.expired).toBe(false);
+  clock.mockReturnValue(1_500);
+  expect(lease.expired).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { Probe } from '../../src/claims/probe.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -7,19 +7,13 @@ const LONG = 60_000;
 describe('a probe', () => {
   test('asks once for all who want to know at once, and for all after them until the answer is old', async () => {
     const opened = gate<string>();
-    let asked = 0;
-    const probe = new Probe(
-      () => {
-        asked += 1;
-        return opened.opened;
-      },
-      { timeout: LONG, cache: LONG },
-    );
+    const ask = jest.fn(() => opened.opened);
+    const probe = new Probe(ask, { timeout: LONG, cache: LONG });
     const reads = Array.from({ length: 100 }, () => probe.read());
     opened.open('here');
     expect(new Set(await Promise.all(reads))).toEqual(new Set(['here']));
     expect(await probe.read()).toBe('here');
-    expect(asked).toBe(1);
+    expect(ask).toHaveBeenCalledTimes(1);
   });
 
   test('asks again when the answer is old', async () => {
@@ -49,16 +43,10 @@ describe('a probe', () => {
 
   test('waits only so long for one that hangs, does not ask it again meanwhile, and takes its late answer', async () => {
     const opened = gate<string>();
-    let asked = 0;
-    const probe = new Probe(
-      () => {
-        asked += 1;
-        return opened.opened;
-      },
-      { timeout: 20, cache: 1 },
-    );
+    const ask = jest.fn(() => opened.opened);
+    const probe = new Probe(ask, { timeout: 20, cache: 1 });
     for (let reads = 0; reads < 5; reads += 1) expect(await probe.read()).toBeUndefined();
-    expect(asked).toBe(1);
+    expect(ask).toHaveBeenCalledTimes(1);
     opened.open('late');
     await until(async () => (await probe.read()) === 'late');
   });

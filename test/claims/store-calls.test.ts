@@ -91,12 +91,12 @@ describe.each(Object.entries(LAZY))('an answer that %s', (_what, lazy) => {
     expect(endpoint.handled).toEqual([]);
   });
 
+  const logged = (text: string) => expect.objectContaining({ msg: expect.stringContaining(text) });
+
   test('to complete costs no second run', async () => {
     const endpoint = await startEndpoint({ store: oddStore('complete', lazy) });
     expect(await endpoint.post()).toMatchObject(processed);
-    expect(endpoint.log.lines).toContainEqual(
-      expect.objectContaining({ msg: expect.stringContaining('processed, but not remembered') }),
-    );
+    expect(endpoint.log.lines).toContainEqual(logged('processed, but not remembered'));
   });
 
   test('to renew is logged, and ends no process', async () => {
@@ -107,9 +107,7 @@ describe.each(Object.entries(LAZY))('an answer that %s', (_what, lazy) => {
     const handlers = { '*': () => Promise.reject(new Error('no')) };
     const endpoint = await startEndpoint({ store: oddStore('release', lazy), handlers });
     expect(await endpoint.post()).toMatchObject(failed);
-    expect(endpoint.log.lines).toContainEqual(
-      expect.objectContaining({ msg: expect.stringContaining('claim not released') }),
-    );
+    expect(endpoint.log.lines).toContainEqual(logged('claim not released'));
   });
 });
 
@@ -186,15 +184,8 @@ describe('what a claim carries is read once', () => {
   };
 
   test('so a member that throws is an answer of the store, and no handler runs', async () => {
-    for (const member of [
-      'context',
-      'transactional',
-      'attempt',
-      'finished',
-      'renew',
-      'complete',
-      'release',
-    ]) {
+    const methods = ['renew', 'complete', 'release'];
+    for (const member of ['context', 'transactional', 'attempt', 'finished', ...methods]) {
       const more = Object.defineProperty({}, member, { get: broken, enumerable: true });
       const endpoint = await startEndpoint({ store: withClaim(more) });
       expect(await endpoint.post()).toMatchObject(unavailable);
@@ -230,13 +221,10 @@ test('a completed event is a duplicate, whatever else its answer carries', async
 describe('what is neither true nor false', () => {
   const NEITHER = (verb: Verb) => `Its answer to ${verb}() was neither true nor false.`;
 
-  test.each([undefined, null, 1, 'yes'])(
-    'is no answer to renew, and is logged as such: %p',
-    async (value) => {
-      const store = oddStore('renew', () => value);
-      expect(await loggedOfRenewal(store)).toContain(`the claim was not renewed: ${NEITHER('renew')}`);
-    },
-  );
+  test.each([undefined, null, 1, 'yes'])('is no answer to renew, and the log says so: %p', async (value) => {
+    const store = oddStore('renew', () => value);
+    expect(await loggedOfRenewal(store)).toContain(`the claim was not renewed: ${NEITHER('renew')}`);
+  });
 
   test('is no commit: the delivery is refused, and the log says why', async () => {
     const store = faultyStore({ complete: answers({ value: 'yes' }) }, { more: { transactional: true } });

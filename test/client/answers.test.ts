@@ -6,18 +6,13 @@ import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { ServiceClient, type ServiceClientOptions, type ServiceError } from 'payment-webhooks/client';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { ServiceClient, type ServiceClientOptions } from 'payment-webhooks/client';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
-import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
+import { failure, json, ownSpecServer, PRIVATE_KEY, startSpecServer } from './spec-server.js';
 
-let server: SpecServer;
-beforeAll(async () => {
-  server = await startSpecServer();
-});
-beforeEach(() => server.reset());
-afterAll(() => server.close());
+const server = ownSpecServer();
 
 /** What a test has opened besides the service. */
 const opened: { close(): unknown }[] = [];
@@ -31,14 +26,6 @@ afterEach(async () => {
 
 const clientOf = (options: ServiceClientOptions = {}) =>
   new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY, ...options });
-
-const failure = (promise: Promise<unknown>): Promise<ServiceError> =>
-  promise.then(
-    () => {
-      throw new Error('it should have failed');
-    },
-    (error) => error,
-  );
 
 const MIB = 1_048_576;
 
@@ -71,8 +58,10 @@ describe('an answer that is not what it should be', () => {
 
   test('10 MB of JSON are not read', async () => {
     server.once((_, response) => json(response, 200, { data: 'x'.repeat(10 * MIB) }));
-    const error = await failure(clientOf().account.me());
-    expect(error).toMatchObject({ name: 'ConnectionError', code: 'RESPONSE_TOO_LARGE' });
+    await expect(clientOf().account.me()).rejects.toMatchObject({
+      name: 'ConnectionError',
+      code: 'RESPONSE_TOO_LARGE',
+    });
     expect(server.requests).toHaveLength(1);
   });
 
@@ -139,20 +128,15 @@ describe('an answer that is not what it should be', () => {
 
   test('a port where nothing listens is a network failure that says so', async () => {
     const baseUrl = `http://127.0.0.1:${await refusingPort()}`;
-    const error = await failure(clientOf({ baseUrl, retries: 0 }).account.me());
-    expect(error).toMatchObject({ code: 'NETWORK_FAILED', cause: { code: 'ECONNREFUSED' } });
-    expect(error.message).toContain('nothing listens at that address');
+    await expect(clientOf({ baseUrl, retries: 0 }).account.me()).rejects.toMatchObject({
+      ...{ code: 'NETWORK_FAILED', cause: { code: 'ECONNREFUSED' } },
+      message: expect.stringContaining('nothing listens at that address'),
+    });
   });
 
   test('JSON of another shape is an error that names the codec', async () => {
-    for (const body of [
-      { data: {} },
-      { data: [{ url: 'x' }] },
-      [],
-      5,
-      null,
-      { data: [{ id: 1, url: 'x' }] },
-    ]) {
+    const noWebhooks = [{ data: {} }, { data: [{ url: 'x' }] }, 5, null, { data: [{ id: 1, url: 'x' }] }];
+    for (const body of [...noWebhooks, []]) {
       server.once((_, response) => json(response, 200, body));
       const call = Array.isArray(body) ? clientOf().account.me() : clientOf().webhooks.list();
       const error = await failure(call);

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { codec, ServiceClient } from 'payment-webhooks/client';
-import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
+import { describe, expect, test } from '@jest/globals';
+import { codec, ServiceClient, type ServiceClientOptions } from 'payment-webhooks/client';
+import { json, ownSpecServer, PRIVATE_KEY } from './spec-server.js';
 
 const record = { id: 'w1', url: 'https://a.example', events: ['*'] };
 
@@ -35,15 +35,8 @@ describe('the default codec', () => {
     expect(codec.updateBody({ events: [] })).toEqual({ events: [] });
   });
 
-  test.each([
-    [undefined],
-    [null],
-    ['text'],
-    [{ errors: null }],
-    [{ errors: ['x'] }],
-    [{ errors: { a: 5 } }],
-    [{ message: 5 }],
-  ])('makes nothing of the error body %j', (body) => {
+  const saysNothing = [{ errors: null }, { errors: ['x'] }, { errors: { a: 5 } }, { message: 5 }];
+  test.each([undefined, null, 'text', ...saysNothing])('makes nothing of the error body %j', (body) => {
     expect(codec.issues(body)).toEqual([]);
     expect(codec.message(body)).toBeUndefined();
   });
@@ -75,56 +68,36 @@ interface Answer {
 }
 
 describe('a codec of your own', () => {
-  let server: SpecServer;
-  beforeAll(async () => {
-    server = await startSpecServer();
-  });
-  beforeEach(() => server.reset());
-  afterAll(() => server.close());
+  const server = ownSpecServer();
+  const clientWith = (own: ServiceClientOptions['codec']) =>
+    new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY, codec: own });
 
   test('replaces the shapes in one place, for every method', async () => {
-    const client = new ServiceClient({
-      baseUrl: server.baseUrl,
-      privateKey: PRIVATE_KEY,
-      codec: {
-        createBody: ({ url, events }) => ({ target: url, topics: events }),
-        webhook: (body) => {
-          const { key, target, topics } = (body as Answer).hook;
-          return { id: key, url: target, events: topics };
-        },
+    const { webhooks } = clientWith({
+      createBody: ({ url, events }) => ({ target: url, topics: events }),
+      webhook: (body) => {
+        const { key, target, topics } = (body as Answer).hook;
+        return { id: key, url: target, events: topics };
       },
     });
-    server.once((_, response) =>
-      json(response, 201, { hook: { key: 'k', target: 'https://a.example', topics: ['*'] } }),
-    );
-    await expect(client.webhooks.create({ url: 'https://a.example' })).resolves.toEqual({
-      id: 'k',
-      url: 'https://a.example',
-      events: ['*'],
-    });
-    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({
-      target: 'https://a.example',
-      topics: ['*'],
-    });
-    await expect(client.webhooks.list()).resolves.toEqual([]);
+    const [target, topics] = ['https://a.example', ['*']];
+    server.once((_, response) => json(response, 201, { hook: { key: 'k', target, topics } }));
+    expect(await webhooks.create({ url: target })).toEqual({ id: 'k', url: target, events: topics });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ target, topics });
+    expect(await webhooks.list()).toEqual([]);
   });
 
   test('may fail to read an error without hiding it', async () => {
     const broken = () => {
       throw new Error('cannot read that');
     };
-    const client = new ServiceClient({
-      baseUrl: server.baseUrl,
-      privateKey: PRIVATE_KEY,
-      codec: { message: broken, issues: broken },
-    });
+    const client = clientWith({ message: broken, issues: broken });
     server.once((_, response) => json(response, 422, { message: 'no' }));
     await expect(client.account.me()).rejects.toMatchObject({ name: 'ValidationError', issues: [] });
   });
 
   test('undefined parts are the default ones', async () => {
-    const options = { baseUrl: server.baseUrl, privateKey: PRIVATE_KEY };
-    const client = new ServiceClient({ ...options, codec: { account: undefined } as object });
-    await expect(client.account.me()).resolves.toMatchObject({ id: 'acc_1' });
+    const { account } = clientWith({ account: undefined } as object);
+    await expect(account.me()).resolves.toMatchObject({ id: 'acc_1' });
   });
 });

@@ -1,46 +1,48 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ServiceClient } from 'payment-webhooks/client';
-import { json, PRIVATE_KEY, type SpecServer, startSpecServer } from './spec-server.js';
+import { json, ownSpecServer, PRIVATE_KEY } from './spec-server.js';
 
-let server: SpecServer;
+const server = ownSpecServer();
 let client: ServiceClient;
-beforeAll(async () => {
-  server = await startSpecServer();
+beforeAll(() => {
   client = new ServiceClient({ baseUrl: server.baseUrl, privateKey: PRIVATE_KEY });
 });
-beforeEach(() => server.reset());
-afterAll(() => server.close());
 
 const url = 'https://shop.example/hooks';
 const register = (id: string, at = url, events = ['*']) => server.webhooks.set(id, { id, url: at, events });
 const writes = () => server.requests.filter(({ method }) => method !== 'GET');
+/** What ensure() has done, and the webhook that it resolves with. */
+const ensured = async (events?: string[]) => {
+  const { action, webhook } = await client.webhooks.ensure({ url, ...(events && { events }) });
+  return { action, ...webhook };
+};
+/** Once the next request has been answered. */
+const afterNext = (happens: () => unknown) =>
+  server.once((_, __, next) => {
+    next();
+    happens();
+  });
 
 describe('ensure, alone', () => {
   test('creates what is not there, and finds it unchanged the next time', async () => {
-    const first = await client.webhooks.ensure({ url, events: ['transaction.paid'] });
-    expect(first).toMatchObject({ action: 'created', webhook: { url, events: ['transaction.paid'] } });
-    const second = await client.webhooks.ensure({ url, events: ['transaction.paid'] });
-    expect(second).toEqual({ action: 'unchanged', webhook: first.webhook });
+    const hook = { url, events: ['transaction.paid'] };
+    const { action, webhook } = await client.webhooks.ensure(hook);
+    expect({ action, webhook }).toMatchObject({ action: 'created', webhook: hook });
+    expect(await client.webhooks.ensure(hook)).toEqual({ action: 'unchanged', webhook });
     expect(writes()).toHaveLength(1);
   });
 
   test('updates the events and sends nothing else', async () => {
     register('w1');
-    const { action, webhook } = await client.webhooks.ensure({ url, events: ['transaction.paid'] });
-    expect({ action, webhook }).toMatchObject({
-      action: 'updated',
-      webhook: { id: 'w1', url, events: ['transaction.paid'] },
-    });
+    const events = ['transaction.paid'];
+    expect(await ensured(events)).toMatchObject({ action: 'updated', id: 'w1', url, events });
     expect(writes()).toEqual([expect.objectContaining({ method: 'PUT', path: '/api/v2/webhooks/w1' })]);
-    expect(JSON.parse(writes()[0]?.body ?? '')).toEqual({ events: ['transaction.paid'] });
+    expect(JSON.parse(writes()[0]?.body ?? '')).toEqual({ events });
   });
 
   test('without events it asks for all of them', async () => {
     register('w1', url, ['transaction.paid']);
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
-      action: 'updated',
-      webhook: { events: ['*'] },
-    });
+    expect(await ensured()).toMatchObject({ action: 'updated', events: ['*'] });
   });
 
   test.each([
@@ -52,7 +54,7 @@ describe('ensure, alone', () => {
     [['*', 'a.b'], ['*']],
   ])('the events %j are the same as %j', async (registered, events) => {
     register('w1', url, registered);
-    await expect(client.webhooks.ensure({ url, events })).resolves.toMatchObject({ action: 'unchanged' });
+    expect(await ensured(events)).toMatchObject({ action: 'unchanged' });
   });
 
   test.each([
@@ -62,7 +64,7 @@ describe('ensure, alone', () => {
     'https://shop.example/a/../hooks',
   ])('the registered address %s is the same', async (registered) => {
     register('w1', registered);
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'unchanged' });
+    expect(await ensured()).toMatchObject({ action: 'unchanged' });
     expect(writes()).toHaveLength(0);
   });
 
@@ -76,7 +78,7 @@ describe('ensure, alone', () => {
   ])('the webhook at %s is another one and is not changed', async (other) => {
     register('other', other, ['refund.succeeded']);
     const before = structuredClone(server.webhooks.get('other'));
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'created' });
+    expect(await ensured()).toMatchObject({ action: 'created' });
     expect(server.webhooks.get('other')).toEqual(before);
     expect(server.webhooks.size).toBe(2);
   });
@@ -84,21 +86,15 @@ describe('ensure, alone', () => {
   test('of two registered webhooks it takes the one that fits, else the first by id, and deletes neither', async () => {
     register('b', url, ['transaction.paid']);
     register('a', url, ['refund.succeeded']);
-    await expect(client.webhooks.ensure({ url, events: ['transaction.paid'] })).resolves.toMatchObject({
-      action: 'unchanged',
-      webhook: { id: 'b' },
-    });
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
-      action: 'updated',
-      webhook: { id: 'a' },
-    });
+    expect(await ensured(['transaction.paid'])).toMatchObject({ action: 'unchanged', id: 'b' });
+    expect(await ensured()).toMatchObject({ action: 'updated', id: 'a' });
     expect(server.webhooks.size).toBe(2);
   });
 
   test('a bare list does as well as one under data', async () => {
     server.wrap = (value) => value;
     register('w1');
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'unchanged' });
+    expect(await ensured()).toMatchObject({ action: 'unchanged' });
   });
 });
 
@@ -120,14 +116,8 @@ describe('ensure, by two deploys at once', () => {
 
   test('the later id yields to the earlier one that appeared meanwhile', async () => {
     server.makeId = () => 'b';
-    server.once((_, __, next) => {
-      next();
-      register('a');
-    });
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
-      action: 'unchanged',
-      webhook: { id: 'a' },
-    });
+    afterNext(() => register('a'));
+    expect(await ensured()).toMatchObject({ action: 'unchanged', id: 'a' });
     expect([...server.webhooks.keys()]).toEqual(['a']);
     expect(writes().map(({ method, path }) => `${method} ${path}`)).toEqual([
       'POST /api/v2/webhooks',
@@ -137,27 +127,21 @@ describe('ensure, by two deploys at once', () => {
 
   test('the earlier id waits for the later one to yield', async () => {
     server.makeId = () => 'a';
-    server.once((_, __, next) => {
-      next();
+    afterNext(() => {
       register('b');
       setTimeout(() => server.webhooks.delete('b'), 300);
     });
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
-      action: 'created',
-      webhook: { id: 'a' },
-    });
+    expect(await ensured()).toMatchObject({ action: 'created', id: 'a' });
     expect([...server.webhooks.keys()]).toEqual(['a']);
   });
 
   test('a later id whose deploy is long done is taken over, with the wanted events', async () => {
     server.makeId = () => 'a';
-    server.once((_, __, next) => {
-      next();
-      register('b');
-    });
-    await expect(client.webhooks.ensure({ url, events: ['transaction.paid'] })).resolves.toMatchObject({
+    afterNext(() => register('b'));
+    expect(await ensured(['transaction.paid'])).toMatchObject({
       action: 'updated',
-      webhook: { id: 'b', events: ['transaction.paid'] },
+      id: 'b',
+      events: ['transaction.paid'],
     });
     expect([...server.webhooks.keys()]).toEqual(['b']);
   });
@@ -165,29 +149,17 @@ describe('ensure, by two deploys at once', () => {
   test('when the rival is deleted after ours was, it registers again: a webhook always remains', async () => {
     const ids = ['b', 'c'];
     server.makeId = () => ids.shift() ?? 'd';
-    server.once((_, __, next) => {
-      next();
-      register('a');
-    });
-    server.once((_, __, next) => next());
-    server.once((_, __, next) => {
-      next();
-      server.webhooks.delete('a');
-    });
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
-      action: 'created',
-      webhook: { id: 'c' },
-    });
+    afterNext(() => register('a'));
+    afterNext(() => {});
+    afterNext(() => server.webhooks.delete('a'));
+    expect(await ensured()).toMatchObject({ action: 'created', id: 'c' });
     expect([...server.webhooks.keys()]).toEqual(['c']);
   });
 
   test('a webhook that is deleted before its update is registered again', async () => {
     register('w1', url, ['refund.succeeded']);
-    server.once((_, __, next) => {
-      next();
-      server.webhooks.delete('w1');
-    });
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({ action: 'created' });
+    afterNext(() => server.webhooks.delete('w1'));
+    expect(await ensured()).toMatchObject({ action: 'created' });
     expect(server.webhooks.size).toBe(1);
   });
 
@@ -201,21 +173,14 @@ describe('ensure, by two deploys at once', () => {
         server.webhooks.size === 0 ? [] : [...server.webhooks.values(), { id: 'a', url, events: ['*'] }];
       json(response, 200, { data });
     });
-    await expect(client.webhooks.ensure({ url })).resolves.toMatchObject({
-      action: 'created',
-      webhook: { id: 'z' },
-    });
+    expect(await ensured()).toMatchObject({ action: 'created', id: 'z' });
     expect([...server.webhooks.keys()]).toEqual(['z']);
   });
 
   test('the signal of the caller ends the wait for a rival', async () => {
     server.makeId = () => 'a';
-    server.once((_, __, next) => {
-      next();
-      register('b');
-    });
+    afterNext(() => register('b'));
     const signal = AbortSignal.timeout(150);
-    const error = await client.webhooks.ensure({ url }, { signal }).catch((error) => error);
-    expect(error).toBe(signal.reason);
+    await expect(client.webhooks.ensure({ url }, { signal })).rejects.toBe(signal.reason);
   });
 });

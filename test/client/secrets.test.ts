@@ -1,14 +1,9 @@
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { ServiceClient, type ServiceClientOptions } from 'payment-webhooks/client';
-import { json, type SpecServer, startSpecServer } from './spec-server.js';
+import { failure, json, ownSpecServer } from './spec-server.js';
 
-let server: SpecServer;
-beforeAll(async () => {
-  server = await startSpecServer();
-});
-beforeEach(() => server.reset());
-afterAll(() => server.close());
+const server = ownSpecServer();
 
 const KEY = 'pri_c4nary"\\+/?é&x';
 const TOKEN = 'c4nary-token/+~';
@@ -70,9 +65,7 @@ describe.each<[string, ServiceClientOptions, string]>([
           quoted: JSON.stringify(secret),
         });
       });
-      const error = await clientOf()
-        .account.me()
-        .catch((error) => error);
+      const error = await failure(clientOf().account.me());
       expect(error.status).toBe(status);
       expect(error.message).toContain('[redacted]');
       expectClean(everything(error));
@@ -88,11 +81,9 @@ describe.each<[string, ServiceClientOptions, string]>([
     page(302, { location: `https://${bare}.example/` }, '');
     page(200, {}, JSON.stringify({ data: [{ id: secret, url: 5 }] }));
     for (let i = 0; i < 4; i += 1) {
-      const error = await clientOf()
-        .webhooks.list()
-        .catch((error) => error);
-      expectClean(everything(error));
-      expect(everything(error).toLowerCase()).not.toContain(bare.toLowerCase());
+      const told = everything(await failure(clientOf().webhooks.list()));
+      expectClean(told);
+      expect(told.toLowerCase()).not.toContain(bare.toLowerCase());
     }
   });
 
@@ -103,9 +94,7 @@ describe.each<[string, ServiceClientOptions, string]>([
       });
       throw new Error('fetch failed', { cause: inner });
     };
-    const error = await clientOf({ fetch: fetch as typeof globalThis.fetch })
-      .account.me()
-      .catch((e) => e);
+    const error = await failure(clientOf({ fetch: fetch as typeof globalThis.fetch }).account.me());
     expect(error).toMatchObject({ code: 'NETWORK_FAILED' });
     expectClean(everything(error));
   });
@@ -115,18 +104,14 @@ describe.each<[string, ServiceClientOptions, string]>([
     const account = (body: unknown) => {
       throw new Error(`cannot read ${JSON.stringify(body)}`);
     };
-    const error = await clientOf({ codec: { account } })
-      .account.me()
-      .catch((error) => error);
+    const error = await failure(clientOf({ codec: { account } }).account.me());
     expect(error).toMatchObject({ code: 'RESPONSE_UNEXPECTED' });
     expectClean(everything(error));
   });
 
   test('nor is it in the error of a call that was given it as an id', async () => {
     server.always((_, response) => json(response, 404, {}));
-    const error = await clientOf()
-      .webhooks.delete(secret)
-      .catch((error) => error);
+    const error = await failure(clientOf().webhooks.delete(secret));
     expect(error.status).toBe(404);
     expectClean(everything(error));
   });

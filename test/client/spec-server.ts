@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+import type { ServiceError } from 'payment-webhooks/client';
 
 export const PRIVATE_KEY = 'pri_8Zt+Q/vM2wX0';
 /** The published key of the simulator. */
@@ -46,7 +48,22 @@ export interface SpecServer {
   close(): Promise<void>;
 }
 
+/** For one file of tests: as new before each of them. */
+export function ownSpecServer(): SpecServer {
+  const { service, listen } = makeSpecServer();
+  beforeAll(listen);
+  beforeEach(() => service.reset());
+  afterAll(() => service.close());
+  return service;
+}
+
 export async function startSpecServer(): Promise<SpecServer> {
+  const { service, listen } = makeSpecServer();
+  await listen();
+  return service;
+}
+
+function makeSpecServer() {
   const queue: Answerer[] = [];
   let standing: Answerer | undefined;
   const http = createServer(async (request, response) => {
@@ -62,11 +79,13 @@ export async function startSpecServer(): Promise<SpecServer> {
     const answerer = queue.shift() ?? standing;
     await (answerer ? answerer(request, response, next) : next());
   });
-  await once(http.listen(0, '127.0.0.1'), 'listening');
-  const { port } = http.address() as AddressInfo;
   const service: SpecServer = {
-    baseUrl: `http://127.0.0.1:${port}`,
-    port,
+    get baseUrl() {
+      return `http://127.0.0.1:${service.port}`;
+    },
+    get port() {
+      return (http.address() as AddressInfo).port;
+    },
     requests: [],
     webhooks: new Map(),
     wrap: (data) => ({ data }),
@@ -88,7 +107,15 @@ export async function startSpecServer(): Promise<SpecServer> {
       await new Promise((resolve) => http.close(resolve));
     },
   };
-  return service;
+  return { service, listen: () => once(http.listen(0, '127.0.0.1'), 'listening') };
+}
+
+/** What a call that must fail failed with. */
+export function failure(call: Promise<unknown>): Promise<ServiceError> {
+  return call.then(
+    () => Promise.reject(new Error('it should have failed')),
+    (error) => error,
+  );
 }
 
 export function json(response: ServerResponse, status: number, body?: unknown, headers = {}): void {
