@@ -1,6 +1,6 @@
 // The door for any broker: what a job is, and what a worker is told.
 import { inspect } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import {
   ConfigurationError,
   type HandlerContext,
@@ -17,7 +17,7 @@ import { enqueue, type Job, processor } from 'payment-webhooks/queues';
 import { fixtures } from 'payment-webhooks/testing';
 import { z } from 'zod';
 import { captureLog } from '../setup/captured-log.js';
-import { CREDENTIALS, delivery, KEY } from '../setup/delivery.js';
+import { CREDENTIALS, KEY, receivable } from '../setup/delivery.js';
 import { faultyStore, rejects } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
@@ -38,7 +38,7 @@ async function jobOf(
   const add = enqueue(async (job) => void jobs.push(job));
   const hooks = receiver({ privateKey: KEY, store: false, ...silent, ...options });
   hooks.on('*', add).onUnknown(add);
-  const { body: rawBody, headers: own } = delivery(event);
+  const { rawBody, headers: own } = receivable(event);
   expect(await hooks.receive({ rawBody, headers: { ...headers, ...own } })).toMatchObject({ status: 200 });
   expect(jobs).toHaveLength(1);
   return jobs[0] as Job;
@@ -63,28 +63,20 @@ describe('enqueue()', () => {
 
   test('is answered 2xx once the broker has the job, and 500 if it does not take it', async () => {
     const hooks = receiver({ privateKey: KEY, store: false, ...silent });
-    let took: (() => void) | undefined;
-    let asked = 0;
-    hooks.on(
-      '*',
-      enqueue(async () => {
-        asked += 1;
-        if (asked > 1) throw new Error('the channel is closed');
-        await new Promise<void>((resolve) => {
-          took = resolve;
-        });
-      }),
-    );
-    const { body: rawBody, headers } = delivery();
-    let answered = false;
-    const first = hooks.receive({ rawBody, headers }).finally(() => {
-      answered = true;
+    const [asked, taken] = [gate(), gate()];
+    const send = jest.fn(() => {
+      asked.open();
+      return taken.opened;
     });
-    await until(() => took !== undefined);
-    expect(answered).toBe(false);
-    took?.();
+    hooks.on('*', enqueue(send));
+    const answered = jest.fn();
+    const first = hooks.receive(receivable()).finally(answered);
+    await asked.opened;
+    expect(answered).not.toHaveBeenCalled();
+    taken.open();
     expect(await first).toMatchObject({ status: 200 });
-    expect(await hooks.receive({ rawBody, headers })).toMatchObject({ status: 500 });
+    send.mockRejectedValueOnce(new Error('the channel is closed'));
+    expect(await hooks.receive(receivable())).toMatchObject({ status: 500 });
   });
 
   test.each([undefined, {}, 'webhooks'])('refuses %p', (send) => {
@@ -172,18 +164,12 @@ describe('processor()', () => {
   test('runs jobs and knows events of version 0.1', async () => {
     const { rawBody } = (await jobOf()).data;
     const { id } = JSON.parse(rawBody);
-    const claimed: string[] = [];
-    const store: ReturnType<typeof memoryStore> = {
-      claim: async (key) => {
-        claimed.push(key);
-        return { status: 'completed', fingerprint: 'x' };
-      },
-    };
+    const claim = jest.fn<IdempotencyStore['claim']>(async () => ({ status: 'completed', fingerprint: 'x' }));
     const old = { rawBody, headers: { host: 'shop.example' }, keyIndex: 1 };
     expect(await processor({ '*': () => {} }, silent)(old, here)).toMatchObject({ outcome: 'processed' });
-    const work = processor({ '*': () => {} }, { store, namespace: 'eu', ...silent });
+    const work = processor({ '*': () => {} }, { store: { claim }, namespace: 'eu', ...silent });
     expect(await work(old, { queue: 'web hooks' })).toMatchObject({ outcome: 'duplicate' });
-    expect(claimed).toEqual([`web%20hooks/eu:live:${id}`]);
+    expect(claim.mock.calls.map(([key]) => key)).toEqual([`web%20hooks/eu:live:${id}`]);
   });
 
   test('takes the JSON of the whole job too, as text or bytes', async () => {
@@ -314,18 +300,15 @@ describe('processor()', () => {
   );
 
   test('a store that is down before any handler ran is later, after that failed', async () => {
-    let runs = 0;
-    const count = () => {
-      runs += 1;
-    };
+    const run = jest.fn();
     const down = faultyStore({ claim: rejects });
-    expect(await verdictOf(count, { store: down })).toMatchObject({ verdict: 'later' });
-    expect(runs).toBe(0);
+    expect(await verdictOf(run, { store: down })).toMatchObject({ verdict: 'later' });
+    expect(run).not.toHaveBeenCalled();
     const store = faultyStore({ complete: rejects }, { more: { transactional: true } });
-    const end = await verdictOf(count, { store });
+    const end = await verdictOf(run, { store });
     expect(end).toMatchObject({ verdict: 'failed', error: { code: 'STORE_UNAVAILABLE' } });
     expect(StoreError.is((end as { error: unknown }).error)).toBe(true);
-    expect(runs).toBe(1);
+    expect(run).toHaveBeenCalledTimes(1);
   });
 
   test('an event that this worker does not declare is failed, a newer one may; and so is one whose schema throws', async () => {
@@ -379,11 +362,7 @@ describe('processor()', () => {
   test('the signal aborts at the timeout, and a handler that never took it may finish late: the event is not run again', async () => {
     const log = captureLog();
     const [finish, aborting] = [gate(), gate()];
-    let runs = 0;
-    const handle = async () => {
-      runs += 1;
-      await finish.opened;
-    };
+    const handle = jest.fn(() => finish.opened);
     const watch = (_event: unknown, { signal }: HandlerContext) =>
       signal.addEventListener('abort', () => aborting.open());
     const options = { store: memoryStore(), timeout: 50, logger: log.logger };
@@ -398,7 +377,7 @@ describe('processor()', () => {
     finish.open();
     await until(() => log.lines.some(({ msg }) => msg === 'handlers settled after the answer'));
     expect(await work(data, here)).toMatchObject({ outcome: 'duplicate' });
-    expect(runs).toBe(1);
+    expect(handle).toHaveBeenCalledTimes(1);
   });
 
   test('a handler that took the signal and returns after the abort has failed: the event runs again', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { memoryStore } from 'payment-webhooks';
@@ -10,7 +10,6 @@ import { type Compiled, compile } from '../setup/compiled.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { withRedis } from '../setup/own-redis.js';
-import { concurrently } from '../setup/persistent-sender.js';
 import { contextOf, redisUrl, startTrial } from '../setup/queue-trial.js';
 import { startRedis } from '../setup/services.js';
 import { node } from '../setup/shell.js';
@@ -21,7 +20,7 @@ const silent = { logger: false } as const;
 /** A crashed or stuck worker is noticed within a second, instead of within a minute. */
 const ATTENTIVE = { lockDuration: 400, stalledInterval: 150, maxStalledCount: 10 } as const;
 
-withRedis('from the delivery to the effect', () => {
+withRedis('a worker of BullMQ', () => {
   const DYING = 'test/queues/bullmq/dying-worker.ts';
   let client: Redis;
   let compiled: Compiled;
@@ -38,32 +37,7 @@ withRedis('from the delivery to the effect', () => {
     compiled.remove();
   });
 
-  test('300 events in two copies have 300 effects, though the queue forgets what is done', async () => {
-    const trial = startTrial({ defaultJobOptions: { removeOnComplete: true } });
-    const { hooks, post } = await startEndpoint({ handlers: {}, store: false, logger: false });
-    hooks.on('*', enqueue(trial.queue));
-    const store = redisStore({ sendCommand: (...args) => client.call(...args), prefix });
-    const effects: string[] = [];
-    for (let worker = 0; worker < 3; worker += 1) {
-      const handlers = { 'transaction.paid': async ({ id }: { id: string }) => void effects.push(id) };
-      trial.work(processor(handlers, { store, ...silent }), { concurrency: 20 });
-    }
-    const events = Array.from({ length: 300 }, () => paid());
-    const statuses: number[] = [];
-    await concurrently([...events, ...events], 16, async (event) => {
-      statuses.push((await post(delivery(event))).status);
-    });
-    await until(
-      async () => (await trial.queue.getJobCountByTypes('waiting', 'active', 'delayed')) === 0,
-      60_000,
-    );
-    expect(statuses).toEqual(Array(600).fill(200));
-    expect(effects).toHaveLength(300);
-    expect(new Set(effects)).toEqual(new Set(events.map(({ id }) => id)));
-    expect(trial.finished.filter(({ error }) => error)).toEqual([]);
-  }, 120_000);
-
-  test('a worker that is killed in the middle of a job loses nothing: another one runs it', async () => {
+  test('that is killed in the middle of a job loses nothing: another one runs it', async () => {
     const trial = startTrial();
     const event = paid();
     const { hooks, post } = await startEndpoint({ handlers: {} });
@@ -81,7 +55,7 @@ withRedis('from the delivery to the effect', () => {
     expect(attempts).toEqual([2]);
   }, 90_000);
 
-  test('a worker that has lost its lock is not joined by another one while it works', async () => {
+  test('that has lost its lock is not joined by another one while it works', async () => {
     const trial = startTrial();
     const store = memoryStore();
     const event = paid();
@@ -108,7 +82,7 @@ withRedis('from the delivery to the effect', () => {
     expect(runs).toBe(1);
   }, 90_000);
 
-  test('a job that crashed more workers than BullMQ forgives is kept, and retried by the next delivery', async () => {
+  test('that crashes with more others than BullMQ forgives leaves its job, which is retried by the next delivery', async () => {
     const trial = startTrial();
     const event = paid();
     const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
@@ -124,7 +98,7 @@ withRedis('from the delivery to the effect', () => {
     expect(await trial.settled(2)).toMatchObject({ outcome: 'processed' });
   }, 90_000);
 
-  test('a worker that closes finishes the job in hand and leaves the others to the next one', async () => {
+  test('that closes finishes the job in hand and leaves the others to the next one', async () => {
     const trial = startTrial();
     const [first, second] = [paid(), paid()];
     for (const event of [first, second]) await enqueue(trial.queue)(event, contextOf(event));
@@ -186,13 +160,4 @@ withRedis('while Redis is down', () => {
     },
     90_000,
   );
-});
-
-describe('the door', () => {
-  test('exports what other programs are written against', async () => {
-    expect(Object.keys(await import('payment-webhooks/queues/bullmq')).sort()).toEqual([
-      'enqueue',
-      'processor',
-    ]);
-  });
 });

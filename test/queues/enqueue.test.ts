@@ -1,62 +1,15 @@
 // A receiver whose events go to a queue: what the broker has of them, and when. The same for every broker.
 import { describe, expect } from '@jest/globals';
 import type { ReceiverOptions } from 'payment-webhooks';
-import * as bullmq from 'payment-webhooks/queues/bullmq';
-import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { fixtures } from 'payment-webhooks/testing';
-import { ownBossSchema } from '../setup/boss-trial.js';
 import { CREDENTIALS, delivery, KEY, SANDBOX_KEY } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
 import { needing } from '../setup/platform.js';
-import { startTrial } from '../setup/queue-trial.js';
+import { QUEUES } from './queues.js';
 
 const paid = fixtures.transactionPaid;
 
-/** A queue of its own. */
-interface Trial {
-  /** Adds jobs to it. */
-  readonly pass: ReturnType<typeof bullmq.enqueue>;
-  /** What the broker has of them. */
-  jobs(): Promise<readonly Job[]>;
-}
-
-interface Job {
-  readonly id?: string | undefined;
-  readonly name?: string;
-  readonly data: bullmq.QueuedDelivery;
-}
-
-interface Door {
-  readonly program: string;
-  readonly start: () => Promise<Trial>;
-  /** What is known of the job of an event. */
-  readonly job: (id: string, sandbox?: boolean) => Omit<Job, 'data'>;
-}
-
-const schema = needing('postgres').missing.length === 0 ? ownBossSchema() : undefined;
-
-const DOORS: Readonly<Record<string, Door>> = {
-  BullMQ: {
-    program: 'redis-server',
-    start: async () => {
-      const { queue } = startTrial();
-      return { pass: bullmq.enqueue(queue), jobs: () => queue.getJobs() };
-    },
-    job: (id, sandbox = false) => ({ id: `${sandbox ? 'sandbox' : 'live'}-${id}`, name: 'transaction.paid' }),
-  },
-  'pg-boss': {
-    program: 'postgres',
-    start: async () => {
-      if (!schema) throw new Error('There is no Postgres.');
-      const { boss, queue, jobs } = await schema.start();
-      return { pass: pgBoss.enqueue(boss, { queue }), jobs };
-    },
-    job: (id, sandbox = false) => ({ id: pgBoss.jobIdOf({ id, sandbox }) }),
-  },
-};
-
-describe.each(Object.keys(DOORS))('enqueue() of %s in a receiver', (where) => {
-  const { program, start, job } = DOORS[where] as Door;
+describe.each(Object.entries(QUEUES))('enqueue() of %s in a receiver', (_, { program, start, job }) => {
   const when = needing(program).test;
 
   /** A receiver without a store whose events go to the queue. */
@@ -117,20 +70,17 @@ describe.each(Object.keys(DOORS))('enqueue() of %s in a receiver', (where) => {
     expect(await jobs()).toHaveLength(1);
   });
 
-  when(
-    'adds one job for a delivery that is repeated, also at the same time, and one for each mode',
-    async () => {
-      const { hooks, post, pass, jobs } = await receiving();
-      hooks.on('*', pass);
-      const event = delivery(paid({ id: 'evt-1' }));
-      const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-      expect(await jobs()).toMatchObject([job('evt-1')]);
-      await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
-      const ids = (await jobs()).map(({ id }) => id);
-      expect(ids.sort()).toEqual([job('evt-1').id, job('evt-1', true).id].sort());
-    },
-  );
+  when('adds one job for copies of a delivery, also at the same time, and one for each mode', async () => {
+    const { hooks, post, pass, jobs } = await receiving();
+    hooks.on('*', pass);
+    const event = delivery(paid({ id: 'evt-1' }));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post(event)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(await jobs()).toMatchObject([job('evt-1')]);
+    await post(delivery(paid({ id: 'evt-1', sandbox: true }), SANDBOX_KEY));
+    const ids = (await jobs()).map(({ id }) => id);
+    expect(ids.sort()).toEqual([job('evt-1').id, job('evt-1', true).id].sort());
+  });
 
   when('makes a job for each event, whatever other handlers write on the one they share', async () => {
     const { hooks, post, pass, jobs } = await receiving();

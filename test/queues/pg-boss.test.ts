@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { enqueue, processor } from 'payment-webhooks/queues/pg-boss';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
@@ -7,7 +7,6 @@ import { startProxy } from '../faults/faulty-proxy.js';
 import { connectionString, liveJob, ownBossSchema, withPostgres } from '../setup/boss-trial.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { concurrently } from '../setup/persistent-sender.js';
 import { newBoss } from '../setup/pg-boss.js';
 import { contextOf } from '../setup/queue-trial.js';
 import { tsx } from '../setup/shell.js';
@@ -16,36 +15,13 @@ import { until } from '../setup/waiting.js';
 const paid = fixtures.transactionPaid;
 /** Without the work that other processes may do. */
 const ASIDE = { supervise: false, schedule: false } as const;
-const silent = { logger: false } as const;
 
-withPostgres('from the delivery to the effect', () => {
+withPostgres('a worker of pg-boss', () => {
   const schema = ownBossSchema();
-  const storeOf = (pool: Pool) => postgresStore({ pool, table: `${schema.name}.webhook_event` });
 
-  beforeAll(() => storeOf(schema.pool).migrate());
-
-  test('300 events in two copies have 300 effects, though the queue forgets what is done', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await startEndpoint({ handlers: {}, store: false, logger: false });
-    hooks.on('*', enqueue(trial.boss, { queue: trial.queue }));
-    const effects: string[] = [];
-    const handlers = { 'transaction.paid': async ({ id }: { id: string }) => void effects.push(id) };
-    const work = processor(handlers, { store: storeOf(schema.pool), ...silent });
-    for (let worker = 0; worker < 3; worker += 1) await trial.work(work, { batchSize: 10 });
-    const events = Array.from({ length: 300 }, () => paid());
-    const statuses: number[] = [];
-    const forget = `DELETE FROM ${schema.name}.job WHERE name = $1 AND state = 'completed'`;
-    await concurrently([...events, ...events], 16, async (event) => {
-      statuses.push((await post(delivery(event))).status);
-      if (statuses.length % 50 === 0) await schema.pool.query(forget, [trial.queue]);
-    });
-    await until(async () => (await trial.jobs()).every(({ state }) => state === 'completed'), 60_000);
-    expect(statuses).toEqual(Array(600).fill(200));
-    expect(effects).toHaveLength(300);
-    expect(new Set(effects)).toEqual(new Set(events.map(({ id }) => id)));
-  }, 120_000);
-
-  test('a worker that is killed in the middle of a job loses nothing: another one runs it', async () => {
+  test('that is killed in the middle of a job loses nothing: another one runs it', async () => {
+    const store = postgresStore({ pool: schema.pool, table: `${schema.name}.webhook_event` });
+    await store.migrate();
     const trial = await schema.start();
     const event = paid();
     await enqueue(trial.boss, { queue: trial.queue, jobOptions: { expireInSeconds: 1, retryDelay: 0 } })(
@@ -62,7 +38,7 @@ withPostgres('from the delivery to the effect', () => {
     expect(await trial.jobs()).toMatchObject([{ state: 'active', retry_count: 0 }]);
     const attempts: number[] = [];
     const handlers = { '*': (_: unknown, { attempt }: { attempt: number }) => void attempts.push(attempt) };
-    await trial.work(processor(handlers, { store: storeOf(schema.pool), ...silent }));
+    await trial.work(processor(handlers, { store, logger: false }));
     await until(async () => {
       await trial.supervise();
       return (await trial.jobs())[0]?.state === 'completed';
@@ -116,14 +92,4 @@ withPostgres('while Postgres is down', () => {
     },
     90_000,
   );
-});
-
-describe('the door', () => {
-  test('exports what other programs are written against', async () => {
-    expect(Object.keys(await import('payment-webhooks/queues/pg-boss')).sort()).toEqual([
-      'enqueue',
-      'jobIdOf',
-      'processor',
-    ]);
-  });
 });

@@ -11,17 +11,13 @@ import {
   type TransactionPaid,
 } from 'payment-webhooks';
 import * as anyQueue from 'payment-webhooks/queues';
-import * as bullmq from 'payment-webhooks/queues/bullmq';
-import * as pgBoss from 'payment-webhooks/queues/pg-boss';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool } from 'pg';
 import { testAtOnce } from '../setup/at-once.js';
-import { ownBossSchema } from '../setup/boss-trial.js';
 import { captureLog } from '../setup/captured-log.js';
-import { needing } from '../setup/platform.js';
-import { contextOf, startTrial } from '../setup/queue-trial.js';
-import { until } from '../setup/waiting.js';
+import { contextOf } from '../setup/queue-trial.js';
+import { ATTEMPTS, type Job, jobOver, schema, startBullmq, startPgBoss, type Trial } from './queues.js';
 
 interface Work {
   readonly event: TransactionPaid;
@@ -29,83 +25,37 @@ interface Work {
   readonly options: { readonly store: IdempotencyStore<never>; readonly logger: Logger };
 }
 
-/** A job that is over. */
-interface Job {
-  /** Cancelled where pg-boss is told that no retry can succeed. */
-  readonly state: 'completed' | 'failed' | 'cancelled';
-  /** How many of its three attempts it used. */
-  readonly attempts: number;
-  /** Runs it once more, as a person does who has fixed what it failed of, until it is over again. */
-  again(): Promise<Job['state']>;
+/** A job that is over: cancelled where pg-boss is told that no retry can succeed. */
+interface Over extends Pick<Job, 'attempts'> {
+  readonly state: string;
+  /** Runs it once more, until it is over again. */
+  again(): Promise<string>;
 }
 
 /** Queues the event with three attempts, and works on it until its job is over. */
-type Door = (work: Work) => Promise<Job>;
+type Door = (work: Work) => Promise<Over>;
 
-const ATTEMPTS = 3;
 const WAIT_MS = 120;
 const [INFO, ERROR] = [30, 50];
-const schema = needing('postgres').missing.length === 0 ? ownBossSchema() : undefined;
 
-async function inBossWith(cancels: boolean, { event, handlers, options }: Work): Promise<Job> {
-  if (!schema) throw new Error('There is no Postgres.');
-  const trial = await schema.start();
-  const jobOptions = { retryLimit: ATTEMPTS - 1, retryDelay: 0, retryBackoff: false };
-  await pgBoss.enqueue(trial.boss, { queue: trial.queue, jobOptions })(event, contextOf(event));
-  const boss = cancels ? trial.boss : undefined;
-  await trial.work(pgBoss.processor(handlers, { ...options, boss }) as never);
-  const over = async () => {
-    let [job] = await trial.jobs();
-    await until(async () => {
-      [job] = await trial.jobs();
-      return ['completed', 'failed', 'cancelled'].includes(job?.state ?? '');
-    });
-    return { state: job?.state as Job['state'], job };
+const doorOf =
+  (start: () => Promise<Trial>): Door =>
+  async ({ event, handlers, options }) => {
+    const trial = await start();
+    await trial.add(event);
+    await trial.work(handlers, options as never);
+    const job = await jobOver(trial);
+    const again = async () => {
+      await job.again();
+      return (await jobOver(trial)).state;
+    };
+    return { state: job.state, attempts: job.attempts, again };
   };
-  const { state, job } = await over();
-  return {
-    state,
-    attempts: Number(job?.retry_count) + 1,
-    again: async () => {
-      await (state === 'cancelled' ? trial.boss.resume : trial.boss.retry).call(
-        trial.boss,
-        trial.queue,
-        job?.id ?? '',
-      );
-      return (await over()).state;
-    },
-  };
-}
 
 const DOORS: Readonly<Record<string, { readonly programs: readonly string[]; readonly door: Door }>> = {
-  BullMQ: {
-    programs: ['redis-server'],
-    door: async ({ event, handlers, options }) => {
-      const trial = startTrial();
-      const jobOptions = { attempts: ATTEMPTS, backoff: { type: 'fixed', delay: 1 } };
-      await bullmq.enqueue(trial.queue, { jobOptions })(event, contextOf(event));
-      trial.work(bullmq.processor(handlers, options) as never);
-      const id = `live-${event.id}`;
-      const over = async () => {
-        let state = '';
-        await until(async () => {
-          state = await (await trial.job(id)).getState();
-          return state === 'completed' || state === 'failed';
-        });
-        return state as Job['state'];
-      };
-      return {
-        state: await over(),
-        attempts: (await trial.job(id)).attemptsMade,
-        again: async () => {
-          await (await trial.job(id)).retry();
-          return over();
-        },
-      };
-    },
-  },
-  'pg-boss with the option boss': { programs: ['postgres'], door: (work) => inBossWith(true, work) },
-  'pg-boss without it': { programs: ['postgres'], door: (work) => inBossWith(false, work) },
+  BullMQ: { programs: ['redis-server'], door: doorOf(startBullmq) },
+  'pg-boss with the option boss': { programs: ['postgres'], door: doorOf(() => startPgBoss(true)) },
+  'pg-boss without it': { programs: ['postgres'], door: doorOf(() => startPgBoss()) },
   // A broker in a list, with a worker that does what the guide of queues says for each verdict.
   'any broker': {
     programs: [],
@@ -113,7 +63,7 @@ const DOORS: Readonly<Record<string, { readonly programs: readonly string[]; rea
       const sent: string[] = [];
       await anyQueue.enqueue((job) => sent.push(JSON.stringify(job)))(event, contextOf(event));
       const work = anyQueue.processor(handlers, options);
-      const run = async (first: number): Promise<Job> => {
+      const run = async (first: number): Promise<Over> => {
         for (let attempt = first; ; ) {
           const end = await work(sent[0], { queue: 'webhooks', attempt });
           const state = end.verdict === 'done' ? 'completed' : 'failed';
@@ -141,13 +91,13 @@ interface Row {
   readonly says: () => unknown;
   /** How often it says so, unless for ever. */
   readonly times?: number;
-  readonly ends: Pick<Job, 'state' | 'attempts'>;
+  readonly ends: Pick<Over, 'state' | 'attempts'>;
   readonly runs: number;
   readonly level: number;
 }
 
 /** pg-boss ends no job for good by itself. */
-const refused = (where: string): Pick<Job, 'state' | 'attempts'> => ({
+const refused = (where: string): Pick<Over, 'state' | 'attempts'> => ({
   state: where === 'pg-boss with the option boss' ? 'cancelled' : 'failed',
   attempts: where === 'pg-boss without it' ? ATTEMPTS : 1,
 });
