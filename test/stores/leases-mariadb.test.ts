@@ -1,12 +1,12 @@
 // Claims with a lease in MariaDB, as text and prepared: what every database keeps, and what only this one can do wrong.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { leased, overMysql2 } from '../setup/sql-clients.js';
 import { bytes, keepsLeases } from './leases.js';
-import { granted, madeLater, mariadbWorld, type World } from './worlds.js';
+import { granted, mariadbWorld, ownWorld } from './worlds.js';
 
 withMariadb('sqlStore in lease mode, on MariaDB', () => {
   const mariadb = ownMariadb();
@@ -14,15 +14,10 @@ withMariadb('sqlStore in lease mode, on MariaDB', () => {
   const elsewhere = { timezone: '+13:00' };
 
   describe.each(['query', 'execute'] as const)('through %s of mysql2', (verb) => {
-    let world: World | undefined;
-    const made = madeLater(() => world);
-    beforeAll(async () => {
-      world = await mariadbWorld(mariadb, verb, elsewhere);
-    });
-    afterAll(() => world?.close());
-    const open = () => made.open().leased();
+    const world = ownWorld(() => mariadbWorld(mariadb, verb, elsewhere));
+    const open = () => world.open().leased();
 
-    keepsLeases(made);
+    keepsLeases(world);
 
     test('keeps apart ids that differ only in what a collation would overlook', async () => {
       const store = open();

@@ -1,5 +1,5 @@
 // Claims with a lease in Postgres, by both stores: what every database keeps, and what only this one can do wrong.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { Pool, type PoolConfig } from 'pg';
 import { needing } from '../setup/platform.js';
 import { refusingPort } from '../setup/ports.js';
@@ -7,31 +7,24 @@ import { until } from '../setup/waiting.js';
 import { bytes, keepsLeases } from './leases.js';
 import {
   BY_PG,
+  POSTGRES_URL as connectionString,
   failing,
   granted,
-  madeLater,
   type OpenedOnPg,
-  type PostgresWorld,
+  ownWorld,
   postgresWorld,
   type StoreOptions,
   storeOnPg,
   withoutPatience,
 } from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+type Store = ReturnType<typeof storeOnPg>;
 
 needing('postgres').describe('a claim with a lease, on Postgres', () => {
   describe.each(BY_PG)('by %s', (by) => {
-    let made: PostgresWorld | undefined;
-    const world = madeLater(() => made);
+    const world = ownWorld(() => postgresWorld(by));
     const pools: Pool[] = [];
-    beforeAll(async () => {
-      made = await postgresWorld(by, connectionString);
-    });
-    afterAll(async () => {
-      for (const pool of pools) await pool.end();
-      await made?.close();
-    });
+    afterAll(() => Promise.all(pools.map((pool) => pool.end())));
     const poolOf = (config: PoolConfig = {}) => {
       const pool = new Pool({ connectionString, ...config });
       pools.push(pool);
@@ -65,19 +58,17 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
     });
 
     test('claims an event whose row is deleted between two statements', async () => {
-      const { table } = world;
-      await granted(await open().claim('deleted', bytes)).complete();
-      const pool = poolOf();
+      const { pool, leased } = world.open();
+      await granted(await leased().claim('deleted', bytes)).complete();
       const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
       Object.assign(pool, {
         query: async (...args: unknown[]) => {
-          const [given] = args as [string | { text: string }];
-          const text = typeof given === 'string' ? given : given.text;
-          if (text.includes('DO UPDATE')) await world.observe(`DELETE FROM ${table} WHERE key = 'deleted'`);
+          if (/DO UPDATE/.test(JSON.stringify(args[0])))
+            await world.observe(`DELETE FROM ${world.table} WHERE key = 'deleted'`);
           return query(...args);
         },
       });
-      expect(granted(await storeOnPg(by, pool, { table }).claim('deleted', bytes)).attempt).toBe(1);
+      expect(granted(await leased().claim('deleted', bytes)).attempt).toBe(1);
     });
 
     describe('migrates', () => {
@@ -151,16 +142,15 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
 
       test('also retries the later steps', async () => {
         const unsteady = await failingStore('later', '40001', 2);
-        const again = () => world.observe(`ALTER SEQUENCE ${named('later')}_tries RESTART`);
-        const claim = granted(await unsteady.claim('a', bytes));
-        await again();
-        expect(await claim.renew(1_000)).toBe(true);
-        await again();
-        expect(await claim.release(['mail'])).toBe(true);
-        await again();
-        const next = granted(await unsteady.claim('a', bytes));
-        await again();
-        expect([next.finished, await next.complete()]).toEqual([['mail'], true]);
+        const again = async <Step>(step: () => Step) => {
+          await world.observe(`ALTER SEQUENCE ${named('later')}_tries RESTART`);
+          return step();
+        };
+        const claim = granted(await again(() => unsteady.claim('a', bytes)));
+        expect(await again(() => claim.renew(1_000))).toBe(true);
+        expect(await again(() => claim.release(['mail']))).toBe(true);
+        const next = granted(await again(() => unsteady.claim('a', bytes)));
+        expect([next.finished, await again(() => next.complete())]).toEqual([['mail'], true]);
       });
 
       test('one of many wins also when every transaction is serializable', async () => {
@@ -178,22 +168,18 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
     });
 
     test('goes on after its connections were ended, idle or in the middle of a claim', async () => {
-      const { pool, name, leased } = world.open({ max: 3 });
+      const { pool, leased, terminateAll } = world.open({ max: 3 });
       const survivor = leased();
-      const kill = () =>
-        world.observe('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
-          name,
-        ]);
       const holder = await poolOf().connect();
       await holder.query(`BEGIN; LOCK TABLE ${world.table} IN EXCLUSIVE MODE`);
       const waiting = survivor.claim('killed', bytes);
       await until(async () => (await world.waiting()) > 0);
-      await kill();
+      await terminateAll();
       await expect(waiting).rejects.toThrow(/terminat/);
       await holder.query('ROLLBACK');
       holder.release();
       await Promise.all([1, 2, 3].map((n) => survivor.claim(`idle ${n}`, bytes)));
-      await kill();
+      await terminateAll();
       await until(() => pool.totalCount === 0);
       expect(granted(await survivor.claim('after', bytes)).attempt).toBe(1);
     });
@@ -210,37 +196,29 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
 
     test('rejects when a trigger of the table drops the row', async () => {
       const ruled = await migrated('ruled');
-      await world.observe(
-        `CREATE FUNCTION ${named('swallow')}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
-      );
-      await world.observe(
-        `CREATE TRIGGER swallow BEFORE INSERT ON ${named('ruled')} FOR EACH ROW EXECUTE FUNCTION ${named('swallow')}()`,
-      );
+      const swallow = named('swallow');
+      await world.observe(`
+        CREATE FUNCTION ${swallow}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        CREATE TRIGGER swallow BEFORE INSERT ON ${named('ruled')} FOR EACH ROW EXECUTE FUNCTION ${swallow}()`);
       await expect(ruled.claim('a', bytes)).rejects.toThrow('without a row');
     });
   });
 
-  test('has the same table for both stores, and each goes on where the other one was', async () => {
-    const world = await postgresWorld('postgresStore', connectionString);
+  test('makes the same table by both stores, and each goes on where the other one was', async () => {
+    const world = await postgresWorld('postgresStore');
     const { pool } = world.open();
-    const tables = BY_PG.map((by) => `${world.schema}.${by.toLowerCase()}`);
-    const columns: unknown[] = [];
-    for (const [index, table] of tables.entries()) {
-      await storeOnPg(BY_PG[index] ?? 'sqlStore', pool, { table }).migrate();
-      columns.push(
-        await world.observe(
-          `SELECT column_name, data_type, collation_name, column_default, is_nullable FROM information_schema.columns
-           WHERE table_schema || '.' || table_name = $1 ORDER BY ordinal_position`,
-          [table],
-        ),
+    const [one, other] = BY_PG.map((by) => storeOnPg(by, pool, { table: world.table })) as [Store, Store];
+    const columns = () =>
+      world.observe(
+        `SELECT column_name, data_type, collation_name, column_default, is_nullable FROM information_schema.columns
+         WHERE table_schema || '.' || table_name = $1 ORDER BY ordinal_position`,
+        [world.table],
       );
-    }
-    expect(columns[0]).toHaveLength(8);
-    expect(columns[1]).toEqual(columns[0]);
-    const [one, other] = BY_PG.map((by) => storeOnPg(by, pool, { table: world.table })) as [
-      ReturnType<typeof storeOnPg>,
-      ReturnType<typeof storeOnPg>,
-    ];
+    const byOne = await columns();
+    expect(byOne).toHaveLength(8);
+    await world.observe(`DROP TABLE ${world.table}`);
+    await other.migrate();
+    expect(await columns()).toEqual(byOne);
     await granted(await one.claim('a', bytes)).release(['mail']);
     const second = granted(await other.claim('a', bytes));
     expect([second.attempt, second.finished, await second.complete()]).toEqual([2, ['mail'], true]);

@@ -5,10 +5,11 @@ import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool } from 'pg';
 import { overMysql2, overPg } from '../setup/sql-clients.js';
-import { granted } from './worlds.js';
 
 const [by = '', url = '', table = '', ledger = '', key = '', leaseMs = ''] = process.argv.slice(2);
-const claim = granted(await store().claim(key, { leaseMs: 60_000, fingerprint: 'a'.repeat(64) }));
+const result = await store().claim(key, { leaseMs: 60_000, fingerprint: 'a'.repeat(64) });
+if (result.status !== 'claimed') throw new Error(`not granted: ${result.status}`);
+const { claim } = result;
 const { transaction } = claim.context as { transaction: { query(sql: string): Promise<unknown> } };
 await transaction.query(`INSERT INTO ${ledger} (event) VALUES ('${key}')`);
 const renewed = await claim.renew(Number(leaseMs));

@@ -1,5 +1,5 @@
 // What a pool with `pipeline: true` changes: how often a delivery waits, and nothing of what can be lost or done twice.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { Pool, type PoolConfig } from 'pg';
 import { needing } from '../setup/platform.js';
@@ -10,24 +10,20 @@ import {
   granted,
   grantedInTheEnd,
   known,
-  madeLater,
+  ownWorld,
+  POSTGRES_URL,
   type PostgresWorld,
   paid,
   pay,
   postgresWorld,
+  spyOnQueries,
 } from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 /** Connections that are cut at the same time. */
 const AT_ONCE = 8;
 
 needing('postgres').describe('a transaction on a pool of pg', () => {
-  let made: PostgresWorld | undefined;
-  const world = madeLater(() => made);
-  beforeAll(async () => {
-    made = await postgresWorld('postgresStore', connectionString);
-  });
-  afterAll(() => made?.close());
+  const world = ownWorld(() => postgresWorld('postgresStore'));
 
   /** A store whose only connection leads through the wire, and has prepared everything. */
   async function through(wire: Wire, config: PoolConfig) {
@@ -57,7 +53,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     ['with pipeline waits for 2', { pipeline: true }, 2],
     ['without it waits for 4', {}, 4],
   ])('%s round trips beside the one of its handler', async (_, config, turns) => {
-    const wire = await startWire(connectionString);
+    const wire = await startWire(POSTGRES_URL);
     const opened = await through(wire, config);
     wire.turns = 0;
     expect(await delivered(opened, opened.key)).toBe(true);
@@ -74,7 +70,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
       async (way) => {
         /** Whether all was over before so many messages had passed. */
         const isOverAfter = async (messages: number) => {
-          const wire = await startWire(connectionString);
+          const wire = await startWire(POSTGRES_URL);
           const opened = await through(wire, config);
           const key = `${opened.key}:${name}:${way}`;
           wire.cutAfter(way, messages);
@@ -96,17 +92,9 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     );
   });
 
-  /** Calls `change` with what is to be sent, and what sends it. */
-  function spied(change: (text: string, send: () => Promise<unknown>) => Promise<unknown>) {
+  function spied(spy: Parameters<typeof spyOnQueries>[1]) {
     const opened = world.open({ pipeline: true });
-    opened.pool.on('connect', (client) => {
-      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
-      const spy = (...args: unknown[]) => {
-        const [given] = args as [string | { text: string }];
-        return change(typeof given === 'string' ? given : given.text, () => query(...args));
-      };
-      Object.assign(client, { query: spy });
-    });
+    spyOnQueries(opened.pool, spy);
     return opened;
   }
   const isMark = (text: string) => text.startsWith('\nUPDATE');
@@ -117,7 +105,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     ['is answered, but was never sent', async () => ({ rows: [{}], rowCount: 1, command: 'UPDATE' })],
     ['comes after the commit', (send) => new Promise((sent) => setTimeout(sent, 50)).then(send)],
   ])('is not committed when the statement that completes its claim %s', async (_, change) => {
-    const { store, key, idle } = spied((text, send) => (isMark(text) ? change(send) : send()));
+    const { store, key, idle } = spied(({ text }, send) => (isMark(text) ? change(send) : send()));
     const claim = granted(await store.claim(key, request));
     await pay(world, world.sending(claim.context.transaction), key);
     await expect(claim.complete()).rejects.toThrow();
@@ -127,7 +115,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
 
   test('claims nothing before it has begun, on a new connection as on one that had a transaction', async () => {
     let late = true;
-    const { store, key, idle } = spied((text, send) =>
+    const { store, key, idle } = spied(({ text }, send) =>
       late && text.startsWith('BEGIN') ? new Promise((sent) => setTimeout(sent, 50)).then(send) : send(),
     );
     const refused = async () => {
@@ -184,7 +172,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     const id = 'SELECT pg_current_xact_id()::text AS id';
     const completedAfter = async (ticks: number) => {
       let complete = () => {};
-      const { store, key } = spied(async (text, send) => {
+      const { store, key } = spied(async ({ text }, send) => {
         const reply = await send();
         if (text.startsWith("SELECT set_config('idle_in_transaction")) complete();
         return reply;
@@ -207,7 +195,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
   });
 
   test('does not pipeline on a client whose socket it cannot destroy, such as that of pg-native', async () => {
-    const pool = new Pool({ connectionString, max: 1 });
+    const pool = new Pool({ connectionString: POSTGRES_URL, max: 1 });
     const sent: string[] = [];
     const watched = {
       query: pool.query.bind(pool),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { Pool, type PoolConfig } from 'pg';
 import { ConfigurationError } from '../../src/errors.js';
 import { postgresStore } from '../../src/stores/postgres.js';
@@ -12,21 +12,21 @@ import { until } from '../setup/waiting.js';
 import { bytes } from './leases.js';
 import { startWire } from './postgres-wire.js';
 import { claimed, request, working } from './transactions.js';
-import { granted, known, madeLater, type PostgresWorld, paid, pay, postgresWorld } from './worlds.js';
-
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
+import {
+  POSTGRES_URL as connectionString,
+  granted,
+  known,
+  ownWorld,
+  paid,
+  pay,
+  postgresWorld,
+  spyOnQueries,
+} from './worlds.js';
 
 needing('postgres').describe('postgresStore on a pool of pg', () => {
-  let made: PostgresWorld | undefined;
-  const world = madeLater(() => made);
+  const world = ownWorld(() => postgresWorld('postgresStore'));
   const pools: Pool[] = [];
-  beforeAll(async () => {
-    made = await postgresWorld('postgresStore', connectionString);
-  });
-  afterAll(async () => {
-    for (const pool of pools) await pool.end();
-    await made?.close();
-  });
+  afterAll(() => Promise.all(pools.map((pool) => pool.end())));
   const onlyClient = (config: PoolConfig = {}) => {
     const pool = new Pool({ connectionString, max: 1, ...config });
     pools.push(pool);
@@ -97,18 +97,12 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
 
   test('a renewal, a query of a handler, a commit and a rollback take turns on the connection', async () => {
     const { store, key, pool } = world.open();
-    let overlaps = 0;
-    pool.on('connect', (client) => {
-      const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
-      let running = 0;
-      Object.assign(client, {
-        query: (...args: unknown[]) => {
-          if (running > 0) overlaps += 1;
-          running += 1;
-          return query(...args).finally(() => {
-            running -= 1;
-          });
-        },
+    let [running, overlaps] = [0, 0];
+    spyOnQueries(pool, (_, send) => {
+      if (running > 0) overlaps += 1;
+      running += 1;
+      return send().finally(() => {
+        running -= 1;
       });
     });
     const claim = granted(await store.claim(key, request));
@@ -162,43 +156,37 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
   });
 
   describe.each([false, true])(
-    'behind a pooler that puts other connections behind a client, transactional: %s',
+    'behind a pooler that swaps connections, transactional: %s',
     (transactional) => {
       const storeOn = (pool: Pool) =>
         postgresStore({ pool, table: world.table, transactional: transactional as true });
-      /** The names of what a client prepared. */
-      const namesOn = (pool: Pool) => {
-        const names: unknown[] = [];
-        pool.on('connect', (client) => {
-          const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-          client.query = ((...args: { name?: string }[]) => {
-            if (args[0]?.name) names.push(args[0].name);
-            return query(...args);
-          }) as typeof client.query;
+      /** A pool whose client has prepared statements, and their names. */
+      async function preparing(key: string) {
+        const pool = onlyClient();
+        const names: string[] = [];
+        spyOnQueries(pool, ({ name }, send) => {
+          if (name) names.push(name);
+          return send();
         });
-        return names;
-      };
+        await granted(await storeOn(pool).claim(key, bytes)).release([]);
+        return { pool, names };
+      }
 
       test('goes on without preparing when one knows nothing of what was prepared', async () => {
-        const pool = onlyClient();
-        const names = namesOn(pool);
-        const key = `forgotten ${transactional}`;
-        await granted(await storeOn(pool).claim(key, bytes)).release([]);
-        expect(names[0]).toMatch(/^payment_webhooks_[0-9a-f]{16}$/);
+        const { pool, names } = await preparing(`forgotten ${transactional}`);
+        expect(names.splice(0)[0]).toMatch(/^payment_webhooks_[0-9a-f]{16}$/);
         await pool.query('DEALLOCATE ALL');
-        names.length = 0;
-        expect(await granted(await storeOn(pool).claim(key, bytes)).complete()).toBe(true);
+        const claim = granted(await storeOn(pool).claim(`forgotten ${transactional}`, bytes));
+        expect(await claim.complete()).toBe(true);
         expect(names).toHaveLength(1);
       });
 
       test('goes on without preparing when one has prepared something else by that name', async () => {
-        const pool = onlyClient();
-        const names = namesOn(pool);
-        const key = `taken ${transactional}`;
-        await granted(await storeOn(pool).claim(key, bytes)).release([]);
+        const { names } = await preparing(`taken ${transactional}`);
         const stranger = onlyClient();
         await stranger.query(`PREPARE ${names[0]} AS SELECT 1`);
-        expect(await granted(await storeOn(stranger).claim(key, bytes)).complete()).toBe(true);
+        const claim = granted(await storeOn(stranger).claim(`taken ${transactional}`, bytes));
+        expect(await claim.complete()).toBe(true);
       });
     },
   );
@@ -209,25 +197,9 @@ describe('the options of the Postgres store', () => {
   afterAll(() => pool.end());
   const wrong = postgresStore as (options?: unknown) => unknown;
 
-  test.each([
-    'x"; drop table y',
-    'a.b.c',
-    '',
-    '.',
-    'a.',
-    '.a',
-    '1st',
-    'a-b',
-    'naïve',
-    'a b',
-    '"a"',
-    'a\n',
-    'a'.repeat(64),
-    `${'a'.repeat(64)}.b`,
-    5,
-    null,
-    {},
-  ])('refuse the table %p', (table) => {
+  const tooLong = ['a'.repeat(64), `${'a'.repeat(64)}.b`];
+  const odd = ['x"; drop table y', '1st', 'a-b', 'naïve', 'a b', '"a"', 'a\n', ...tooLong];
+  test.each(['a.b.c', '', '.', 'a.', '.a', ...odd, 5, null, {}])('refuse the table %p', (table) => {
     expect(() => wrong({ pool, table })).toThrow(ConfigurationError);
     expect(() => wrong({ pool, table })).toThrow(/^table is .*\. Give "name" or "schema\.name"/);
   });

@@ -1,98 +1,29 @@
 // A network that swallows packets while a handler runs in its transaction: the handler is told before a retry can run.
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
-import { type IdempotencyStore, receiver } from 'payment-webhooks';
-import { type PostgresQuery, postgresStore } from 'payment-webhooks/stores/postgres';
-import { sqlStore } from 'payment-webhooks/stores/sql';
-import { Pool as PgPool, type PoolClient } from 'pg';
+import { expect, test } from '@jest/globals';
+import { receiver } from 'payment-webhooks';
 import { startProxy } from '../faults/faulty-proxy.js';
 import { testAtOnce } from '../setup/at-once.js';
-import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { KEY, receivable } from '../setup/delivery.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
-import { overMysql2, overPg } from '../setup/sql-clients.js';
+import { needing } from '../setup/platform.js';
 import { gate, unlessStalled, until } from '../setup/waiting.js';
+import {
+  BY_PG,
+  type Given,
+  mariadbWorld,
+  ownWorld,
+  type PoolOptions,
+  postgresWorld,
+  type Send,
+  spyOnQueries,
+  type World,
+} from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
-const name = `silent_${randomBytes(6).toString('hex')}`;
-const table = `${name}.webhook_event`;
 const LEASE_MS = 2_000;
-
-type Send = (sql: string) => Promise<unknown>;
-type Transactional = IdempotencyStore<{ readonly transaction: object }>;
-
-interface World {
-  /** A store whose transactions, and whose other statements, go to these ports. Without ports, straight to the server. */
-  store(ports?: { transactions: number; others: number }, max?: number): Transactional;
-  readonly port: number;
-  /** A statement of a handler. */
-  sending(transaction: object): Send;
-  sleep(seconds: number): string;
-  /** Whether the server executes a statement with this text. */
-  executes(text: string): Promise<boolean>;
-}
-
-/** Where one handler runs and its retries come, as two processes do. */
-function inScene(world: World, play: (scene: Scene) => Promise<void>, options: Options = {}) {
-  return unlessStalled(() => playIn(world, play, options));
-}
-
-async function playIn(world: World, play: (scene: Scene) => Promise<void>, options: Options) {
-  const proxy = await startProxy(world.port);
-  const servers: Server[] = [];
-  const happened: string[] = [];
-  const [started, over] = [gate(), gate()];
-  let handle: Handle = async () => {};
-  const { port: transactions } = proxy;
-  const first = world.store({ transactions, others: options.alone ? world.port : transactions }, options.max);
-  const urls = await Promise.all([
-    listen(servers, first, async (transaction, signal) => {
-      signal.addEventListener('abort', () => happened.push('told'));
-      started.open();
-      await handle(world.sending(transaction));
-    }),
-    listen(servers, world.store(), async () => void happened.push('retried')),
-  ]);
-  const event = { ...JSON.parse(delivery().body.toString()), id: `evt_${randomBytes(6).toString('hex')}` };
-  const send = async (process: 0 | 1) => {
-    const response = await fetch(urls[process], { method: 'POST', ...delivery(event) });
-    await response.text();
-    return response.status;
-  };
-  const scene: Scene = {
-    happened,
-    over: over.opened,
-    silence: () => proxy.set('black hole'),
-    start: async (work) => {
-      handle = work;
-      void send(0).catch(() => {});
-      await started.opened;
-    },
-    first: (work) => {
-      handle = work;
-      return send(0);
-    },
-    retry: () => send(1),
-  };
-  try {
-    await play(scene);
-  } finally {
-    over.open();
-    await proxy.close();
-    for (const server of servers) {
-      server.close();
-      server.closeAllConnections();
-    }
-  }
-}
 
 type Handle = (send: Send) => Promise<void>;
 
+/** Where one handler runs and its retries come, as two processes do. */
 interface Scene {
   readonly happened: string[];
   /** Until it resolves, a handler that obeys no signal goes on. */
@@ -105,128 +36,73 @@ interface Scene {
   retry(): Promise<number>;
 }
 
-interface Options {
-  /** Whether only the connection of the transaction goes silent. */
-  readonly alone?: boolean;
-  readonly max?: number;
-}
-
-async function listen(
-  servers: Server[],
-  store: Transactional,
-  handle: (transaction: object, signal: AbortSignal) => Promise<void>,
-): Promise<string> {
-  const hooks = receiver<{}, { readonly transaction: object }>({
-    ...{ privateKey: KEY, store, logger: captureLog().logger },
-    ...{ lease: LEASE_MS, storeTimeout: 1_900, timeout: 60_000 },
+async function play(world: World, act: (scene: Scene) => Promise<void>, options: PoolOptions): Promise<void> {
+  const proxy = await startProxy(Number(new URL(world.url).port));
+  const happened: string[] = [];
+  const [started, over] = [gate(), gate()];
+  let handle: Handle = async () => {};
+  const receiverOn = (
+    { store }: ReturnType<World['open']>,
+    work: (transaction: object, signal: AbortSignal) => unknown,
+  ) =>
+    receiver<{}, Given>({
+      ...{ privateKey: KEY, store, logger: false, lease: LEASE_MS, storeTimeout: 1_900, timeout: 60_000 },
+    }).on('transaction.paid', async (_, { transaction, signal }) => void (await work(transaction, signal)));
+  const ours = receiverOn(world.open({ port: proxy.port, ...options }), async (transaction, signal) => {
+    signal.addEventListener('abort', () => happened.push('told'));
+    started.open();
+    await handle(world.sending(transaction));
   });
-  hooks.on('transaction.paid', (_, { transaction, signal }) => handle(transaction, signal));
-  const server = createServer(hooks).listen(0, '127.0.0.1');
-  servers.push(server);
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-}
-
-const ports = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
-
-withPostgres('in Postgres', () => {
-  const observer = new PgPool({ connectionString });
-  const pools = [observer];
-  const { port } = new URL(connectionString || 'http://127.0.0.1:1');
-  beforeAll(async () => {
-    await observer.query(`CREATE SCHEMA ${name}`);
-    await postgresStore({ pool: observer, table }).migrate();
-  });
-  afterAll(async () => {
-    await observer.query(`DROP SCHEMA ${name} CASCADE`);
-    for (const pool of pools) await pool.end();
-  });
-
-  function open(to = Number(port), max = 5): PgPool {
-    const pool = new PgPool({ connectionString: ports(connectionString, to), max });
-    pool.on('error', () => {});
-    pools.push(pool);
-    return pool;
+  const other = receiverOn(world.open(), () => happened.push('retried'));
+  const sent = receivable();
+  const first = async (work: Handle) => {
+    handle = work;
+    return (await ours.receive(sent)).status;
+  };
+  try {
+    await act({
+      ...{ happened, over: over.opened, first },
+      silence: () => proxy.set('black hole'),
+      start: async (work) => {
+        void first(work);
+        await started.opened;
+      },
+      retry: async () => (await other.receive(sent)).status,
+    });
+  } finally {
+    over.open();
+    await proxy.close();
   }
-  const world = (store: (transactions: PgPool, others: PgPool) => Transactional): World => ({
-    port: Number(port),
-    store: (to, max) => {
-      const transactions = open(to?.transactions, max);
-      return store(transactions, to && to.transactions !== to.others ? open(to.others) : transactions);
-    },
-    sending: (transaction) => (sql) => (transaction as PoolClient).query(sql),
-    sleep: (seconds) => `SELECT pg_sleep(${seconds})`,
-    executes: async (text) => {
-      const sql = `SELECT FROM pg_stat_activity WHERE query = $1 AND state = 'active'`;
-      return (await observer.query(sql, [text])).rowCount !== 0;
-    },
-  });
+}
 
-  describe('through postgresStore', () => {
-    staysApart(
-      world((transactions, others) => {
-        const pool = {
-          query: (query: PostgresQuery) => others.query(query),
-          on: transactions.on.bind(transactions),
-          connect: () => transactions.connect(),
-        };
-        return postgresStore({ pool, table, transactional: true });
-      }),
-    );
-  });
-  describe('through sqlStore', () => {
-    staysApart(
-      world((transactions, others) => {
-        const { transaction } = overPg(transactions);
-        return sqlStore({ ...overPg(others), transaction, table });
-      }),
-    );
-  });
+needing('postgres').describe.each(BY_PG)('in Postgres, through %s', (by) => {
+  staysApart(ownWorld(() => postgresWorld(by)));
 });
 
-withPostgres('the lease of a silent transaction', () => {
-  const pool = new PgPool({ connectionString, max: 30 });
-  pool.on('error', () => {});
-  afterAll(() => pool.end());
+needing('postgres').describe('the lease of a silent transaction', () => {
+  const world = ownWorld(() => postgresWorld('postgresStore'));
 
   // Where two timers of one millisecond decide, many transactions at once see both orders.
   test(
     'ends for every handler before the store gives its connection back',
     () =>
       unlessStalled(async () => {
-        const own = `told_${randomBytes(6).toString('hex')}.webhook_event`;
-        await pool.query(`CREATE SCHEMA ${own.split('.')[0]}`);
-        await postgresStore({ pool, table: own }).migrate();
-        const play = async (index: number): Promise<string[]> => {
+        const playOne = async (): Promise<string[]> => {
           const happened: string[] = [];
           const [over, renewed] = [gate(), gate()];
-          const proxy = await startProxy(Number(new URL(connectionString).port));
-          const through = new PgPool({ connectionString: ports(connectionString, proxy.port), max: 2 });
-          through.on('error', () => {});
-          const client = {
-            query: (query: PostgresQuery) => pool.query(query),
-            on: through.on.bind(through),
-            connect: async () => {
-              const connection = await through.connect();
-              const query = connection.query.bind(connection) as (query: PostgresQuery) => Promise<never>;
-              const spied = async (sent: PostgresQuery) => {
-                const reply = await query(sent);
-                if (sent.text.startsWith("SELECT set_config('idle_in_transaction")) renewed.open();
-                return reply;
-              };
-              const release = connection.release.bind(connection);
-              Object.assign(connection, { query: spied });
-              connection.release = (error) => {
-                happened.push('freed');
-                over.open();
-                release(error);
-              };
-              return connection;
-            },
-          };
-          const hooks = receiver({
-            ...{ privateKey: KEY, store: postgresStore({ pool: client, table: own, transactional: true }) },
-            ...{ logger: false, lease: 1_000, storeTimeout: 900, timeout: 60_000 },
+          const proxy = await startProxy(Number(new URL(world.url).port));
+          const { store, pool } = world.open({ port: proxy.port, alone: true, max: 2 });
+          spyOnQueries(pool, async ({ text }, send) => {
+            const reply = await send();
+            if (text.startsWith("SELECT set_config('idle_in_transaction")) renewed.open();
+            return reply;
+          });
+          pool.on('release', () => {
+            happened.push('freed');
+            over.open();
+          });
+          const hooks = receiver<{}, Given>({
+            ...{ privateKey: KEY, store, logger: false, lease: 1_000, storeTimeout: 900, timeout: 60_000 },
           });
           hooks.on('transaction.paid', async (_, { signal }) => {
             signal.addEventListener('abort', () => happened.push('told'));
@@ -235,15 +111,11 @@ withPostgres('the lease of a silent transaction', () => {
             proxy.set('black hole');
             await over.opened;
           });
-          const event = { ...JSON.parse(delivery().body.toString()), id: `evt_told_${index}` };
-          const { body, headers } = delivery(event);
-          await hooks.receive({ rawBody: Buffer.from(body), headers });
+          await hooks.receive(receivable());
           await proxy.close();
-          await through.end();
           return happened;
         };
-        const all = await Promise.all(Array.from({ length: 12 }, (_, index) => play(index)));
-        await pool.query(`DROP SCHEMA ${own.split('.')[0]} CASCADE`);
+        const all = await Promise.all(Array.from({ length: 12 }, playOne));
         expect(all).toEqual(all.map(() => ['told', 'freed']));
       }),
     60_000,
@@ -252,40 +124,14 @@ withPostgres('the lease of a silent transaction', () => {
 
 withMariadb('in MariaDB, where an idle transaction ends after two seconds', () => {
   const mariadb = ownMariadb(['--idle-transaction-timeout=2']);
-  let observer: MysqlPool;
-  beforeAll(async () => {
-    observer = mariadb.pool();
-    await observer.query(`CREATE DATABASE ${name}`);
-    await sqlStore({ ...overMysql2(observer), table }).migrate();
-  });
-
-  staysApart({
-    get port() {
-      return mariadb.server.port;
-    },
-    store: (to, connectionLimit = 5) => {
-      const open = (port = mariadb.server.port) =>
-        mariadb.pool({ uri: ports(mariadb.server.url, port), connectionLimit });
-      const transactions = open(to?.transactions);
-      const others = to && to.transactions !== to.others ? open(to.others) : transactions;
-      const { transaction } = overMysql2(transactions);
-      return sqlStore({ ...overMysql2(others), transaction, table });
-    },
-    sending: (transaction) => (sql) => (transaction as PoolConnection).query(sql),
-    sleep: (seconds) => `SELECT SLEEP(${seconds})`,
-    executes: async (text) => {
-      const sql = 'SELECT 1 FROM information_schema.processlist WHERE info = ?';
-      const [rows] = await observer.query(sql, [text]);
-      return (rows as unknown[]).length > 0;
-    },
-  });
+  staysApart(ownWorld(() => mariadbWorld(mariadb, 'execute')));
 });
 
 function staysApart(world: World): void {
   const scenes: readonly (readonly [
     name: string,
-    play: (scene: Scene) => Promise<void>,
-    options?: Options,
+    act: (scene: Scene) => Promise<void>,
+    options?: PoolOptions,
   ])[] = [
     [
       'an idle handler is told before its retry runs',
@@ -353,5 +199,10 @@ function staysApart(world: World): void {
       { max: 1 },
     ],
   ];
-  testAtOnce(scenes.map(([name, play, options]) => ({ name, run: () => inScene(world, play, options) })));
+  testAtOnce(
+    scenes.map(([name, act, options = {}]) => ({
+      name,
+      run: () => unlessStalled(() => play(world, act, options)),
+    })),
+  );
 }

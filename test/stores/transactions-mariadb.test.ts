@@ -1,53 +1,39 @@
 // Claims that are transactions of MariaDB: what every database keeps, and what only this one can do wrong.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { PoolConnection } from 'mysql2/promise';
 import { sqlStore } from 'payment-webhooks/stores/sql';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { overMysql2 } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 import { claimed, keepsTransactions, keepsTransactionsOverTime, request, working } from './transactions.js';
-import { granted, known, madeLater, mariadbWorld, paid, pay, type Send, type World } from './worlds.js';
+import { granted, known, mariadbWorld, ownWorld, paid, type Send } from './worlds.js';
 
 withMariadb('sqlStore with transactions, on MariaDB', () => {
   const mariadb = ownMariadb();
 
   describe.each(['query', 'execute'] as const)('through %s of mysql2', (verb) => {
-    let world: World | undefined;
-    const found = madeLater(() => world);
-    beforeAll(async () => {
-      world = await mariadbWorld(mariadb, verb);
-    });
-    afterAll(() => world?.close());
+    const world = ownWorld(() => mariadbWorld(mariadb, verb));
 
-    keepsTransactions(found);
+    keepsTransactions(world);
     // The two differ in how a statement travels.
-    if (verb === 'execute') keepsTransactionsOverTime(found);
+    if (verb === 'execute') keepsTransactionsOverTime(world);
 
-    test.each(['CREATE TABLE', 'ALTER TABLE'])('a handler ends the transaction by %s', async (statement) => {
-      const { store, key } = found.open();
-      const other = `${found.ledger}_${statement.slice(0, 2).toLowerCase()}`;
-      if (statement === 'ALTER TABLE') await found.observe(`CREATE TABLE ${other} (n int)`);
-      const claim = granted(await store.claim(key, request));
-      const send = found.sending(claim.context.transaction);
-      await pay(found, send, key);
-      await send(
-        statement === 'CREATE TABLE' ? `CREATE TABLE ${other} (n int)` : `ALTER TABLE ${other} ADD m int`,
-      );
+    test.each([
+      ['CREATE TABLE', 'created (n int)'],
+      ['ALTER TABLE', 'altered ADD m int'],
+    ])('a handler ends the transaction by %s', async (verb, rest) => {
+      await world.observe(`CREATE TABLE IF NOT EXISTS ${world.ledger}_altered (n int)`);
+      const { claim, send } = await working(world);
+      await send(`${verb} ${world.ledger}_${rest}`);
       await expect(claim.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
     });
 
     test('a deadlock that a handler swallowed has rolled everything back', async () => {
-      const { store, key } = found.open();
-      const rows = `${found.ledger}_rows`;
-      await found.observe(`CREATE TABLE ${rows} (n int PRIMARY KEY, m int) ENGINE=InnoDB`);
-      await found.observe(`INSERT INTO ${rows} SELECT seq, 0 FROM seq_1_to_100`);
-      const claim = granted(await store.claim(key, request));
-      const other = granted(await store.claim(`${key}:other`, request));
-      const [send, rival] = [claim, other].map(({ context }) => found.sending(context.transaction)) as [
-        Send,
-        Send,
-      ];
-      await pay(found, send, key);
+      const rows = `${world.ledger}_rows`;
+      await world.observe(`CREATE TABLE ${rows} (n int PRIMARY KEY, m int) ENGINE=InnoDB`);
+      await world.observe(`INSERT INTO ${rows} SELECT seq, 0 FROM seq_1_to_100`);
+      const { key, claim, send } = await working(world);
+      const { claim: other, send: rival } = await claimed(world);
       await send(`UPDATE ${rows} SET m = 1 WHERE n = 1`);
       // Who has written less is rolled back.
       await rival(`UPDATE ${rows} SET m = 2 WHERE n > 1`);
@@ -56,42 +42,38 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       await expect(claim.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
       await waiting;
       expect(await other.complete()).toBe(true);
-      expect([await paid(found, key), await known(found, key)]).toEqual([0, 0]);
-      await found.observe(`DROP TABLE ${rows}`);
+      expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+      await world.observe(`DROP TABLE ${rows}`);
     });
 
     test('a lock that a handler waits for in vain undoes its statement, and is its error', async () => {
-      const { store, key, claim, send } = await claimed(found);
-      await pay(found, send, `${key}:locked`);
-      const second = granted(await store.claim(`${key}:second`, request));
-      const impatient = found.sending(second.context.transaction);
+      const { key, claim } = await working(world);
+      const { claim: second, send: impatient } = await claimed(world);
       await impatient('SET SESSION innodb_lock_wait_timeout = 1');
-      const update = impatient(`UPDATE ${found.ledger} SET event = 'b' WHERE event = '${key}:locked'`);
+      const update = impatient(`UPDATE ${world.ledger} SET event = 'b' WHERE event = '${key}'`);
       await expect(update).rejects.toMatchObject({ errno: 1205 });
       await impatient('SET SESSION innodb_lock_wait_timeout = 50');
       expect([await second.release([]), await claim.complete()]).toEqual([true, true]);
     });
 
     test('a handler waits for locks as long as before, and so does the pool, also after a duplicate', async () => {
-      const { store, key, idle, claim, send } = await claimed(found, { max: 2 });
-      const wait = async () => (await send('SELECT @@innodb_lock_wait_timeout AS wait'))[0]?.wait;
-      expect(await wait()).toBe(50);
+      const { store, key, idle, claim, send } = await claimed(world, { max: 2 });
+      const wait = async (by: Send) => (await by('SELECT @@innodb_lock_wait_timeout AS wait'))[0]?.wait;
+      expect(await wait(send)).toBe(50);
       expect((await store.claim(key, request)).status).toBe('in_progress');
       expect(await claim.complete()).toBe(true);
       await until(idle);
       for (let each = 0; each < 2; each += 1) {
         const next = granted(await store.claim(`${key}:${each}`, request));
         const other = granted(await store.claim(`${key}:other:${each}`, request));
-        for (const { context } of [next, other]) {
-          const [row] = await found.sending(context.transaction)('SELECT @@innodb_lock_wait_timeout AS wait');
-          expect(row?.wait).toBe(50);
-        }
+        for (const { context } of [next, other])
+          expect(await wait(world.sending(context.transaction))).toBe(50);
         await Promise.all([next.release([]), other.release([])]);
       }
     });
 
     test('a connection that breaks in the middle of the commit is not a success', async () => {
-      const { store, key, claim } = await working(found);
+      const { store, key, claim } = await working(world);
       const { transaction } = claim.context;
       const gatekeeper = await mariadb.pool().getConnection();
       await gatekeeper.query('BACKUP STAGE START');
@@ -99,19 +81,19 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       const completing = expect(claim.complete()).rejects.toThrow();
       const { threadId } = transaction as { threadId: number };
       const processes = () =>
-        found.observe('SELECT INFO AS info FROM information_schema.PROCESSLIST WHERE ID = ?', [
+        world.observe('SELECT INFO AS info FROM information_schema.PROCESSLIST WHERE ID = ?', [
           String(threadId),
         ]);
       await until(async () => (await processes())[0]?.info === 'COMMIT');
-      await found.terminate(transaction);
+      await world.terminate(transaction);
       await completing;
       await gatekeeper.query('BACKUP STAGE END');
       gatekeeper.release();
       await until(async () => (await processes()).length === 0);
       // The server may have finished the commit, or undone it: of both writes, or of none.
-      const written = await paid(found, key);
+      const written = await paid(world, key);
       expect([0, 1]).toContain(written);
-      expect(await known(found, key)).toBe(written);
+      expect(await known(world, key)).toBe(written);
       const next = await store.claim(key, request);
       expect(next.status).toBe(written === 1 ? 'completed' : 'claimed');
       if (next.status === 'claimed') await next.claim.release([]);
@@ -131,33 +113,31 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
           : right.query(client, sql, values),
     });
     await store.migrate();
-    const rolledBack = granted(await store.claim('a', request));
-    await (rolledBack.context.transaction as PoolConnection).query('ROLLBACK');
+    const endedBy = async (statement: string) => {
+      const claim = granted(await store.claim('a', request));
+      await (claim.context.transaction as PoolConnection).query(statement);
+      return claim;
+    };
+    const rolledBack = await endedBy('ROLLBACK');
     await expect(rolledBack.complete()).rejects.toThrow(
       'A handler has ended the transaction of its delivery',
     );
-    const claim = granted(await store.claim('a', request));
-    await (claim.context.transaction as PoolConnection).query('COMMIT');
+    const claim = await endedBy('COMMIT');
     expect(await claim.complete()).toBe(true);
     expect((await store.claim('a', request)).status).toBe('completed');
   });
 
+  const strict = ownMariadb(['--innodb-rollback-on-timeout']);
   test('where a lock timeout rolls back everything, a handler that swallows it ends as a failure', async () => {
     // The claim is gone with the rest, so nothing may be remembered.
-    const world = await mariadbWorld(strict(), 'query');
-    const { store, key } = world.open();
-    const first = granted(await store.claim(key, request));
-    await pay(world, world.sending(first.context.transaction), key);
+    const world = await mariadbWorld(strict, 'query');
+    const { store, key, claim: first } = await working(world);
     expect((await store.claim(key, request)).status).toBe('in_progress');
-    const second = granted(await store.claim(`${key}:second`, request));
-    const send = world.sending(second.context.transaction);
-    await pay(world, send, `${key}:second`);
+    const { key: other, claim: second, send } = await working(world);
     await send('SET SESSION innodb_lock_wait_timeout = 1');
     const update = send(`UPDATE ${world.ledger} SET event = 'b' WHERE event = '${key}'`);
     await expect(update).rejects.toMatchObject({ errno: 1205 });
     await expect(second.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
-    expect([await first.complete(), await paid(world, `${key}:second`)]).toEqual([true, 0]);
+    expect([await first.complete(), await paid(world, other)]).toEqual([true, 0]);
   });
-  const strictServer = ownMariadb(['--innodb-rollback-on-timeout']);
-  const strict = () => strictServer;
 });

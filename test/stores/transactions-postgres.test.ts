@@ -1,5 +1,7 @@
 // Claims that are transactions of Postgres: what every database keeps, and what only this one can do wrong.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { receiver } from 'payment-webhooks';
+import { KEY, receivable } from '../setup/delivery.js';
 import { needing } from '../setup/platform.js';
 import { until } from '../setup/waiting.js';
 import {
@@ -13,33 +15,28 @@ import {
 } from './transactions.js';
 import {
   failing,
+  type Given,
   granted,
   grantedInTheEnd,
   known,
-  madeLater,
-  type PostgresWorld,
+  ownWorld,
   paid,
   pay,
   postgresWorld,
+  type Send,
+  spyOnQueries,
   TRANSACTIONAL_ON_PG,
   withoutPatience,
 } from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-
 needing('postgres').describe('a claim in a transaction, on Postgres', () => {
   describe.each(TRANSACTIONAL_ON_PG)('by %s', (named, by, config) => {
-    let made: PostgresWorld | undefined;
-    const world = madeLater(() => made);
-    beforeAll(async () => {
-      made = await postgresWorld(by, connectionString, config);
-    });
-    afterAll(() => made?.close());
+    const world = ownWorld(() => postgresWorld(by, config));
 
     keepsTransactions(world);
     keepsTransactionsOverTime(world, named);
 
-    /** Whether a connection of this application is in `pg_sleep()`, and the end of all that it has. */
+    /** Whether a connection of this application is in `pg_sleep()`. */
     const sleeps = async (name: string) => {
       const rows = await world.observe(
         "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Timeout'",
@@ -47,10 +44,6 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       );
       return rows.length > 0;
     };
-    const terminate = (name: string) =>
-      world.observe('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
-        name,
-      ]);
 
     test('a statement that failed and was swallowed rolls everything back', async () => {
       const { key, idle, claim, send } = await working(world);
@@ -79,13 +72,28 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       expect(await shown(run)).toEqual(['7s', '0']);
     });
 
+    test('handlers that take turns undo nothing of one another with savepoints', async () => {
+      const serial = ({ id }: { readonly id: string }) => id;
+      const hooks = receiver<{}, Given>({ privateKey: KEY, store: world.open().store, logger: false });
+      const first = async (send: Send) => {
+        await send('SAVEPOINT mine');
+        await send('SELECT 1 / 0').catch(() => {});
+        await send('ROLLBACK TO SAVEPOINT mine');
+      };
+      for (const work of [first, (send: Send) => pay(world, send, 'in turn')])
+        hooks.on('*', async (_, { transaction }) => void (await work(world.sending(transaction))), {
+          serial,
+        });
+      expect(await hooks.receive(receivable())).toMatchObject({ status: 200 });
+      expect(await paid(world, 'in turn')).toBe(1);
+    });
+
     describe('when the commit fails', () => {
       test('because a constraint was deferred to it, nothing is written and every answer is the same', async () => {
-        await world.observe(
-          `CREATE TABLE ${world.schema}.deferred (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)`,
-        );
+        const table = `${world.schema}.deferred`;
+        await world.observe(`CREATE TABLE ${table} (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)`);
         const { key, idle, claim, send } = await claimed(world);
-        await send(`INSERT INTO ${world.schema}.deferred VALUES (1), (1)`);
+        await send(`INSERT INTO ${table} VALUES (1), (1)`);
         await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
         await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
         await until(idle);
@@ -95,15 +103,9 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       test('because Postgres answers it with ROLLBACK', async () => {
         const { store, key, pool, idle } = world.open();
         // A statement that fails between the mark and the COMMIT.
-        pool.on('connect', (client) => {
-          const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
-          const spoiled = (...args: unknown[]) => {
-            const [given] = args as [string | { text: string }];
-            if ((typeof given === 'string' ? given : given.text).endsWith('COMMIT'))
-              void query('SELECT 1 / 0').catch(() => {});
-            return query(...args);
-          };
-          Object.assign(client, { query: spoiled });
+        spyOnQueries(pool, ({ text, query }, send) => {
+          if (text.endsWith('COMMIT')) void query('SELECT 1 / 0').catch(() => {});
+          return send();
         });
         const claim = granted(await store.claim(key, request));
         await pay(world, world.sending(claim.context.transaction), key);
@@ -116,17 +118,16 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
 
       test('because the connection breaks in the middle of it', async () => {
         const slow = `${world.schema}.slow`;
-        await world.observe(`CREATE TABLE ${slow} (n int)`);
-        await world.observe(
-          `CREATE FUNCTION ${slow}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END'`,
-        );
-        await world.observe(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ${slow} DEFERRABLE INITIALLY DEFERRED
-          FOR EACH ROW EXECUTE FUNCTION ${slow}()`);
-        const { store, key, name, idle, claim, send } = await working(world);
+        await world.observe(`
+          CREATE TABLE ${slow} (n int);
+          CREATE FUNCTION ${slow}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END';
+          CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ${slow} DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION ${slow}()`);
+        const { store, key, name, terminateAll, idle, claim, send } = await working(world);
         await send(`INSERT INTO ${slow} VALUES (1)`);
         const completing = expect(claim.complete()).rejects.toThrow(/terminat/);
         await until(() => sleeps(name));
-        await terminate(name);
+        await terminateAll();
         await completing;
         await until(idle);
         expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
@@ -137,10 +138,10 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
 
     describe('when the connection breaks', () => {
       test('while a handler waits for its own query', async () => {
-        const { name, idle, claim, send } = await claimed(world);
+        const { name, terminateAll, idle, claim, send } = await claimed(world);
         const query = expect(send('SELECT pg_sleep(60)')).rejects.toThrow(/terminat/);
         await until(() => sleeps(name));
-        await terminate(name);
+        await terminateAll();
         await query;
         // The reply to the query may be here before the news that the connection is gone.
         await fails(() => claim.complete());
@@ -148,11 +149,11 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       });
 
       test('while a claim waits for another', async () => {
-        const [{ store, key, name, idle }, elsewhere] = [world.open(), world.open()];
+        const [{ store, key, terminateAll, idle }, elsewhere] = [world.open(), world.open()];
         const first = granted(await elsewhere.store.claim(key, request));
         const second = expect(store.claim(key, request)).rejects.toThrow(/terminat/);
         await until(async () => (await world.waiting()) > 0);
-        await terminate(name);
+        await terminateAll();
         await second;
         await until(idle);
         expect(await first.complete()).toBe(true);

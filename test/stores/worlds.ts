@@ -1,6 +1,7 @@
 // Every way to the stores of a SQL database: a table of events, a ledger, and a way to see and end connections.
 import { randomBytes } from 'node:crypto';
-import type { Pool as MysqlPool, PoolConnection, PoolOptions } from 'mysql2/promise';
+import { afterAll, beforeAll } from '@jest/globals';
+import type { PoolOptions as MysqlOptions, Pool as MysqlPool, PoolConnection } from 'mysql2/promise';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { type SqlStore, sqlStore } from 'payment-webhooks/stores/sql';
 import { Pool as PgPool, type PoolClient, type PoolConfig } from 'pg';
@@ -19,6 +20,15 @@ export interface StoreOptions {
   readonly retention?: number | undefined;
 }
 
+export interface PoolOptions extends StoreOptions {
+  /** Of its connections. */
+  readonly max?: number;
+  /** Where it connects instead: a proxy on the way to the server. */
+  readonly port?: number;
+  /** Whether only its transactions go there. */
+  readonly alone?: boolean;
+}
+
 export interface Opened {
   /** Whose claims are transactions. */
   readonly store: SqlStore<Given>;
@@ -35,6 +45,8 @@ export interface OpenedOnPg extends Opened {
   readonly pool: PgPool;
   /** The application that its connections say they are. */
   readonly name: string;
+  /** Ends all its connections from outside. */
+  terminateAll(): Promise<unknown>;
 }
 
 export interface World<Open extends Opened = Opened> {
@@ -46,10 +58,14 @@ export interface World<Open extends Opened = Opened> {
   readonly placeholder: string;
   /** Sees what is committed, and is never short of a connection. */
   readonly observe: Send;
-  /** @param options `max` connections, and a pool of pg may be given more */
-  open(options?: StoreOptions & PoolConfig): Open;
+  /** @param options a pool of pg may be given more */
+  open(options?: PoolOptions & PoolConfig): Open;
   /** Statements in the transaction that a handler is given. */
   sending(transaction: object): Send;
+  /** A statement that takes so many seconds. */
+  sleep(seconds: number): string;
+  /** Whether the server executes a statement with this text. */
+  executes(text: string): Promise<boolean>;
   /** Keeps a connection busy in a statement, until the test lets go. */
   holding(): Promise<{ readonly statement: string; letGo(): Promise<unknown> }>;
   /** How many connections wait for a lock of a row. */
@@ -78,8 +94,11 @@ export function storeOnPg(by: ByPg, pool: PgPool, options: StoreOptions = {}): S
     : postgresStore({ pool, ...options });
 }
 
+export const POSTGRES_URL = process.env.TEST_POSTGRES_URL ?? '';
+
 /** @param common what each of its pools is given */
-export async function postgresWorld(by: ByPg, url: string, common: PoolConfig = {}): Promise<PostgresWorld> {
+export async function postgresWorld(by: ByPg, common: PoolConfig = {}): Promise<PostgresWorld> {
+  const url = POSTGRES_URL;
   const schema = `worlds_${randomBytes(6).toString('hex')}`;
   const observer = new PgPool({ connectionString: url, application_name: 'observer' });
   const pools: PgPool[] = [];
@@ -94,24 +113,40 @@ export async function postgresWorld(by: ByPg, url: string, common: PoolConfig = 
       (await (transaction as PoolClient).query(sql, values)).rows;
   return {
     ...{ url, schema, table, ledger: `${schema}.ledger`, placeholder: '$1', observe, sending },
-    open: ({ table: named = table, retention, ...config } = {}) => {
+    open: ({ table: named = table, retention, port, alone, ...config } = {}) => {
       const name = `${schema}_${pools.length}`;
-      const given = { connectionString: url, max: 5, application_name: name };
+      const given = { connectionString: urlAt(url, port), max: 5, application_name: name };
       const pool = new PgPool({ ...given, ...common, ...config });
       pool.on('error', () => {});
       pools.push(pool);
       const options = { table: named, retention };
+      const others = alone ? observer : pool;
+      const { transaction } = overPg(pool);
+      const split = {
+        query: others.query.bind(others),
+        on: pool.on.bind(pool),
+        connect: () => pool.connect(),
+      };
       const transactional =
         by === 'sqlStore'
-          ? sqlStore({ ...overPg(pool), ...options })
-          : postgresStore({ pool, transactional: true, ...options });
+          ? sqlStore({ ...overPg(others), transaction, ...options })
+          : postgresStore({ pool: alone ? (split as never) : pool, transactional: true, ...options });
       return {
         ...{ pool, name, key: `live:${pools.length}` },
         store: transactional as SqlStore<Given>,
         leased: (changed) => storeOnPg(by, pool, { ...options, ...changed }),
         run: async (sql, values) => (await pool.query(sql, values)).rows,
         idle: () => pool.totalCount === pool.idleCount,
+        terminateAll: () =>
+          observe('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
+            name,
+          ]),
       };
+    },
+    sleep: (seconds) => `SELECT pg_sleep(${seconds})`,
+    executes: async (text) => {
+      const sql = `SELECT 1 FROM pg_stat_activity WHERE query = $1 AND state = 'active'`;
+      return (await observe(sql, [text])).length > 0;
     },
     holding: async () => {
       const lock = randomBytes(4).readInt32BE();
@@ -149,8 +184,9 @@ export async function postgresWorld(by: ByPg, url: string, common: PoolConfig = 
 export async function mariadbWorld(
   mariadb: OwnMariadb,
   verb: 'query' | 'execute',
-  config: PoolOptions = {},
+  config: MysqlOptions = {},
 ): Promise<World> {
+  const { url } = mariadb.server;
   const observer = mariadb.pool({ connectionLimit: 50 });
   const pools: MysqlPool[] = [];
   const observe: Send = async (sql, values) => (await observer.query(sql, values))[0] as never;
@@ -171,19 +207,12 @@ export async function mariadbWorld(
     return all?.length === free?.length;
   };
   return {
-    ...{
-      url: mariadb.server.url,
-      schema,
-      table,
-      ledger: `${schema}.ledger`,
-      placeholder: '?',
-      observe,
-      sending,
-    },
-    open: ({ max = 5, table: named = table, retention } = {}) => {
-      const pool = mariadb.pool({ connectionLimit: max, ...config });
+    ...{ url, schema, table, ledger: `${schema}.ledger`, placeholder: '?', observe, sending },
+    open: ({ max = 5, table: named = table, retention, port, alone } = {}) => {
+      const pool = mariadb.pool({ uri: urlAt(url, port), connectionLimit: max, ...config });
       pools.push(pool);
-      const database = overMysql2(pool, verb);
+      const { transaction } = overMysql2(pool);
+      const database = { ...overMysql2(alone ? observer : pool, verb), transaction };
       const options = { table: named, retention };
       return {
         store: sqlStore({ ...database, ...options }),
@@ -192,6 +221,11 @@ export async function mariadbWorld(
         run: async (sql, values) => (await pool.query(sql, values))[0] as never,
         idle: () => isIdle(pool),
       };
+    },
+    sleep: (seconds) => `SELECT SLEEP(${seconds})`,
+    executes: async (text) => {
+      const sql = 'SELECT 1 FROM information_schema.processlist WHERE info = ?';
+      return (await observe(sql, [text])).length > 0;
     },
     holding: async () => {
       const lock = randomBytes(6).toString('hex');
@@ -215,10 +249,18 @@ export async function mariadbWorld(
   };
 }
 
-/** A world that is made before the first test, to be named before that. */
-export function madeLater<Made extends World>(world: () => Made | undefined): Made {
-  return new Proxy({} as Made, { get: (_, name) => Reflect.get(world() ?? {}, name) });
+/** To be read in tests and later hooks: it runs from before the first test to after the last. */
+export function ownWorld<Made extends World>(make: () => Promise<Made>): Made {
+  let made: Made | undefined;
+  beforeAll(async () => {
+    made = await make();
+  });
+  afterAll(() => made?.close());
+  return new Proxy({} as Made, { get: (_, name) => Reflect.get(made ?? {}, name) });
 }
+
+const urlAt = (url: string, port = Number(new URL(url).port)) =>
+  Object.assign(new URL(url), { port: String(port) }).href;
 
 export function granted<Extra extends object>(result: ClaimResult<Extra>): Claim<Extra> & { context: Extra } {
   if (result.status !== 'claimed') throw new Error(`not granted: ${result.status}`);
@@ -261,13 +303,32 @@ export async function failing(
   table: string,
   { code, times }: { readonly code: string; readonly times: number },
 ): Promise<void> {
-  await observe(`CREATE SEQUENCE ${table}_tries`);
-  await observe(`CREATE FUNCTION ${table}_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  await observe(`
+    CREATE SEQUENCE ${table}_tries;
+    CREATE FUNCTION ${table}_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF nextval('${table}_tries') <= ${times} THEN RAISE EXCEPTION USING ERRCODE = '${code}'; END IF;
-    RETURN NEW; END $$`);
-  await observe(
-    `CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_fail()`,
-  );
+    RETURN NEW; END $$;
+    CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_fail()`);
+}
+
+type Query = (...args: unknown[]) => Promise<unknown>;
+
+/**
+ * Calls `spy` for every query of clients that the pool connects from now on, with the text and the name of the statement,
+ * and with what sends it.
+ */
+export function spyOnQueries(
+  pool: PgPool,
+  spy: (sent: { text: string; name?: string; query: Query }, send: () => Promise<unknown>) => unknown,
+): void {
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as Query;
+    const spied = (...args: unknown[]) => {
+      const [given] = args as [string | { text: string; name?: string }];
+      return spy({ ...(typeof given === 'string' ? { text: given } : given), query }, () => query(...args));
+    };
+    Object.assign(client, { query: spied });
+  });
 }
 
 /** Runs work while the pool waits only briefly. Not longer: a new connection takes its time on a busy machine. */
