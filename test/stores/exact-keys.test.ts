@@ -8,11 +8,10 @@ import { Pool } from 'pg';
 import type { StoreError } from '../../src/errors.js';
 import { aLetter } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
+import { needing } from '../setup/platform.js';
 import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
-import { granted } from './worlds.js';
+import { granted, POSTGRES_URL } from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = connectionString ? describe : describe.skip;
 const schema = `exact_${randomBytes(6).toString('hex')}`;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(12) };
 
@@ -20,40 +19,32 @@ type Run = (sql: string) => Promise<unknown>;
 type MakeLetters = (table: string) => DeadLetterStore & { migrate(): Promise<void> };
 type Make = (table: string) => IdempotencyStore<object> & { migrate(): Promise<void> };
 
-withPostgres('in Postgres', () => {
-  const pool = new Pool({ connectionString });
+needing('postgres').describe('in Postgres', () => {
+  const pool = new Pool({ connectionString: POSTGRES_URL });
   const run: Run = (sql) => pool.query(sql);
-  beforeAll(async () => {
-    await run(`CREATE SCHEMA ${schema}`);
-    await run(
-      `CREATE COLLATION ${schema}.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`,
-    );
-    await run(`CREATE EXTENSION citext SCHEMA ${schema}`);
-  });
+  beforeAll(() =>
+    run(`CREATE SCHEMA ${schema};
+      CREATE COLLATION ${schema}.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+      CREATE EXTENSION citext SCHEMA ${schema}`),
+  );
   afterAll(async () => {
     await run(`DROP SCHEMA ${schema} CASCADE`);
     await pool.end();
   });
 
-  const columns = [`TYPE text COLLATE ${schema}.ci`, `TYPE ${schema}.citext`];
-  const stores: [string, Make][] = [
-    ['postgresStore', (table) => postgresStore({ pool, table })],
-    ['postgresStore in a transaction', (table) => postgresStore({ pool, table, transactional: true })],
-    ['sqlStore', (table) => sqlStore({ ...leased(overPg(pool)), table })],
-    ['sqlStore in a transaction', (table) => sqlStore({ ...overPg(pool), table })],
-  ];
-  describe.each(columns)('with a key of %s', (column) => {
-    const letters: [string, MakeLetters][] = [
+  describe.each([`text COLLATE ${schema}.ci`, `${schema}.citext`])('with a key of TYPE %s', (type) => {
+    const change = `ALTER COLUMN key TYPE ${type}`;
+    test.each<[string, MakeLetters]>([
       ['postgresDeadLetters', (table) => postgresDeadLetters({ pool, table })],
       ['sqlDeadLetters', (table) => sqlDeadLetters({ ...leased(overPg(pool)), table })],
-    ];
-    test.each(letters)('%s removes no letter of another event', (_, make) =>
-      removesNoOther(make, run, `ALTER COLUMN key ${column}`),
-    );
+    ])('%s removes no letter of another event', (_, make) => removesNoOther(make, run, change));
 
-    describe.each(stores)('%s', (_, make) => {
-      tellsIdsApart(make, run, `ALTER COLUMN key ${column}`);
-    });
+    describe.each<[string, Make]>([
+      ['postgresStore', (table) => postgresStore({ pool, table })],
+      ['postgresStore in a transaction', (table) => postgresStore({ pool, table, transactional: true })],
+      ['sqlStore', (table) => sqlStore({ ...leased(overPg(pool)), table })],
+      ['sqlStore in a transaction', (table) => sqlStore({ ...overPg(pool), table })],
+    ])('%s', (_, make) => tellsIdsApart(make, run, change));
   });
 });
 
@@ -62,28 +53,27 @@ withMariadb('in MariaDB, with a case-insensitive key', () => {
   const run: Run = (sql) => mariadb.pool().query(sql);
   beforeAll(() => run(`CREATE DATABASE ${schema}`));
 
-  const column = 'MODIFY `key` VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL';
+  const change = 'MODIFY `key` VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL';
+  const database = () => overMysql2(mariadb.pool());
   test('sqlDeadLetters removes no letter of another event', () =>
-    removesNoOther((table) => sqlDeadLetters({ ...leased(overMysql2(mariadb.pool())), table }), run, column));
+    removesNoOther((table) => sqlDeadLetters({ ...leased(database()), table }), run, change));
 
-  describe('sqlStore', () => {
-    tellsIdsApart((table) => sqlStore({ ...leased(overMysql2(mariadb.pool())), table }), run, column);
-  });
-  describe('sqlStore where WHERE compares bytes, as in MySQL', () => {
-    const make: Make = (table) => {
-      const { query, ...given } = leased(overMysql2(mariadb.pool()));
-      const asMysql = (sql: string) => sql.replaceAll('`key` = UNHEX(?)', '`key` = BINARY UNHEX(?)');
-      return sqlStore({
-        ...given,
-        query: (client, sql, values) => query(client, asMysql(sql), values),
-        table,
-      });
-    };
-    tellsIdsApart(make, run, column);
-  });
-  describe('sqlStore in a transaction', () => {
-    tellsIdsApart((table) => sqlStore({ ...overMysql2(mariadb.pool()), table }), run, column);
-  });
+  const asMysql = (sql: string) => sql.replaceAll('`key` = UNHEX(?)', '`key` = BINARY UNHEX(?)');
+  describe.each<[string, Make]>([
+    ['sqlStore', (table) => sqlStore({ ...leased(database()), table })],
+    [
+      'sqlStore where WHERE compares bytes, as in MySQL',
+      (table) => {
+        const { query, ...given } = leased(database());
+        return sqlStore({
+          ...given,
+          table,
+          query: (client, sql, values) => query(client, asMysql(sql), values),
+        });
+      },
+    ],
+    ['sqlStore in a transaction', (table) => sqlStore({ ...database(), table })],
+  ])('%s', (_, make) => tellsIdsApart(make, run, change));
 });
 
 async function removesNoOther(make: MakeLetters, run: Run, change: string): Promise<void> {

@@ -1,11 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Claim, IdempotencyStore } from '../../src/claims/idempotency-store.js';
+import type { Claim } from '../../src/claims/idempotency-store.js';
 import { ConfigurationError, StoreError } from '../../src/errors.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { ContractContext } from '../../src/testing/store-contract/context.js';
 import { compareWithModel, type Step } from '../../src/testing/store-contract/reference-model.js';
+import { faultyStore } from '../setup/faulty-store.js';
 import { keepsTheContract, stepsWith } from './contract.js';
+import { granted as grantedIn } from './worlds.js';
 
 /** A store whose clock moves only when it is told to. */
 function stopped(options: { maxEntries?: number; retention?: number } = {}) {
@@ -21,46 +23,18 @@ async function claim(store: ReturnType<typeof memoryStore>, key: string, leaseMs
 }
 
 async function granted(store: ReturnType<typeof memoryStore>, key: string, leaseMs = 1_000) {
-  const result = await claim(store, key, leaseMs);
-  if (result.status !== 'claimed') throw new Error(`not granted: ${result.status}`);
-  return result.claim;
-}
-
-/** The same store, as one behind a network answers. */
-function promised(store: IdempotencyStore): IdempotencyStore {
-  return {
-    lock: async (key, leaseMs) => store.lock?.(key, leaseMs),
-    claim: async (...request) => {
-      const result = await store.claim(...request);
-      if (result.status !== 'claimed') return result;
-      const { claim } = result;
-      const { attempt, finished } = claim;
-      return {
-        status: 'claimed',
-        claim: {
-          attempt,
-          finished,
-          renew: async (leaseMs) => claim.renew(leaseMs),
-          complete: async () => claim.complete(),
-          release: async (list) => claim.release(list),
-        },
-      };
-    },
-  };
+  return grantedIn(await claim(store, key, leaseMs));
 }
 
 describe('the memory store', () => {
   describe('keeps the contract by the clock of the process', () => {
-    keepsTheContract({
-      create: ({ retention }) => memoryStore(retention === undefined ? {} : { retention }),
-    });
+    keepsTheContract({ create: memoryStore });
   });
 
   describe('keeps the contract on a machine that stalls for a second while it waits', () => {
     let time = 0;
     keepsTheContract({
-      create: ({ retention }) =>
-        memoryStore({ ...(retention === undefined ? {} : { retention }), now: () => time }),
+      create: ({ retention }) => memoryStore({ retention, now: () => time }),
       sleep: async (ms) => {
         time += ms + 1_000;
       },
@@ -68,19 +42,13 @@ describe('the memory store', () => {
   });
 
   describe('keeps the contract when it answers by promises', () => {
-    keepsTheContract({
-      create: ({ retention }) => promised(memoryStore(retention === undefined ? {} : { retention })),
-    });
+    keepsTheContract({ create: (options) => faultyStore({}, { store: memoryStore(options) }) });
   });
 
   test('answers at once', () => {
     const claimed = memoryStore().claim('a', { leaseMs: 1_000, fingerprint: 'f' });
-    if ('then' in claimed || claimed.status !== 'claimed') throw new Error('not granted at once');
-    expect([claimed.claim.renew(1_000), claimed.claim.complete(), claimed.claim.release([])]).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    const { claim } = claimed as Extract<typeof claimed, { status: 'claimed' }>;
+    expect([claim.renew(1_000), claim.complete(), claim.release([])]).toEqual([true, true, false]);
   });
 
   test('answers any walk as the model does, to the millisecond, with leases and retention running out', async () => {
@@ -163,11 +131,8 @@ describe('the memory store', () => {
       await sleep(10);
       await (await granted(store, 'new')).release([]);
       expect((await granted(store, 'lapsed')).attempt).toBe(2);
-      expect([await lapsed.renew(10), await lapsed.complete(), await lapsed.release([])]).toEqual([
-        false,
-        false,
-        false,
-      ]);
+      const refused = [await lapsed.renew(10), await lapsed.complete(), await lapsed.release([])];
+      expect(refused).toEqual([false, false, false]);
     });
 
     test('refuses a new id with StoreError rather than forget one that is worked on', async () => {
@@ -266,18 +231,8 @@ describe('the memory store', () => {
     },
   );
 
-  test.each([
-    0,
-    -1,
-    0.5,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    '',
-    'soon',
-    '-1d',
-    '101 years',
-    36_501 * 86_400_000,
-  ])('refuses a retention of %p at construction', (retention) => {
+  const noDurations = [0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '', 'soon', '-1d', '101 years'];
+  test.each([...noDurations, 36_501 * 86_400_000])('refuses a retention of %p', (retention) => {
     expect(() => memoryStore({ retention })).toThrow(ConfigurationError);
   });
 

@@ -8,23 +8,19 @@ import { sqlStore } from '../../src/stores/sql.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
-import { granted } from './worlds.js';
+import { POSTGRES_URL as connectionString, granted } from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = needing('postgres').describe;
 const schema = `replication_${randomBytes(6).toString('hex')}`;
 const table = `${schema}.webhook_event`;
 const request = { leaseMs: 60_000, fingerprint: 'a'.repeat(12) };
 
 // The sessions of other tests commit asynchronously, so they do not wait for a replica either.
-withPostgres('with a synchronous replica that is down', () => {
+needing('postgres').describe('with a synchronous replica that is down', () => {
   const observer = new Pool({ connectionString });
   const name = `${schema}_store`;
-  const pool = new Pool({ connectionString, options: '-c synchronous_commit=on', application_name: name });
-  const probe = new Pool({
-    ...{ connectionString, options: '-c synchronous_commit=on' },
-    application_name: `${name}_probe`,
-  });
+  const open = (application_name: string) =>
+    new Pool({ connectionString, options: '-c synchronous_commit=on', application_name });
+  const [pool, probe] = [open(name), open(`${name}_probe`)] as const;
   const store = postgresStore({ pool, table, transactional: true });
 
   async function setReplicas(names: string): Promise<void> {
@@ -64,8 +60,7 @@ withPostgres('with a synchronous replica that is down', () => {
   }
 
   beforeAll(async () => {
-    await observer.query(`CREATE SCHEMA ${schema}`);
-    await observer.query(`CREATE TABLE ${schema}.probe (id integer)`);
+    await observer.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.probe (id integer)`);
     await postgresStore({ pool: observer, table }).migrate();
     await setReplicas('away');
   });

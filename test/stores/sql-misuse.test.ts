@@ -1,126 +1,91 @@
 // What sqlStore() is given may be wrong: the client, its rows, and above all the function that runs a transaction.
-import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, receiver } from 'payment-webhooks';
 import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
-import { Pool, type PoolClient } from 'pg';
-import { captureLog } from '../setup/captured-log.js';
-import { delivery, KEY } from '../setup/delivery.js';
+import { fixtures } from 'payment-webhooks/testing';
+import type { Pool, PoolClient } from 'pg';
+import { KEY, receivable } from '../setup/delivery.js';
 import { needing } from '../setup/platform.js';
 import { leased, overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
-import { granted } from './worlds.js';
+import { granted, ownWorld, paid, pay, postgresWorld } from './worlds.js';
 
-const connectionString = process.env.TEST_POSTGRES_URL ?? '';
-const withPostgres = needing('postgres').describe;
-const schema = `sql_misuse_${randomBytes(6).toString('hex')}`;
-const table = `${schema}.webhook_event`;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
 
-withPostgres('a transaction function that does not keep its word', () => {
-  const pool = new Pool({ connectionString, max: 10 });
-  const right = overPg(pool);
-  let events = 0;
-
-  beforeAll(async () => {
-    await pool.query(`CREATE SCHEMA ${schema}`);
-    await pool.query(`CREATE TABLE ${schema}.ledger (event text NOT NULL)`);
-    await sqlStore({ ...leased(right), table }).migrate();
+needing('postgres').describe('a transaction function that does not keep its word', () => {
+  const world = ownWorld(() => postgresWorld('sqlStore'));
+  let right: ReturnType<typeof overPg>;
+  let idle: () => Promise<void>;
+  beforeAll(() => {
+    const { pool } = world.open({ max: 10 });
+    right = overPg(pool);
+    idle = () => until(() => pool.totalCount === pool.idleCount);
   });
-  afterAll(async () => {
-    await until(() => pool.totalCount === pool.idleCount);
-    await pool.query(`DROP SCHEMA ${schema} CASCADE`);
-    await pool.end();
-  });
+  const storeBy = (transaction: RunTransaction<PoolClient>) =>
+    sqlStore({ ...right, transaction, table: world.table });
 
   /** What a sender is answered by a receiver on such a store, whose handler writes one payment, and what is committed. */
-  async function delivered(
-    transaction: RunTransaction<PoolClient>,
-    handle: (client: PoolClient) => unknown = () => {},
-    leaseMs = 30_000,
-  ) {
-    events += 1;
-    const store = sqlStore({ ...right, transaction, table });
-    const hooks = receiver({
-      privateKey: KEY,
-      store,
-      logger: captureLog().logger,
-      lease: leaseMs,
-      namespace: `n${events}`,
+  async function delivered(transaction: RunTransaction<PoolClient>, handle: () => unknown = () => {}) {
+    const event = fixtures.transactionPaid();
+    const hooks = receiver({ privateKey: KEY, store: storeBy(transaction), logger: false });
+    hooks.on('transaction.paid', async ({ id }, context) => {
+      await pay(world, world.sending(context.transaction), id);
+      await handle();
     });
-    hooks.on('transaction.paid', async (event, context) => {
-      await context.transaction.query(`INSERT INTO ${schema}.ledger (event) VALUES ($1)`, [
-        `${events}:${event.id}`,
-      ]);
-      await handle(context.transaction);
-    });
-    const { body, headers } = delivery();
-    const response = await hooks.fetch(
-      new Request('http://localhost/', { method: 'POST', body: new Uint8Array(body), headers }),
-    );
-    const { outcome, code } = (await response.json()) as { outcome?: string; code?: string };
+    const { status, body } = await hooks.receive(receivable(event));
+    const { outcome, code } = JSON.parse(body) as { outcome?: string; code?: string };
     // A transaction that was called twice may still commit.
-    await until(() => pool.totalCount === pool.idleCount);
-    const count = async (sql: string) => (await pool.query(sql)).rows[0].n as number;
+    await idle();
+    const completed = await world.observe(
+      `SELECT FROM ${world.table} WHERE key LIKE '%:' || $1 AND lease_ends = 'infinity'`,
+      [event.id],
+    );
     return {
-      answer: [response.status, outcome ?? code],
-      payments: await count(`SELECT count(*)::int AS n FROM ${schema}.ledger WHERE event LIKE '${events}:%'`),
-      completed: await count(
-        `SELECT count(*)::int AS n FROM ${table} WHERE key LIKE 'n${events}:%' AND lease_ends = 'infinity'`,
-      ),
+      answer: [status, outcome ?? code],
+      payments: await paid(world, event.id),
+      completed: completed.length,
     };
   }
 
   test('keeps it: the event is processed', async () => {
-    expect(await delivered(right.transaction)).toMatchObject({
-      answer: [200, 'processed'],
-      payments: 1,
-      completed: 1,
-    });
+    const processed = { answer: [200, 'processed'], payments: 1, completed: 1 };
+    expect(await delivered(right.transaction)).toEqual(processed);
   });
 
   /** Without a receiver, which logs where a store failed and not what it said. */
   const claimed = async (transaction: RunTransaction<PoolClient>) => {
-    events += 1;
-    return granted(await sqlStore({ ...right, transaction, table }).claim(`direct ${events}`, request));
+    return granted(await storeBy(transaction).claim(`direct ${randomUUID()}`, request));
   };
 
   test('resolves without calling its work', async () => {
-    await expect(claimed(async () => {})).rejects.toThrow(
-      'transaction resolved without having called its work',
-    );
-    const result = await delivered(async () => {});
-    expect(result.answer).toEqual([503, 'STORE_UNAVAILABLE']);
+    const claiming = claimed(async () => {});
+    await expect(claiming).rejects.toThrow('transaction resolved without having called its work');
+    expect((await delivered(async () => {})).answer).toEqual([503, 'STORE_UNAVAILABLE']);
   });
 
   test('rejects without calling its work', async () => {
     const refuse = async () => Promise.reject(new Error('no connection to be had'));
     await expect(claimed(refuse)).rejects.toThrow('no connection to be had');
-    const result = await delivered(refuse);
-    expect(result.answer).toEqual([503, 'STORE_UNAVAILABLE']);
+    expect((await delivered(refuse)).answer).toEqual([503, 'STORE_UNAVAILABLE']);
   });
 
   test('never calls its work: the claim gives up when its lease would have ended, and a late call is rolled back', async () => {
-    const late = gate();
-    const begun = gate<PoolClient>();
-    const store = sqlStore({
-      ...right,
-      table,
-      transaction: async (work: (client: PoolClient) => Promise<void>) => {
-        await late.opened;
-        return right.transaction(async (client) => {
-          begun.open(client);
-          return work(client);
-        });
-      },
+    const [late, begun] = [gate(), gate()];
+    const store = storeBy(async (work) => {
+      await late.opened;
+      await right.transaction(async (client) => {
+        begun.open();
+        await work(client);
+      });
     });
     await expect((async () => store.claim('late', { ...request, leaseMs: 200 }))()).rejects.toThrow(
       'The lease expired',
     );
     late.open();
     await begun.opened;
-    await until(() => pool.totalCount === pool.idleCount);
-    const next = await sqlStore({ ...leased(right), table }).claim('late', request);
+    await idle();
+    const next = await sqlStore({ ...leased(right), table: world.table }).claim('late', request);
     expect(next.status).toBe('claimed');
   });
 
@@ -129,9 +94,7 @@ withPostgres('a transaction function that does not keep its word', () => {
       await new Promise((resolve) => setTimeout(resolve, 2_500));
       await right.transaction(work);
     });
-    expect(result.answer).toEqual([503, 'STORE_UNAVAILABLE']);
-    await until(() => pool.totalCount === pool.idleCount);
-    expect([result.payments, result.completed]).toEqual([0, 0]);
+    expect(result).toEqual({ answer: [503, 'STORE_UNAVAILABLE'], payments: 0, completed: 0 });
   });
 
   test.each<[string, RunTransaction<PoolClient>]>([
@@ -190,7 +153,7 @@ withPostgres('a transaction function that does not keep its word', () => {
 
   test('begins no transaction at all', async () => {
     const { answer, completed } = await delivered(async (work) => {
-      const client = await pool.connect();
+      const client = await right.client.connect();
       await work(client).finally(() => client.release());
     });
     expect([answer, completed]).toEqual([[503, 'STORE_UNAVAILABLE'], 0]);
@@ -207,11 +170,10 @@ withPostgres('a transaction function that does not keep its word', () => {
         }),
       async () => {
         ended.open();
-        await until(() => pool.totalCount === pool.idleCount);
+        await idle();
       },
     );
-    expect(result.answer).toEqual([503, 'STORE_UNAVAILABLE']);
-    expect([result.payments, result.completed]).toEqual([0, 0]);
+    expect(result).toEqual({ answer: [503, 'STORE_UNAVAILABLE'], payments: 0, completed: 0 });
   });
 
   test('resolves although its work was rejected: a failed handler is still a failure', async () => {
@@ -221,8 +183,7 @@ withPostgres('a transaction function that does not keep its word', () => {
         throw new Error('the handler failed');
       },
     );
-    expect(result.answer).toEqual([500, 'HANDLER_FAILED']);
-    expect([result.payments, result.completed]).toEqual([0, 0]);
+    expect(result).toEqual({ answer: [500, 'HANDLER_FAILED'], payments: 0, completed: 0 });
   });
 
   test('and where there is a message, the claim has it', async () => {
@@ -235,7 +196,7 @@ withPostgres('a transaction function that does not keep its word', () => {
       }),
     );
     ended.open();
-    await until(() => pool.totalCount === pool.idleCount);
+    await idle();
     expect([await early.renew(1_000), await early.release([])]).toEqual([false, false]);
     await expect((async () => early.complete())()).rejects.toThrow(
       'The transaction ended before its handlers did.',
@@ -267,28 +228,18 @@ withPostgres('a transaction function that does not keep its word', () => {
   });
 
   test('wraps what its work is rejected with', async () => {
-    const store = sqlStore({
-      ...right,
-      table,
-      transaction: (work: (client: PoolClient) => Promise<void>) =>
-        right.transaction(work).catch((cause) => Promise.reject(new Error('transaction failed', { cause }))),
-    });
-    const result = await store.claim('wrapped', request);
-    expect(result.status === 'claimed' && (await result.claim.release([]))).toBe(true);
+    const wrapped = await claimed((work) =>
+      right.transaction(work).catch((cause) => Promise.reject(new Error('transaction failed', { cause }))),
+    );
+    expect(await wrapped.release([])).toBe(true);
   });
 });
 
-withPostgres('a query function that does not resolve with rows', () => {
-  const pool = new Pool({ connectionString, max: 2 });
-  const right = leased(overPg(pool));
-  const name = `${schema}_rows`;
-  beforeAll(async () => {
-    await pool.query(`CREATE SCHEMA ${name}`);
-    await sqlStore({ ...right, table: `${name}.webhook_event` }).migrate();
-  });
-  afterAll(async () => {
-    await pool.query(`DROP SCHEMA ${name} CASCADE`);
-    await pool.end();
+needing('postgres').describe('a query function that does not resolve with rows', () => {
+  const world = ownWorld(() => postgresWorld('sqlStore'));
+  let pool: Pool;
+  beforeAll(() => {
+    ({ pool } = world.open());
   });
 
   test.each<[string, (sql: string, values: unknown[]) => Promise<unknown>, string]>([
@@ -320,11 +271,8 @@ withPostgres('a query function that does not resolve with rows', () => {
     ],
     ['an error', async () => Promise.reject(new Error('connection refused')), 'connection refused'],
   ])('but with %s', async (_, query, message) => {
-    const store = sqlStore({
-      ...right,
-      table: `${name}.webhook_event`,
-      query: (_client, sql, values) => query(sql, values),
-    });
+    const given = { ...leased(overPg(pool)), table: world.table };
+    const store = sqlStore({ ...given, query: (_client, sql, values) => query(sql, values) });
     await expect((async () => store.claim('wrong rows', request))()).rejects.toThrow(message);
   });
 });
