@@ -37,6 +37,7 @@ function poolOf(change: Partial<Pick<URL, 'pathname' | 'username' | 'port'>> = {
 
 const NO_TABLE = 'The table does not exist: call store.migrate().';
 const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
+const WRONG_TYPE = 'It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.';
 const NO_ROLE =
   'The role does not exist, or its password is wrong: correct the user and password of the connection.';
 
@@ -87,10 +88,8 @@ needing('redis-server').describe('a Redis', () => {
       prefix: `${name}:`,
     });
     const [line] = await linesOf(store);
-    expect(line).toMatchObject({
-      msg: 'the store did not answer: It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.',
-      error: { code: 'WRONGTYPE' },
-    });
+    const msg = `the store did not answer: ${WRONG_TYPE}`;
+    expect(line).toMatchObject({ msg, error: { code: 'WRONGTYPE' } });
   });
 });
 
@@ -104,48 +103,31 @@ withMariadb('a MariaDB', () => {
   ])('that %s', async (_, change, code, cure) => {
     const store = sqlStore({ ...leased(overMysql2(mariadb.pool(change))), table: 'no_such_table' });
     const [line] = await linesOf(store);
-    expect(line).toMatchObject({
-      msg: `the store did not answer: It threw ${code}. ${cure}`,
-      error: { code },
-    });
+    const msg = `the store did not answer: It threw ${code}. ${cure}`;
+    expect(line).toMatchObject({ msg, error: { code } });
   });
 });
 
 describe('what a store threw', () => {
+  const coded = (code: string, meta?: object) => Object.assign(new Error('secret'), { code, meta });
+  const byAnOrm = new Error('secret', { cause: coded('42P01') });
+  const REDIS_6 =
+    'ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against secret';
+
   test.each<[string, unknown, string | undefined, string]>([
     ['an error without a code', new Error('secret'), undefined, 'It threw.'],
     ['nothing', undefined, undefined, 'It threw.'],
-    ['an unknown code', Object.assign(new Error('secret'), { code: '23514' }), '23514', 'It threw 23514.'],
+    ['an unknown code', coded('23514'), '23514', 'It threw 23514.'],
+    ['text in place of a code', coded('jane@example.com'), undefined, 'It threw.'],
     [
-      'text in place of a code',
-      Object.assign(new Error(), { code: 'jane@example.com' }),
-      undefined,
-      'It threw.',
-    ],
-    [
-      'a missing table of MySQL',
-      Object.assign(new Error('secret'), { code: 'ER_NO_SUCH_TABLE' }),
+      'no table in MySQL',
+      coded('ER_NO_SUCH_TABLE'),
       'ER_NO_SUCH_TABLE',
       `It threw ER_NO_SUCH_TABLE. ${NO_TABLE}`,
     ],
-    [
-      'what an ORM wraps',
-      Object.assign(new Error('secret', { cause: Object.assign(new Error(), { code: '42P01' }) })),
-      '42P01',
-      `It threw 42P01. ${NO_TABLE}`,
-    ],
-    [
-      'what Prisma has in its meta',
-      Object.assign(new Error('secret'), { code: 'P2010', meta: { code: '42P01' } }),
-      '42P01',
-      `It threw 42P01. ${NO_TABLE}`,
-    ],
-    [
-      'a Redis before 7',
-      new Error('ERR Error running script (call to f_0): @user_script:1: WRONGTYPE Operation against secret'),
-      'WRONGTYPE',
-      'It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.',
-    ],
+    ['what an ORM wraps', byAnOrm, '42P01', `It threw 42P01. ${NO_TABLE}`],
+    ['the meta of Prisma', coded('P2010', { code: '42P01' }), '42P01', `It threw 42P01. ${NO_TABLE}`],
+    ['a Redis before 7', new Error(REDIS_6), 'WRONGTYPE', WRONG_TYPE],
     ['an error of this package', new StoreError('The store is full.'), undefined, 'The store is full.'],
     ['a word that is no code', new Error('SECRET is out'), undefined, 'It threw.'],
   ])('is told by its code alone: %s', (_, cause, code, message) => {

@@ -1,5 +1,6 @@
 // What sqlStore() is given may be wrong: the client, its rows, and above all the function that runs a transaction.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ConfigurationError, receiver } from 'payment-webhooks';
 import { type RunTransaction, sqlStore } from 'payment-webhooks/stores/sql';
@@ -24,6 +25,25 @@ needing('postgres').describe('a transaction function that does not keep its word
   });
   const storeBy = (transaction: RunTransaction<PoolClient>) =>
     sqlStore({ ...right, transaction, table: world.table });
+
+  type Work = (client: PoolClient) => Promise<void>;
+  /** Does something more between the work and the end of the transaction. */
+  const followedBy = (more: (client: PoolClient) => unknown) => (work: Work) =>
+    right.transaction(async (client) => {
+      await work(client);
+      await more(client);
+    });
+  const fails = (code: string) => () => Promise.reject(Object.assign(new Error('no commit'), { code }));
+  const rollsBack = followedBy((client) => client.query('ROLLBACK'));
+  const hasty = (work: Work) => right.transaction(async (client) => void work(client));
+  const hides = (work: Work) => right.transaction(work).catch(() => {});
+  /** Has a time limit, which ends it while its work goes on. */
+  const limited = (limit: Promise<void>) => (work: Work) =>
+    right.transaction(async (client) => {
+      void work(client);
+      await limit;
+      throw new Error('Transaction API error: expired');
+    });
 
   /** What a sender is answered by a receiver on such a store, whose handler writes one payment, and what is committed. */
   async function delivered(transaction: RunTransaction<PoolClient>, handle: () => unknown = () => {}) {
@@ -91,7 +111,7 @@ needing('postgres').describe('a transaction function that does not keep its word
 
   test('begins later than the receiver waits for: it is rolled back at once', async () => {
     const result = await delivered(async (work) => {
-      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      await pause(2_500);
       await right.transaction(work);
     });
     expect(result).toEqual({ answer: [503, 'STORE_UNAVAILABLE'], payments: 0, completed: 0 });
@@ -100,13 +120,7 @@ needing('postgres').describe('a transaction function that does not keep its word
   test.each<[string, RunTransaction<PoolClient>]>([
     [
       'calls its work again because the first commit failed',
-      (work) =>
-        right
-          .transaction(async (client) => {
-            await work(client);
-            throw Object.assign(new Error('could not serialize'), { code: '40001' });
-          })
-          .catch(() => right.transaction(work)),
+      (work) => followedBy(fails('40001'))(work).catch(() => right.transaction(work)),
     ],
     [
       'calls its work twice at once',
@@ -116,33 +130,13 @@ needing('postgres').describe('a transaction function that does not keep its word
       'calls its work twice at once and hides that one failed',
       (work) => Promise.allSettled([right.transaction(work), right.transaction(work)]),
     ],
-    ['does not wait for its work', (work) => right.transaction(async (client) => void work(client))],
-    [
-      'hides that the commit failed',
-      (work) =>
-        right
-          .transaction(async (client) => {
-            await work(client);
-            throw new Error('the commit failed');
-          })
-          .catch(() => {}),
-    ],
+    ['does not wait for its work', hasty],
+    ['hides that the commit failed', (work) => followedBy(fails('XX000'))(work).catch(() => {})],
     [
       'does not look at how COMMIT was answered',
-      (work) =>
-        right.transaction(async (client) => {
-          await work(client);
-          await client.query('SELECT 1 / 0').catch(() => {});
-        }),
+      followedBy((client) => client.query('SELECT 1 / 0').catch(() => {})),
     ],
-    [
-      'rolls back and resolves',
-      (work) =>
-        right.transaction(async (client) => {
-          await work(client);
-          await client.query('ROLLBACK');
-        }),
-    ],
+    ['rolls back and resolves', rollsBack],
   ])('%s', async (name, transaction) => {
     const { answer, payments, completed } = await delivered(transaction);
     expect(answer).toEqual([503, expect.stringMatching(/STORE_UNAVAILABLE|CLAIM_LOST/)]);
@@ -161,40 +155,21 @@ needing('postgres').describe('a transaction function that does not keep its word
 
   test('has a time limit of its own, which ends it while the handler works', async () => {
     const ended = gate();
-    const result = await delivered(
-      (work) =>
-        right.transaction(async (client) => {
-          void work(client);
-          await ended.opened;
-          throw new Error('Transaction API error: expired');
-        }),
-      async () => {
-        ended.open();
-        await idle();
-      },
-    );
+    const result = await delivered(limited(ended.opened), async () => {
+      ended.open();
+      await idle();
+    });
     expect(result).toEqual({ answer: [503, 'STORE_UNAVAILABLE'], payments: 0, completed: 0 });
   });
 
   test('resolves although its work was rejected: a failed handler is still a failure', async () => {
-    const result = await delivered(
-      (work) => right.transaction(work).catch(() => {}),
-      () => {
-        throw new Error('the handler failed');
-      },
-    );
+    const result = await delivered(hides, () => Promise.reject(new Error('the handler failed')));
     expect(result).toEqual({ answer: [500, 'HANDLER_FAILED'], payments: 0, completed: 0 });
   });
 
   test('and where there is a message, the claim has it', async () => {
     const ended = gate();
-    const early = await claimed((work) =>
-      right.transaction(async (client) => {
-        void work(client);
-        await ended.opened;
-        throw new Error('expired');
-      }),
-    );
+    const early = await claimed(limited(ended.opened));
     ended.open();
     await idle();
     expect([await early.renew(1_000), await early.release([])]).toEqual([false, false]);
@@ -202,21 +177,15 @@ needing('postgres').describe('a transaction function that does not keep its word
       'The transaction ended before its handlers did.',
     );
 
-    const hidden = await claimed((work) => right.transaction(work).catch(() => {}));
+    const hidden = await claimed(hides);
     await expect((async () => hidden.release([]))()).rejects.toThrow(
       'transaction resolved although its work was rejected',
     );
 
-    const unheard = await claimed((work) =>
-      right.transaction(async (client) => {
-        await work(client);
-        await client.query('ROLLBACK');
-      }),
-    );
+    const unheard = await claimed(rollsBack);
     await expect((async () => unheard.complete())()).rejects.toThrow('its writes are not committed');
 
-    const hasty = claimed((work) => right.transaction(async (client) => void work(client)));
-    await expect(hasty).rejects.toThrow();
+    await expect(claimed(hasty)).rejects.toThrow();
 
     const twice = await claimed((work) =>
       right.transaction(work).then(

@@ -294,62 +294,51 @@ export function keepsTransactionsOverTime(world: World, by?: string): void {
   });
   afterAll(() => compiled?.remove());
 
-  testAtOnce([
-    {
-      name: 'a duplicate waits for about a second, and is then in progress',
-      run: async () => {
-        const { store, key, claim } = await claimed(world);
-        const askedAt = performance.now();
-        const duplicate = await store.claim(key, request);
-        expect(duplicate).toEqual({ status: 'in_progress', retryAfterMs: expect.any(Number) });
-        expect(performance.now() - askedAt).toBeGreaterThan(world.placeholder === '?' ? 400 : 900);
-        expect(await claim.complete()).toBe(true);
-      },
+  const scenes: Record<string, () => Promise<void>> = {
+    'a duplicate waits for about a second, and is then in progress': async () => {
+      const { store, key, claim } = await claimed(world);
+      const askedAt = performance.now();
+      const duplicate = await store.claim(key, request);
+      expect(duplicate).toEqual({ status: 'in_progress', retryAfterMs: expect.any(Number) });
+      expect(performance.now() - askedAt).toBeGreaterThan(world.placeholder === '?' ? 400 : 900);
+      expect(await claim.complete()).toBe(true);
     },
-    {
-      name: 'renew tells that the transaction is open, also while a handler keeps it busy, without waiting for it',
-      run: async () => {
-        const { statement, letGo } = await world.holding();
-        const { store, key } = world.open();
-        const claim = await renewedInTime(world, store, key);
-        const send = world.sending(claim.context.transaction);
-        let isBusy = true;
-        const query = send(statement).finally(() => {
-          isBusy = false;
-        });
-        for (const end = performance.now() + PAST_SHORT_MS; performance.now() < end; await pause(100))
-          expect([await claim.renew(30_000), isBusy]).toEqual([true, true]);
-        await letGo();
-        await query;
-        await pay(world, send, key);
-        expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
-      },
+    'renew tells at once that the transaction is open, also while a handler keeps it busy': async () => {
+      const { statement, letGo } = await world.holding();
+      const { store, key } = world.open();
+      const claim = await renewedInTime(world, store, key);
+      const send = world.sending(claim.context.transaction);
+      let isBusy = true;
+      const query = send(statement).finally(() => {
+        isBusy = false;
+      });
+      for (const end = performance.now() + PAST_SHORT_MS; performance.now() < end; await pause(100))
+        expect([await claim.renew(30_000), isBusy]).toEqual([true, true]);
+      await letGo();
+      await query;
+      await pay(world, send, key);
+      expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
     },
-    {
-      name: 'renew keeps an idle transaction alive on both sides',
-      run: async () => {
-        const { store, key } = world.open();
-        const claim = await renewedInTime(world, store, key);
-        await pay(world, world.sending(claim.context.transaction), key);
-        await pause(PAST_SHORT_MS);
-        expect(await Promise.all([claim.renew(30_000), claim.renew(30_000)])).toEqual([true, true]);
-        expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
-      },
+    'renew keeps an idle transaction alive on both sides': async () => {
+      const { store, key } = world.open();
+      const claim = await renewedInTime(world, store, key);
+      await pay(world, world.sending(claim.context.transaction), key);
+      await pause(PAST_SHORT_MS);
+      expect(await Promise.all([claim.renew(30_000), claim.renew(30_000)])).toEqual([true, true]);
+      expect([await claim.complete(), await paid(world, key)]).toEqual([true, 1]);
     },
-    {
-      name: 'a process that is killed while a handler works leaves nothing behind',
-      run: async () => {
-        const { store, key } = world.open();
-        const owner = await startOwner(world, { ...(by && { by }), key, leaseMs: 60_000 });
-        expect((await store.claim(key, request)).status).toBe('in_progress');
-        const ended = once(owner, 'exit');
-        owner.kill('SIGKILL');
-        await ended;
-        const next = await grantedInTheEnd(() => store.claim(key, request));
-        expect([await paid(world, key), await next.complete()]).toEqual([0, true]);
-      },
+    'a process that is killed while a handler works leaves nothing behind': async () => {
+      const { store, key } = world.open();
+      const owner = await startOwner(world, { ...(by && { by }), key, leaseMs: 60_000 });
+      expect((await store.claim(key, request)).status).toBe('in_progress');
+      const ended = once(owner, 'exit');
+      owner.kill('SIGKILL');
+      await ended;
+      const next = await grantedInTheEnd(() => store.claim(key, request));
+      expect([await paid(world, key), await next.complete()]).toEqual([0, true]);
     },
-  ]);
+  };
+  testAtOnce(Object.entries(scenes).map(([name, run]) => ({ name, run })));
 
   test('of 24 who claim at once exactly one gets it', async () => {
     const { store, key } = world.open({ max: 26 });
