@@ -6,15 +6,7 @@ import { Lease } from '../../src/claims/lease.js';
 import type { StoreCalls } from '../../src/claims/store-calls.js';
 import { delivery } from '../setup/delivery.js';
 import { type Receiving, startReceiver } from '../setup/endpoint.js';
-import {
-  answers,
-  type Fault,
-  faultyStore,
-  hangs,
-  rejects,
-  repliesAfter,
-  times,
-} from '../setup/faulty-store.js';
+import { answers, faultyStore, hangs, rejects, repliesAfter, times } from '../setup/faulty-store.js';
 import { gate } from '../setup/waiting.js';
 
 const LEASE = 30_000;
@@ -224,7 +216,7 @@ describe('a store that is down at a renewal', () => {
 
   test('the lease counts from the moment at which it was asked for, not from the reply', async () => {
     let askedAt = 0;
-    const claim: Fault = (real) => {
+    const claim = (real: () => Promise<unknown>) => {
       askedAt = performance.now();
       return pass(LATE_REPLY_MS).then(real);
     };

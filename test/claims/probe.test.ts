@@ -33,10 +33,8 @@ describe('a probe', () => {
     ],
   ])('has no answer of one that %s, and asks again', async (_, fail) => {
     let failures = 1;
-    const probe = new Probe(() => (failures-- > 0 ? fail() : Promise.resolve('here')), {
-      timeout: LONG,
-      cache: 1,
-    });
+    const ask = () => (failures-- > 0 ? fail() : Promise.resolve('here'));
+    const probe = new Probe(ask, { timeout: LONG, cache: 1 });
     expect(await probe.read()).toBeUndefined();
     await until(async () => (await probe.read()) === 'here');
   });

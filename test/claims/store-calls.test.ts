@@ -1,19 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, jest, test } from '@jest/globals';
-import {
-  type Claim,
-  type ClaimRequest,
-  type ClaimResult,
-  type IdempotencyStore,
-  memoryStore,
-  type ReceiverOptions,
-} from 'payment-webhooks';
+import { type ClaimResult, type IdempotencyStore, memoryStore } from 'payment-webhooks';
 import type { GrantedClaim } from '../../src/claims/claim-answer.js';
 import { StoreCalls } from '../../src/claims/store-calls.js';
 import { captureLog } from '../setup/captured-log.js';
 import { delivery } from '../setup/delivery.js';
 import { startEndpoint } from '../setup/endpoint.js';
-import { answers, faultyStore } from '../setup/faulty-store.js';
+import { answers, type Fault, faultyStore } from '../setup/faulty-store.js';
 import { gate, until } from '../setup/waiting.js';
 
 const processed = { status: 200, body: { outcome: 'processed' } };
@@ -25,27 +18,7 @@ const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
 type Verb = 'renew' | 'complete' | 'release';
 
 /** A memory store, one of whose answers is replaced by what `odd` makes of it. */
-function oddStore(verb: Verb | 'claim', odd: (real: () => unknown) => unknown): IdempotencyStore {
-  const memory = memoryStore();
-  const wired = (claim: Claim): Claim => ({
-    attempt: claim.attempt,
-    finished: claim.finished,
-    renew: (leaseMs) => claim.renew(leaseMs),
-    complete: () => claim.complete(),
-    release: (finished) => claim.release(finished),
-    ...(verb !== 'claim' && {
-      [verb]: (given: never) => odd(() => (claim[verb] as (given: never) => unknown)(given)),
-    }),
-  });
-  const claim = (key: string, request: ClaimRequest) => {
-    const answer = memory.claim(key, request) as ClaimResult;
-    return answer.status === 'claimed' ? { ...answer, claim: wired(answer.claim) } : answer;
-  };
-  return {
-    claim: (key, request) =>
-      (verb === 'claim' ? odd(() => claim(key, request)) : claim(key, request)) as ClaimResult,
-  };
-}
+const oddStore = (verb: Verb | 'claim', odd: Fault) => faultyStore({ [verb]: odd });
 
 /** One delivery that is processed; its handler ends when something is logged of the renewal. Returns what was logged. */
 async function loggedOfRenewal(store: IdempotencyStore): Promise<unknown[]> {
@@ -154,17 +127,16 @@ function block(ms: number): void {
 }
 
 describe('a store that blocks the event loop for longer than the lease', () => {
-  const blocks = (real: () => unknown) => {
-    const answer = real();
+  const claim: IdempotencyStore['claim'] = (...asked) => {
+    const answer = memoryStore().claim(...asked);
     block(150);
     return answer;
   };
-  test.each([
-    ['at once', blocks],
-    ['by a promise', async (real: () => unknown) => blocks(real)],
-  ])('and answers %s grants nothing', async (_how, odd) => {
-    const options: ReceiverOptions = { store: oddStore('claim', odd), lease: 100, storeTimeout: 2_000 };
-    const endpoint = await startEndpoint(options);
+  test.each<[string, IdempotencyStore['claim']]>([
+    ['at once', claim],
+    ['by a promise', async (...asked) => claim(...asked)],
+  ])('and answers %s grants nothing', async (_how, claim) => {
+    const endpoint = await startEndpoint({ store: { claim }, lease: 100, storeTimeout: 2_000 });
     expect(await endpoint.post()).toMatchObject(unavailable);
     expect(endpoint.handled).toEqual([]);
     expect(endpoint.records[0]?.storeMs).toBeGreaterThanOrEqual(150);
@@ -173,8 +145,8 @@ describe('a store that blocks the event loop for longer than the lease', () => {
 
 describe('what a claim carries is read once', () => {
   const withClaim = (more: object) =>
-    oddStore('claim', (real) => {
-      const answer = real() as ClaimResult;
+    oddStore('claim', async (real) => {
+      const answer = (await real()) as ClaimResult;
       if (answer.status === 'claimed')
         Object.defineProperties(answer.claim, Object.getOwnPropertyDescriptors(more));
       return answer;
@@ -242,8 +214,7 @@ test('a claim that fails when its own lease would have ended is one that failed,
     await pause(120);
     throw new Error('The connection is closed.');
   };
-  const options: ReceiverOptions = { store: oddStore('claim', odd), lease: 100, storeTimeout: 2_000 };
-  const endpoint = await startEndpoint(options);
+  const endpoint = await startEndpoint({ store: oddStore('claim', odd), lease: 100, storeTimeout: 2_000 });
   expect(await endpoint.post()).toMatchObject(unavailable);
   expect(endpoint.log.lines[0]).toMatchObject({ level: 50, msg: 'the store did not answer: It threw.' });
 });

@@ -138,11 +138,8 @@ describe('ensure, by two deploys at once', () => {
   test('a later id whose deploy is long done is taken over, with the wanted events', async () => {
     server.makeId = () => 'a';
     afterNext(() => register('b'));
-    expect(await ensured(['transaction.paid'])).toMatchObject({
-      action: 'updated',
-      id: 'b',
-      events: ['transaction.paid'],
-    });
+    const events = ['transaction.paid'];
+    expect(await ensured(events)).toMatchObject({ action: 'updated', id: 'b', events });
     expect([...server.webhooks.keys()]).toEqual(['b']);
   });
 

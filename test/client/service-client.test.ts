@@ -263,18 +263,12 @@ describe('the constructor', () => {
     server.always((_, response) => json(response, 200, {}));
     await new ServiceClient({ baseUrl: `${server.baseUrl}/pay/` }).account.me();
     await new ServiceClient({ apiPath: '/sandbox/api/v2/', privateKey: 'pri_sandbox_x' }).account.me();
-    expect(server.requests.map(({ path }) => path)).toEqual([
-      '/pay/api/v2/account/me',
-      '/sandbox/api/v2/account/me',
-    ]);
+    const paths = server.requests.map(({ path }) => path);
+    expect(paths).toEqual(['/pay/api/v2/account/me', '/sandbox/api/v2/account/me']);
   });
 
   test.each<[string, Record<string, unknown>, string]>([
-    [
-      'two credentials',
-      { privateKey: 'pri_a', accessToken: 'b' },
-      'privateKey and accessToken are both given',
-    ],
+    ['both', { privateKey: 'pri_a', accessToken: 'b' }, 'privateKey and accessToken are both given'],
     ['an empty key', { privateKey: '' }, 'privateKey is empty'],
     ['a key with a newline', { privateKey: 'pri_canary\n' }, 'privateKey ends with a line break'],
     ['a key with a colon at its end', { privateKey: 'pri_canary:' }, 'privateKey ends with a colon'],
@@ -301,11 +295,7 @@ describe('the constructor', () => {
     ['a fetch that is no function', { fetch: {} }, 'fetch is of type object'],
     ['a codec with a typo', { codec: { webhok: () => {} } }, 'Did you mean "webhook"?'],
     ['a codec part that is no function', { codec: { webhook: 'x' } }, 'codec.webhook is "x"'],
-    [
-      'an unknown option',
-      { baseURL: 'https://x.example' },
-      'Unknown option "baseURL". Did you mean "baseUrl"?',
-    ],
+    ['an unknown option', { baseURL: 'https://x.y' }, 'Unknown option "baseURL". Did you mean "baseUrl"?'],
   ])('refuses %s, in words without a secret', (_, options, message) => {
     const construct = () => new ServiceClient(options as ServiceClientOptions);
     expect(construct).toThrow(ConfigurationError);

@@ -219,9 +219,8 @@ describe('processor()', () => {
 
     test('lets the schemas of the worker decide whether it fits', async () => {
       const seen: unknown[] = [];
-      const events = {
-        'transaction.paid': z.looseObject({ transaction: z.looseObject({ status: z.string() }) }),
-      };
+      const transaction = z.looseObject({ status: z.string() });
+      const events = { 'transaction.paid': z.looseObject({ transaction }) };
       const work = processor(
         { '*': (event, { issues }) => void seen.push(event.payload.transaction.status, issues) },
         { events, ...silent },
@@ -251,14 +250,10 @@ describe('processor()', () => {
       throw new Error('no');
     },
   });
+  const coded = Object.assign(new TypeError('Grace Hopper'), { code: 'ECONNRESET' });
   test.each<[string, unknown, 'never' | 'failed', RegExp]>([
     ['a refusal', new NonRetriableError('Grace Hopper has no account'), 'never', /NonRetriableError$/],
-    [
-      'an error',
-      Object.assign(new TypeError('Grace Hopper'), { code: 'ECONNRESET' }),
-      'failed',
-      /TypeError ECONNRESET$/,
-    ],
+    ['an error', coded, 'failed', /TypeError ECONNRESET$/],
     ['null', null, 'failed', /null$/],
     ['text', 'the card of Grace Hopper', 'failed', /string$/],
     ['an error whose getters throw', unreadable, 'failed', /(unreadable|Error)$/],
@@ -431,22 +426,12 @@ describe('processor() refuses', () => {
     ['an unknown option', handlers, { stores: 1 }, 'Unknown option "stores". Did you mean "store"?'],
     ['options of the wrong kind', handlers, 'fast', 'The second argument of processor() is "fast"'],
     ['an object that is not a store', handlers, { store: {} }, 'store is of type object'],
-    [
-      'a drift that is misspelt',
-      handlers,
-      { drift: 'handel' },
-      'drift is "handel". Give "keep" or "handle".',
-    ],
+    ['a misspelt drift', handlers, { drift: 'handel' }, 'drift is "handel". Give "keep" or "handle".'],
     ['a namespace with a slash', handlers, { namespace: 'a/b' }, 'namespace is "a/b"'],
     ['a lease of nothing', handlers, { lease: 0 }, 'lease is 0'],
     ['a negative timeout', handlers, { timeout: -1 }, 'timeout is -1'],
     ['an object that is not a logger', handlers, { logger: {} }, 'logger is of type object'],
-    [
-      'an object that is not a schema',
-      handlers,
-      { events: { 'a.b': {} } },
-      'events["a.b"] is of type object',
-    ],
+    ['an object for a schema', handlers, { events: { 'a.b': {} } }, 'events["a.b"] is of type object'],
   ])('%s', (_what, given, options, message) => {
     expect(() => processor(given as never, options as never)).toThrow(message);
   });

@@ -28,12 +28,8 @@ withPostgres('a worker of pg-boss', () => {
       event,
       contextOf(event),
     );
-    const { code } = await tsx([
-      'test/queues/pg-boss/dying-worker.ts',
-      connectionString,
-      schema.name,
-      trial.queue,
-    ]);
+    const dying = 'test/queues/pg-boss/dying-worker.ts';
+    const { code } = await tsx([dying, connectionString, schema.name, trial.queue]);
     expect(code).not.toBe(0);
     expect(await trial.jobs()).toMatchObject([{ state: 'active', retry_count: 0 }]);
     const attempts: number[] = [];

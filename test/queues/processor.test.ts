@@ -31,9 +31,8 @@ describe.each(Object.entries(QUEUES))('a job of %s', (_, { program, start, job }
     expect(await jobOver(trial)).toMatchObject(done);
     expect(seen.map(([given]) => given)).toEqual([event, event]);
     expect(seen[0]?.[1]).toMatchObject({ ...context, attempt: 1, signal: { aborted: false } });
-    expect(log.lines).toMatchObject([
-      { msg: 'delivery', outcome: 'processed', eventId: event.id, attempt: 1 },
-    ]);
+    const line = { msg: 'delivery', outcome: 'processed', eventId: event.id, attempt: 1 };
+    expect(log.lines).toMatchObject([line]);
   });
 
   when('that fails is retried with the next attempt number until a handler resolves', async () => {

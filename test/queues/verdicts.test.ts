@@ -102,17 +102,13 @@ const refused = (where: string): Pick<Over, 'state' | 'attempts'> => ({
   attempts: where === 'pg-boss without it' ? ATTEMPTS : 1,
 });
 
+const completed = (attempts: number) => ({ state: 'completed', attempts });
 const table = (where: string): Readonly<Record<string, Row>> => ({
-  'resolves: the job is completed': {
-    says: done,
-    ends: { state: 'completed', attempts: 1 },
-    runs: 1,
-    level: INFO,
-  },
+  'resolves: the job is completed': { says: done, ends: completed(1), runs: 1, level: INFO },
   'throws RetryAfterError: the job waits that long, and spends no attempt': {
     says: later,
     times: ATTEMPTS + 1,
-    ends: { state: 'completed', attempts: 1 },
+    ends: completed(1),
     runs: ATTEMPTS + 2,
     level: INFO,
   },
@@ -131,7 +127,7 @@ const table = (where: string): Readonly<Record<string, Row>> => ({
   'throws anything else once: the next attempt completes the job': {
     says: failing,
     times: 1,
-    ends: { state: 'completed', attempts: 2 },
+    ends: completed(2),
     runs: 2,
     level: ERROR,
   },
@@ -193,7 +189,7 @@ describe.each(Object.keys(DOORS))('a handler of %s', (where) => {
   const { programs, door } = DOORS[where] as (typeof DOORS)[string];
   const threes: [string, (() => unknown)[], Row['ends']][] = [
     ['any that failed: failed', [never, later, failing], { state: 'failed', attempts: ATTEMPTS }],
-    ['else any that waits: later', [never, later, done], { state: 'completed', attempts: 1 }],
+    ['else any that waits: later', [never, later, done], completed(1)],
     ['else any that refused: never', [done, never, done], refused(where)],
   ];
   // At once: pg-boss looks for jobs twice a second.

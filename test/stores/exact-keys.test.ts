@@ -10,7 +10,7 @@ import { aLetter } from '../setup/letters.js';
 import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { needing } from '../setup/platform.js';
 import { leased, overMysql2, overPg } from '../setup/sql-clients.js';
-import { granted, POSTGRES_URL } from './worlds.js';
+import { connectionString, granted } from './worlds.js';
 
 const schema = `exact_${randomBytes(6).toString('hex')}`;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(12) };
@@ -20,7 +20,7 @@ type MakeLetters = (table: string) => DeadLetterStore & { migrate(): Promise<voi
 type Make = (table: string) => IdempotencyStore<object> & { migrate(): Promise<void> };
 
 needing('postgres').describe('in Postgres', () => {
-  const pool = new Pool({ connectionString: POSTGRES_URL });
+  const pool = new Pool({ connectionString });
   const run: Run = (sql) => pool.query(sql);
   beforeAll(() =>
     run(`CREATE SCHEMA ${schema};
@@ -65,11 +65,7 @@ withMariadb('in MariaDB, with a case-insensitive key', () => {
       'sqlStore where WHERE compares bytes, as in MySQL',
       (table) => {
         const { query, ...given } = leased(database());
-        return sqlStore({
-          ...given,
-          table,
-          query: (client, sql, values) => query(client, asMysql(sql), values),
-        });
+        return sqlStore({ ...given, table, query: (by, sql, values) => query(by, asMysql(sql), values) });
       },
     ],
     ['sqlStore in a transaction', (table) => sqlStore({ ...database(), table })],

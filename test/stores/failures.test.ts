@@ -37,6 +37,7 @@ function poolOf(change: Partial<Pick<URL, 'pathname' | 'username' | 'port'>> = {
 
 const NO_TABLE = 'The table does not exist: call store.migrate().';
 const NO_DATABASE = 'The database does not exist: create it, or correct its name.';
+const NO_MYSQL_TABLE = 'ER_NO_SUCH_TABLE';
 const WRONG_TYPE = 'It threw WRONGTYPE. Something else uses its keys: give redisStore() another prefix.';
 const NO_ROLE =
   'The role does not exist, or its password is wrong: correct the user and password of the connection.';
@@ -64,10 +65,8 @@ needing('postgres').describe('a Postgres', () => {
 
   test('that has no table of dead letters names their own migrate()', async () => {
     const deadLetters = postgresDeadLetters({ pool: poolOf(), table: `public.${name}` });
-    const endpoint = await startEndpoint({
-      deadLetters,
-      handlers: { '*': () => Promise.reject(new Error('failed')) },
-    });
+    const failing = () => Promise.reject(new Error('failed'));
+    const endpoint = await startEndpoint({ deadLetters, handlers: { '*': failing } });
     await endpoint.post();
     expect(endpoint.log.lines.map(({ msg }) => msg)).toContain(
       'the event was not kept as a dead letter: It threw 42P01. The table does not exist: call deadLetters.migrate().',
@@ -119,12 +118,7 @@ describe('what a store threw', () => {
     ['nothing', undefined, undefined, 'It threw.'],
     ['an unknown code', coded('23514'), '23514', 'It threw 23514.'],
     ['text in place of a code', coded('jane@example.com'), undefined, 'It threw.'],
-    [
-      'no table in MySQL',
-      coded('ER_NO_SUCH_TABLE'),
-      'ER_NO_SUCH_TABLE',
-      `It threw ER_NO_SUCH_TABLE. ${NO_TABLE}`,
-    ],
+    ['no table in MySQL', coded(NO_MYSQL_TABLE), NO_MYSQL_TABLE, `It threw ${NO_MYSQL_TABLE}. ${NO_TABLE}`],
     ['what an ORM wraps', byAnOrm, '42P01', `It threw 42P01. ${NO_TABLE}`],
     ['the meta of Prisma', coded('P2010', { code: '42P01' }), '42P01', `It threw 42P01. ${NO_TABLE}`],
     ['a Redis before 7', new Error(REDIS_6), 'WRONGTYPE', WRONG_TYPE],

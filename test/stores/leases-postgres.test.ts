@@ -7,7 +7,7 @@ import { until } from '../setup/waiting.js';
 import { bytes, keepsLeases } from './leases.js';
 import {
   BY_PG,
-  POSTGRES_URL as connectionString,
+  connectionString,
   failing,
   granted,
   type OpenedOnPg,
@@ -160,7 +160,7 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
           const claims = Array.from({ length: 4 }, () => serializable.claim(`strict ${round}`, bytes));
           const results = await Promise.allSettled(claims);
           const won = results.filter(
-            (result) => result.status === 'fulfilled' && result.value.status === 'claimed',
+            (each) => each.status === 'fulfilled' && each.value.status === 'claimed',
           );
           expect(won).toHaveLength(1);
         }

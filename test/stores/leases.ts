@@ -44,7 +44,6 @@ export function keepsLeases(world: World): void {
   test('forgets a lock when it is released', async () => {
     const lock = await open().lock?.('lock', 60_000);
     expect(await lock?.release()).toBe(true);
-    const column = world.placeholder === '?' ? '`key`' : 'key';
-    expect(await world.observe(`SELECT 1 FROM ${world.table} WHERE ${column} = 'lock'`)).toEqual([]);
+    expect(await world.known('lock')).toBe(0);
   });
 }

@@ -22,6 +22,7 @@ const AGAIN = "if (claim.state === 'completed') return this.#find(claim.key) ===
 const IN_PROGRESS = "return { status: 'in_progress', retryAfterMs: latest.leaseEnds - now };";
 const COMPLETE = "return this.#end(claim, 'completed');";
 const REMEMBERED = 'found && found.forgetAt > now ?';
+const forEverIf = (state: string) => `found && (found.forgetAt > now || found.state ${state}) ?`;
 const FINISHED = 'claim.finished = [...finished];';
 const LEASE = 'claim.leaseEnds = now + leaseMs;';
 const LOCK_LEASE = 'lock.leaseEnds = this.#now() + ms;';
@@ -33,6 +34,9 @@ const LOCK = /lock\(key: string.*?held = locks\.get\(key\);\n/s.exec(SOURCE)?.[0
 const HELD = 'if (held && held.leaseEnds > now) return undefined;';
 const UNLOCK = 'release: () => locks.get(key) === lock && locks.delete(key),';
 
+const thinking = (method: string) =>
+  `async ${method.replace(/: ClaimResult|: Lock \| undefined/, '')} await null;`;
+
 const KNOWN =
   "return found?.state === 'completed' && found.forgetAt > this.#now() ? found.fingerprint : undefined;";
 
@@ -42,16 +46,8 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ['counts attempts from zero', NEXT_ATTEMPT, 'latest.attempt + 1 : 0'],
   ],
   'a released or abandoned key is forgotten after its retention': [
-    [
-      'remembers for ever what was never completed',
-      REMEMBERED,
-      'found && (found.forgetAt > now || found.state !== "completed") ?',
-    ],
-    [
-      'ignores the retention of what is released',
-      REMEMBERED,
-      'found && (found.forgetAt > now || found.state === "released") ?',
-    ],
+    ['remembers for ever what was never completed', REMEMBERED, forEverIf('!== "completed"')],
+    ['ignores the retention of what is released', REMEMBERED, forEverIf('=== "released"')],
   ],
   'an owner that was replaced is refused, whatever the new owner does, and changes nothing': [
     ['leaves a claim its event when another takes it over', OWNS, ''],
@@ -81,11 +77,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   'attempt increases by one with every claim, after a release and after a lapse': [
     ['keeps the attempt on a takeover', NEXT_ATTEMPT, 'latest.attempt : 1'],
     ['lets no lease lapse', TAKEN, "latest?.state === 'running'"],
-    [
-      'deletes on release',
-      RELEASE,
-      "if (!this.#end(claim, 'released')) return false; this.#forget(claim.key);",
-    ],
+    ['deletes on release', RELEASE, RELEASE.replace(FINISHED, 'this.#forget(claim.key);')],
   ],
   'a key with a running lease is in progress, and the store says for how long': [
     ['takes over a live lease', TAKEN, 'latest && latest.leaseEnds < now'],
@@ -98,44 +90,28 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'a completed key stays completed': [
-    [
-      'forgets after complete',
-      COMPLETE,
-      "return this.#end(claim, 'completed') && this.#young.delete(claim.key);",
-    ],
+    ['forgets after complete', COMPLETE, COMPLETE.replace(';', ' && this.#young.delete(claim.key);')],
     [
       'returns the fingerprint of the duplicate',
       "return { status: 'completed', fingerprint: latest.fingerprint };",
       "return { status: 'completed', fingerprint };",
     ],
-    [
-      'keeps the fingerprint of the first claim',
-      'this.fingerprint = fingerprint;',
-      'this.fingerprint = latest?.fingerprint ?? fingerprint;',
-    ],
+    ['keeps the first fingerprint', '= fingerprint;', '= latest?.fingerprint ?? fingerprint;'],
   ],
   'complete() can be called again after its reply was lost': [
     ['does not remember whom a completed entry belongs to', AGAIN, ''],
   ],
   'finished handlers survive a release and a lapse, and each release replaces the list': [
     [
-      'keeps the finished handlers of an earlier release',
+      'keeps the list of an earlier release',
       FINISHED,
-      'if (claim.finished.length === 0) claim.finished = [...finished];',
+      'claim.finished = [...(claim.finished[0] ? claim.finished : finished)];',
     ],
-    [
-      'joins the finished handlers of all releases',
-      FINISHED,
-      'claim.finished = [...claim.finished, ...finished];',
-    ],
+    ['joins the lists of all releases', FINISHED, 'claim.finished = [...claim.finished, ...finished];'],
   ],
   'names of finished handlers may contain any character': [['drops the finished handlers', FINISHED, '']],
   'one of 24 concurrent claims of a released key': [
-    [
-      'counts attempts anew after a release',
-      REMEMBERED,
-      'found && found.forgetAt > now && found.state !== "released" ?',
-    ],
+    ['counts again from a release', REMEMBERED, 'found?.forgetAt > now && found.state !== "released" ?'],
   ],
   'one of 24 concurrent claims of a lapsed key': [
     [
@@ -157,16 +133,8 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ['never shortens a lease', LEASE, 'claim.leaseEnds = Math.max(claim.leaseEnds, now + leaseMs);'],
   ],
   'a completed key is new after its retention': [
-    [
-      'ignores the retention of what is completed',
-      REMEMBERED,
-      'found && (found.forgetAt > now || found.state === "completed") ?',
-    ],
-    [
-      'knows as completed what its retention has forgotten',
-      KNOWN,
-      KNOWN.replace(' && found.forgetAt > this.#now()', ''),
-    ],
+    ['ignores the retention of what is completed', REMEMBERED, forEverIf('=== "completed"')],
+    ['knows what its retention forgot', KNOWN, KNOWN.replace(' && found.forgetAt > this.#now()', '')],
   ],
   'the retention starts with the last write': [
     [
@@ -181,37 +149,17 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ],
   ],
   'a key with a running lease is not forgotten, even after its retention': [
-    [
-      'forgets what is worked on when its retention is over',
-      'Math.max(leaseMs, this.retentionMs)',
-      'this.retentionMs',
-    ],
+    ['forgets a running key', 'Math.max(leaseMs, this.retentionMs)', 'this.retentionMs'],
   ],
   'ids that differ only in case': [
-    [
-      'takes ids that differ in case for one',
-      READ,
-      `${READ.replace('const now', 'key = key.toLowerCase(); const now')}`,
-    ],
+    ['ignores the case of an id', READ, READ.replace('const now', 'key = key.toLowerCase(); const now')],
   ],
-  'one of 24 concurrent claims of a new key': [
-    [
-      'reads the key, thinks, and then writes',
-      READ,
-      `async ${READ.replace(': ClaimResult', '')} await null;`,
-    ],
-  ],
+  'one of 24 concurrent claims of a new key': [['reads, thinks, and then writes', READ, thinking(READ)]],
   'a lock has one owner': [
     ['keeps a lock that was released', UNLOCK, 'release: () => locks.get(key) === lock,'],
     ['gives a lock to everybody', HELD, ''],
   ],
-  'one of 24 concurrent callers': [
-    [
-      'reads the lock, thinks, and then writes',
-      LOCK,
-      `async ${LOCK.replace(': Lock | undefined', '')} await null;`,
-    ],
-  ],
+  'one of 24 concurrent callers': [['reads the lock, thinks, and then writes', LOCK, thinking(LOCK)]],
   'a lock is free after its lease, and its old owner is refused': [
     ['lets no lock lapse', HELD, 'if (held) return undefined;'],
     ['lets a stale owner renew a lock that another has', 'if (locks.get(key) !== lock) return false;', ''],
@@ -219,26 +167,14 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
   ],
   'renewing a lock starts a new lease': [
     ['does not write when a lock is renewed', LOCK_LEASE, ''],
-    [
-      'never shortens the lease of a lock',
-      LOCK_LEASE,
-      'lock.leaseEnds = Math.max(lock.leaseEnds, this.#now() + ms);',
-    ],
+    ['never shortens a lease', LOCK_LEASE, 'lock.leaseEnds = Math.max(lock.leaseEnds, this.#now() + ms);'],
   ],
   'a lock is not part of a transaction: it survives the release of an event': [
     ['rolls locks back with an event', RELEASE, `${RELEASE} this.#locks.clear();`],
   ],
   'completedWith() returns the fingerprint of the run that completed a key': [
-    [
-      'knows a key as completed while it is worked on',
-      KNOWN,
-      KNOWN.replace("found?.state === 'completed'", 'found'),
-    ],
-    [
-      'knows a key by another that differs in case',
-      KNOWN,
-      KNOWN.replaceAll('found', 'this.#find(key.toLowerCase())'),
-    ],
+    ['knows a running key as completed', KNOWN, KNOWN.replace("found?.state === 'completed'", 'found')],
+    ['ignores the case of a key', KNOWN, KNOWN.replaceAll('found', 'this.#find(key.toLowerCase())')],
   ],
   'completedWith() changes nothing: a new key stays new, and an owner keeps its key': [
     [

@@ -7,12 +7,12 @@ import { Pool } from 'pg';
 import { postgresStore } from '../../src/stores/postgres.js';
 import { needing } from '../setup/platform.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
-import { POSTGRES_URL } from './worlds.js';
+import { connectionString } from './worlds.js';
 
 const schema = `partitions_${randomBytes(6).toString('hex')}`;
 
 needing('postgres').describe('the Postgres store, on a partitioned table', () => {
-  const pool = new Pool({ connectionString: POSTGRES_URL, max: 20, options: `-c search_path=${schema}` });
+  const pool = new Pool({ connectionString, max: 20, options: `-c search_path=${schema}` });
 
   beforeAll(async () => {
     const partitioning = readFileSync(join(__dirname, '../../docs/sql/partitions.sql'), 'utf8');

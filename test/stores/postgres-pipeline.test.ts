@@ -7,14 +7,11 @@ import { until } from '../setup/waiting.js';
 import { startWire, type Wire } from './postgres-wire.js';
 import { claimed, request } from './transactions.js';
 import {
+  connectionString,
   granted,
   grantedInTheEnd,
-  known,
   ownWorld,
-  POSTGRES_URL,
   type PostgresWorld,
-  paid,
-  pay,
   postgresWorld,
   spyOnQueries,
 } from './worlds.js';
@@ -33,7 +30,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
   }
   async function delivered({ store }: ReturnType<PostgresWorld['open']>, key: string) {
     const claim = granted(await store.claim(key, request));
-    await pay(world, world.sending(claim.context.transaction), key);
+    await world.pay(world.sending(claim.context.transaction), key);
     return claim.complete();
   }
   let elsewhere: ReturnType<PostgresWorld['open']> | undefined;
@@ -44,7 +41,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     await until(async () => {
       const result = await store.claim(key, request);
       if (result.status !== 'claimed') return result.status === 'completed';
-      await pay(world, world.sending(granted(result).context.transaction), key);
+      await world.pay(world.sending(granted(result).context.transaction), key);
       return result.claim.complete();
     });
   }
@@ -53,7 +50,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     ['with pipeline waits for 2', { pipeline: true }, 2],
     ['without it waits for 4', {}, 4],
   ])('%s round trips beside the one of its handler', async (_, config, turns) => {
-    const wire = await startWire(POSTGRES_URL);
+    const wire = await startWire(connectionString);
     const opened = await through(wire, config);
     wire.turns = 0;
     expect(await delivered(opened, opened.key)).toBe(true);
@@ -70,16 +67,16 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
       async (way) => {
         /** Whether all was over before so many messages had passed. */
         const isOverAfter = async (messages: number) => {
-          const wire = await startWire(POSTGRES_URL);
+          const wire = await startWire(connectionString);
           const opened = await through(wire, config);
           const key = `${opened.key}:${name}:${way}`;
           wire.cutAfter(way, messages);
           const confirmed = await delivered(opened, key).catch(() => false);
           // What was confirmed is there at once. What was not is there as a whole, or not at all.
-          if (confirmed) expect([await paid(world, key), await known(world, key)]).toEqual([1, 1]);
+          if (confirmed) expect([await world.paid(key), await world.known(key)]).toEqual([1, 1]);
           const { isCut } = wire;
           await retried(key);
-          expect([messages, await paid(world, key)]).toEqual([messages, 1]);
+          expect([messages, await world.paid(key)]).toEqual([messages, 1]);
           await wire.close();
           return confirmed && !isCut;
         };
@@ -107,10 +104,10 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
   ])('is not committed when the statement that completes its claim %s', async (_, change) => {
     const { store, key, idle } = spied(({ text }, send) => (isMark(text) ? change(send) : send()));
     const claim = granted(await store.claim(key, request));
-    await pay(world, world.sending(claim.context.transaction), key);
+    await world.pay(world.sending(claim.context.transaction), key);
     await expect(claim.complete()).rejects.toThrow();
     await until(idle);
-    expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+    expect([await world.paid(key), await world.known(key)]).toEqual([0, 0]);
   });
 
   test('claims nothing before it has begun, on a new connection as on one that had a transaction', async () => {
@@ -123,7 +120,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
         /payment_webhooks\.lock_timeout|"lock_timeout"/,
       );
       await until(idle);
-      expect(await known(world, key)).toBe(0);
+      expect(await world.known(key)).toBe(0);
     };
     await refused();
     late = false;
@@ -137,24 +134,24 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     expect(await granted(await store.claim(`${key}:before`, request)).complete()).toBe(true);
     const claim = granted(await store.claim(key, request));
     const send = world.sending(claim.context.transaction);
-    await pay(world, send, key);
+    await world.pay(send, key);
     await send('ROLLBACK');
     await send('BEGIN');
-    await pay(world, send, key);
+    await world.pay(send, key);
     await expect(claim.complete()).rejects.toThrow('A handler has ended the transaction');
     await until(idle);
-    expect([pool.totalCount, await paid(world, key), await known(world, key)]).toEqual([0, 0, 0]);
+    expect([pool.totalCount, await world.paid(key), await world.known(key)]).toEqual([0, 0, 0]);
   });
 
   test('when somebody took its event over after a handler had committed, it commits nothing more', async () => {
     const { leased, key, idle, claim, send } = await claimed(world, { pipeline: true, leaseMs: 400 });
     await send('COMMIT');
     await send('BEGIN');
-    await pay(world, send, key);
+    await world.pay(send, key);
     const thief = await grantedInTheEnd(() => leased().claim(key, { ...request, leaseMs: 60_000 }));
     await expect((async () => claim.complete())()).rejects.toThrow();
     await until(idle);
-    expect([await paid(world, key), await thief.complete()]).toEqual([0, true]);
+    expect([await world.paid(key), await thief.complete()]).toEqual([0, true]);
   });
 
   test('ends with its lease although a statement of its handler hangs', async () => {
@@ -165,7 +162,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
     expect(pool.totalCount).toBe(0);
     await letGo();
     await retried(key);
-    expect(await paid(world, key)).toBe(1);
+    expect(await world.paid(key)).toBe(1);
   });
 
   test('takes a late query of a handler into its transaction or not at all, whenever it is completed', async () => {
@@ -195,7 +192,7 @@ needing('postgres').describe('a transaction on a pool of pg', () => {
   });
 
   test('does not pipeline on a client whose socket it cannot destroy, such as that of pg-native', async () => {
-    const pool = new Pool({ connectionString: POSTGRES_URL, max: 1 });
+    const pool = new Pool({ connectionString, max: 1 });
     const sent: string[] = [];
     const watched = {
       query: pool.query.bind(pool),

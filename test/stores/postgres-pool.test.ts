@@ -12,16 +12,7 @@ import { until } from '../setup/waiting.js';
 import { bytes } from './leases.js';
 import { startWire } from './postgres-wire.js';
 import { claimed, request, working } from './transactions.js';
-import {
-  POSTGRES_URL as connectionString,
-  granted,
-  known,
-  ownWorld,
-  paid,
-  pay,
-  postgresWorld,
-  spyOnQueries,
-} from './worlds.js';
+import { connectionString, granted, ownWorld, postgresWorld, spyOnQueries } from './worlds.js';
 
 needing('postgres').describe('postgresStore on a pool of pg', () => {
   const world = ownWorld(() => postgresWorld('postgresStore'));
@@ -50,9 +41,8 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
   });
 
   test('gives handlers READ COMMITTED, whatever the default of the session is', async () => {
-    const { claim, send } = await claimed(world, {
-      options: '-c default_transaction_isolation=serializable',
-    });
+    const options = '-c default_transaction_isolation=serializable';
+    const { claim, send } = await claimed(world, { options });
     const [shown] = await send('SHOW transaction_isolation');
     expect(shown).toEqual({ transaction_isolation: 'read committed' });
     expect(await claim.complete()).toBe(true);
@@ -72,9 +62,7 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
-    const { store, key, pool } = world.open({
-      connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    });
+    const { store, key, pool } = world.open({ port });
     await expect(store.claim(key, request)).rejects.toThrow();
     await expect(store.ping()).rejects.toThrow();
     await until(() => pool.totalCount === 0);
@@ -89,7 +77,7 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     const completing = claim.complete();
     wire.silenceAfter('UPDATE 1');
     await expect(completing).rejects.toThrow(/terminated|closed/i);
-    expect([await paid(world, key), await known(world, key), pool.totalCount]).toEqual([1, 1, 0]);
+    expect([await world.paid(key), await world.known(key), pool.totalCount]).toEqual([1, 1, 0]);
     await expect(claim.complete()).rejects.toThrow(/terminated|closed/i);
     await wire.close();
     expect((await world.open().store.claim(key, request)).status).toBe('completed');
@@ -107,10 +95,10 @@ needing('postgres').describe('postgresStore on a pool of pg', () => {
     });
     const claim = granted(await store.claim(key, request));
     const renewed = claim.renew(30_000);
-    await Promise.all([renewed, pay(world, world.sending(claim.context.transaction), key)]);
+    await Promise.all([renewed, world.pay(world.sending(claim.context.transaction), key)]);
     expect(await renewed).toBe(true);
     expect(await Promise.all([claim.renew(30_000), claim.complete()])).toEqual([true, true]);
-    expect(await paid(world, key)).toBe(1);
+    expect(await world.paid(key)).toBe(1);
 
     const other = granted(await store.claim(`${key}:other`, request));
     expect((await Promise.all([other.renew(30_000), other.release([])]))[1]).toBe(true);

@@ -8,7 +8,7 @@ import { sqlStore } from '../../src/stores/sql.js';
 import { needing } from '../setup/platform.js';
 import { overPg } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
-import { POSTGRES_URL as connectionString, granted } from './worlds.js';
+import { connectionString, granted } from './worlds.js';
 
 const schema = `replication_${randomBytes(6).toString('hex')}`;
 const table = `${schema}.webhook_event`;

@@ -10,7 +10,7 @@ import { KEY, receivable } from '../setup/delivery.js';
 import { needing } from '../setup/platform.js';
 import { leased, overPg } from '../setup/sql-clients.js';
 import { gate, until } from '../setup/waiting.js';
-import { granted, ownWorld, paid, pay, postgresWorld } from './worlds.js';
+import { granted, ownWorld, postgresWorld } from './worlds.js';
 
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
 
@@ -36,6 +36,7 @@ needing('postgres').describe('a transaction function that does not keep its word
   const fails = (code: string) => () => Promise.reject(Object.assign(new Error('no commit'), { code }));
   const rollsBack = followedBy((client) => client.query('ROLLBACK'));
   const hasty = (work: Work) => right.transaction(async (client) => void work(client));
+  const twice = (work: Work) => [right.transaction(work), right.transaction(work)];
   const hides = (work: Work) => right.transaction(work).catch(() => {});
   /** Has a time limit, which ends it while its work goes on. */
   const limited = (limit: Promise<void>) => (work: Work) =>
@@ -50,7 +51,7 @@ needing('postgres').describe('a transaction function that does not keep its word
     const event = fixtures.transactionPaid();
     const hooks = receiver({ privateKey: KEY, store: storeBy(transaction), logger: false });
     hooks.on('transaction.paid', async ({ id }, context) => {
-      await pay(world, world.sending(context.transaction), id);
+      await world.pay(world.sending(context.transaction), id);
       await handle();
     });
     const { status, body } = await hooks.receive(receivable(event));
@@ -63,7 +64,7 @@ needing('postgres').describe('a transaction function that does not keep its word
     );
     return {
       answer: [status, outcome ?? code],
-      payments: await paid(world, event.id),
+      payments: await world.paid(event.id),
       completed: completed.length,
     };
   }
@@ -77,6 +78,9 @@ needing('postgres').describe('a transaction function that does not keep its word
   const claimed = async (transaction: RunTransaction<PoolClient>) => {
     return granted(await storeBy(transaction).claim(`direct ${randomUUID()}`, request));
   };
+
+  /** Async, because a claim may throw synchronously. */
+  const completing = async (claim: Awaited<ReturnType<typeof claimed>>) => claim.complete();
 
   test('resolves without calling its work', async () => {
     const claiming = claimed(async () => {});
@@ -99,9 +103,8 @@ needing('postgres').describe('a transaction function that does not keep its word
         await work(client);
       });
     });
-    await expect((async () => store.claim('late', { ...request, leaseMs: 200 }))()).rejects.toThrow(
-      'The lease expired',
-    );
+    const claiming = (async () => store.claim('late', { ...request, leaseMs: 200 }))();
+    await expect(claiming).rejects.toThrow('The lease expired');
     late.open();
     await begun.opened;
     await idle();
@@ -122,20 +125,11 @@ needing('postgres').describe('a transaction function that does not keep its word
       'calls its work again because the first commit failed',
       (work) => followedBy(fails('40001'))(work).catch(() => right.transaction(work)),
     ],
-    [
-      'calls its work twice at once',
-      (work) => Promise.all([right.transaction(work), right.transaction(work)]),
-    ],
-    [
-      'calls its work twice at once and hides that one failed',
-      (work) => Promise.allSettled([right.transaction(work), right.transaction(work)]),
-    ],
+    ['calls its work twice at once', (work) => Promise.all(twice(work))],
+    ['calls its work twice at once and hides that one failed', (work) => Promise.allSettled(twice(work))],
     ['does not wait for its work', hasty],
     ['hides that the commit failed', (work) => followedBy(fails('XX000'))(work).catch(() => {})],
-    [
-      'does not look at how COMMIT was answered',
-      followedBy((client) => client.query('SELECT 1 / 0').catch(() => {})),
-    ],
+    ['ignores how COMMIT was answered', followedBy((by) => by.query('SELECT 1 / 0').catch(() => {}))],
     ['rolls back and resolves', rollsBack],
   ])('%s', async (name, transaction) => {
     const { answer, payments, completed } = await delivered(transaction);
@@ -173,27 +167,24 @@ needing('postgres').describe('a transaction function that does not keep its word
     ended.open();
     await idle();
     expect([await early.renew(1_000), await early.release([])]).toEqual([false, false]);
-    await expect((async () => early.complete())()).rejects.toThrow(
-      'The transaction ended before its handlers did.',
-    );
+    await expect(completing(early)).rejects.toThrow('The transaction ended before its handlers did.');
 
     const hidden = await claimed(hides);
-    await expect((async () => hidden.release([]))()).rejects.toThrow(
-      'transaction resolved although its work was rejected',
-    );
+    const releasing = (async () => hidden.release([]))();
+    await expect(releasing).rejects.toThrow('transaction resolved although its work was rejected');
 
     const unheard = await claimed(rollsBack);
-    await expect((async () => unheard.complete())()).rejects.toThrow('its writes are not committed');
+    await expect(completing(unheard)).rejects.toThrow('its writes are not committed');
 
     await expect(claimed(hasty)).rejects.toThrow();
 
-    const twice = await claimed((work) =>
+    const again = await claimed((work) =>
       right.transaction(work).then(
         () => right.transaction(work),
         () => {},
       ),
     );
-    await expect((async () => twice.complete())()).rejects.toThrow('transaction called its work twice');
+    await expect(completing(again)).rejects.toThrow('transaction called its work twice');
   });
 
   test('wraps what its work is rejected with', async () => {
@@ -221,17 +212,9 @@ needing('postgres').describe('a query function that does not resolve with rows',
       async (text, values) => (await pool.query({ text, values, rowMode: 'array' })).rows,
       'query resolved with an array of something else',
     ],
-    [
-      'rows and fields',
-      async (sql, values) => [(await pool.query(sql, values)).rows, []],
-      'an array of something else',
-    ],
+    ['fields too', async (...sent) => [(await pool.query(...sent)).rows, []], 'an array of something else'],
     ['no rows, whatever it is asked', async () => [], 'answered a claim without a row'],
-    [
-      'rows without their columns',
-      async (sql) => (sql.includes('DO UPDATE') ? [{}] : []),
-      'that the store cannot read',
-    ],
+    ['empty rows', async (sql) => (/DO UPDATE/.test(sql) ? [{}] : []), 'that the store cannot read'],
     [
       'a row that says nothing of attempts',
       async (sql) =>

@@ -6,7 +6,9 @@ import { ownMariadb, withMariadb } from '../setup/own-mariadb.js';
 import { overMysql2 } from '../setup/sql-clients.js';
 import { until } from '../setup/waiting.js';
 import { claimed, keepsTransactions, keepsTransactionsOverTime, request, working } from './transactions.js';
-import { granted, known, mariadbWorld, ownWorld, paid, type Send } from './worlds.js';
+import { granted, mariadbWorld, ownWorld, type Send } from './worlds.js';
+
+const ENDED = 'A handler has ended the transaction of its delivery';
 
 withMariadb('sqlStore with transactions, on MariaDB', () => {
   const mariadb = ownMariadb();
@@ -25,7 +27,7 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       await world.observe(`CREATE TABLE IF NOT EXISTS ${world.ledger}_altered (n int)`);
       const { claim, send } = await working(world);
       await send(`${verb} ${world.ledger}_${rest}`);
-      await expect(claim.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
+      await expect(claim.complete()).rejects.toThrow(ENDED);
     });
 
     test('a deadlock that a handler swallowed has rolled everything back', async () => {
@@ -39,10 +41,10 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       await rival(`UPDATE ${rows} SET m = 2 WHERE n > 1`);
       const waiting = rival(`UPDATE ${rows} SET m = 2 WHERE n = 1`);
       await expect(send(`UPDATE ${rows} SET m = 1 WHERE n = 2`)).rejects.toMatchObject({ errno: 1213 });
-      await expect(claim.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
+      await expect(claim.complete()).rejects.toThrow(ENDED);
       await waiting;
       expect(await other.complete()).toBe(true);
-      expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+      expect([await world.paid(key), await world.known(key)]).toEqual([0, 0]);
       await world.observe(`DROP TABLE ${rows}`);
     });
 
@@ -91,9 +93,9 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       gatekeeper.release();
       await until(async () => (await processes()).length === 0);
       // The server may have finished the commit, or undone it: of both writes, or of none.
-      const written = await paid(world, key);
+      const written = await world.paid(key);
       expect([0, 1]).toContain(written);
-      expect(await known(world, key)).toBe(written);
+      expect(await world.known(key)).toBe(written);
       const next = await store.claim(key, request);
       expect(next.status).toBe(written === 1 ? 'completed' : 'claimed');
       if (next.status === 'claimed') await next.claim.release([]);
@@ -119,9 +121,7 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
       return claim;
     };
     const rolledBack = await endedBy('ROLLBACK');
-    await expect(rolledBack.complete()).rejects.toThrow(
-      'A handler has ended the transaction of its delivery',
-    );
+    await expect(rolledBack.complete()).rejects.toThrow(ENDED);
     const claim = await endedBy('COMMIT');
     expect(await claim.complete()).toBe(true);
     expect((await store.claim('a', request)).status).toBe('completed');
@@ -137,7 +137,7 @@ withMariadb('sqlStore with transactions, on MariaDB', () => {
     await send('SET SESSION innodb_lock_wait_timeout = 1');
     const update = send(`UPDATE ${world.ledger} SET event = 'b' WHERE event = '${key}'`);
     await expect(update).rejects.toMatchObject({ errno: 1205 });
-    await expect(second.complete()).rejects.toThrow('A handler has ended the transaction of its delivery');
-    expect([await first.complete(), await paid(world, other)]).toEqual([true, 0]);
+    await expect(second.complete()).rejects.toThrow(ENDED);
+    expect([await first.complete(), await world.paid(other)]).toEqual([true, 0]);
   });
 });

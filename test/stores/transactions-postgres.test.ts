@@ -18,10 +18,7 @@ import {
   type Given,
   granted,
   grantedInTheEnd,
-  known,
   ownWorld,
-  paid,
-  pay,
   postgresWorld,
   type Send,
   spyOnQueries,
@@ -51,7 +48,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       expect(await claim.renew(30_000)).toBe(true);
       await expect(claim.complete()).rejects.toMatchObject({ code: '25P02' });
       await until(idle);
-      expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+      expect([await world.paid(key), await world.known(key)]).toEqual([0, 0]);
     });
 
     test('a handler waits for locks as long as before, and the session is as it was', async () => {
@@ -80,12 +77,12 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         await send('SELECT 1 / 0').catch(() => {});
         await send('ROLLBACK TO SAVEPOINT mine');
       };
-      for (const work of [first, (send: Send) => pay(world, send, 'in turn')])
+      for (const work of [first, (send: Send) => world.pay(send, 'in turn')])
         hooks.on('*', async (_, { transaction }) => void (await work(world.sending(transaction))), {
           serial,
         });
       expect(await hooks.receive(receivable())).toMatchObject({ status: 200 });
-      expect(await paid(world, 'in turn')).toBe(1);
+      expect(await world.paid('in turn')).toBe(1);
     });
 
     describe('when the commit fails', () => {
@@ -97,7 +94,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
         await expect(claim.complete()).rejects.toMatchObject({ code: '23505' });
         await until(idle);
-        expect([await known(world, key), await claim.release([])]).toEqual([0, false]);
+        expect([await world.known(key), await claim.release([])]).toEqual([0, false]);
       });
 
       test('because Postgres answers it with ROLLBACK', async () => {
@@ -108,12 +105,12 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
           return send();
         });
         const claim = granted(await store.claim(key, request));
-        await pay(world, world.sending(claim.context.transaction), key);
+        await world.pay(world.sending(claim.context.transaction), key);
         await expect(claim.complete()).rejects.toThrow(
           /answered COMMIT with ROLLBACK|are not committed|transaction is aborted/,
         );
         await until(idle);
-        expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+        expect([await world.paid(key), await world.known(key)]).toEqual([0, 0]);
       });
 
       test('because the connection breaks in the middle of it', async () => {
@@ -130,7 +127,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         await terminateAll();
         await completing;
         await until(idle);
-        expect([await paid(world, key), await known(world, key)]).toEqual([0, 0]);
+        expect([await world.paid(key), await world.known(key)]).toEqual([0, 0]);
         const next = granted(await store.claim(key, request));
         expect([next.attempt, await next.release([])]).toEqual([1, true]);
       });
@@ -166,7 +163,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
       const owner = await startOwner(world, { by: named, key, leaseMs: 500 });
       try {
         const next = await grantedInTheEnd(() => store.claim(key, request));
-        expect([owner.exitCode, await next.complete(), await paid(world, key)]).toEqual([null, true, 0]);
+        expect([owner.exitCode, await next.complete(), await world.paid(key)]).toEqual([null, true, 0]);
       } finally {
         owner.kill('SIGKILL');
       }

@@ -22,9 +22,9 @@ export interface StoreOptions {
 
 export interface PoolOptions extends StoreOptions {
   /** Of its connections. */
-  readonly max?: number;
+  readonly max?: number | undefined;
   /** Where it connects instead: a proxy on the way to the server. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Whether only its transactions go there. */
   readonly alone?: boolean;
 }
@@ -49,15 +49,25 @@ export interface OpenedOnPg extends Opened {
   terminateAll(): Promise<unknown>;
 }
 
-export interface World<Open extends Opened = Opened> {
+interface Named {
   readonly url: string;
   readonly schema: string;
   readonly table: string;
   readonly ledger: string;
   /** The `?` of its statements. */
   readonly placeholder: string;
+  readonly keyColumn: string;
   /** Sees what is committed, and is never short of a connection. */
   readonly observe: Send;
+}
+
+export interface World<Open extends Opened = Opened> extends Named {
+  /** What a handler writes. */
+  pay(send: Send, key: string): Promise<unknown>;
+  /** How many payments of the event are committed. */
+  paid(key: string): Promise<number>;
+  /** How many rows of the event are committed. */
+  known(key: string): Promise<number>;
   /** @param options a pool of pg may be given more */
   open(options?: PoolOptions & PoolConfig): Open;
   /** Statements in the transaction that a handler is given. */
@@ -94,43 +104,43 @@ export function storeOnPg(by: ByPg, pool: PgPool, options: StoreOptions = {}): S
     : postgresStore({ pool, ...options });
 }
 
-export const POSTGRES_URL = process.env.TEST_POSTGRES_URL ?? '';
+export const connectionString = process.env.TEST_POSTGRES_URL ?? '';
 
 /** @param common what each of its pools is given */
 export async function postgresWorld(by: ByPg, common: PoolConfig = {}): Promise<PostgresWorld> {
-  const url = POSTGRES_URL;
+  const url = connectionString;
   const schema = `worlds_${randomBytes(6).toString('hex')}`;
   const observer = new PgPool({ connectionString: url, application_name: 'observer' });
   const pools: PgPool[] = [];
   const observe: Send = async (sql, values) => (await observer.query(sql, values)).rows;
-  const table = `${schema}.webhook_event`;
-  await observe(`CREATE SCHEMA ${schema}`);
-  await observe(`CREATE TABLE ${schema}.ledger (event text NOT NULL)`);
+  const [table, ledger] = [`${schema}.webhook_event`, `${schema}.ledger`];
+  const named = { url, schema, table, ledger, placeholder: '$1', keyColumn: 'key', observe };
+  await observe(`CREATE SCHEMA ${schema}; CREATE TABLE ${ledger} (event text NOT NULL)`);
   await postgresStore({ pool: observer, table }).migrate();
   const sending =
     (transaction: object): Send =>
     async (sql, values) =>
       (await (transaction as PoolClient).query(sql, values)).rows;
   return {
-    ...{ url, schema, table, ledger: `${schema}.ledger`, placeholder: '$1', observe, sending },
-    open: ({ table: named = table, retention, port, alone, ...config } = {}) => {
+    ...{ ...named, ...payments(named), sending },
+    open: ({ table: own = table, retention, port, alone, ...config } = {}) => {
       const name = `${schema}_${pools.length}`;
       const given = { connectionString: urlAt(url, port), max: 5, application_name: name };
       const pool = new PgPool({ ...given, ...common, ...config });
       pool.on('error', () => {});
       pools.push(pool);
-      const options = { table: named, retention };
+      const options = { table: own, retention };
       const others = alone ? observer : pool;
       const { transaction } = overPg(pool);
-      const split = {
-        query: others.query.bind(others),
-        on: pool.on.bind(pool),
-        connect: () => pool.connect(),
-      };
+      const [query, on, connect] = [others.query.bind(others), pool.on.bind(pool), () => pool.connect()];
       const transactional =
         by === 'sqlStore'
           ? sqlStore({ ...overPg(others), transaction, ...options })
-          : postgresStore({ pool: alone ? (split as never) : pool, transactional: true, ...options });
+          : postgresStore({
+              pool: alone ? ({ query, on, connect } as never) : pool,
+              transactional: true,
+              ...options,
+            });
       return {
         ...{ pool, name, key: `live:${pools.length}` },
         store: transactional as SqlStore<Given>,
@@ -191,7 +201,8 @@ export async function mariadbWorld(
   const pools: MysqlPool[] = [];
   const observe: Send = async (sql, values) => (await observer.query(sql, values))[0] as never;
   const schema = `worlds_${verb}`;
-  const table = `${schema}.webhook_event`;
+  const [table, ledger] = [`${schema}.webhook_event`, `${schema}.ledger`];
+  const named = { url, schema, table, ledger, placeholder: '?', keyColumn: '`key`', observe };
   await observe(`CREATE DATABASE ${schema}`);
   await observe(`CREATE TABLE ${schema}.ledger (event VARBINARY(255) NOT NULL) ENGINE=InnoDB`);
   await sqlStore({ ...overMysql2(observer, verb), table }).migrate();
@@ -207,13 +218,13 @@ export async function mariadbWorld(
     return all?.length === free?.length;
   };
   return {
-    ...{ url, schema, table, ledger: `${schema}.ledger`, placeholder: '?', observe, sending },
-    open: ({ max = 5, table: named = table, retention, port, alone } = {}) => {
+    ...{ ...named, ...payments(named), sending },
+    open: ({ max = 5, table: own = table, retention, port, alone } = {}) => {
       const pool = mariadb.pool({ uri: urlAt(url, port), connectionLimit: max, ...config });
       pools.push(pool);
       const { transaction } = overMysql2(pool);
       const database = { ...overMysql2(alone ? observer : pool, verb), transaction };
-      const options = { table: named, retention };
+      const options = { table: own, retention };
       return {
         store: sqlStore({ ...database, ...options }),
         leased: (changed) => sqlStore({ ...leased(database), ...options, ...changed }),
@@ -279,22 +290,17 @@ export async function grantedInTheEnd<Extra extends object>(
   return granted(next as ClaimResult<Extra>);
 }
 
-/** What a handler writes. */
-export const pay = ({ ledger, placeholder }: World, send: Send, key: string) =>
-  send(`INSERT INTO ${ledger} (event) VALUES (${placeholder})`, [key]);
-
-/** How many of its payments are committed. */
-export const paid = ({ observe, ledger, placeholder }: World, key: string) =>
-  count(observe, `SELECT count(*) AS n FROM ${ledger} WHERE event = ${placeholder}`, key);
-
-/** How many rows of the event are committed. */
-export const known = ({ observe, table, placeholder }: World, key: string) => {
-  const column = placeholder === '?' ? '`key`' : 'key';
-  return count(observe, `SELECT count(*) AS n FROM ${table} WHERE ${column} = ${placeholder}`, key);
-};
-
-async function count(observe: Send, sql: string, key: string): Promise<number> {
-  return Number((await observe(sql, [key]))[0]?.n);
+/** What handlers write to the ledger, and what is committed of it. */
+function payments({ observe, table, ledger, placeholder, keyColumn }: Named) {
+  const count = async (place: string, column: string, key: string) => {
+    const sql = `SELECT count(*) AS n FROM ${place} WHERE ${column} = ${placeholder}`;
+    return Number((await observe(sql, [key]))[0]?.n);
+  };
+  return {
+    pay: (send: Send, key: string) => send(`INSERT INTO ${ledger} (event) VALUES (${placeholder})`, [key]),
+    paid: (key: string) => count(ledger, 'event', key),
+    known: (key: string) => count(table, keyColumn, key),
+  };
 }
 
 /** The next so many writes to a table of Postgres fail; a sequence keeps counting through a rollback. */

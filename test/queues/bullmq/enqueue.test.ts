@@ -145,16 +145,9 @@ withRedis('the options of a job', () => {
   });
 
   test('give way to those of the queue, and both to those of the call', async () => {
-    const job = await optionsOf(
-      { attempts: 3, removeOnComplete: true },
-      { jobOptions: { attempts: 5, delay: 60_000 } },
-    );
-    expect(job.opts).toMatchObject({
-      attempts: 5,
-      removeOnComplete: true,
-      delay: 60_000,
-      jobId: 'live-evt-1',
-    });
+    const jobOptions = { attempts: 5, delay: 60_000 };
+    const job = await optionsOf({ attempts: 3, removeOnComplete: true }, { jobOptions });
+    expect(job.opts).toMatchObject({ ...jobOptions, removeOnComplete: true, jobId: 'live-evt-1' });
     expect(job.opts.backoff).toEqual({ type: 'exponential', delay: 1_000 });
   });
 

@@ -53,10 +53,8 @@ withRedis('a job', () => {
     const worker = trial.work(processor({ '*': handle }, silent));
     await running.opened;
     worker.cancelJob('live-evt-1');
-    expect((await trial.settled()).error).toMatchObject({
-      code: 'HANDLER_FAILED',
-      cause: { code: 'CLAIM_LOST' },
-    });
+    const { error } = await trial.settled();
+    expect(error).toMatchObject({ code: 'HANDLER_FAILED', cause: { code: 'CLAIM_LOST' } });
   });
 });
 

@@ -3,7 +3,7 @@ import { type EnqueueOptions, enqueue, jobIdOf } from 'payment-webhooks/queues/p
 import { fixtures } from 'payment-webhooks/testing';
 import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } from '../../setup/boss-trial.js';
 import { captureLog } from '../../setup/captured-log.js';
-import { delivery, KEY, SANDBOX_KEY } from '../../setup/delivery.js';
+import { delivery } from '../../setup/delivery.js';
 import { startEndpoint } from '../../setup/endpoint.js';
 import { BOSS_VERSION, REVIVED } from '../../setup/pg-boss.js';
 import { contextOf } from '../../setup/queue-trial.js';
@@ -13,65 +13,63 @@ const paid = fixtures.transactionPaid;
 withPostgres('enqueue() in a receiver', () => {
   const schema = ownBossSchema();
 
-  /** A receiver without a store whose events go to the queue. */
-  async function receiving({ boss, queue }: BossTrial, options: EnqueueOptions = {}) {
-    const endpoint = await startEndpoint({ handlers: {}, store: false, privateKey: [KEY, SANDBOX_KEY] });
-    endpoint.hooks.on('*', enqueue(boss, { queue, ...options }));
-    return endpoint;
+  /** A receiver without a store whose events go to a queue of its own. */
+  async function receiving(queue: { create?: boolean; policy?: string } = {}, options: EnqueueOptions = {}) {
+    const trial = await schema.start(queue);
+    const { hooks, post, log } = await startEndpoint({ handlers: {}, store: false });
+    hooks.on('*', enqueue(trial.boss, { queue: trial.queue, ...options }));
+    return { post, log, ...trial };
   }
 
   test('gives jobs ten attempts with growing pauses and a long life, unless it is told otherwise', async () => {
-    const trial = await schema.start();
-    await (await receiving(trial)).post(delivery(paid()));
-    expect(await trial.jobs()).toMatchObject([{ retry_limit: 9, retry_backoff: true, days: 3_650 }]);
-    const other = await schema.start();
-    await (await receiving(other, { jobOptions: { retryLimit: 3 } })).post(delivery(paid()));
-    expect(await other.jobs()).toMatchObject([{ retry_limit: 3, retry_backoff: true }]);
+    const usual = await receiving();
+    await usual.post();
+    expect(await usual.jobs()).toMatchObject([{ retry_limit: 9, retry_backoff: true, days: 3_650 }]);
+    const own = await receiving({}, { jobOptions: { retryLimit: 3 } });
+    await own.post();
+    expect(await own.jobs()).toMatchObject([{ retry_limit: 3, retry_backoff: true }]);
   });
 
   test('is answered 500 while the queue does not exist, and the log says how to create it', async () => {
-    const trial = await schema.start({ create: false });
-    const { post, log } = await receiving(trial);
+    const { post, log, boss, queue, jobs } = await receiving({ create: false });
     const event = delivery(paid());
     expect(await post(event)).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
     expect(log.lines).toContainEqual(
       expect.objectContaining({
         level: 50,
-        msg: `Queue "${trial.queue}" does not exist in pg-boss. Call "await boss.createQueue("${trial.queue}")" before deliveries arrive.`,
+        msg: `Queue "${queue}" does not exist in pg-boss. Call "await boss.createQueue("${queue}")" before deliveries arrive.`,
       }),
     );
-    await trial.boss.createQueue(trial.queue, { name: trial.queue } as never);
+    await boss.createQueue(queue, { name: queue } as never);
     expect(await post(event)).toMatchObject({ status: 200 });
-    expect(await trial.jobs()).toHaveLength(1);
+    expect(await jobs()).toHaveLength(1);
   });
 
   test('is answered 500 when the queue is deleted later', async () => {
-    const trial = await schema.start();
-    const { post } = await receiving(trial);
-    expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
+    const { post, queue } = await receiving();
+    expect(await post()).toMatchObject({ status: 200 });
     const other = await schema.another();
     await other.start();
-    await schema.pool.query(`DELETE FROM ${schema.name}.job WHERE name = $1`, [trial.queue]);
-    await other.deleteQueue(trial.queue);
+    await schema.pool.query(`DELETE FROM ${schema.name}.job WHERE name = $1`, [queue]);
+    await other.deleteQueue(queue);
     await other.stop({ graceful: false });
-    expect(await post(delivery(paid()))).toMatchObject({ status: 500 });
+    expect(await post()).toMatchObject({ status: 500 });
   });
 
   test('is answered 500 by a queue whose policy keeps one job of many', async () => {
-    const trial = await schema.start({ policy: 'short' });
-    const { post, log } = await receiving(trial);
-    expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
-    expect(await post(delivery(paid()))).toMatchObject({ status: 500 });
-    expect(log.lines).toContainEqual(
-      expect.objectContaining({ msg: expect.stringContaining('its policy is "short"') }),
-    );
+    const { post, log } = await receiving({ policy: 'short' });
+    expect(await post()).toMatchObject({ status: 200 });
+    expect(await post()).toMatchObject({ status: 500 });
+    const said = { msg: expect.stringContaining('its policy is "short"') };
+    expect(log.lines).toContainEqual(expect.objectContaining(said));
   });
 
   test('is answered 500 when pg-boss has not been started', async () => {
-    const trial = await schema.start();
-    const { post } = await receiving({ ...trial, boss: await schema.another() });
-    expect(await post(delivery(paid()))).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
-    expect(await trial.jobs()).toEqual([]);
+    const { queue, jobs } = await schema.start();
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: false });
+    hooks.on('*', enqueue(await schema.another(), { queue }));
+    expect(await post()).toMatchObject({ status: 500, body: { code: 'HANDLER_FAILED' } });
+    expect(await jobs()).toEqual([]);
   });
 });
 
@@ -189,9 +187,8 @@ withPostgres('a job that exists already', () => {
     const log = captureLog();
     await pass(event, contextOf(event, { log: log.logger }));
     expect(await trial.jobs()).toMatchObject([{ state: 'cancelled' }]);
-    expect(log.lines).toMatchObject([
-      { level: 40, msg: expect.stringMatching(/was cancelled.*boss\.resume\(\)/) },
-    ]);
+    const msg = expect.stringMatching(/was cancelled.*boss\.resume\(\)/);
+    expect(log.lines).toMatchObject([{ level: 40, msg }]);
     await trial.boss.resume(trial.queue, liveJob('evt-1'));
     await trial.work(async () => {});
     await trial.job('completed');

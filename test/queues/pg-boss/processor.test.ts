@@ -36,9 +36,8 @@ withPostgres('a job', () => {
       runs.push(`${event.id} ${fails ? 'fails' : attempt}`);
       if (fails) throw new Error('no');
     };
-    await trial.work(processor({ 'transaction.paid': handle }, { store: memoryStore(), ...silent }), {
-      batchSize: 3,
-    });
+    const work = processor({ 'transaction.paid': handle }, { store: memoryStore(), ...silent });
+    await trial.work(work, { batchSize: 3 });
     await until(async () => (await trial.jobs()).every(({ state }) => state === 'completed'));
     expect(runs).toHaveLength(4);
     expect(new Set(runs.slice(1)).size).toBe(3);
@@ -91,7 +90,6 @@ withPostgres('a job', () => {
 });
 
 test.each([null, {}, 'postgres://'])('processor() refuses %j for a boss', (boss) => {
-  expect(() => processor({ '*': () => {} }, { boss: boss as never })).toThrow(
-    'Give the PgBoss of this worker.',
-  );
+  const make = () => processor({ '*': () => {} }, { boss: boss as never });
+  expect(make).toThrow('Give the PgBoss of this worker.');
 });

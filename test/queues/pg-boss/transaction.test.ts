@@ -3,12 +3,12 @@ import { type EnqueueOptions, enqueue } from 'payment-webhooks/queues/pg-boss';
 import { postgresStore } from 'payment-webhooks/stores/postgres';
 import { fixtures } from 'payment-webhooks/testing';
 import type { Pool, PoolClient } from 'pg';
-import { type BossTrial, liveJob, ownBossSchema, withMethods, withPostgres } from '../../setup/boss-trial.js';
+import { liveJob, ownBossSchema, withPostgres } from '../../setup/boss-trial.js';
 import { delivery } from '../../setup/delivery.js';
 import { startEndpoint } from '../../setup/endpoint.js';
 import { REVIVED } from '../../setup/pg-boss.js';
 import { contextOf } from '../../setup/queue-trial.js';
-import { gate } from '../../setup/waiting.js';
+import { gate, until } from '../../setup/waiting.js';
 
 const paid = fixtures.transactionPaid;
 
@@ -22,20 +22,21 @@ withPostgres('enqueue() in a transactional store', () => {
     await storeOf(schema.pool).migrate();
   });
 
-  async function receiving({ boss, queue }: BossTrial, options: EnqueueOptions = {}) {
-    const endpoint = await startEndpoint({ handlers: {}, store: storeOf(schema.pool) as never });
-    endpoint.hooks.on('*', enqueue(boss, { queue, ...options }));
-    return endpoint;
+  /** A receiver whose events go to a queue of its own. */
+  async function receiving(options: EnqueueOptions = {}, started = schema.start()) {
+    const trial = await started;
+    const { hooks, post } = await startEndpoint({ handlers: {}, store: storeOf(schema.pool) as never });
+    hooks.on('*', enqueue(trial.boss, { queue: trial.queue, ...options }));
+    return { hooks, post, ...trial };
   }
 
   const known = async (id: string) =>
     (await schema.pool.query(`SELECT 1 FROM ${table()} WHERE key LIKE '%' || $1`, [id])).rows.length;
 
   test('commits the job together with the claim, and not before', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await receiving(trial);
+    const { hooks, post, boss, queue, jobs } = await receiving();
     const [added, finish] = [gate(), gate()];
-    const pass = enqueue(trial.boss, { queue: trial.queue });
+    const pass = enqueue(boss, { queue });
     hooks.on('transaction.paid', async (event, context) => {
       await pass(event, context);
       added.open();
@@ -44,16 +45,15 @@ withPostgres('enqueue() in a transactional store', () => {
     const event = paid();
     const answer = post(delivery(event));
     await added.opened;
-    expect(await trial.jobs()).toEqual([]);
+    expect(await jobs()).toEqual([]);
     finish.open();
     expect(await answer).toMatchObject({ status: 200 });
-    expect(await trial.jobs()).toMatchObject([{ id: liveJob(event.id), state: 'created' }]);
+    expect(await jobs()).toMatchObject([{ id: liveJob(event.id), state: 'created' }]);
     expect(await known(event.id)).toBe(1);
   });
 
   test('leaves neither claim nor job when another handler fails, and exactly one job after the retry', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await receiving(trial);
+    const { hooks, post, jobs } = await receiving();
     let broken = true;
     hooks.on('transaction.paid', async (event, { transaction }: { transaction?: PoolClient } & object) => {
       await transaction?.query(`INSERT INTO ${schema.name}.ledger VALUES ($1)`, [event.id]);
@@ -61,20 +61,17 @@ withPostgres('enqueue() in a transactional store', () => {
     });
     const event = paid();
     expect(await post(delivery(event))).toMatchObject({ status: 500 });
-    expect([await trial.jobs(), await known(event.id)]).toEqual([[], 0]);
+    expect([await jobs(), await known(event.id)]).toEqual([[], 0]);
     broken = false;
     expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(await post(delivery(event))).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
-    expect(await trial.jobs()).toHaveLength(1);
-    const written = await schema.pool.query(`SELECT 1 FROM ${schema.name}.ledger WHERE event = $1`, [
-      event.id,
-    ]);
-    expect(written.rows).toHaveLength(1);
+    expect(await jobs()).toHaveLength(1);
+    const ledger = `SELECT 1 FROM ${schema.name}.ledger WHERE event = $1`;
+    expect((await schema.pool.query(ledger, [event.id])).rows).toHaveLength(1);
   });
 
   test('leaves neither when the connection dies before the commit', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await receiving(trial);
+    const { hooks, post, jobs } = await receiving();
     let dying = true;
     hooks.on('transaction.paid', async (_event, { transaction }: { transaction?: PoolClient } & object) => {
       if (!dying) return;
@@ -84,24 +81,22 @@ withPostgres('enqueue() in a transactional store', () => {
     });
     const event = paid();
     expect((await post(delivery(event))).status).toBeGreaterThanOrEqual(500);
-    expect([await trial.jobs(), await known(event.id)]).toEqual([[], 0]);
+    expect([await jobs(), await known(event.id)]).toEqual([[], 0]);
     expect(await post(delivery(event))).toMatchObject({ status: 200 });
-    expect(await trial.jobs()).toHaveLength(1);
+    expect(await jobs()).toHaveLength(1);
   });
 
   test('adds one job for copies that arrive at the same time, all of them answered 200 in the end', async () => {
-    const trial = await schema.start();
-    const { post } = await receiving(trial);
+    const { post, jobs } = await receiving();
     const event = delivery(paid());
-    const untilAccepted = async () => {
-      let status = 0;
-      while (status !== 200) {
-        ({ status } = await post(event));
+    const untilAccepted = () =>
+      until(async () => {
+        const { status } = await post(event);
         if (status !== 200) expect(status).toBe(503);
-      }
-    };
+        return status === 200;
+      });
     await Promise.all(Array.from({ length: 20 }, untilAccepted));
-    expect(await trial.jobs()).toHaveLength(1);
+    expect(await jobs()).toHaveLength(1);
   });
 
   test('retries a job that had failed for good only if the delivery is committed', async () => {
@@ -112,7 +107,7 @@ withPostgres('enqueue() in a transactional store', () => {
     await trial.work(async () => Promise.reject(new Error('no')));
     await trial.job('failed');
     await boss.offWork(queue);
-    const { hooks, post } = await receiving(trial);
+    const { hooks, post } = await receiving({}, Promise.resolve(trial));
     let broken = true;
     const pass = enqueue(boss, { queue });
     hooks.on('transaction.paid', async (given, context) => {
@@ -127,29 +122,16 @@ withPostgres('enqueue() in a transactional store', () => {
   });
 
   test('rolls back while the queue does not exist', async () => {
-    const trial = await schema.start({ create: false });
-    const { post } = await receiving(trial);
+    const { post } = await receiving({}, schema.start({ create: false }));
     const event = paid();
     expect(await post(delivery(event))).toMatchObject({ status: 500 });
     expect(await known(event.id)).toBe(0);
   });
 
   test('rolls back when the database of the store has no pg-boss', async () => {
-    const trial = await schema.start();
-    const { boss, queue } = trial;
-    const elsewhere = withMethods(boss, {
-      send: (
-        name: string,
-        data: object,
-        options: { db: { executeSql(text: string, values: unknown[]): unknown } },
-      ) => {
-        const { db } = options;
-        const moved = (text: string, values: unknown[]) =>
-          db.executeSql(text.replaceAll(schema.name, 'nowhere'), values);
-        return boss.send(name, data, { ...options, db: { executeSql: moved } } as never);
-      },
-    });
-    const { post } = await receiving({ ...trial, boss: elsewhere, queue });
+    const executeSql = (client: PoolClient, text: string, values: unknown[]) =>
+      client.query(text.replaceAll(schema.name, 'nowhere'), values);
+    const { post } = await receiving({ executeSql });
     const event = paid();
     expect(await post(delivery(event))).toMatchObject({ status: 500 });
     expect(await known(event.id)).toBe(0);
@@ -159,9 +141,8 @@ withPostgres('enqueue() in a transactional store', () => {
     ['rows', (rows: unknown[]) => rows],
     ['{ rows }', (rows: unknown[]) => ({ rows })],
   ])('runs its statements by executeSql, which resolves with %s', async (_what, shaped) => {
-    const trial = await schema.start();
     const texts: string[] = [];
-    const { post } = await receiving(trial, {
+    const { post, jobs } = await receiving({
       executeSql: async (client: PoolClient, text, values) => {
         texts.push(text);
         return shaped((await client.query(text, values)).rows);
@@ -169,29 +150,19 @@ withPostgres('enqueue() in a transactional store', () => {
     });
     expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
     expect(texts).toMatchObject([expect.stringContaining('INSERT INTO')]);
-    expect(await trial.jobs()).toHaveLength(1);
+    expect(await jobs()).toHaveLength(1);
   });
 
   test('adds the job by itself with executeSql: false', async () => {
-    const trial = await schema.start();
-    const { hooks, post } = await receiving(trial, { executeSql: false });
-    const seen = gate<number>();
-    hooks.on('transaction.paid', async () => {
-      let found = 0;
-      while (found === 0) found = (await trial.jobs()).length;
-      seen.open(found);
-    });
+    const { hooks, post, jobs } = await receiving({ executeSql: false });
+    // Before the commit.
+    hooks.on('transaction.paid', () => until(async () => (await jobs()).length === 1));
     expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
-    expect(await seen.opened).toBe(1);
   });
 
   test.each([
     ['a transaction that is not a client of pg', {}, 'Give enqueue() the option executeSql'],
-    [
-      'executeSql that resolves with something else',
-      { executeSql: async () => 7 },
-      'executeSql resolved with 7',
-    ],
+    ['executeSql that resolves with 7', { executeSql: async () => 7 }, 'executeSql resolved with 7'],
   ])('refuses %s', async (_what, options, message) => {
     const { boss, queue, jobs } = await schema.start();
     const event = paid();
