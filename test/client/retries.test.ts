@@ -11,7 +11,7 @@ const server = ownSpecServer();
 const clientOf = (options: ServiceClientOptions = {}) =>
   new ServiceClient({
     baseUrl: server.baseUrl,
-    ...(options.accessToken ? {} : { privateKey: PRIVATE_KEY }),
+    ...(!options.accessToken && { privateKey: PRIVATE_KEY }),
     ...options,
   });
 

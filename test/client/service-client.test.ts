@@ -159,10 +159,8 @@ describe('refusals of the service', () => {
 
   test('an unknown id is a NotFoundError', async () => {
     await expect(clientOf().webhooks.delete('nobody')).rejects.toBeInstanceOf(NotFoundError);
-    await expect(clientOf().webhooks.update('nobody', { events: ['*'] })).rejects.toMatchObject({
-      code: 'NOT_FOUND',
-      status: 404,
-    });
+    const updating = clientOf().webhooks.update('nobody', { events: ['*'] });
+    await expect(updating).rejects.toMatchObject({ code: 'NOT_FOUND', status: 404 });
   });
 
   test('422 is a ValidationError with the issues', async () => {

@@ -29,11 +29,7 @@ const refund = z.object({ refund: z.object({ id: z.string(), at: z.coerce.date()
 const REFUND = { refund: { id: 'r-1', at: '2026-01-15T09:30:00Z' } };
 
 /** The job that a receiver makes of an event. */
-async function jobOf(
-  event: object = paid(),
-  headers: Record<string, string> = {},
-  options: ReceiverOptions = {},
-): Promise<Job> {
+async function jobOf(event: object = paid(), headers = {}, options: ReceiverOptions = {}): Promise<Job> {
   const jobs: Job[] = [];
   const add = enqueue(async (job) => void jobs.push(job));
   const hooks = receiver({ privateKey: KEY, store: false, ...silent, ...options });
@@ -179,11 +175,10 @@ describe('processor()', () => {
       expect(await work(whole, here)).toEqual({ verdict: 'done', outcome: 'processed' });
   });
 
+  const NO_JOBS = [undefined, null, 5, {}, [[1]], { rawBody: 1 }, '', '{', 'null', Buffer.from([0xff])];
   const NOT_QUEUED = 'BODY_MALFORMED: The job has no delivery. Add jobs to this queue with enqueue() only.';
   test.each<[unknown, string]>([
-    ...[undefined, null, 5, {}, [[1]], { rawBody: 1 }, '', '{', 'null', Buffer.from([0xff])].map(
-      (data): [unknown, string] => [data, NOT_QUEUED],
-    ),
+    ...NO_JOBS.map((data): [unknown, string] => [data, NOT_QUEUED]),
     [{ rawBody: '' }, 'BODY_MALFORMED: The body is empty.'],
     [{ rawBody: 'Secret' }, 'BODY_MALFORMED: The body is not JSON.'],
     [{ rawBody: '{"id":"evt-1"}' }, 'EVENT_INVALID: event_name: '],
@@ -206,10 +201,8 @@ describe('processor()', () => {
     test('runs its handlers as it came, with where it does not fit, and the log says so', async () => {
       const log = captureLog();
       const seen: unknown[] = [];
-      const work = processor(
-        { '*': (event, { issues }) => void seen.push(event, issues) },
-        { drift: 'handle', logger: log.logger },
-      );
+      const handle = (event: unknown, { issues }: HandlerContext) => void seen.push(event, issues);
+      const work = processor({ '*': handle }, { drift: 'handle', logger: log.logger });
       const { data } = await jobOf(wrong, {}, { drift: 'handle' });
       expect(await work(data, here)).toMatchObject({ outcome: 'processed' });
       const issues = [{ path: 'payload.transaction.status', message: expect.any(String) }];

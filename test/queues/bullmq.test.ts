@@ -122,11 +122,8 @@ withRedis('a worker of BullMQ', () => {
     finish.open();
     await closing;
     expect(ran).toEqual([first.id]);
-    expect(await trial.queue.getJobCounts('completed', 'waiting', 'active')).toEqual({
-      completed: 1,
-      waiting: 1,
-      active: 0,
-    });
+    const counts = await trial.queue.getJobCounts('completed', 'waiting', 'active');
+    expect(counts).toEqual({ completed: 1, waiting: 1, active: 0 });
   });
 });
 

@@ -24,10 +24,8 @@ withPostgres('a worker of pg-boss', () => {
     await store.migrate();
     const trial = await schema.start();
     const event = paid();
-    await enqueue(trial.boss, { queue: trial.queue, jobOptions: { expireInSeconds: 1, retryDelay: 0 } })(
-      event,
-      contextOf(event),
-    );
+    const jobOptions = { expireInSeconds: 1, retryDelay: 0 };
+    await enqueue(trial.boss, { queue: trial.queue, jobOptions })(event, contextOf(event));
     const dying = 'test/queues/pg-boss/dying-worker.ts';
     const { code } = await tsx([dying, connectionString, schema.name, trial.queue]);
     expect(code).not.toBe(0);
@@ -66,10 +64,8 @@ withPostgres('while Postgres is down', () => {
         await boss.start();
         const store = postgresStore({ pool, table: `${schema.name}.webhook_event`, transactional: true });
         await store.migrate();
-        const { hooks, post } = await startEndpoint({
-          handlers: {},
-          store: transactional ? (store as never) : false,
-        });
+        const given = transactional ? (store as never) : false;
+        const { hooks, post } = await startEndpoint({ handlers: {}, store: given });
         hooks.on('*', enqueue(boss, { queue: trial.queue }));
         expect(await post(delivery(paid()))).toMatchObject({ status: 200 });
         const event = delivery(paid());

@@ -112,10 +112,11 @@ export const QUEUES: Readonly<Record<string, Queue>> = {
 
 /** The only job of a queue, once it is over. */
 export async function jobOver({ jobs }: Trial): Promise<Job> {
-  let job: Job | undefined;
   await until(async () => {
-    [job] = await jobs();
+    const [job] = await jobs();
     return ['completed', 'failed', 'cancelled'].includes(job?.state ?? '');
   });
-  return job as Job;
+  // Read again: a broker that is asked for each part by itself may have ended the job in between.
+  const [over] = await jobs();
+  return over as Job;
 }

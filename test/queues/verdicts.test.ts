@@ -134,11 +134,7 @@ const table = (where: string): Readonly<Record<string, Row>> => ({
 });
 
 /** A handler that does what the row says, and what becomes of its job. */
-async function playRow(
-  door: Door,
-  { says, times = Number.POSITIVE_INFINITY, ends, runs, level }: Row,
-  inTransaction: boolean,
-) {
+async function playRow(door: Door, { says, times, ends, runs, level }: Row, inTransaction: boolean) {
   const event = fixtures.transactionPaid();
   const log = captureLog();
   const startedAt: number[] = [];
@@ -149,14 +145,11 @@ async function playRow(
   ) => {
     startedAt.push(Date.now());
     await transaction?.query(`INSERT INTO ${schema?.name}.ledger VALUES ($1)`, [id]);
-    if (!isFixed && startedAt.length <= times) await says();
+    if (!isFixed && startedAt.length <= (times ?? Number.POSITIVE_INFINITY)) await says();
   };
   const store = inTransaction ? transactional() : memoryStore();
-  const job = await door({
-    event,
-    handlers: { 'transaction.paid': handler } as never,
-    options: { store: store as never, logger: log.logger },
-  });
+  const handlers = { 'transaction.paid': handler } as never;
+  const job = await door({ event, handlers, options: { store: store as never, logger: log.logger } });
   expect(job).toMatchObject(ends);
   expect(startedAt).toHaveLength(runs);
   if (says === later) expect(leastBetween(startedAt)).toBeGreaterThanOrEqual(WAIT_MS - 5);

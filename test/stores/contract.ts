@@ -4,16 +4,13 @@ import { test } from '@jest/globals';
 import fc from 'fast-check';
 import { ALIVE_MS, BRIEF_MS, ContractContext } from '../../src/testing/store-contract/context.js';
 import { compareWithModel, type Step } from '../../src/testing/store-contract/reference-model.js';
-import {
-  type StoreContractCase,
-  type StoreContractOptions,
-  storeContract,
-} from '../../src/testing/store-contract.js';
+import { type StoreContractOptions, storeContract } from '../../src/testing/store-contract.js';
 import { testAtOnce } from '../setup/at-once.js';
 
 export function keepsTheContract(options: StoreContractOptions): void {
   // Each has keys of its own. Those that wait for seconds do so at the same time, unless a clock of the test says when.
-  const waits = ({ name }: StoreContractCase) => !options.sleep && / retention | by chance /.test(name);
+  const waits = ({ name }: { readonly name: string }) =>
+    !options.sleep && / retention | by chance /.test(name);
   testAtOnce(storeContract(options), waits);
 }
 
@@ -33,9 +30,8 @@ export function stepsWith(leaseMs: fc.Arbitrary<number>): fc.Arbitrary<Step> {
 
 /** For a store with a clock that runs by itself: a brief lease is waited for at once, a long one never ends. */
 export function walksAsPromised(options: StoreContractOptions): void {
-  const steps = fc.array(stepsWith(fc.constantFrom(ALIVE_MS, ALIVE_MS, ALIVE_MS, BRIEF_MS)), {
-    maxLength: 40,
-  });
+  const leaseMs = fc.constantFrom(ALIVE_MS, ALIVE_MS, ALIVE_MS, BRIEF_MS);
+  const steps = fc.array(stepsWith(leaseMs), { maxLength: 40 });
   const wait: Step = { verb: 'wait', ms: 2 * BRIEF_MS };
   test('on any walk it answers as the model does', async () => {
     const store = await options.create({ retention: undefined });

@@ -76,10 +76,8 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
         const names = ['a', 'b'].map((last) => `${'t'.repeat(62)}${last}`);
         for (const name of names) await migrated(name);
         for (const name of names) {
-          const indexes = await world.observe(
-            'SELECT indexdef FROM pg_indexes WHERE schemaname = $1 AND tablename = $2',
-            [world.schema, name],
-          );
+          const sql = 'SELECT indexdef FROM pg_indexes WHERE schemaname = $1 AND tablename = $2';
+          const indexes = await world.observe(sql, [world.schema, name]);
           expect(indexes.filter(({ indexdef }) => String(indexdef).includes('claimed_at'))).toHaveLength(1);
           expect(indexes).toHaveLength(2);
         }
@@ -104,9 +102,8 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
         await granted(await brief.claim('running', bytes)).renew(60_000);
         await granted(await lasting.claim('completed', bytes)).complete();
         await granted(await lasting.claim('released', bytes)).release([]);
-        await world.observe(
-          `UPDATE ${named('pruned')} SET claimed_at = now() - interval '1 year' WHERE key = 'released'`,
-        );
+        const longAgo = "claimed_at = now() - interval '1 year'";
+        await world.observe(`UPDATE ${named('pruned')} SET ${longAgo} WHERE key = 'released'`);
         expect([await lasting.prune(), await lasting.prune()]).toEqual([2_500, 0]);
         const left = await world.observe(`SELECT key FROM ${named('pruned')} ORDER BY key`);
         expect(left.map(({ key }) => key)).toEqual(['completed', 'released', 'running']);
@@ -159,9 +156,7 @@ needing('postgres').describe('a claim with a lease, on Postgres', () => {
         for (let round = 0; round < 10; round += 1) {
           const claims = Array.from({ length: 4 }, () => serializable.claim(`strict ${round}`, bytes));
           const results = await Promise.allSettled(claims);
-          const won = results.filter(
-            (each) => each.status === 'fulfilled' && each.value.status === 'claimed',
-          );
+          const won = results.filter((it) => it.status === 'fulfilled' && it.value.status === 'claimed');
           expect(won).toHaveLength(1);
         }
       });

@@ -225,9 +225,8 @@ describe('the memory store', () => {
     'refuses maxEntries %p at construction',
     (maxEntries) => {
       expect(() => memoryStore({ maxEntries })).toThrow(ConfigurationError);
-      expect(() => memoryStore({ maxEntries })).toThrow(
-        `maxEntries is ${maxEntries}. Give a whole number from 1 to 8,000,000.`,
-      );
+      const message = `maxEntries is ${maxEntries}. Give a whole number from 1 to 8,000,000.`;
+      expect(() => memoryStore({ maxEntries })).toThrow(message);
     },
   );
 

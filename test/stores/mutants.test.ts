@@ -42,9 +42,7 @@ const KNOWN =
 
 /** By the beginning of the name of the case that notices. */
 const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
-  'the first claim of a key is attempt 1, with no finished handlers': [
-    ['counts attempts from zero', NEXT_ATTEMPT, 'latest.attempt + 1 : 0'],
-  ],
+  'the first claim of a key is attempt 1': [['counts from zero', NEXT_ATTEMPT, 'latest.attempt + 1 : 0']],
   'a released or abandoned key is forgotten after its retention': [
     ['remembers for ever what was never completed', REMEMBERED, forEverIf('!== "completed"')],
     ['ignores the retention of what is released', REMEMBERED, forEverIf('=== "released"')],
@@ -98,9 +96,7 @@ const MUTANTS: Readonly<Record<string, readonly Damage[]>> = {
     ],
     ['keeps the first fingerprint', '= fingerprint;', '= latest?.fingerprint ?? fingerprint;'],
   ],
-  'complete() can be called again after its reply was lost': [
-    ['does not remember whom a completed entry belongs to', AGAIN, ''],
-  ],
+  'complete() can be called again after its reply was lost': [['forgets who completed', AGAIN, '']],
   'finished handlers survive a release and a lapse, and each release replaces the list': [
     [
       'keeps the list of an earlier release',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Pool } from 'pg';
 import { postgresStore } from '../../src/stores/postgres.js';
+import type { StoreContractOptions } from '../../src/testing/store-contract.js';
 import { needing } from '../setup/platform.js';
 import { keepsTheContract, walksAsPromised } from './contract.js';
 import { connectionString } from './worlds.js';
@@ -27,9 +28,7 @@ needing('postgres').describe('the Postgres store, on a partitioned table', () =>
   });
 
   describe('keeps the contract', () => {
-    const options = {
-      create: ({ retention }: { retention: number | undefined }) => postgresStore({ pool, retention }),
-    };
+    const options: StoreContractOptions = { create: ({ retention }) => postgresStore({ pool, retention }) };
     keepsTheContract(options);
     walksAsPromised(options);
   });

@@ -212,9 +212,8 @@ describe('the options of the Postgres store', () => {
     expect(() => wrong()).toThrow(ConfigurationError);
     expect(() => wrong({ pool, tabel: 'a' })).toThrow('Unknown option "tabel". Did you mean "table"?');
     expect(() => wrong({ pool, retention: 'soon' })).toThrow('retention is "soon"');
-    expect(() => wrong({ pool, transactional: 'yes' })).toThrow(
-      'transactional is "yes". Give true or false.',
-    );
+    const odd = () => wrong({ pool, transactional: 'yes' });
+    expect(odd).toThrow('transactional is "yes". Give true or false.');
   });
 
   test('may be undefined for their defaults', () => {

@@ -237,10 +237,8 @@ withRedis('the Redis store behind a sentinel', () => {
 
   // Only the connection differs: through both clients the store keeps its contract above.
   test.each(['redis', 'ioredis'])('through %s finds the master, at every step', async (name) => {
-    await takesEveryStep(
-      redisStore({ sendCommand: (...args) => (send[name] as SendCommand)(...args), prefix: `${name}:` }),
-      'default:live:a',
-    );
+    const sendCommand: SendCommand = (...args) => (send[name] as SendCommand)(...args);
+    await takesEveryStep(redisStore({ sendCommand, prefix: `${name}:` }), 'default:live:a');
   });
 });
 

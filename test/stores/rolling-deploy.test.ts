@@ -92,10 +92,8 @@ const PLACES: Readonly<Record<string, Place>> = {
       const { redisStore, redisDeadLetters } = VERSIONS[version];
       const { encryptionKeys } = letterOptions;
       const prefix = `${name}:`;
-      return {
-        store: redisStore({ sendCommand, prefix }),
-        letters: redisDeadLetters({ sendCommand, prefix, encryptionKeys }),
-      };
+      const letters = redisDeadLetters({ sendCommand, prefix, encryptionKeys });
+      return { store: redisStore({ sendCommand, prefix }), letters };
     },
     prepare: async () => {},
     end: async () => {

@@ -101,9 +101,8 @@ needing('postgres').describe('the lease of a silent transaction', () => {
             happened.push('freed');
             over.open();
           });
-          const hooks = receiver<{}, Given>({
-            ...{ privateKey: KEY, store, logger: false, lease: 1_000, storeTimeout: 900, timeout: 60_000 },
-          });
+          const times = { lease: 1_000, storeTimeout: 900, timeout: 60_000 };
+          const hooks = receiver<{}, Given>({ privateKey: KEY, store, logger: false, ...times });
           hooks.on('transaction.paid', async (_, { signal }) => {
             signal.addEventListener('abort', () => happened.push('told'));
             // From then on both deadlines count from the same renewal.

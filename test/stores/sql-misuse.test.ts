@@ -58,14 +58,12 @@ needing('postgres').describe('a transaction function that does not keep its word
     const { outcome, code } = JSON.parse(body) as { outcome?: string; code?: string };
     // A transaction that was called twice may still commit.
     await idle();
-    const completed = await world.observe(
-      `SELECT FROM ${world.table} WHERE key LIKE '%:' || $1 AND lease_ends = 'infinity'`,
-      [event.id],
-    );
+    const sql = `SELECT FROM ${world.table} WHERE key LIKE '%:' || $1 AND lease_ends = 'infinity'`;
+    const { length: completed } = await world.observe(sql, [event.id]);
     return {
       answer: [status, outcome ?? code],
       payments: await world.paid(event.id),
-      completed: completed.length,
+      completed,
     };
   }
 

@@ -35,11 +35,9 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
 
     /** Whether a connection of this application is in `pg_sleep()`. */
     const sleeps = async (name: string) => {
-      const rows = await world.observe(
-        "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Timeout'",
-        [name],
-      );
-      return rows.length > 0;
+      const sql =
+        "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Timeout'";
+      return (await world.observe(sql, [name])).length > 0;
     };
 
     test('a statement that failed and was swallowed rolls everything back', async () => {
@@ -52,11 +50,8 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
     });
 
     test('a handler waits for locks as long as before, and the session is as it was', async () => {
-      const { run, idle, claim, send } = await claimed(world, {
-        max: 1,
-        options: '-c lock_timeout=7s',
-        leaseMs: 12_345.6,
-      });
+      const options = { max: 1, options: '-c lock_timeout=7s', leaseMs: 12_345.6 };
+      const { run, idle, claim, send } = await claimed(world, options);
       const shown = async (by = send) => [
         (await by('SHOW lock_timeout'))[0]?.lock_timeout,
         (await by('SHOW idle_in_transaction_session_timeout'))[0]?.idle_in_transaction_session_timeout,
@@ -70,7 +65,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
     });
 
     test('handlers that take turns undo nothing of one another with savepoints', async () => {
-      const serial = ({ id }: { readonly id: string }) => id;
+      const turn = { serial: ({ id }: { readonly id: string }) => id };
       const hooks = receiver<{}, Given>({ privateKey: KEY, store: world.open().store, logger: false });
       const first = async (send: Send) => {
         await send('SAVEPOINT mine');
@@ -78,9 +73,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
         await send('ROLLBACK TO SAVEPOINT mine');
       };
       for (const work of [first, (send: Send) => world.pay(send, 'in turn')])
-        hooks.on('*', async (_, { transaction }) => void (await work(world.sending(transaction))), {
-          serial,
-        });
+        hooks.on('*', async (_, { transaction }) => void (await work(world.sending(transaction))), turn);
       expect(await hooks.receive(receivable())).toMatchObject({ status: 200 });
       expect(await world.paid('in turn')).toBe(1);
     });

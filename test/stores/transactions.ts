@@ -9,14 +9,7 @@ import { StoreError } from '../../src/errors.js';
 import { testAtOnce } from '../setup/at-once.js';
 import { type Compiled, compile } from '../setup/compiled.js';
 import { until } from '../setup/waiting.js';
-import {
-  type Given,
-  granted,
-  grantedInTheEnd,
-  type Opened,
-  type StoreOptions,
-  type World,
-} from './worlds.js';
+import { type Given, granted, grantedInTheEnd, type Opened, type PoolOptions, type World } from './worlds.js';
 
 export const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(64) };
 
@@ -62,14 +55,12 @@ export async function startOwner(
   return owner;
 }
 
-type Options = StoreOptions & PoolConfig & { readonly leaseMs?: number };
+type Options = PoolOptions & PoolConfig & { readonly leaseMs?: number };
 
 /** A claim of an event, in a store that was opened for it. */
-export async function claimed<Open extends Opened>(
-  world: World<Open>,
-  { leaseMs = request.leaseMs, ...options }: Options = {},
-) {
-  const opened = world.open(options);
+export async function claimed<Open extends Opened>(world: World<Open>, options: Options = {}) {
+  const { leaseMs = request.leaseMs, ...rest } = options;
+  const opened = world.open(rest);
   const claim = granted(await opened.store.claim(opened.key, { ...request, leaseMs }));
   return { ...opened, claim, send: world.sending(claim.context.transaction) };
 }
@@ -90,10 +81,9 @@ export function keepsTransactions(world: World): void {
     expect([await world.paid(key), await world.known(key)]).toEqual([0, 0]);
     expect([await claim.complete(), await claim.complete()]).toEqual([true, true]);
     expect([await world.paid(key), await world.known(key)]).toEqual([1, 1]);
-    expect(await store.claim(key, { ...request, fingerprint: 'other' })).toEqual({
-      status: 'completed',
-      fingerprint: request.fingerprint,
-    });
+    const { fingerprint } = request;
+    const other = await store.claim(key, { ...request, fingerprint: 'other' });
+    expect(other).toEqual({ status: 'completed', fingerprint });
     await until(idle);
   });
 

@@ -168,10 +168,8 @@ export async function postgresWorld(by: ByPg, common: PoolConfig = {}): Promise<
       };
     },
     waiting: async () => {
-      const rows = await observe(
-        `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE $1 AND wait_event_type = 'Lock'`,
-        [`${schema}_%`],
-      );
+      const locked = "application_name LIKE $1 AND wait_event_type = 'Lock'";
+      const rows = await observe(`SELECT 1 FROM pg_stat_activity WHERE ${locked}`, [`${schema}_%`]);
       return rows.length;
     },
     terminate: async (transaction) => {

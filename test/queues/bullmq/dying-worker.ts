@@ -12,8 +12,8 @@ const handlers = {
     process.kill(process.pid, 'SIGKILL');
   },
 };
+const times = { lockDuration: 500, stalledInterval: 150 };
 new Worker(name, processor(handlers, { store, lease: 500, logger: false }), {
   connection: { url },
-  lockDuration: 500,
-  stalledInterval: 150,
+  ...times,
 });

@@ -158,6 +158,7 @@ withRedis('the options of a job', () => {
 
 describe('enqueue() refuses', () => {
   const queue = { add: () => Promise.reject(new Error('never called')) };
+  const MERGING = { deduplication: { id: 'a' } };
 
   test.each([
     ['no queue', undefined, {}, 'enqueue() was given undefined. Give a queue'],
@@ -167,12 +168,7 @@ describe('enqueue() refuses', () => {
     ['an empty name', queue, { name: '' }, 'name is "". Give the name of the jobs.'],
     ['job options of the wrong kind', queue, { jobOptions: 3 }, 'jobOptions is 3'],
     ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would merge'],
-    [
-      'one deduplication for all events',
-      queue,
-      { jobOptions: { deduplication: { id: 'a' } } },
-      'jobOptions.deduplication would merge',
-    ],
+    ['one deduplication for all', queue, { jobOptions: MERGING }, 'jobOptions.deduplication would merge'],
     [
       'a queue that deduplicates by default',
       { ...queue, defaultJobOptions: { deduplication: { id: 'a', ttl: 60_000 } } },

@@ -102,9 +102,8 @@ withPostgres('a job that exists already', () => {
     const trial = await failForGood();
     const pass = enqueue(trial.boss, { queue: trial.queue });
     await Promise.all(Array.from({ length: 10 }, () => pass(event, contextOf(event))));
-    expect(await trial.jobs()).toMatchObject([
-      BOSS_VERSION === 12 ? { state: 'retry', retry_limit: 1 } : { state: 'created' },
-    ]);
+    const once = BOSS_VERSION === 12 ? { state: 'retry', retry_limit: 1 } : { state: 'created' };
+    expect(await trial.jobs()).toMatchObject([once]);
   });
 
   test('fails the delivery when it cannot be retried', async () => {
@@ -168,9 +167,8 @@ withPostgres('a job that exists already', () => {
     const theirs = paid({ id: event.id, payload: { transaction: { order_id: 'of-globex' } } });
     const shared = await receiving('pri_globex', trial);
     await shared.post(delivery(theirs, 'pri_globex'));
-    expect(shared.log.lines).toContainEqual(
-      expect.objectContaining({ level: 50, msg: expect.stringContaining('a queue for each account') }),
-    );
+    const told = { level: 50, msg: expect.stringContaining('a queue for each account') };
+    expect(shared.log.lines).toContainEqual(expect.objectContaining(told));
     const apart = await receiving('pri_globex', own);
     expect(await apart.post(delivery(theirs, 'pri_globex'))).toMatchObject({ status: 200 });
     expect((await own.jobs())[0]?.data.rawBody).toContain('of-globex');
@@ -206,10 +204,8 @@ describe('the id of a job', () => {
   });
 
   test('differs where modes differ, or event ids only in case', () => {
-    const events = ['a:b', 'A:b', 'a%3Ab'].flatMap((id) => [
-      { id, sandbox: true },
-      { id, sandbox: false },
-    ]);
+    const ids = ['a:b', 'A:b', 'a%3Ab'];
+    const events = [true, false].flatMap((sandbox) => ids.map((id) => ({ id, sandbox })));
     expect(new Set(events.map(jobIdOf)).size).toBe(6);
   });
 });
