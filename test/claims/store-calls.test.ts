@@ -121,27 +121,24 @@ describe('a thenable', () => {
   });
 });
 
-/** The event loop does nothing else meanwhile, as in a driver that waits for a lock. */
-function block(ms: number): void {
-  for (const until = performance.now() + ms; performance.now() < until; );
-}
-
-describe('a store that blocks the event loop for longer than the lease', () => {
-  const claim: IdempotencyStore['claim'] = (...asked) => {
-    const answer = memoryStore().claim(...asked);
-    block(150);
-    return answer;
-  };
-  test.each<[string, IdempotencyStore['claim']]>([
-    ['at once', claim],
-    ['by a promise', async (...asked) => claim(...asked)],
-  ])('and answers %s grants nothing', async (_how, claim) => {
+const blocking: IdempotencyStore['claim'] = (...asked) => {
+  const answer = memoryStore().claim(...asked);
+  // The event loop does nothing else meanwhile, as in a driver that waits for a lock.
+  for (const end = performance.now() + 150; performance.now() < end; );
+  return answer;
+};
+test.each<[string, IdempotencyStore['claim']]>([
+  ['at once', blocking],
+  ['by a promise', async (...asked) => blocking(...asked)],
+])(
+  'a store that blocks the event loop for longer than the lease, and answers %s, grants nothing',
+  async (_how, claim) => {
     const endpoint = await startEndpoint({ store: { claim }, lease: 100, storeTimeout: 2_000 });
     expect(await endpoint.post()).toMatchObject(unavailable);
     expect(endpoint.handled).toEqual([]);
     expect(endpoint.records[0]?.storeMs).toBeGreaterThanOrEqual(150);
-  });
-});
+  },
+);
 
 describe('what a claim carries is read once', () => {
   const withClaim = (more: object) =>

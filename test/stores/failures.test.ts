@@ -74,22 +74,20 @@ needing('postgres').describe('a Postgres', () => {
   });
 });
 
-needing('redis-server').describe('a Redis', () => {
-  test('whose key belongs to something else', async () => {
-    const redis = new Redis(redisUrl);
-    closing.push(() => redis.disconnect());
-    const store = redisStore({
-      // Whatever key is claimed, somebody has put a list there.
-      sendCommand: async (...args) => {
-        if (args[0].startsWith('EVAL')) await redis.call('LPUSH', args[3] as string, 'taken').catch(() => {});
-        return redis.call(...args);
-      },
-      prefix: `${name}:`,
-    });
-    const [line] = await linesOf(store);
-    const msg = `the store did not answer: ${WRONG_TYPE}`;
-    expect(line).toMatchObject({ msg, error: { code: 'WRONGTYPE' } });
+needing('redis-server').test('a Redis whose key belongs to something else', async () => {
+  const redis = new Redis(redisUrl);
+  closing.push(() => redis.disconnect());
+  const store = redisStore({
+    // Whatever key is claimed, somebody has put a list there.
+    sendCommand: async (...args) => {
+      if (args[0].startsWith('EVAL')) await redis.call('LPUSH', args[3] as string, 'taken').catch(() => {});
+      return redis.call(...args);
+    },
+    prefix: `${name}:`,
   });
+  const [line] = await linesOf(store);
+  const msg = `the store did not answer: ${WRONG_TYPE}`;
+  expect(line).toMatchObject({ msg, error: { code: 'WRONGTYPE' } });
 });
 
 withMariadb('a MariaDB', () => {

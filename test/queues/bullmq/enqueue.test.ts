@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { JobsOptions } from 'bullmq';
 import { enqueue } from 'payment-webhooks/queues/bullmq';
 import { fixtures } from 'payment-webhooks/testing';
@@ -156,26 +156,24 @@ withRedis('the options of a job', () => {
   });
 });
 
-describe('enqueue() refuses', () => {
-  const queue = { add: () => Promise.reject(new Error('never called')) };
-  const MERGING = { deduplication: { id: 'a' } };
+const queue = { add: () => Promise.reject(new Error('never called')) };
+const MERGING = { deduplication: { id: 'a' } };
 
-  test.each([
-    ['no queue', undefined, {}, 'enqueue() was given undefined. Give a queue'],
-    ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks". Give a queue'],
-    ['options of the wrong kind', queue, 'fast', 'The second argument of enqueue() is "fast"'],
-    ['an unknown option', queue, { jobOption: {} }, 'Unknown option "jobOption". Did you mean "jobOptions"?'],
-    ['an empty name', queue, { name: '' }, 'name is "". Give the name of the jobs.'],
-    ['job options of the wrong kind', queue, { jobOptions: 3 }, 'jobOptions is 3'],
-    ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would merge'],
-    ['one deduplication for all', queue, { jobOptions: MERGING }, 'jobOptions.deduplication would merge'],
-    [
-      'a queue that deduplicates by default',
-      { ...queue, defaultJobOptions: { deduplication: { id: 'a', ttl: 60_000 } } },
-      {},
-      'defaultJobOptions.deduplication of the queue would merge different events into one job, and lose all',
-    ],
-  ])('%s', (_what, given, options, message) => {
-    expect(() => enqueue(given as never, options as never)).toThrow(message);
-  });
+test.each([
+  ['no queue', undefined, {}, 'enqueue() was given undefined. Give a queue'],
+  ['the name of a queue', 'webhooks', {}, 'enqueue() was given "webhooks". Give a queue'],
+  ['options of the wrong kind', queue, 'fast', 'The second argument of enqueue() is "fast"'],
+  ['an unknown option', queue, { jobOption: {} }, 'Unknown option "jobOption". Did you mean "jobOptions"?'],
+  ['an empty name', queue, { name: '' }, 'name is "". Give the name of the jobs.'],
+  ['job options of the wrong kind', queue, { jobOptions: 3 }, 'jobOptions is 3'],
+  ['one job id for all events', queue, { jobOptions: { jobId: 'a' } }, 'jobOptions.jobId would merge'],
+  ['one deduplication for all', queue, { jobOptions: MERGING }, 'jobOptions.deduplication would merge'],
+  [
+    'a queue that deduplicates by default',
+    { ...queue, defaultJobOptions: { deduplication: { id: 'a', ttl: 60_000 } } },
+    {},
+    'defaultJobOptions.deduplication of the queue would merge different events into one job, and lose all',
+  ],
+])('enqueue() refuses %s', (_what, given, options, message) => {
+  expect(() => enqueue(given as never, options as never)).toThrow(message);
 });

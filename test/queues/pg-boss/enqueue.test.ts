@@ -210,21 +210,19 @@ describe('the id of a job', () => {
   });
 });
 
-describe('enqueue() refuses', () => {
-  const never = () => Promise.reject(new Error('never called'));
-  const boss = { send: never, retry: never, deleteJob: never, getQueue: never };
+const never = () => Promise.reject(new Error('never called'));
+const boss = { send: never, retry: never, deleteJob: never, getQueue: never };
 
-  test.each([
-    ['no PgBoss', undefined, {}, 'enqueue() was given undefined. Give a PgBoss'],
-    ['an address', 'postgres://', {}, 'enqueue() was given "postgres://". Give a PgBoss'],
-    ['options of the wrong kind', boss, 'fast', 'The second argument of enqueue() is "fast"'],
-    ['an unknown option', boss, { queues: 'a' }, 'Unknown option "queues". Did you mean "queue"?'],
-    ['an empty name', boss, { queue: '' }, 'queue is "". Give the name of a queue of pg-boss.'],
-    ['job options of the wrong kind', boss, { jobOptions: 3 }, 'jobOptions is 3'],
-    ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would merge'],
-    ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would merge'],
-    ['no function', boss, { executeSql: true }, 'executeSql is true. Give a function'],
-  ])('%s', (_what, given, options, message) => {
-    expect(() => enqueue(given as never, options as never)).toThrow(message);
-  });
+test.each([
+  ['no PgBoss', undefined, {}, 'enqueue() was given undefined. Give a PgBoss'],
+  ['an address', 'postgres://', {}, 'enqueue() was given "postgres://". Give a PgBoss'],
+  ['options of the wrong kind', boss, 'fast', 'The second argument of enqueue() is "fast"'],
+  ['an unknown option', boss, { queues: 'a' }, 'Unknown option "queues". Did you mean "queue"?'],
+  ['an empty name', boss, { queue: '' }, 'queue is "". Give the name of a queue of pg-boss.'],
+  ['job options of the wrong kind', boss, { jobOptions: 3 }, 'jobOptions is 3'],
+  ['one id for all events', boss, { jobOptions: { id: 'a' } }, 'jobOptions.id would merge'],
+  ['one key for all', boss, { jobOptions: { singletonKey: 'a' } }, 'jobOptions.singletonKey would merge'],
+  ['no function', boss, { executeSql: true }, 'executeSql is true. Give a function'],
+])('enqueue() refuses %s', (_what, given, options, message) => {
+  expect(() => enqueue(given as never, options as never)).toThrow(message);
 });
