@@ -73,7 +73,12 @@ async function start(options: ReceiverOptions) {
   const first = endpoint.post(sent);
   await until(() => signals.length === 1);
   const signal = signals[0] as AbortSignal;
-  return { endpoint, work, contexts, sent, first, signal };
+  /** Lets the first run succeed, and waits for its answer. */
+  const succeed = () => {
+    work.open(undefined);
+    return first;
+  };
+  return { endpoint, work, contexts, sent, first, signal, succeed };
 }
 
 function messages({ log }: Receiving): unknown[] {
@@ -88,14 +93,13 @@ describe('while handlers run', () => {
   test('the lease is renewed every third of it, so that nobody else gets the event', async () => {
     const store = faultyStore();
     const startedAt = performance.now();
-    const { endpoint, work, contexts, sent, first, signal } = await start({ store });
+    const { endpoint, contexts, sent, signal, succeed } = await start({ store });
     await until(() => store.calls.filter((call) => call === 'renew').length > 3);
     const passed = performance.now() - startedAt;
     expect([passed > LEASE, passed < 2 * LEASE]).toEqual([true, true]);
     expect(await endpoint.post(sent)).toMatchObject({ status: 503, body: { code: 'IN_PROGRESS' } });
     expect(signal.aborted).toBe(false);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await succeed()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(contexts).toHaveLength(1);
     expect(messages(endpoint)).toEqual([]);
   });
@@ -115,10 +119,9 @@ describe('while handlers run', () => {
   test('a renewal that is on its way when they succeed takes nothing back', async () => {
     const reply = gate<boolean>();
     const store = faultyStore({ renew: () => reply.opened });
-    const { endpoint, work, sent, first } = await start({ store });
+    const { endpoint, sent, succeed } = await start({ store });
     await until(() => store.calls.includes('renew'));
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await succeed()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     reply.open(false);
     expect(await endpoint.post(sent)).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
     expect(messages(endpoint)).toEqual([]);
@@ -148,20 +151,18 @@ describe('while handlers run', () => {
 describe('a store that is down at a renewal', () => {
   test('lets the handlers go on, and nothing is lost when it comes back within the lease', async () => {
     const store = faultyStore({ renew: times(1, rejects) });
-    const { endpoint, work, first, signal } = await start({ store });
+    const { endpoint, signal, succeed } = await start({ store });
     await until(() => store.calls.filter((call) => call === 'renew').length >= 3);
     expect(signal.aborted).toBe(false);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200 });
+    expect(await succeed()).toMatchObject({ status: 200 });
     expect(messages(endpoint)).toEqual(['the claim was not renewed: It threw.']);
   });
 
   test('no longer tells handlers that have succeeded meanwhile', async () => {
     const store = faultyStore({ renew: rejects });
-    const { work, first, signal } = await start({ store });
+    const { signal, succeed } = await start({ store });
     await until(() => store.calls.includes('renew'));
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200 });
+    expect(await succeed()).toMatchObject({ status: 200 });
     await pass(LEASE);
     expect(signal.aborted).toBe(false);
   });
@@ -173,7 +174,7 @@ describe('a store that is down at a renewal', () => {
   ])('and %s until the lease ends: the handlers are told at that moment', async (_what, renew) => {
     const store = faultyStore({ renew });
     const startedAt = performance.now();
-    const { endpoint, work, first, signal } = await start({ store });
+    const { endpoint, signal, succeed } = await start({ store });
     let abortedAt = 0;
     signal.addEventListener('abort', () => {
       abortedAt = performance.now();
@@ -182,17 +183,15 @@ describe('a store that is down at a renewal', () => {
     expect(code(signal)).toBe('CLAIM_LOST');
     expect(abortedAt - startedAt).toBeGreaterThanOrEqual(LEASE - 5);
     expect(messages(endpoint)).not.toContain(BLOCKED);
-    work.open(undefined);
-    await first;
+    await succeed();
   });
 
   test('and stays down: a success is completed all the same, if nobody else came', async () => {
     const store = faultyStore({ renew: rejects });
-    const { endpoint, work, sent, first, signal } = await start({ store });
+    const { endpoint, sent, signal, succeed } = await start({ store });
     await until(() => signal.aborted);
     await pass(50);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await succeed()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
     expect(messages(endpoint)).not.toContain(BLOCKED);
   });
@@ -206,11 +205,10 @@ describe('a store that is down at a renewal', () => {
         return askedAt.length === 1 ? slow(real) : real();
       },
     });
-    const { endpoint, work, first } = await start({ store, storeTimeout: 0.9 * LEASE });
+    const { endpoint, succeed } = await start({ store, storeTimeout: 0.9 * LEASE });
     await until(() => askedAt.length === 2);
     expect((askedAt[1] ?? 0) - (askedAt[0] ?? 0)).toBeLessThan(0.65 * LEASE);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200 });
+    expect(await succeed()).toMatchObject({ status: 200 });
     expect(messages(endpoint)).toEqual([]);
   });
 
@@ -222,19 +220,18 @@ describe('a store that is down at a renewal', () => {
     };
     const store = faultyStore({ renew: hangs, claim });
     const lease = 2 * LATE_REPLY_MS;
-    const { work, first, signal } = await start({ store, lease });
+    const { signal, succeed } = await start({ store, lease });
     await until(() => signal.aborted);
     // Counted from the reply it would be later by all the time that the reply took.
     expect(performance.now() - askedAt).toBeLessThan(lease + LATE_REPLY_MS);
-    work.open(undefined);
-    await first;
+    await succeed();
   });
 });
 
 describe('an event loop that was blocked for longer than the lease', () => {
   test('is logged on waking, and the handler completes when nobody took over', async () => {
     const startedAt = performance.now();
-    const { endpoint, work, sent, first, signal } = await start({});
+    const { endpoint, sent, signal, succeed } = await start({});
     block(LEASE + 50);
     await until(() => messages(endpoint).length > 0);
     const sinceEnd = performance.now() - startedAt - LEASE;
@@ -244,8 +241,7 @@ describe('an event loop that was blocked for longer than the lease', () => {
     expect(line?.overdueMs).toBeGreaterThanOrEqual(0);
     expect(line?.overdueMs).toBeLessThanOrEqual(Math.ceil(sinceEnd));
     expect(signal.aborted).toBe(false);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await succeed()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(await endpoint.post(sent)).toMatchObject({ body: { outcome: 'duplicate' } });
   });
 
@@ -272,28 +268,26 @@ describe('an event loop that was blocked for longer than the lease', () => {
 
   test('is no reason to tell the handlers before the store has said whether anything is lost', async () => {
     const store = faultyStore({ renew: repliesAfter(40) });
-    const { endpoint, work, first, signal } = await start({ store });
+    const { endpoint, signal, succeed } = await start({ store });
     block(LEASE + 50);
     await until(() => store.calls.includes('renew'));
     await pass(20);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await succeed()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
     expect(signal.aborted).toBe(false);
     expect(messages(endpoint)).toEqual([BLOCKED]);
   });
 
   test('and a store that is down: the handlers are told', async () => {
-    const { work, first, signal } = await start({ store: faultyStore({ renew: rejects }) });
+    const { signal, succeed } = await start({ store: faultyStore({ renew: rejects }) });
     block(LEASE + 50);
     await until(() => signal.aborted);
     expect(code(signal)).toBe('CLAIM_LOST');
-    work.open(undefined);
-    await first;
+    await succeed();
   });
 
   test('is a lost claim when somebody took over meanwhile', async () => {
     const shared = memoryStore();
-    const { work, contexts, first, signal } = await start({ store: shared });
+    const { contexts, signal, succeed } = await start({ store: shared });
     block(LEASE + 50);
     // Asked before this process has had a turn to renew, as another process would.
     const key = `default:live:${JSON.parse(String(contexts[0]?.rawBody)).id}`;
@@ -301,8 +295,7 @@ describe('an event loop that was blocked for longer than the lease', () => {
     expect(taken.status).toBe('claimed');
     await until(() => signal.aborted);
     expect(code(signal)).toBe('CLAIM_LOST');
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
+    expect(await succeed()).toMatchObject({ status: 503, body: { code: 'CLAIM_LOST' } });
     const still = await shared.claim(key, { leaseMs: 1, fingerprint: 'f'.repeat(64) });
     expect(still.status).toBe('in_progress');
   });
@@ -325,13 +318,12 @@ describe('a handler that never settles', () => {
 
   test('is told so when maxHandlerTime is over, though its delivery is not answered yet', async () => {
     const options = { timeout: 20_000, maxHandlerTime: 100 };
-    const { endpoint, work, first, signal } = await start(options);
+    const { endpoint, signal, succeed } = await start(options);
     await until(() => signal.aborted);
     expect(code(signal)).toBe('HANDLER_TIMEOUT');
     expect(messages(endpoint)).toEqual([GIVEN_UP]);
     expect(endpoint.records).toEqual([]);
-    work.open(undefined);
-    expect(await first).toMatchObject({ status: 200, body: { outcome: 'processed' } });
+    expect(await succeed()).toMatchObject({ status: 200, body: { outcome: 'processed' } });
   });
 
   test('but does so after all, too late, overwrites nothing', async () => {

@@ -145,23 +145,16 @@ describe('Retry-After', () => {
 
 describe('the token function', () => {
   test('is called once more after 401, and the request is sent again, POST too', async () => {
-    const asked: boolean[] = [];
-    const accessToken = async ({ refresh }: { refresh: boolean }) => {
-      asked.push(refresh);
-      return refresh ? TOKEN : 'expired';
-    };
+    const accessToken = jest.fn(async ({ refresh }: { refresh: boolean }) => (refresh ? TOKEN : 'expired'));
     await clientOf({ accessToken }).webhooks.create({ url });
-    expect(asked).toEqual([false, true]);
+    expect(accessToken.mock.calls.map(([{ refresh }]) => refresh)).toEqual([false, true]);
     expect(server.requests.map(({ method }) => method)).toEqual(['POST', 'POST']);
     expect(server.webhooks.size).toBe(1);
   });
 
   test('is not called a third time', async () => {
     let asked = 0;
-    const accessToken = () => {
-      asked += 1;
-      return `expired-${asked}`;
-    };
+    const accessToken = () => `expired-${++asked}`;
     await expect(clientOf({ accessToken }).account.me()).rejects.toMatchObject({ status: 401 });
     expect(asked).toBe(2);
     const sent = server.requests.map(({ headers }) => headers.authorization);
@@ -169,18 +162,13 @@ describe('the token function', () => {
   });
 
   test('is called once for all the attempts of a call, and again for the next call', async () => {
-    let asked = 0;
-    const client = clientOf({
-      accessToken: () => {
-        asked += 1;
-        return TOKEN;
-      },
-    });
+    const accessToken = jest.fn(() => TOKEN);
+    const client = clientOf({ accessToken });
     fail(503, 2);
     await client.account.me();
-    expect(asked).toBe(1);
+    expect(accessToken).toHaveBeenCalledTimes(1);
     await client.account.me();
-    expect(asked).toBe(2);
+    expect(accessToken).toHaveBeenCalledTimes(2);
   });
 
   test('a token as text is not sent twice', async () => {

@@ -19,10 +19,6 @@ import { granted } from './worlds.js';
 const now = { ...postgresNow, ...redisNow, ...sqlNow };
 const VERSIONS = { before, now };
 type Version = keyof typeof VERSIONS;
-const DIRECTIONS: readonly (readonly [Version, Version])[] = [
-  ['before', 'now'],
-  ['now', 'before'],
-];
 
 const name = `deploy_${randomBytes(6).toString('hex')}`;
 const request = { leaseMs: 30_000, fingerprint: 'a'.repeat(12) };
@@ -48,11 +44,13 @@ const pgPool = () => {
   closing.push(() => pool.end());
   return pool;
 };
+const inSchema = (run: (sql: string) => Promise<unknown>, drop: string) => ({
+  prepare: () => run(`CREATE SCHEMA ${name}`),
+  end: () => run(`DROP SCHEMA ${name} ${drop}`),
+});
 const inPostgres = (open: Place['open']): Place => ({
-  program: 'postgres',
-  open,
-  prepare: () => pgPool().query(`CREATE SCHEMA ${name}`),
-  end: () => pgPool().query(`DROP SCHEMA ${name} CASCADE`),
+  ...{ program: 'postgres', open },
+  ...inSchema((sql) => pgPool().query(sql), 'CASCADE'),
 });
 const mariadb = needing('mariadbd').missing.length === 0 ? ownMariadb() : undefined;
 const mysqlPool = () => {
@@ -60,10 +58,8 @@ const mysqlPool = () => {
   return mariadb.pool({ connectionLimit: 12 });
 };
 const inMariadb = (open: Place['open']): Place => ({
-  program: 'mariadbd',
-  open,
-  prepare: () => mysqlPool().query(`CREATE SCHEMA ${name}`),
-  end: () => mysqlPool().query(`DROP SCHEMA ${name}`),
+  ...{ program: 'mariadbd', open },
+  ...inSchema((sql) => mysqlPool().query(sql), ''),
 });
 
 const byPostgresStore = (transactional: boolean): Place =>
@@ -74,11 +70,12 @@ const byPostgresStore = (transactional: boolean): Place =>
       letters: postgresDeadLetters({ pool, ...letterOptions }),
     };
   });
-function bySqlStore(version: Version, database: object): Stores {
+function bySqlStore(version: Version, given: object): Stores {
   const { sqlStore, sqlDeadLetters } = VERSIONS[version];
+  const database = given as ReturnType<typeof overPg>;
   return {
-    store: sqlStore({ ...(database as ReturnType<typeof overPg>), ...options }),
-    letters: sqlDeadLetters({ ...(database as ReturnType<typeof overPg>), ...letterOptions }),
+    store: sqlStore({ ...database, ...options }),
+    letters: sqlDeadLetters({ ...database, ...letterOptions }),
   };
 }
 
@@ -113,7 +110,10 @@ afterAll(() => Promise.all(closing.map((close) => close())));
 
 describe.each(Object.keys(PLACES))('in %s', (where) => {
   const place = PLACES[where] as Place;
-  needing(place.program).describe.each(DIRECTIONS)('where %s is there first, and %s joins', (...versions) => {
+  needing(place.program).describe.each<[Version, Version]>([
+    ['before', 'now'],
+    ['now', 'before'],
+  ])('where %s is there first, and %s joins', (...versions) => {
     let [first, second] = [{} as Stores, {} as Stores];
     const transactional = where.endsWith('transactions');
 

@@ -35,8 +35,7 @@ needing('postgres').describe('a claim in a transaction, on Postgres', () => {
 
     /** Whether a connection of this application is in `pg_sleep()`. */
     const sleeps = async (name: string) => {
-      const sql =
-        "SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Timeout'";
+      const sql = "SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Timeout'";
       return (await world.observe(sql, [name])).length > 0;
     };
 
