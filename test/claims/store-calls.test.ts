@@ -20,6 +20,15 @@ type Verb = 'renew' | 'complete' | 'release';
 /** A memory store, one of whose answers is replaced by what `odd` makes of it. */
 const oddStore = (verb: Verb | 'claim', odd: Fault) => faultyStore({ [verb]: odd });
 
+/** A memory store whose claims carry something else. */
+const withClaim = (more: object) =>
+  oddStore('claim', async (real) => {
+    const answer = (await real()) as ClaimResult;
+    if (answer.status === 'claimed')
+      Object.defineProperties(answer.claim, Object.getOwnPropertyDescriptors(more));
+    return answer;
+  });
+
 /** One delivery that is processed; its handler ends when something is logged of the renewal. Returns what was logged. */
 async function loggedOfRenewal(store: IdempotencyStore): Promise<unknown[]> {
   const log = captureLog();
@@ -141,13 +150,6 @@ test.each<[string, IdempotencyStore['claim']]>([
 );
 
 describe('what a claim carries is read once', () => {
-  const withClaim = (more: object) =>
-    oddStore('claim', async (real) => {
-      const answer = (await real()) as ClaimResult;
-      if (answer.status === 'claimed')
-        Object.defineProperties(answer.claim, Object.getOwnPropertyDescriptors(more));
-      return answer;
-    });
   const broken = () => {
     throw new Error('not now');
   };
@@ -191,7 +193,7 @@ describe('what is neither true nor false', () => {
   const NEITHER = (verb: Verb) => `Its answer to ${verb}() was neither true nor false.`;
 
   test.each([undefined, null, 1, 'yes'])('is no answer to renew, and the log says so: %p', async (value) => {
-    const store = oddStore('renew', () => value);
+    const store = withClaim({ renew: () => value });
     expect(await loggedOfRenewal(store)).toContain(`the claim was not renewed: ${NEITHER('renew')}`);
   });
 
