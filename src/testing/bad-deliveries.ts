@@ -22,10 +22,7 @@ const SIGNATURES: readonly [name: string, damage: (signature: string) => string]
   ['a signature of 32 digits', (signature) => signature.slice(0, 32)],
   ['a signature with a digit too many', (signature) => `${signature}0`],
   ['a signature with rubbish behind it', (signature) => `${signature}zz`],
-  [
-    'a signature with one digit changed',
-    (signature) => (signature[0] === '0' ? '1' : '0') + signature.slice(1),
-  ],
+  ['a signature with one digit changed', (digits) => (digits[0] === '0' ? '1' : '0') + digits.slice(1)],
   ['a signature with the prefix sha256=', (signature) => `sha256=${signature}`],
   ['a signature in base64', (signature) => Buffer.from(signature, 'hex').toString('base64')],
 ];
@@ -72,16 +69,12 @@ const ENCODINGS: readonly [name: string, headers: Record<string, string>][] = [
 export function badDeliveries(event: object, options: SigningOptions): BadDelivery[] {
   refuseInvalidEvent(event);
   const { body, headers } = signedDelivery(event, options);
-  const { [signatureHeaderName(options)]: signature = '', ...unsigned } = headers;
-  const withSignature = (text: string) => ({
-    headers: { ...unsigned, [signatureHeaderName(options)]: text },
-  });
-  const row = (name: string, status: number, change: Partial<BadDelivery>): BadDelivery => ({
-    name,
-    body: change.body ?? body,
-    headers: change.headers ?? { ...headers },
-    status,
-  });
+  const header = signatureHeaderName(options);
+  const { [header]: signature = '', ...unsigned } = headers;
+  const withSignature = (text: string) => ({ headers: { ...unsigned, [header]: text } });
+  const row = (name: string, status: number, change: Partial<BadDelivery>): BadDelivery => {
+    return { name, body: change.body ?? body, headers: change.headers ?? { ...headers }, status };
+  };
   return [
     row('no signature', 401, { headers: unsigned }),
     ...SIGNATURES.map(([name, damage]) => row(name, 401, withSignature(damage(signature)))),

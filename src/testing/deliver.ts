@@ -75,23 +75,16 @@ function listenerOf(app: DeliverableApp): (request: IncomingMessage, response: S
   return (incoming, response) => app.emit('request', incoming, response);
 }
 
-function post(port: number, path: string, { rawBody, headers }: SignedDelivery): Promise<DeliveryAnswer> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false });
-    outgoing.on('error', reject);
-    outgoing.on('response', (response) => read(response).then(resolve, reject));
-    outgoing.end(rawBody);
-  });
-}
-
-async function read(response: IncomingMessage): Promise<DeliveryAnswer> {
+async function post(port: number, path: string, delivery: SignedDelivery): Promise<DeliveryAnswer> {
+  const { rawBody, headers } = delivery;
+  const outgoing = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false });
+  // After the answer has begun, nothing else listens for errors.
+  outgoing.on('error', () => {}).end(rawBody);
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   const body = await text(response);
-  return {
-    // Node sets it on every response.
-    status: response.statusCode ?? 0,
-    headers: response.headers,
-    body: isJson(response.headers['content-type']) ? parsed(body) : body,
-  };
+  const json = isJson(response.headers['content-type']);
+  // Node sets the status on every response.
+  return { status: response.statusCode ?? 0, headers: response.headers, body: json ? parsed(body) : body };
 }
 
 function isJson(contentType = ''): boolean {

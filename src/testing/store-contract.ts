@@ -1,7 +1,7 @@
 // The contract suite for stores: one case for each promise, for any test runner.
 import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { type ContractCase, contractCases } from './contract-cases.js';
-import { CLAIM_CASES, OWNER_CASES } from './store-contract/claim-cases.js';
+import { CLAIM_CASES, OWNER_CASES, RACE_CASES } from './store-contract/claim-cases.js';
 import {
   ALIVE_MS,
   assert,
@@ -10,7 +10,6 @@ import {
   ContractContext,
 } from './store-contract/context.js';
 import { OPTIONAL_CASES } from './store-contract/optional-cases.js';
-import { RACE_CASES } from './store-contract/race-cases.js';
 import { MODEL_CASES } from './store-contract/reference-model.js';
 
 export interface StoreContractOptions {
@@ -72,28 +71,21 @@ const SHORT_RETENTION_CASES: ContractCases = {
 
 const LONG_RETENTION_CASES: ContractCases = {
   'the retention starts with the last write': async (context) => {
-    const keys = {
-      complete: context.key(),
-      release: context.key(),
-      renew: context.key(),
-      claim: context.key(),
-    };
+    const [done, released, renewed, claimed] = [context.key(), context.key(), context.key(), context.key()];
     const leaseMs = 1;
-    const [complete, release, renew] = [
-      await context.granted(keys.complete, { leaseMs }),
-      await context.granted(keys.release, { leaseMs }),
-      await context.granted(keys.renew, { leaseMs }),
-      await context.granted(keys.claim, { leaseMs }),
-    ];
+    const first = await context.granted(done, { leaseMs });
+    const second = await context.granted(released, { leaseMs });
+    const third = await context.granted(renewed, { leaseMs });
+    await context.granted(claimed, { leaseMs });
     await context.sleep(MAX_OF_LONG_MS);
-    const wrote = [await complete.complete(), await release.release(['mail']), await renew.renew(leaseMs)];
+    const wrote = [await first.complete(), await second.release(['mail']), await third.renew(leaseMs)];
     assert(wrote.every(Boolean), 'an owner may write within the retention', wrote);
-    await context.granted(keys.claim, { leaseMs });
+    await context.granted(claimed, { leaseMs });
     await context.sleep(MAX_OF_LONG_MS);
-    assertSame((await context.claim(keys.complete)).status, 'completed', 'complete() restarts the retention');
-    assertSame((await context.granted(keys.release)).finished, ['mail'], 'release() restarts the retention');
-    assertSame((await context.granted(keys.renew)).attempt, 2, 'renew() restarts the retention');
-    assertSame((await context.granted(keys.claim)).attempt, 3, 'claim() restarts the retention');
+    assertSame((await context.claim(done)).status, 'completed', 'complete() restarts the retention');
+    assertSame((await context.granted(released)).finished, ['mail'], 'release() restarts the retention');
+    assertSame((await context.granted(renewed)).attempt, 2, 'renew() restarts the retention');
+    assertSame((await context.granted(claimed)).attempt, 3, 'claim() restarts the retention');
   },
 };
 

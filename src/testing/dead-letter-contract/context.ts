@@ -86,11 +86,8 @@ export class DeadLetterContext {
   /** Expects exactly these letters, in this order. */
   async listed(expected: readonly NewDeadLetter[], promise: string, filter: Filter = {}): Promise<void> {
     assertSame(idsOf(await this.list(filter)), idsOf(expected), promise);
-    assertSame(
-      await this.store.count(this.query(filter)),
-      expected.length,
-      `count() counts what list() lists`,
-    );
+    const count = await this.store.count(this.query(filter));
+    assertSame(count, expected.length, 'count() counts what list() lists');
   }
 
   /** Compares countGroups(), if the store has it, with the list. */
@@ -121,12 +118,8 @@ export class DeadLetterContext {
 }
 
 /** As the receiver makes it: a namespace has no colon. */
-export function keyOf({
-  namespace,
-  sandbox,
-  eventId,
-}: Pick<NewDeadLetter, 'namespace' | 'sandbox' | 'eventId'>): string {
-  return `${namespace}:${sandbox ? 'sandbox' : 'live'}:${eventId}`;
+export function keyOf(letter: Pick<NewDeadLetter, 'namespace' | 'sandbox' | 'eventId'>): string {
+  return `${letter.namespace}:${letter.sandbox ? 'sandbox' : 'live'}:${letter.eventId}`;
 }
 
 /** Not the class that stores use, which would agree with its own bugs. */
@@ -137,22 +130,17 @@ function countedOf(letters: readonly DeadLetter[], names: number): DeadLetterGro
     const toldApart = [...new Set(ofReason)].slice(0, names).includes(eventName);
     const name = toldApart ? eventName : FURTHER_NAMES;
     const { count, oldest } = groups.get(`${reason} ${name}`) ?? { count: 0, oldest: keptAt };
-    groups.set(`${reason} ${name}`, {
-      reason,
-      eventName: name,
-      count: count + 1,
-      oldest: keptAt < oldest ? keptAt : oldest,
-    });
+    const earliest = keptAt < oldest ? keptAt : oldest;
+    groups.set(`${reason} ${name}`, { reason, eventName: name, count: count + 1, oldest: earliest });
   }
   return [...groups.values()];
 }
 
 function inOrder(groups: readonly DeadLetterGroup[]): string[] {
-  return groups
-    .map(
-      ({ reason, eventName, count, oldest }) => `${count} of ${reason} ${eventName} since ${oldest.toJSON()}`,
-    )
-    .sort();
+  const lines = groups.map(
+    ({ reason, eventName, count, oldest }) => `${count} of ${reason} ${eventName} since ${oldest.toJSON()}`,
+  );
+  return lines.sort();
 }
 
 function idsOf(letters: readonly { readonly id: string }[]): string[] {

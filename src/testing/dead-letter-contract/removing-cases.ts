@@ -68,24 +68,15 @@ export const REMOVING_CASES: DeadLetterCases = {
     const letter = await context.kept();
     await context.store.discard(letter.id, WHY);
     const again = await context.store.discard(letter.id, { by: 'eve', because: 'another' });
-    const changed = await context.store.update(letter.id, {
-      reason: 'conflict',
-      code: undefined,
-      issues: [],
-    });
+    const change = { reason: 'conflict', code: undefined, issues: [] } as const;
+    const changed = await context.store.update(letter.id, change);
     assertSame([again, changed], [false, false], 'a tombstone does not change');
     assertSame(await context.store.remove(letter, {}), 0, 'a tombstone is not removed');
     const [tombstone] = await context.list({ discarded: true });
-    assertSame(
-      [tombstone?.discarded?.by, tombstone?.reason],
-      ['ada', 'failed'],
-      'a tombstone does not change',
-    );
-    assertSame(
-      await context.store.discard('no such id', WHY),
-      false,
-      'discard() returns false without a letter',
-    );
+    const { discarded, reason } = { ...tombstone };
+    assertSame([discarded?.by, reason], ['ada', 'failed'], 'a tombstone does not change');
+    const unknown = await context.store.discard('no such id', WHY);
+    assertSame(unknown, false, 'discard() returns false without a letter');
   },
 
   'an event whose letter was discarded can be kept again, and its tombstone stays': async (context) => {

@@ -1,6 +1,13 @@
-// The store contract, part one: claim, renew, complete and release.
+// The store contract, part one: claim, renew, complete and release, one caller at a time and many at once.
 import type { Claim } from '../../claims/idempotency-store.js';
-import { ALIVE_MS, assertSame, BRIEF_MS, type ContractCases } from './context.js';
+import {
+  ALIVE_MS,
+  assert,
+  assertSame,
+  BRIEF_MS,
+  type ContractCases,
+  type ContractContext,
+} from './context.js';
 
 export const CLAIM_CASES: ContractCases = {
   'the first claim of a key is attempt 1, with no finished handlers': async (context) => {
@@ -79,11 +86,8 @@ export const CLAIM_CASES: ContractCases = {
     const [longer, shorter] = [context.key(), context.key()];
     const brief = await context.granted(longer, { leaseMs: BRIEF_MS });
     assertSame(await brief.renew(ALIVE_MS), true, 'the owner may renew');
-    assertSame(
-      await (await context.granted(shorter)).renew(BRIEF_MS),
-      true,
-      'the owner may shorten its lease',
-    );
+    const long = await context.granted(shorter);
+    assertSame(await long.renew(BRIEF_MS), true, 'the owner may shorten its lease');
     await context.lapse();
     await context.inProgress(longer);
     assertSame((await context.granted(shorter)).attempt, 2, 'a lease that was shortened lapses early');
@@ -94,15 +98,9 @@ export const CLAIM_CASES: ContractCases = {
   ) => {
     const key = context.key();
     const longer = [':x', '%', '*', "'--", '\\'].map((suffix) => key + suffix);
-    const alike = [
-      key.toUpperCase(),
-      `x:${key}`,
-      `{${key}}`,
-      key.replace('live', 'sandbox'),
-      key.replace('contract', 'contract:live'),
-      `${key}~`.padEnd(320, '~'),
-    ];
-    const keys = [key, ...longer, ...alike];
+    const elsewhere = [key.replace('live', 'sandbox'), key.replace('contract', 'contract:live')];
+    const alike = [key.toUpperCase(), `x:${key}`, `{${key}}`, `${key}~`.padEnd(320, '~')];
+    const keys = [key, ...longer, ...elsewhere, ...alike];
     for (const each of keys) assertSame((await context.granted(each)).attempt, 1, `the key ${each} is new`);
     for (const each of keys) await context.inProgress(each);
   },
@@ -162,4 +160,59 @@ export const OWNER_CASES: ContractCases = {
 async function refused(claim: Claim<object>, promise: string): Promise<void> {
   const answers = [await claim.renew(BRIEF_MS), await claim.complete(), await claim.release(['stale'])];
   assertSame(answers, [false, false, false], promise);
+}
+
+const CLAIMERS = 24;
+const ROUNDS = 30;
+
+export const RACE_CASES: ContractCases = {
+  [`one of ${CLAIMERS} concurrent claims of a new key is granted, ${ROUNDS} times`]: async (context) => {
+    for (let round = 0; round < ROUNDS; round += 1)
+      assertSame((await race(context, context.key())).attempt, 1, 'a new key');
+  },
+
+  [`one of ${CLAIMERS} concurrent claims of a released key is granted, ${ROUNDS} times`]: async (context) => {
+    const key = context.key();
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const winner = await race(context, key);
+      assertSame(winner.attempt, round, 'each round of a race is one attempt');
+      assertSame(await winner.release([]), true, 'the winner of a race owns the claim');
+    }
+  },
+
+  [`one of ${CLAIMERS} concurrent claims of a lapsed key is granted, 10 times`]: async (context) => {
+    const key = context.key();
+    for (let round = 1; round <= 10; round += 1) {
+      const winner = await race(context, key);
+      assertSame(winner.attempt, round, 'each round of a race is one attempt');
+      await winner.renew(BRIEF_MS);
+      await context.lapse();
+    }
+  },
+
+  [`when a lapsed owner completes while another claims, one wins, ${ROUNDS} times`]: async (context) => {
+    const keys = Array.from({ length: ROUNDS }, () => context.key());
+    const owners = await Promise.all(keys.map((key) => context.granted(key, { leaseMs: BRIEF_MS })));
+    await context.lapse();
+    for (const [round, key] of keys.entries()) {
+      const complete = async () => owners[round]?.complete();
+      const claim = () => context.claim(key);
+      // Every other round makes the two calls in the opposite order.
+      const claimed = round % 2 === 0 ? claim() : undefined;
+      const [late, next] = await Promise.all([complete(), claimed ?? claim()]);
+      const kept = next.status === (late ? 'completed' : 'claimed');
+      assert(kept, 'either the old owner completes or the new one owns', [late, next]);
+    }
+  },
+};
+
+async function race(context: ContractContext, key: string): Promise<Claim<object>> {
+  const results = await Promise.all(Array.from({ length: CLAIMERS }, () => context.claim(key)));
+  const claims = results.flatMap((result) => (result.status === 'claimed' ? [result.claim] : []));
+  const losers = results.filter(({ status }) => status === 'in_progress').length;
+  const [winner] = claims;
+  if (claims.length === 1 && winner && losers === CLAIMERS - 1) return winner;
+  throw new Error(
+    `The store breaks its contract: exactly one of ${CLAIMERS} concurrent claims is granted, and the others are in progress. Got ${claims.length} granted and ${losers} in progress.`,
+  );
 }

@@ -1,4 +1,4 @@
-// The store contract, part four: the optional methods `lock`, `completedWith` and `ping`.
+// The store contract, part three: the optional methods `lock`, `completedWith` and `ping`.
 import type { Lock } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
@@ -74,17 +74,13 @@ const COMPLETED_CASES: ContractCases = {
     await (await context.granted(released)).release(['mail']);
     await context.lapsed(lapsed);
     await context.granted(running);
-    assertSame(
-      await context.store.completedWith?.(key),
-      fingerprint('second run'),
-      'completedWith() returns the fingerprint of the run that completed the key',
-    );
-    for (const other of [released, lapsed, running, context.key(), key.toUpperCase(), `${key}~`])
-      assertSame(
-        await context.store.completedWith?.(other),
-        undefined,
-        'completedWith() returns undefined for a key that is not completed',
-      );
+    const known = await context.store.completedWith?.(key);
+    const promise = 'completedWith() returns the fingerprint of the run that completed the key';
+    assertSame(known, fingerprint('second run'), promise);
+    for (const other of [released, lapsed, running, context.key(), key.toUpperCase(), `${key}~`]) {
+      const unknown = await context.store.completedWith?.(other);
+      assertSame(unknown, undefined, 'completedWith() returns undefined for a key that is not completed');
+    }
   },
 
   'completedWith() changes nothing: a new key stays new, and an owner keeps its key': async (context) => {
@@ -116,14 +112,10 @@ export const OPTIONAL_CASES: ContractCases = {
 };
 
 function forStoresWith(method: 'lock' | 'completedWith', cases: ContractCases): ContractCases {
-  return Object.fromEntries(
-    Object.entries(cases).map(([name, run]) => [
-      name,
-      async (context: ContractContext) => {
-        if (context.store[method]) await run(context);
-      },
-    ]),
-  );
+  const where = (run: ContractCases[string]) => async (context: ContractContext) => {
+    if (context.store[method]) await run(context);
+  };
+  return Object.fromEntries(Object.entries(cases).map(([name, run]) => [name, where(run)]));
 }
 
 /** Async, because a store may throw synchronously. */

@@ -1,4 +1,4 @@
-// The store contract, part three: random steps, each answer compared with a reference model.
+// The store contract, part two: random steps, each answer compared with a reference model.
 import type { Claim } from '../../claims/idempotency-store.js';
 import {
   ALIVE_MS,
@@ -43,10 +43,10 @@ export async function compareWithModel(
   steps: readonly Step[],
   retention = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  const model = new ReferenceModel(context, retention);
+  const take = referenceModel(context, retention);
   for (const [index, step] of steps.entries()) {
     try {
-      await model.take(step);
+      await take(step);
     } catch (error) {
       const taken = steps.slice(0, index + 1).map((each) => JSON.stringify(each));
       throw new Error(`${(error as Error).message} After ${taken.length} steps:\n${taken.join('\n')}`);
@@ -54,81 +54,66 @@ export async function compareWithModel(
   }
 }
 
-class ReferenceModel {
-  readonly #context: ContractContext;
-  readonly #retention: number;
-  readonly #keys = new Map<number, string>();
-  readonly #entries = new Map<string, Entry>();
-  readonly #granted: { readonly key: string; readonly claim: Claim<object> }[] = [];
-  #now = 0;
+/** @returns takes one step */
+function referenceModel(context: ContractContext, retention: number): (step: Step) => Promise<void> {
+  const keys = new Map<number, string>();
+  const entries = new Map<string, Entry>();
+  const granted: { readonly key: string; readonly claim: Claim<object> }[] = [];
+  let now = 0;
 
-  constructor(context: ContractContext, retention: number) {
-    this.#context = context;
-    this.#retention = retention;
-  }
+  const until = (leaseMs: number): Pick<Entry, 'leaseEnds' | 'forgetAt'> => {
+    return { leaseEnds: now + leaseMs, forgetAt: now + Math.max(leaseMs, retention) };
+  };
 
-  async take(step: Step): Promise<void> {
-    if (step.verb === 'wait') {
-      await this.#context.sleep(step.ms);
-      this.#now += step.ms;
-    } else if (step.verb === 'claim') await this.#claim(step);
-    else if (this.#granted.length > 0) await this.#write(step);
-  }
-
-  async #claim({ key: index, bytes, leaseMs }: ClaimStep): Promise<void> {
-    const key = this.#keys.get(index) ?? this.#context.key();
-    this.#keys.set(index, key);
-    const result = await this.#context.claim(key, { bytes: String(bytes), leaseMs });
-    const entry = this.#entryOf(key);
+  const claim = async ({ key: index, bytes, leaseMs }: ClaimStep): Promise<void> => {
+    const key = keys.get(index) ?? context.key();
+    keys.set(index, key);
+    const result = await context.claim(key, { bytes: String(bytes), leaseMs });
+    const known = entries.get(key);
+    const entry = known && known.forgetAt > now ? known : undefined;
     if (entry?.completed) {
       const expected = { status: 'completed', fingerprint: entry.fingerprint };
       return assertSame(result, expected, 'a completed key stays completed');
     }
-    if (entry && entry.owner !== undefined && entry.leaseEnds > this.#now)
+    if (entry && entry.owner !== undefined && entry.leaseEnds > now)
       return assertSame(result.status, 'in_progress', 'a key with a running lease is in progress');
     if (result.status !== 'claimed') return assertSame(result.status, 'claimed', 'a free key is granted');
     const attempt = (entry?.attempt ?? 0) + 1;
     const finished = entry?.finished ?? [];
     const got = [result.claim.attempt, result.claim.finished];
     assertSame(got, [attempt, finished], 'a claim has its attempt number and the finished handlers');
-    this.#entries.set(key, {
-      attempt,
-      owner: this.#granted.push({ key, claim: result.claim }) - 1,
-      completed: false,
-      finished,
-      fingerprint: fingerprint(String(bytes)),
-      ...this.#until(leaseMs),
-    });
-  }
+    const owner = granted.push({ key, claim: result.claim }) - 1;
+    const common = { attempt, owner, finished, fingerprint: fingerprint(String(bytes)) };
+    entries.set(key, { ...common, completed: false, ...until(leaseMs) });
+  };
 
-  async #write(step: OwnerStep): Promise<void> {
-    const number = this.#granted.length - 1 - (step.claim % this.#granted.length);
-    const granted = this.#granted[number];
-    if (!granted) return;
-    const entry = this.#entries.get(granted.key);
+  const write = async (step: OwnerStep): Promise<void> => {
+    const number = granted.length - 1 - (step.claim % granted.length);
+    const chosen = granted[number];
+    if (!chosen) return;
+    const entry = entries.get(chosen.key);
     const owns = entry?.owner === number;
-    const answer = await callStore(step, granted.claim);
+    const answer = await callStore(step, chosen.claim);
     const expected = owns && (step.verb === 'complete' || !entry.completed);
     // After the retention a store may or may not know the owner. The model follows its answer.
-    if (expected && !answer && entry.forgetAt <= this.#now) {
-      this.#entries.delete(granted.key);
+    if (expected && !answer && entry.forgetAt <= now) {
+      entries.delete(chosen.key);
       return;
     }
     assertSame(answer, expected, `only the owner may ${step.verb}`);
     if (!expected || entry.completed) return;
-    Object.assign(entry, this.#until(step.verb === 'renew' ? step.leaseMs : 0));
+    Object.assign(entry, until(step.verb === 'renew' ? step.leaseMs : 0));
     if (step.verb === 'complete') entry.completed = true;
     if (step.verb === 'release') Object.assign(entry, { owner: undefined, finished: step.finished });
-  }
+  };
 
-  #until(leaseMs: number): Pick<Entry, 'leaseEnds' | 'forgetAt'> {
-    return { leaseEnds: this.#now + leaseMs, forgetAt: this.#now + Math.max(leaseMs, this.#retention) };
-  }
-
-  #entryOf(key: string): Entry | undefined {
-    const entry = this.#entries.get(key);
-    return entry && entry.forgetAt > this.#now ? entry : undefined;
-  }
+  return async (step) => {
+    if (step.verb === 'wait') {
+      await context.sleep(step.ms);
+      now += step.ms;
+    } else if (step.verb === 'claim') await claim(step);
+    else if (granted.length > 0) await write(step);
+  };
 }
 
 function callStore(step: OwnerStep, claim: Claim<object>): boolean | Promise<boolean> {
