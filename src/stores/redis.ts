@@ -1,8 +1,8 @@
 // Remembers event ids in Redis: one hash for each, changed only by scripts.
 
-import type { ClaimRequest, IdempotencyStore, Lock } from '../claims/idempotency-store.js';
+import type { ClaimRequest, IdempotencyStore } from '../claims/idempotency-store.js';
 import { type ForgettableResult, lockOf } from '../claims/lock-of-claim.js';
-import { newToken } from '../claims/token.js';
+import { newToken, type Owner } from '../claims/token.js';
 import { refuseUnknownOptions } from '../errors.js';
 import { retentionMs } from '../options/duration.js';
 import { connectionOf, invalidReply, text } from './redis/connection.js';
@@ -14,8 +14,8 @@ import {
   PING,
   RELEASE,
   RENEW,
+  runScript,
   type Script,
-  Scripts,
   type SendCommand,
 } from './redis/scripts.js';
 
@@ -50,59 +50,58 @@ export interface RedisStoreOptions {
  * const store = redisStore({ sendCommand: (...args) => client.sendCommand(args) });
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
-  return new RedisStore(options ?? {});
-}
+  const { sendCommand, prefix } = connectionOf(options ?? {});
+  refuseUnknownOptions(options, ['sendCommand', 'prefix', 'retention']);
+  const keepMs = Math.ceil(retentionMs(options.retention));
+  const retention = String(keepMs);
 
-class RedisStore implements IdempotencyStore {
-  readonly scope = 'shared';
-  readonly retentionMs: number;
-  readonly #prefix: string;
-  readonly #scripts: Scripts;
+  const run = (script: Script, { key, token }: Owner, ...args: string[]) =>
+    runScript(sendCommand, script, ['1', key, token, ...args]);
 
-  constructor(options: RedisStoreOptions) {
-    const { sendCommand, prefix } = connectionOf(options);
-    refuseUnknownOptions(options, ['sendCommand', 'prefix', 'retention']);
-    this.#prefix = prefix;
-    this.retentionMs = Math.ceil(retentionMs(options.retention));
-    this.#scripts = new Scripts(sendCommand, this.retentionMs);
-  }
+  /** The lease, and a time to live that never ends before it. */
+  const times = (leaseMs: number): [lease: string, ttl: string] => {
+    const lease = Math.ceil(leaseMs);
+    return [String(lease), String(Math.max(lease, keepMs))];
+  };
 
-  /** Through a script, so that a cluster routes it like a claim; the key never exists. */
-  async ping(): Promise<void> {
-    const found = text(await this.#scripts.run(PING, { key: `${this.#prefix}ping`, token: '' }));
-    if (found !== '0' && found !== '1') throw invalidReply();
-  }
-
-  async claim(key: string, { leaseMs, fingerprint }: ClaimRequest): Promise<ForgettableResult> {
-    const scripts = this.#scripts;
+  const claim = async (
+    id: string,
+    { leaseMs, fingerprint }: Pick<ClaimRequest, 'leaseMs' | 'fingerprint'>,
+  ): Promise<ForgettableResult> => {
     // In 22 characters, since it is kept with every id. `randomBytes()` would ask the system each time, which takes 10 µs.
-    const owner = { key: this.#prefix + key, token: Buffer.from(newToken(), 'hex').toString('base64url') };
-    const reply = await scripts.run(CLAIM, owner, ...scripts.times(leaseMs), fingerprint);
+    const owner = { key: prefix + id, token: Buffer.from(newToken(), 'hex').toString('base64url') };
+    const reply = await run(CLAIM, owner, ...times(leaseMs), fingerprint);
     // The first claim of an event gets a number, not a list: most claims are that, and a list costs more.
     const [status, first, second] = Array.isArray(reply) ? reply.map(text) : ['claimed', text(reply), '[]'];
     if (status === 'completed' && first !== undefined) return { status, fingerprint: first };
     if (status === 'in_progress' && Number(first) > 0) return { status, retryAfterMs: Number(first) };
     if (status !== 'claimed' || !(Number(first) >= 1)) throw invalidReply();
-    const flagged = async (script: Script, ...args: string[]) =>
-      flag(await scripts.run(script, owner, ...args));
-    const claim = {
-      attempt: Number(first),
-      finished: names(second),
-      renew: (ms: number) => flagged(RENEW, ...scripts.times(ms)),
-      complete: () => flagged(COMPLETE, scripts.retention),
-      release: (finished: readonly string[]) => flagged(RELEASE, scripts.retention, JSON.stringify(finished)),
-      forget: () => flagged(FORGET),
+    const flagged = async (script: Script, ...args: string[]) => flag(await run(script, owner, ...args));
+    return {
+      status,
+      claim: {
+        attempt: Number(first),
+        finished: names(second),
+        renew: (ms: number) => flagged(RENEW, ...times(ms)),
+        complete: () => flagged(COMPLETE, retention),
+        release: (finished: readonly string[]) => flagged(RELEASE, retention, JSON.stringify(finished)),
+        forget: () => flagged(FORGET),
+      },
     };
-    return { status, claim };
-  }
+  };
 
-  async completedWith(key: string): Promise<string | undefined> {
-    return text(await this.#scripts.run(COMPLETED, { key: this.#prefix + key, token: '' }));
-  }
+  return {
+    scope: 'shared',
+    retentionMs: keepMs,
+    claim,
+    lock: (key, leaseMs) => lockOf((request) => claim(key, request), leaseMs),
+    completedWith: async (key) => text(await run(COMPLETED, { key: prefix + key, token: '' })),
 
-  lock(key: string, leaseMs: number): Promise<Lock | undefined> {
-    return lockOf((request) => this.claim(key, request), leaseMs);
-  }
+    /** Through a script, so that a cluster routes it like a claim; the key never exists. */
+    async ping(): Promise<void> {
+      flag(await run(PING, { key: `${prefix}ping`, token: '' }));
+    },
+  };
 }
 
 function flag(reply: unknown): boolean {

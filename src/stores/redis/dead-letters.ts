@@ -1,18 +1,10 @@
 // Keeps dead letters in Redis: one hash and two indexes in one cluster slot, changed by scripts.
 
-import type {
-  DeadLetterQuery,
-  DeadLetterReason,
-  DeadLetterStore,
-  Discarded,
-  ProcessedEvent,
-} from '../../claims/dead-letter-store.js';
+import type { DeadLetterReason, DeadLetterStore } from '../../claims/dead-letter-store.js';
 import {
   type FullRow,
   type LetterOptions,
   type LetterRows,
-  type NewRow,
-  type RowChange,
   StoredLetters,
 } from '../../dead-letters/stored-letters.js';
 import { type ErrorCode, refuseUnknownOptions } from '../../errors.js';
@@ -43,93 +35,73 @@ export interface RedisDeadLetters extends DeadLetterStore {
  * const hooks = receiver({ store: redisStore({ sendCommand: (...args) => client.sendCommand(args) }), deadLetters });
  */
 export function redisDeadLetters(options: RedisDeadLettersOptions): RedisDeadLetters {
-  const rows = new RedisLetters(options ?? {});
-  return new StoredLetters(rows, options.encryptionKeys);
+  return new StoredLetters(redisLetterRows(options ?? {}), options.encryptionKeys);
 }
 
-/** Arrivals that one script looks through, while everybody else waits. */
-const MOST_LOOKED_THROUGH = '200';
-const MOST_PRUNED = 100;
+/** How many arrivals one script reads: Redis runs nothing else meanwhile. */
+const MAX_SCANNED = '200';
+const MAX_PRUNED = 100;
 
-class RedisLetters implements LetterRows {
-  readonly retentionMs: number;
-  readonly #send: SendCommand;
+function redisLetterRows(options: RedisDeadLettersOptions): LetterRows {
+  const { sendCommand, prefix } = connectionOf(options);
+  refuseUnknownOptions(options, ['sendCommand', 'prefix', 'encryptionKeys', 'retention']);
+  const keepMs = Math.ceil(retentionMs(options.retention));
+  // The braces put the three of them into one slot.
+  const letters = `${prefix}{dead-letters}`;
   /** How many keys, the keys, and the retention: what every script is given. */
-  readonly #words: readonly string[];
-
-  constructor(options: RedisDeadLettersOptions) {
-    const { sendCommand, prefix } = connectionOf(options);
-    refuseUnknownOptions(options, ['sendCommand', 'prefix', 'encryptionKeys', 'retention']);
-    this.retentionMs = Math.ceil(retentionMs(options.retention));
-    this.#send = sendCommand;
-    // The braces put the three of them into one slot.
-    const letters = `${prefix}{dead-letters}`;
-    this.#words = ['3', letters, `${letters}:order`, `${letters}:ages`, String(this.retentionMs)];
-  }
-
-  async keep({
-    id,
-    key,
-    fingerprint,
-    namespace,
-    eventName,
-    eventId,
-    sandbox,
-    ...row
-  }: NewRow): Promise<string> {
-    const identity = JSON.stringify({ key, fingerprint, namespace, eventName, eventId, sandbox });
-    const why = [row.reason, row.code ?? '', base64(row.issues), String(row.attempts)];
-    const content = [base64(row.head), base64(row.body)];
-    const kept = text(await this.#run(KEEP, id, key, fingerprint, identity, ...why, ...content));
-    if (!kept) throw invalidReply();
-    return kept;
-  }
-
-  async find(id: string): Promise<FullRow | 'unreadable' | undefined> {
-    const row = await this.#find(id);
-    return row === 'unreadable' || !row?.discarded ? row : undefined;
-  }
+  const words = ['3', letters, `${letters}:order`, `${letters}:ages`, String(keepMs)];
+  const run = (script: Script, ...args: string[]) => runScript(sendCommand, script, [...words, ...args]);
 
   /** A letter or a tombstone. */
-  async #find(id: string): Promise<FullRow | 'unreadable' | undefined> {
-    const reply = await this.#run(FIND, id);
+  const findRow = async (id: string): Promise<FullRow | 'unreadable' | undefined> => {
+    const reply = await run(FIND, id);
     if (Array.isArray(reply) && reply.length === 0) return undefined;
     return readReply(reply) ?? 'unreadable';
-  }
+  };
 
-  async update(id: string, { reason, code, issues, attempts }: RowChange): Promise<boolean> {
-    const changed = await this.#run(UPDATE, id, reason, code ?? '', base64(issues), String(attempts ?? ''));
-    return numberOf(changed) === 1;
-  }
+  return {
+    retentionMs: keepMs,
 
-  /** A batch of arrivals, whatever they are. */
-  async list({ id }: DeadLetterQuery, { after }: { readonly after: string }) {
-    if (id !== undefined) {
-      const row = await this.#find(id);
-      return { rows: row && row !== 'unreadable' ? [row] : [], next: undefined };
-    }
-    const reply = await this.#run(PAGE, after, MOST_LOOKED_THROUGH);
-    const [next, rows] = Array.isArray(reply) ? reply : [];
-    if (!Array.isArray(rows)) throw invalidReply();
-    return { rows: rows.map(readReply).filter((row) => row !== undefined), next: text(next) };
-  }
+    async keep(row) {
+      const { id, key, fingerprint, namespace, eventName, eventId, sandbox } = row;
+      const identity = JSON.stringify({ key, fingerprint, namespace, eventName, eventId, sandbox });
+      const why = [row.reason, row.code ?? '', base64(row.issues), String(row.attempts)];
+      const content = [base64(row.head), base64(row.body)];
+      const kept = text(await run(KEEP, id, key, fingerprint, identity, ...why, ...content));
+      if (!kept) throw invalidReply();
+      return kept;
+    },
 
-  async remove({ key, fingerprint }: ProcessedEvent): Promise<number> {
-    return numberOf(await this.#run(REMOVE, key, fingerprint));
-  }
+    async find(id) {
+      const row = await findRow(id);
+      return row === 'unreadable' || !row?.discarded ? row : undefined;
+    },
 
-  async discard(id: string, why: Pick<Discarded, 'by' | 'because'>): Promise<boolean> {
-    return numberOf(await this.#run(DISCARD, id, JSON.stringify(why))) === 1;
-  }
+    async update(id, { reason, code, issues, attempts }) {
+      const changed = await run(UPDATE, id, reason, code ?? '', base64(issues), String(attempts ?? ''));
+      return numberOf(changed) === 1;
+    },
 
-  async prune() {
-    const pruned = numberOf(await this.#run(PRUNE));
-    return { pruned, more: pruned === MOST_PRUNED };
-  }
+    /** A batch of arrivals, whatever they are. */
+    async list({ id }, { after }) {
+      if (id !== undefined) {
+        const row = await findRow(id);
+        return { rows: row && row !== 'unreadable' ? [row] : [], next: undefined };
+      }
+      const reply = await run(PAGE, after, MAX_SCANNED);
+      const [next, rows] = Array.isArray(reply) ? reply : [];
+      if (!Array.isArray(rows)) throw invalidReply();
+      return { rows: rows.map(readReply).filter((row) => row !== undefined), next: text(next) };
+    },
 
-  #run(script: Script, ...args: string[]): Promise<unknown> {
-    return runScript(this.#send, script, [...this.#words, ...args]);
-  }
+    remove: async ({ key, fingerprint }) => numberOf(await run(REMOVE, key, fingerprint)),
+    discard: async (id, why) => numberOf(await run(DISCARD, id, JSON.stringify(why))) === 1,
+
+    async prune() {
+      const pruned = numberOf(await run(PRUNE));
+      return { pruned, more: pruned === MAX_PRUNED };
+    },
+  };
 }
 
 /** Undefined for a letter that has lost a field which identifies it. */

@@ -1,6 +1,5 @@
 // The Lua scripts of the Redis store, and how they are run.
 import { createHash } from 'node:crypto';
-import type { Owner } from '../../claims/token.js';
 
 export class Script {
   readonly text: string;
@@ -78,30 +77,6 @@ export const PING = new Script(`return redis.call('EXISTS', KEYS[1])`);
 
 /** Sends one command to Redis and resolves with its reply. */
 export type SendCommand = (...args: [command: string, ...rest: string[]]) => Promise<unknown>;
-
-/** Runs the scripts of one store. */
-export class Scripts {
-  /** Milliseconds, as an argument. */
-  readonly retention: string;
-  readonly #retentionMs: number;
-  readonly #send: SendCommand;
-
-  constructor(send: SendCommand, retentionMs: number) {
-    this.#send = send;
-    this.#retentionMs = retentionMs;
-    this.retention = String(retentionMs);
-  }
-
-  /** The lease, and a time to live that never ends before it. */
-  times(leaseMs: number): [lease: string, ttl: string] {
-    const lease = Math.ceil(leaseMs);
-    return [String(lease), lease > this.#retentionMs ? String(lease) : this.retention];
-  }
-
-  run(script: Script, { key, token }: Owner, ...args: string[]): Promise<unknown> {
-    return runScript(this.#send, script, ['1', key, token, ...args]);
-  }
-}
 
 /** @param words how many keys, the keys, and what else the script is given */
 export async function runScript(send: SendCommand, script: Script, words: string[]): Promise<unknown> {
