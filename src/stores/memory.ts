@@ -35,7 +35,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): IdempotencyStore 
 }
 
 /** A `Map` of V8 cannot hold more than twice as many, and needs the other half to reuse what was deleted. */
-const MOST_ENTRIES = 8_000_000;
+const MAX_ENTRIES = 8_000_000;
 
 /**
  * All other ids are in two generations. A full young generation becomes the old one, and the old one is
@@ -58,7 +58,7 @@ class MemoryStore implements IdempotencyStore {
   constructor(options: MemoryStoreOptions) {
     const { maxEntries = 100_000, retention, now = () => performance.now() } = options;
     refuseUnknownOptions(options, ['maxEntries', 'retention', 'now']);
-    if (!Number.isInteger(maxEntries) || maxEntries < 1 || maxEntries > MOST_ENTRIES) {
+    if (!Number.isInteger(maxEntries) || maxEntries < 1 || maxEntries > MAX_ENTRIES) {
       throw new ConfigurationError(
         `maxEntries is ${String(maxEntries)}. Give a whole number from 1 to 8,000,000.`,
       );

@@ -1,11 +1,11 @@
 // The Lua scripts of dead letters in Redis: each changes a letter as a whole, or not at all.
 import { REDIS_TIME, Script } from './scripts.js';
 
-// Three keys of one slot. KEYS[1] is a hash with everything there is; its fields of one letter begin with one character
+// Three keys of one slot. KEYS[1] is a hash with all letters; its fields of one letter begin with one character
 // and end with the id: m (who it is), t (kept at), r c i a (reason, code, issues, attempts), and of a letter that is not
 // discarded k b h (key, body, head), of a tombstone d (who and why). The field e and a key lists the letters of one event.
 // KEYS[2] holds ids in the order of arrival, KEYS[3] by the millisecond from which their retention counts.
-// Expired letters are deleted a few at a time: a script keeps everybody else waiting.
+// Expired letters are deleted a few at a time, because Redis runs nothing else during a script.
 const LETTERS = `${REDIS_TIME}
 local letters, order, ages = KEYS[1], KEYS[2], KEYS[3]
 local over = now - ARGV[1]

@@ -5,7 +5,7 @@ const MAX_TRIES = 3;
 /** Where ORMs put what the driver threw. */
 const INSIDE = ['cause', 'driverError', 'original', 'parent', 'meta', 'driverAdapterError'] as const;
 const CODES = ['code', 'errno', 'sqlState', 'originalCode'] as const;
-const DEEPEST = 5;
+const MAX_WRAPPED = 5;
 
 /** A serialization failure and a deadlock in Postgres, and a deadlock in MySQL: all of the work is undone. */
 const CONFLICTS = ['40001', '40P01', 'ER_LOCK_DEADLOCK', 1213, '1213'];
@@ -25,7 +25,7 @@ export function isLockTimeout(error: unknown): boolean {
 
 /** Whether the error, or one that it wraps, has one of these codes. */
 export function hasCode(error: unknown, codes: ReadonlySet<unknown>, depth = 0): boolean {
-  if (typeof error !== 'object' || error === null || depth > DEEPEST) return false;
+  if (typeof error !== 'object' || error === null || depth > MAX_WRAPPED) return false;
   const fields = error as Readonly<Record<string, unknown>>;
   return (
     CODES.some((name) => codes.has(fields[name])) ||

@@ -44,21 +44,10 @@ export interface LetterDialect {
 }
 
 /** The columns that are text or bytes, in the order of {@link valuesOf}. */
-const COLUMNS = [
-  'id',
-  'key',
-  'fingerprint',
-  'namespace',
-  'event_name',
-  'event_id',
-  'reason',
-  'code',
-  'issues',
-  'head',
-];
+const COLUMNS = 'id key fingerprint namespace event_name event_id reason code issues head'.split(' ');
 const WHY = ['discarded_by', 'discarded_because'];
 
-/** Nothing was kept before 1970, and no database counts as far as a Date does. */
+/** Databases have no dates as late as the last `Date` of JavaScript, and no letter is from before 1970. */
 const LAST_MS = Date.UTC(9999, 0);
 
 const TRUE: ReadonlySet<unknown> = new Set([true, 1, 1n, '1', 't', 'true']);
@@ -141,7 +130,7 @@ FROM (
     return this.connections.run(statement, this.values(given));
   }
 
-  /** Planned each time: what is asked for decides which index serves. */
+  /** Planned each time, because the best index depends on the filter. */
   #ask(text: string, values: readonly unknown[]): Promise<Reply> {
     return this.run(new Statement(text, { prepared: false }), values);
   }
@@ -210,7 +199,7 @@ export function readRow(row: Row, { text, blob }: Pick<LetterDialect, 'text' | '
   };
 }
 
-/** A database that multiplies seconds does so in binary fractions, which hold few of them exactly. */
+/** Rounded, because Postgres computes the milliseconds from seconds as floating-point numbers. */
 function dateOf(ms: unknown): Date {
   return new Date(Math.round(Number(ms)));
 }

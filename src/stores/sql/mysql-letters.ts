@@ -8,7 +8,7 @@ import { mysqlTable, releaseSavepoint, setSavepoint } from './mysql.js';
 import type { Connections, Row, RunSql } from './session.js';
 import { PRUNE_BATCH, Statement } from './statement.js';
 
-/** Others may remove a letter before its id is read, and a letter may have run out. */
+/** Another process may remove a letter before its id is read, or the letter may have expired. */
 const KEEP_TRIES = 4;
 
 export const mysqlLetterTable = (table: string) => `

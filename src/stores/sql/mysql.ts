@@ -18,7 +18,7 @@ import { PRUNE_BATCH, parseTable, Statement } from './statement.js';
 
 const MAX_KEY = 1_024;
 const MAX_FINGERPRINT = 256;
-/** MySQL counts dates to the year 9999. */
+/** Dates in MySQL end with the year 9999. */
 const MAX_MICROSECONDS = 4e15;
 
 /** The savepoint is not known: another transaction has begun since, or none has. */
@@ -141,7 +141,7 @@ export class MysqlDialect implements Dialect {
     return released !== undefined;
   }
 
-  /** A token of its own tells this release from every other. @returns who has the row then, unless the claim was lost */
+  /** A new token identifies this release. @returns the new owner of the row, unless the claim was lost */
   async #release(run: RunSql, owner: Owner, keepMs: number, finished: readonly string[]) {
     const released: Owner = { key: owner.key, token: `-${newToken()}` };
     const values = [microseconds(keepMs), hex(JSON.stringify(finished)), released.token];
