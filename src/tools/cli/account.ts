@@ -1,7 +1,7 @@
 // `account`, `webhooks …` and `keys rotate`: the account of the key, its webhooks, and a new key.
 import type { Webhook } from '../../client/codec.js';
 import { command, flag, type Result, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions } from './control-plane.js';
+import { controlOptions, controlPlane } from './control-plane.js';
 import { defined, ValueError } from './flag-values.js';
 import { table } from './print.js';
 import { confirm } from './read-input.js';
@@ -119,7 +119,7 @@ export const rotate = command({
     'payment-webhooks keys rotate >> .env': 'for the next start of your app',
   },
   async run({ values, terminal }) {
-    const control = new ControlPlane(values, terminal);
+    const control = controlPlane(values, terminal);
     const { data } = await control.post<{ data: { private_key: string } }>('/keys/rotate');
     return {
       values: [data],

@@ -10,7 +10,7 @@ import {
   UsageError,
 } from './command.js';
 import { duration } from './flag-values.js';
-import { AnswerError, isAnswer, JsonClient } from './json-client.js';
+import { AnswerError, isAnswer, jsonClient } from './json-client.js';
 
 const DEFAULT_URL = 'http://127.0.0.1:4747';
 
@@ -48,62 +48,56 @@ const ANSWER_MS = 10_000;
 
 export const timeoutOption = text({ TIME: '30s' }, 'How long to wait in total. Default: 2m.');
 
-export class ControlPlane extends JsonClient {
-  readonly #url: SimulatorUrl;
-  readonly #nextWait: () => number;
+export type ControlPlane = ReturnType<typeof controlPlane>;
 
-  /** @param timeout how long all calls of {@link waitFor} may take together, from now on */
-  constructor({ url: typed, timeout }: Partial<Record<'url' | 'timeout', string>>, terminal: Terminal) {
-    const nextWait = timeLimit(timeout);
-    const simulator = simulatorUrl(typed, terminal);
-    const { address, source } = simulator;
-    const url = URL.canParse(address) ? new URL(address) : undefined;
-    if (url?.protocol !== 'http:') {
-      throw new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
-    }
-    super(`${url.origin}/_sim`, ANSWER_MS);
-    this.#url = simulator;
-    this.#nextWait = nextWait;
+/** @param timeout how long all calls of `waitFor` may take together, from now on */
+export function controlPlane(
+  { url: typed, timeout }: Partial<Record<'url' | 'timeout', string>>,
+  terminal: Terminal,
+) {
+  const nextWait = timeLimit(timeout);
+  const simulator = simulatorUrl(typed, terminal);
+  const { address, source } = simulator;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url?.protocol !== 'http:') {
+    throw new UsageError(`${source} is not the address of a simulator. Give one like ${DEFAULT_URL}.`);
   }
-
-  async deliveries(query: Readonly<Record<string, string | number | undefined>>): Promise<Delivery[]> {
-    return (await this.get<{ data: Delivery[] }>('/deliveries', query)).data;
-  }
-
-  async delivery(id: string): Promise<Delivery> {
-    return (await this.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
-  }
-
+  const { origin } = url;
+  const client = jsonClient({
+    address: `${origin}/_sim`,
+    answerMs: ANSWER_MS,
+    unreachable(code, cause) {
+      const reason = explainUnreachable(simulator, cause);
+      if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
+      const failed = `The connection to ${origin} failed (${code}).`;
+      const message = code === 'TIMED_OUT' ? `${origin} did not answer in time.` : failed;
+      return new CommandError(message, connectionExitCode(code), code);
+    },
+    refused({ status }, { message }) {
+      if (typeof message === 'string') return new AnswerError(message, status);
+      const other = `The server at ${origin} is not a simulator. Check ${source}.`;
+      return new CommandError(other, EXIT.failed, 'NO_SIMULATOR');
+    },
+    isExpected: ({ data }) => data !== undefined,
+  });
+  const deliveries = async (query: Readonly<Record<string, string | number | undefined>>) =>
+    (await client.get<{ data: Delivery[] }>('/deliveries', query)).data;
+  const delivery = async (id: string) =>
+    (await client.get<{ data: Delivery }>(`/deliveries/${encodeURIComponent(id)}`)).data;
   /** @param attempt wait for the end of this attempt, instead of the end of the delivery */
-  async waitFor(id: string, attempt?: number): Promise<Delivery> {
+  const waitFor = async (id: string, attempt?: number): Promise<Delivery> => {
     for (;;) {
-      const ms = this.#nextWait();
+      const ms = nextWait();
       try {
-        return (await this.get<{ data: Delivery }>('/wait', { id, timeout: `${ms}ms`, attempt }, ms)).data;
+        const query = { id, timeout: `${ms}ms`, attempt };
+        return (await client.get<{ data: Delivery }>('/wait', query, ms)).data;
       } catch (error) {
         if (!isAnswer(error, 408)) throw error;
-        await this.delivery(id).catch(explainDeleted);
+        await delivery(id).catch(explainDeleted);
       }
     }
-  }
-
-  protected unreachable(code: string, cause: unknown): CommandError {
-    const reason = explainUnreachable(this.#url, cause);
-    if (reason) return new CommandError(`${reason}.`, EXIT.unreachable, 'CONNECTION_FAILED');
-    const failed = `The connection to ${this.origin} failed (${code}).`;
-    const message = code === 'TIMED_OUT' ? `${this.origin} did not answer in time.` : failed;
-    return new CommandError(message, connectionExitCode(code), code);
-  }
-
-  protected refused({ status }: Response, { message }: { message?: unknown }): CommandError {
-    if (typeof message === 'string') return new AnswerError(message, status);
-    const other = `The server at ${this.origin} is not a simulator. Check ${this.#url.source}.`;
-    return new CommandError(other, EXIT.failed, 'NO_SIMULATOR');
-  }
-
-  protected isExpected({ data }: { data?: unknown }): boolean {
-    return data !== undefined;
-  }
+  };
+  return { ...client, deliveries, delivery, waitFor };
 }
 
 // Between two requests the command notices that the simulator has deleted the delivery.

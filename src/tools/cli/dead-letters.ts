@@ -1,18 +1,18 @@
 // `dead-letters …`: lists, shows, replays and discards the dead letters of an app, through its page.
 import type { ReplayCounts, ReplayProgress, ReplayReport } from '../../dead-letters/replay.js';
 import { ENDS, lettersIn, lettersLeftIn, ORDER } from '../dead-letter-page/replay-text.js';
+import type { JsonLetter, LetterContent, Revealed } from '../dead-letter-page/server/letter-json.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
 import { defined, notEmpty, oneOf, wholeNumber } from './flag-values.js';
 import {
   filterOf,
   filterOptions,
-  type JsonLetter,
   type LetterFilter,
-  LetterPage,
+  type LetterPage,
+  openLetterPage,
   pageOptions,
-  type ShownLetter,
 } from './letter-page.js';
-import { indented, ProgressBar, printable, table } from './print.js';
+import { indented, type ProgressBar, printable, progressBar, table } from './print.js';
 import { confirm } from './read-input.js';
 
 const WITH_PAGE = '--page https://shop.example/ops/webhooks --token-file token.txt';
@@ -33,7 +33,7 @@ export const list = command({
   async run({ values }) {
     const filter = defined({ ...filterOf(values), discarded: values.discarded ? 'true' : undefined });
     const { limit = 50 } = values;
-    const page = await LetterPage.open(values);
+    const page = await openLetterPage(values);
     const letters: JsonLetter[] = [];
     let more = false;
     for await (const letter of page.letters(filter)) {
@@ -58,7 +58,7 @@ export const show = command({
       'only its body',
   },
   async run({ positionals: [id = ''], values }) {
-    const page = await LetterPage.open(values);
+    const page = await openLetterPage(values);
     const masked = await page.get<ShownLetter>(`letters/${encodeURIComponent(id)}`);
     const letter = { ...masked, ...(values.reveal && (await page.reveal(id))) };
     return { values: [letter], text: letterText(letter) };
@@ -88,8 +88,8 @@ export const replay = command({
   async run({ values, terminal }) {
     const { 'dry-run': dryRun, keys, concurrency } = values;
     const request = { ...filterOf(values), dryRun, keys, concurrency };
-    const page = await LetterPage.open(values);
-    const report = await replayLetters(page, request, new ProgressBar(terminal));
+    const page = await openLetterPage(values);
+    const report = await replayLetters(page, request, progressBar(terminal));
     const isDone = lettersLeftIn(report) === 0 && report.stopped === undefined;
     return { values: [report], text: replayText(report), exitCode: isDone ? EXIT.ok : EXIT.failed };
   },
@@ -116,13 +116,13 @@ export const discard = command({
     if (Object.keys(filter).length === 0) {
       throw new UsageError("Say which letters: give --id or another filter; --event '*' is all of them.");
     }
-    const page = await LetterPage.open(values);
+    const page = await openLetterPage(values);
     const ids = await idsOf(page, filter);
     if (ids.length === 0) return { values: [{ discarded: 0 }], text: 'No dead letter matches.' };
     if (ids.length > 1 && !values.yes) {
       await confirm(`Discard ${ids.length} dead letters? Their bytes are deleted for good.`, terminal);
     }
-    const discarded = await discardEach(page, ids, because, new ProgressBar(terminal));
+    const discarded = await discardEach(page, ids, because, progressBar(terminal));
     const others = 'are gone, or their events are being processed.';
     if (discarded === 0)
       throw new CommandError(`Nothing was discarded: the letters ${others}`, EXIT.failed, 'NOT_FOUND');
@@ -229,6 +229,9 @@ function localTime(iso: string): string {
   // The Swedish locale formats dates like ISO 8601.
   return Number.isNaN(date.getTime()) ? iso : date.toLocaleString('sv-SE');
 }
+
+/** Another version of the page may leave out fields. */
+type ShownLetter = Pick<LetterContent, 'letter'> & Partial<LetterContent & Revealed>;
 
 function letterText(shown: ShownLetter): string {
   const { letter, payload, size, headers = {}, diagnosis = [], body, base64 } = shown;

@@ -2,7 +2,7 @@
 import type { Attempt, Delivery } from '../simulator/delivery/delivery-record.js';
 import { deliveryStatuses } from '../simulator/delivery/delivery-status.js';
 import { CommandError, command, EXIT, type ExitCode, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeoutOption } from './control-plane.js';
+import { type ControlPlane, controlOptions, controlPlane, timeoutOption } from './control-plane.js';
 import { deliveryTable, deliveryText, shortId } from './delivery-text.js';
 import { eventPattern, notEmpty, oneOf, wholeNumber } from './flag-values.js';
 import { AnswerError, isAnswer } from './json-client.js';
@@ -40,7 +40,7 @@ export const list = command({
   },
   async run({ values, terminal }) {
     const { status, event, search: q, limit = 20 } = values;
-    const control = new ControlPlane(values, terminal);
+    const control = controlPlane(values, terminal);
     const found = await control.deliveries({ status, event, q, limit });
     const filtered = [status, event, q].some((value) => value !== undefined);
     return { values: found, text: deliveryTable(found, filtered) };
@@ -54,7 +54,7 @@ export const show = command({
   options: attemptOptions,
   examples: { 'payment-webhooks deliveries show 0b6d9d55': 'by the first digits of its id' },
   async run({ positionals: [id = ''], values, terminal }) {
-    const delivery = await findDelivery(new ControlPlane(values, terminal), id);
+    const delivery = await findDelivery(controlPlane(values, terminal), id);
     return { values: [delivery], text: deliveryText(delivery, chosenAttempt(delivery, values.attempt)) };
   },
 });
@@ -66,7 +66,7 @@ export const curl = command({
   examples: { 'payment-webhooks deliveries curl 0b6d9d55 | sh': 'send it now' },
   async run({ positionals: [id = ''], values, terminal }) {
     const { attempt } = values;
-    const control = new ControlPlane(values, terminal);
+    const control = controlPlane(values, terminal);
     const delivery = await findDelivery(control, id);
     chosenAttempt(delivery, attempt);
     const line = (await control.getText(`/deliveries/${delivery.id}/curl`, { attempt })).trimEnd();
@@ -88,7 +88,7 @@ export const resend = command({
   },
   async run({ positionals: [id], values, terminal }) {
     if ((id === undefined) !== (values.failed === true)) throw new UsageError('Give an ID, or --failed.');
-    const control = new ControlPlane(values, terminal);
+    const control = controlPlane(values, terminal);
     // Oldest first.
     const chosen =
       id === undefined
@@ -122,7 +122,7 @@ export const clear = command({
   options: controlOptions,
   examples: { 'payment-webhooks deliveries clear': 'before the next try' },
   async run({ values, terminal }) {
-    const control = new ControlPlane(values, terminal);
+    const control = controlPlane(values, terminal);
     const { data } = await control.delete<{ data: { deleted: number; kept: number } }>('/deliveries');
     const counts = { deleted: `${data.deleted}`, 'still pending': `${data.kept}` };
     return { values: [data], text: table(Object.entries(counts)) };

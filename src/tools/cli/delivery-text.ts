@@ -1,7 +1,7 @@
 // Deliveries as text: a table, one delivery in full, or one line per attempt while `simulate` runs.
 import type { Logger } from '../../logger.js';
 import type { Attempt, AttemptFields, Delivery } from '../simulator/delivery/delivery-record.js';
-import { indented, type Output, printable, type Style, table } from './print.js';
+import { indented, type Output, type Paint, printable, type Style, table } from './print.js';
 
 const HEADINGS = ['ID', 'STATUS', 'EVENT', 'EVENT ID', 'TO', 'ANSWER', 'MS', 'ATTEMPTS', 'NEXT RETRY'];
 
@@ -93,53 +93,45 @@ type LoggedFields = { readonly [Name in 'state' | 'host' | 'code']?: string } & 
   readonly [Name in 'err' | 'error']?: LoggedError;
 };
 
-export class AttemptLog implements Logger {
-  readonly #output: Output;
+/** The logger of the simulator: prints attempts, and notes what went wrong. */
+export function attemptLog(output: Output) {
   /** Attempts to print after the banner; undefined once the banner is printed. */
-  #early: AttemptFields[] | undefined = [];
-
-  constructor(output: Output) {
-    this.#output = output;
-  }
-
-  /** Prints the attempts so far, and from now on each one at once. */
-  begin(): void {
-    for (const settled of this.#early ?? []) this.#print(settled);
-    this.#early = undefined;
-  }
-
-  readonly info = (fields: object | string): void => {
-    if (typeof fields === 'string' || !('eventName' in fields)) return;
-    if (this.#early) this.#early.push(fields as AttemptFields);
-    else this.#print(fields as AttemptFields);
-  };
-
-  readonly warn = (fields: object | string, message = String(fields)): void => {
+  let early: AttemptFields[] | undefined = [];
+  const print = (settled: AttemptFields) =>
+    output.print(jsonLine(settled), attemptLine(settled, output.paint));
+  const warn = (fields: object | string, message = String(fields)): void => {
     const { state, host, code, err, error = err } = Object(fields) as LoggedFields;
     const place = state ?? host;
     const reason = code || error?.code || error?.message || error?.type;
-    this.#output.note(`${message}${place ? ` (${place})` : ''}${reason ? `: ${reason}` : ''}`);
+    output.note(`${message}${place ? ` (${place})` : ''}${reason ? `: ${reason}` : ''}`);
   };
+  return {
+    /** Prints the attempts so far, and from now on each one at once. */
+    begin(): void {
+      early?.forEach(print);
+      early = undefined;
+    },
+    info(fields: object | string): void {
+      if (typeof fields === 'string' || !('eventName' in fields)) return;
+      if (early) early.push(fields as AttemptFields);
+      else print(fields as AttemptFields);
+    },
+    warn,
+    error: warn,
+  } satisfies Logger & { begin(): void };
+}
 
-  readonly error = this.warn;
-
-  #print(settled: AttemptFields): void {
-    this.#output.print(jsonLine(settled), this.#line(settled));
-  }
-
-  #line({ delivery, event, eventName, url, answer, ...settled }: AttemptFields): string {
-    const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
-    const { paint } = this.#output;
-    const line = [
-      paint('dim', clockTime(new Date().toISOString())),
-      paint(STYLES[status] ?? 'dim', status.padEnd(9)),
-      `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
-      printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
-      `${Math.round(durationMs)} ms`,
-      [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
-    ].join('  ');
-    return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
-  }
+function attemptLine({ delivery, event, eventName, url, answer, ...settled }: AttemptFields, paint: Paint) {
+  const { attempt, status, durationMs, fault, diagnosis, nextAttemptAt } = settled;
+  const line = [
+    paint('dim', clockTime(new Date().toISOString())),
+    paint(STYLES[status] ?? 'dim', status.padEnd(9)),
+    `${eventName}  ${event}  ${shortId(delivery)}  → ${printable(url)}`,
+    printable(answerText({ ...settled, answer: typeof answer === 'number' ? `[${answer}]` : answer })),
+    `${Math.round(durationMs)} ms`,
+    [`attempt ${attempt}`, ...attemptNotes(fault, nextAttemptAt)].join(', '),
+  ].join('  ');
+  return diagnosis === null ? line : `${line}\n          ${paint('dim', diagnosis)}`;
 }
 
 function jsonLine({ delivery, event, eventName, durationMs, nextAttemptAt, ...same }: AttemptFields): object {

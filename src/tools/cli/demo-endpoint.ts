@@ -11,59 +11,45 @@ import { closeServer } from '../simulator/listen.js';
 
 const MAX_LETTERS = 10_000;
 
-export class DemoEndpoint {
-  readonly #stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MAX_LETTERS }) };
-  readonly #server = createServer((request, response) => this.#app(request, response));
-  readonly #currentKey: () => string;
-  #key = '';
-  #port = 0;
-  #app = this.#makeApp({ handlesUndeclared: false });
+export type DemoEndpoint = ReturnType<typeof demoEndpoint>;
 
-  /** @param currentKey called at every start: like an app, the endpoint uses the old key until it restarts */
-  constructor(currentKey: () => string) {
-    this.#currentKey = currentKey;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#port}/hooks`;
-  }
-
-  get letters(): string {
-    return `http://127.0.0.1:${this.#port}/dead-letters/`;
-  }
-
-  get running(): boolean {
-    return this.#server.listening;
-  }
-
-  /** Rejects when the port is in use. */
-  async start(port = this.#port): Promise<void> {
-    this.#key = this.#currentKey();
-    await once(this.#server.listen(port, '127.0.0.1'), 'listening');
-    this.#port = (this.#server.address() as AddressInfo).port;
-  }
-
-  stop(): Promise<void> {
-    return closeServer(this.#server);
-  }
-
-  /** Deploys an app that handles the undeclared events, which are kept as dead letters until then. */
-  handleUndeclared(): void {
-    this.#key = this.#currentKey();
-    this.#app = this.#makeApp({ handlesUndeclared: true });
-  }
-
-  #makeApp({ handlesUndeclared }: { readonly handlesUndeclared: boolean }): RequestListener {
-    const hooks = receiver({
-      ...this.#stores,
-      privateKey: () => this.#key,
-      handlers: { 'transaction.paid': () => {} },
-      logger: false,
-    });
+/** @param currentKey called at every start: like an app, the endpoint uses the old key until it restarts */
+export function demoEndpoint(currentKey: () => string) {
+  const stores = { store: memoryStore(), deadLetters: memoryDeadLetters({ max: MAX_LETTERS }) };
+  let key = '';
+  let usedPort = 0;
+  const makeApp = ({ handlesUndeclared = false } = {}): RequestListener => {
+    const handlers = { 'transaction.paid': () => {} };
+    const hooks = receiver({ ...stores, privateKey: () => key, handlers, logger: false });
     if (handlesUndeclared) hooks.onUnknown(() => {});
     const app = express();
     // `hosts` protects against DNS rebinding.
     app.use('/dead-letters', deadLetterPage(hooks, { authorize: () => 'demo', hosts: ['localhost'] }));
     return app.use(hooks);
-  }
+  };
+  let app = makeApp();
+  const server = createServer((request, response) => app(request, response));
+  return {
+    get url() {
+      return `http://127.0.0.1:${usedPort}/hooks`;
+    },
+    get letters() {
+      return `http://127.0.0.1:${usedPort}/dead-letters/`;
+    },
+    get running() {
+      return server.listening;
+    },
+    /** Rejects when the port is in use. */
+    async start(port = usedPort): Promise<void> {
+      key = currentKey();
+      await once(server.listen(port, '127.0.0.1'), 'listening');
+      usedPort = (server.address() as AddressInfo).port;
+    },
+    stop: () => closeServer(server),
+    /** Deploys an app that handles the undeclared events, which are kept as dead letters until then. */
+    handleUndeclared(): void {
+      key = currentKey();
+      app = makeApp({ handlesUndeclared: true });
+    },
+  };
 }

@@ -9,10 +9,11 @@ import {
   flag,
   jsonOption,
   keyFileOption,
+  type Terminal,
   text,
 } from './command.js';
-import { duration, endpointUrl, headerName } from './flag-values.js';
-import { Output, ProgressBar, print, printable } from './print.js';
+import { duration, endpointUrl, headerOption } from './flag-values.js';
+import { outputTo, print, printable, progressBar } from './print.js';
 import { probe, type Reply } from './probe.js';
 import { confirm, readKey } from './read-input.js';
 
@@ -27,11 +28,7 @@ export const doctor = command({
     },
   ],
   options: {
-    header: text(
-      { NAME: 'X-Signature' },
-      'Name of the header with the signature. Default: X-SERVICE-SIGNATURE.',
-      { alias: 'signature-header', read: headerName },
-    ),
+    header: headerOption('signature-header', '. Default: X-SERVICE-SIGNATURE.'),
     timeout: text(
       { TIME: '30s' },
       'How long to wait for each answer, including the one to a body that never ends. Default: 15s.',
@@ -55,7 +52,7 @@ export const doctor = command({
       await confirm(`${warning} Continue?`, terminal);
     }
     const { first, repeat, others, slow, last } = checks({ privateKey, signatureHeader });
-    const checklist = new Checklist(new Output(terminal, json), new ProgressBar(terminal), others.length + 4);
+    const checklist = checklistOf(terminal, json, others.length + 4);
     const send = (check: Check) => probe(url, check.delivery, timeout);
     const announcement = `Sending ${events} to ${url.origin}${url.pathname}.\nIts handlers will run for them.\n`;
     if (!json) print(terminal.stdout, announcement);
@@ -79,68 +76,54 @@ export const doctor = command({
 
 const NAME_WIDTH = 52;
 
-class Checklist {
-  readonly #output: Output;
-  readonly #progress: ProgressBar;
-  readonly #total: number;
-  readonly #printedFixes = new Set<string>();
-  readonly #count = { passed: 0, failed: 0, skipped: 0 };
-  #skippedBecause = '';
+/** Prints how each check ended, and counts them. */
+function checklistOf(terminal: Terminal, json: boolean, total: number) {
+  const output = outputTo(terminal, json);
+  const progress = progressBar(terminal);
+  const { paint } = output;
+  const printedFixes = new Set<string>();
+  const count = { passed: 0, failed: 0, skipped: 0 };
+  let skippedBecause = '';
+  const printLine = (line: object, text: string) => {
+    progress.end();
+    output.print(line, text);
+  };
+  return {
+    /** @returns whether the check passed */
+    add(check: Check, reply: Reply): boolean {
+      const { got, fix } = evaluateCheck(check, reply);
+      const passed = fix === undefined;
+      count[passed ? 'passed' : 'failed'] += 1;
+      const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');
+      const advice = passed ? '' : `\n      ${printedFixes.has(fix) ? 'as above' : fix}`;
+      if (!passed) printedFixes.add(fix);
+      const line = { check: check.name, passed, got, ms: reply.ms, ...(passed ? {} : { cure: fix }) };
+      printLine(line, `${mark}  ${check.name.padEnd(NAME_WIDTH)}  ${printable(got)}${advice}`);
+      progress.line(`… ${count.passed + count.failed} of ${total}`);
+      return passed;
+    },
 
-  constructor(output: Output, progress: ProgressBar, total: number) {
-    this.#output = output;
-    this.#progress = progress;
-    this.#total = total;
-  }
+    skip(checks: readonly Check[], reason: string): void {
+      count.skipped += checks.length;
+      skippedBecause = reason;
+      // Without --json, one line stands for all of them.
+      for (const { name } of json ? checks : checks.slice(0, 1)) {
+        const shown = checks.length === 1 ? name : `${checks.length} other checks`;
+        const text = `${paint('dim', 'skip')}  ${shown.padEnd(NAME_WIDTH)}  ${reason}`;
+        printLine({ check: name, passed: null, skipped: reason }, text);
+      }
+    },
 
-  /** @returns whether the check passed */
-  add(check: Check, reply: Reply): boolean {
-    const { got, fix } = evaluateCheck(check, reply);
-    const passed = fix === undefined;
-    const { paint } = this.#output;
-    this.#count[passed ? 'passed' : 'failed'] += 1;
-    const line = { check: check.name, passed, got, ms: reply.ms, ...(passed ? {} : { cure: fix }) };
-    const mark = passed ? paint('green', 'pass') : paint('red', 'FAIL');
-    const text = `${mark}  ${check.name.padEnd(NAME_WIDTH)}  ${printable(got)}`;
-    this.#print(line, passed ? text : `${text}\n      ${this.#once(fix)}`);
-    this.#progress.line(`… ${this.#count.passed + this.#count.failed} of ${this.#total}`);
-    return passed;
-  }
+    waitFor: ({ name }: Check) => progress.line(`… waiting for the endpoint to stop reading: ${name}`),
 
-  skip(checks: readonly Check[], reason: string): void {
-    this.#count.skipped += checks.length;
-    this.#skippedBecause = reason;
-    // Without --json, one line stands for all of them.
-    for (const { name } of this.#output.json ? checks : checks.slice(0, 1)) {
-      const shown = checks.length === 1 ? name : `${checks.length} other checks`;
-      const text = `${this.#output.paint('dim', 'skip')}  ${shown.padEnd(NAME_WIDTH)}  ${reason}`;
-      this.#print({ check: name, passed: null, skipped: reason }, text);
-    }
-  }
-
-  waitFor({ name }: Check): void {
-    this.#progress.line(`… waiting for the endpoint to stop reading: ${name}`);
-  }
-
-  /** @returns how many checks failed */
-  end(): number {
-    const { passed, failed, skipped } = this.#count;
-    const { paint } = this.#output;
-    const advice = `Fix ${failed === 1 ? 'this' : 'these'} and run it again.`;
-    const verdict = failed === 0 ? paint('green', 'Nothing to fix.') : paint('red', advice);
-    const left = skipped === 0 ? '' : `, ${skipped} skipped: ${this.#skippedBecause}`;
-    this.#print(this.#count, `\n${passed} passed, ${failed} failed${left}. ${verdict}`);
-    return failed;
-  }
-
-  #once(fix: string): string {
-    const isKnown = this.#printedFixes.has(fix);
-    this.#printedFixes.add(fix);
-    return isKnown ? 'as above' : fix;
-  }
-
-  #print(line: object, text: string): void {
-    this.#progress.end();
-    this.#output.print(line, text);
-  }
+    /** @returns how many checks failed */
+    end(): number {
+      const { passed, failed, skipped } = count;
+      const advice = `Fix ${failed === 1 ? 'this' : 'these'} and run it again.`;
+      const verdict = failed === 0 ? paint('green', 'Nothing to fix.') : paint('red', advice);
+      const left = skipped === 0 ? '' : `, ${skipped} skipped: ${skippedBecause}`;
+      printLine(count, `\n${passed} passed, ${failed} failed${left}. ${verdict}`);
+      return failed;
+    },
+  };
 }

@@ -2,7 +2,7 @@
 import { didYouMean } from '../../errors.js';
 import { parseDuration } from '../../options/duration.js';
 import { isEventPattern } from '../simulator/event-pattern.js';
-import { UsageError } from './command.js';
+import { text, UsageError } from './command.js';
 
 export class ValueError extends UsageError {
   /** @param problem the rest of the sentence, such as `is not a number.` */
@@ -40,9 +40,15 @@ export function eventPattern(name: string, text: string): string {
   throw new ValueError(name, text, 'is not an event name or a pattern like refund.*.');
 }
 
-export function headerName(name: string, text: string): string {
+function headerName(name: string, text: string): string {
   if (/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text)) return text;
   throw new ValueError(name, text, 'is not a valid header name.');
+}
+
+/** @param alias the name of the option in other commands @param more what follows in its description */
+export function headerOption(alias: string, more: string) {
+  const about = `Name of the header with the signature${more}`;
+  return text({ NAME: 'X-Signature' }, about, { alias, read: headerName });
 }
 
 /** Milliseconds. */

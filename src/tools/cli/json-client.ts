@@ -31,89 +31,73 @@ export function isAnswer(error: unknown, status: number): error is AnswerError {
   return error instanceof AnswerError && error.status === status;
 }
 
-/** Each subclass knows one kind of server, and how to explain its failures. */
-export abstract class JsonClient {
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #answerMs: number;
-  protected readonly address: string;
-  protected readonly origin: string;
-
-  /** @param address what the paths are appended to */
-  protected constructor(address: string, answerMs: number, headers: Readonly<Record<string, string>> = {}) {
-    this.address = address;
-    this.#answerMs = answerMs;
-    this.#headers = { accept: 'application/json', ...headers };
-    this.origin = new URL(address).origin;
-  }
-
-  async getText(path: string, query: Query): Promise<string> {
-    return (await this.#fetch(path, { query })).text().catch(this.#fail);
-  }
-
-  get<Data extends object>(path: string, query: Query = {}, waitMs = 0): Promise<Data> {
-    return this.#fetchData(path, { query, waitMs });
-  }
-
-  post<Data extends object>(path: string, body: object = {}): Promise<Data> {
-    return this.#fetchData(path, { method: 'POST', body });
-  }
-
-  delete<Data extends object>(path: string): Promise<Data> {
-    return this.#fetchData(path, { method: 'DELETE' });
-  }
-
-  /** The lines of a streamed answer, parsed. It ends where the stream ends, even if that is too early. */
-  async *stream(path: string, body: object, signal: AbortSignal): AsyncGenerator<Answer> {
-    const response = await this.#fetch(path, { method: 'POST', body, signal });
-    const type = response.headers.get('content-type') ?? '';
-    if (!response.body || !type.startsWith('application/x-ndjson')) throw this.refused(response, {});
-    const decoder = new TextDecoder();
-    let rest = '';
-    try {
-      for await (const chunk of response.body) {
-        const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-        rest = lines.pop() ?? '';
-        for (const line of lines) if (line !== '') yield parsed(line);
-      }
-    } catch (error) {
-      if (signal.aborted) throw error;
-      // The caller sees that the last line is missing.
-    }
-  }
-
+/** One kind of server, and how to explain its failures. */
+interface Server {
+  /** What the paths are appended to. */
+  readonly address: string;
+  readonly answerMs: number;
+  readonly headers?: Readonly<Record<string, string>>;
   /** The error when no answer came. @param code `TIMED_OUT`, or that of the connection error */
-  protected abstract unreachable(code: string, cause: unknown): CommandError;
+  readonly unreachable: (code: string, cause: unknown) => CommandError;
   /** The error for an error answer, or for an answer of another kind of server. */
-  protected abstract refused(response: Response, answer: Answer): CommandError;
-  protected abstract isExpected(answer: Answer): boolean;
+  readonly refused: (response: Response, answer: Answer) => CommandError;
+  readonly isExpected: (answer: Answer) => boolean;
+}
 
-  async #fetchData<Data>(path: string, call: Call): Promise<Data> {
-    const response = await this.#fetch(path, call);
-    const answer = parsed(await response.text().catch(this.#fail));
-    if (!this.isExpected(answer)) throw this.refused(response, {});
-    return answer as Data;
-  }
-
-  async #fetch(path: string, { method, query = {}, body, waitMs = 0, signal }: Call): Promise<Response> {
-    const url = new URL(this.address + path);
+export function jsonClient({ address, answerMs, headers, unreachable, refused, isExpected }: Server) {
+  const fail = (error: unknown): never => {
+    const { name, cause } = Object(error) as Error;
+    if (name === 'AbortError') throw error;
+    const { code = 'FAILED' } = Object(cause) as { code?: string };
+    throw unreachable(name === 'TimeoutError' ? 'TIMED_OUT' : code, cause);
+  };
+  const send = async (path: string, { method, query = {}, body, waitMs = 0, signal }: Call) => {
+    const url = new URL(address + path);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     const response = await fetch(url, {
       method: method ?? 'GET',
-      headers: { ...this.#headers, ...(body && { 'content-type': 'application/json' }) },
+      headers: {
+        accept: 'application/json',
+        ...headers,
+        ...(body && { 'content-type': 'application/json' }),
+      },
       body: body ? JSON.stringify(body) : null,
-      signal: signal ?? AbortSignal.timeout(this.#answerMs + waitMs),
+      signal: signal ?? AbortSignal.timeout(answerMs + waitMs),
       redirect: 'manual',
-    }).catch(this.#fail);
+    }).catch(fail);
     if (response.ok) return response;
-    throw this.refused(response, parsed(await response.text().catch(() => '')));
-  }
+    throw refused(response, parsed(await response.text().catch(() => '')));
+  };
+  const ask = async <Data>(path: string, call: Call): Promise<Data> => {
+    const response = await send(path, call);
+    const answer = parsed(await response.text().catch(fail));
+    if (!isExpected(answer)) throw refused(response, {});
+    return answer as Data;
+  };
+  return {
+    getText: async (path: string, query: Query) => (await send(path, { query })).text().catch(fail),
+    get: <Data>(path: string, query: Query = {}, waitMs = 0) => ask<Data>(path, { query, waitMs }),
+    post: <Data>(path: string, body: object = {}) => ask<Data>(path, { method: 'POST', body }),
+    delete: <Data>(path: string) => ask<Data>(path, { method: 'DELETE' }),
 
-  readonly #fail = (error: unknown): never => {
-    const { name, cause } = Object(error) as Error;
-    if (name === 'AbortError') throw error;
-    const { code = 'FAILED' } = Object(cause) as { code?: string };
-    throw this.unreachable(name === 'TimeoutError' ? 'TIMED_OUT' : code, cause);
+    /** The lines of a streamed answer, parsed. It ends where the stream ends, even if that is too early. */
+    async *stream(path: string, body: object, signal: AbortSignal): AsyncGenerator<Answer> {
+      const response = await send(path, { method: 'POST', body, signal });
+      const type = response.headers.get('content-type') ?? '';
+      if (!response.body || !type.startsWith('application/x-ndjson')) throw refused(response, {});
+      let rest = '';
+      try {
+        for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+          const lines = (rest + text).split('\n');
+          rest = lines.pop() ?? '';
+          for (const line of lines) if (line !== '') yield parsed(line);
+        }
+      } catch (error) {
+        if (signal.aborted) throw error;
+        // The caller sees that the last line is missing.
+      }
+    },
   };
 }
 

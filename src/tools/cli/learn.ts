@@ -3,14 +3,15 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isEnvelope } from '../../events/envelope.js';
+import type { Revealed } from '../dead-letter-page/server/letter-json.js';
 import { matchesEvent } from '../simulator/event-pattern.js';
 import { CommandError, command, EXIT, type Invocation, text, UsageError } from './command.js';
 import { eventPattern, wholeNumber } from './flag-values.js';
 import { isAnswer } from './json-client.js';
 import { identifierOf, type LearnedEvent, moduleCode, moduleFiles, Proposer } from './learn/proposal.js';
 import { Shape } from './learn/shape.js';
-import { filterOptions, LetterPage, pageOptions, type Revealed } from './letter-page.js';
-import { ProgressBar } from './print.js';
+import { filterOptions, openLetterPage, pageOptions } from './letter-page.js';
+import { progressBar } from './print.js';
 import { parseJson, readNamed, readStdin } from './read-input.js';
 
 const options = {
@@ -52,7 +53,7 @@ export const learn = command({
   async run(invocation) {
     const { positionals, values } = invocation;
     const [event] = positionals;
-    const learner = new EventLearner(event);
+    const learner = eventLearner(event);
     for await (const body of givenBodies(invocation)) learner.add(body);
     const events = learner.learned();
     const { skipped } = learner;
@@ -109,7 +110,7 @@ function bodiesIn(source: string, text: string): unknown[] {
 async function* bodiesOfLetters({ positionals, values, terminal }: Invocation<typeof options>) {
   const [event] = positionals;
   const { since, limit = 100 } = values;
-  const page = await LetterPage.open(values);
+  const page = await openLetterPage(values);
   const ids: string[] = [];
   const counts = new Map<string, number>();
   for (const reason of ['unknown', 'invalid']) {
@@ -119,7 +120,7 @@ async function* bodiesOfLetters({ positionals, values, terminal }: Invocation<ty
       counts.set(eventName, count + 1);
     }
   }
-  const bar = new ProgressBar(terminal);
+  const bar = progressBar(terminal);
   try {
     for (const [index, id] of ids.entries()) {
       bar.show(index, ids.length);
@@ -131,7 +132,7 @@ async function* bodiesOfLetters({ positionals, values, terminal }: Invocation<ty
   }
 }
 
-function withoutBody(error: unknown): Revealed {
+function withoutBody(error: unknown): Partial<Revealed> {
   // Processed or discarded in the meantime.
   if (isAnswer(error, 404)) return {};
   // The stored bytes were changed. The other letters can still be read.
@@ -149,46 +150,44 @@ async function write(folder: string, events: readonly LearnedEvent[]): Promise<s
 }
 
 function refuse(path: string, { code }: Pick<NodeJS.ErrnoException, 'code'>): never {
-  const quoted = JSON.stringify(path);
-  throw new CommandError(
-    code === 'EEXIST'
-      ? `${quoted} already exists. Delete it, or give --out another folder.`
-      : `${quoted} cannot be written (${code}).`,
-  );
+  const exists = 'already exists. Delete it, or give --out another folder.';
+  const problem = code === 'EEXIST' ? exists : `cannot be written (${code}).`;
+  throw new CommandError(`${JSON.stringify(path)} ${problem}`);
 }
 
 /** Collects what the payloads of each event have in common. The only values it keeps are words that may be enum values. */
-export class EventLearner {
-  readonly #pattern: string;
-  readonly #events = new Map<string, { readonly sources: Map<string, number>; readonly shape: Shape }>();
-  skipped = 0;
+export function eventLearner(pattern = '*') {
+  const events = new Map<string, { readonly sources: Map<string, number>; readonly shape: Shape }>();
+  let skipped = 0;
+  return {
+    /** How many bodies were not events. */
+    get skipped() {
+      return skipped;
+    },
 
-  constructor(pattern = '*') {
-    this.#pattern = pattern;
-  }
+    add(body: unknown): void {
+      if (!isEnvelope(body)) skipped += 1;
+      else if (matchesEvent(pattern, body.event_name)) {
+        const { event_name: name, id, payload } = body;
+        const known = events.get(name) ?? { sources: new Map<string, number>(), shape: new Shape() };
+        // A second delivery of an event must not count as another event with the same value.
+        const source = known.sources.get(id) ?? known.sources.size;
+        known.sources.set(id, source);
+        known.shape.add(payload, source);
+        events.set(name, known);
+      }
+    },
 
-  add(body: unknown): void {
-    if (!isEnvelope(body)) this.skipped += 1;
-    else if (matchesEvent(this.#pattern, body.event_name)) {
-      const { event_name: name, id, payload } = body;
-      const known = this.#events.get(name) ?? { sources: new Map<string, number>(), shape: new Shape() };
-      // A second delivery of an event must not count as another event with the same value.
-      const source = known.sources.get(id) ?? known.sources.size;
-      known.sources.set(id, source);
-      known.shape.add(payload, source);
-      this.#events.set(name, known);
-    }
-  }
-
-  learned(): LearnedEvent[] {
-    // `index.ts` re-exports all events.
-    const taken = new Set(['index']);
-    const byName = [...this.#events].sort(([one], [other]) => (one < other ? -1 : 1));
-    return byName.map(([name, { sources, shape }]) => ({
-      name,
-      count: sources.size,
-      proposal: new Proposer().propose(shape),
-      identifier: identifierOf(name, taken),
-    }));
-  }
+    learned(): LearnedEvent[] {
+      // `index.ts` re-exports all events.
+      const taken = new Set(['index']);
+      const byName = [...events].sort(([one], [other]) => (one < other ? -1 : 1));
+      return byName.map(([name, { sources, shape }]) => ({
+        name,
+        count: sources.size,
+        proposal: new Proposer().propose(shape),
+        identifier: identifierOf(name, taken),
+      }));
+    },
+  };
 }

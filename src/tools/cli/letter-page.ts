@@ -1,33 +1,48 @@
 // Calls a dead-letter page with a token: its options, its lists and its errors.
-import { type DeadLetter, type Discarded, REASONS } from '../../claims/dead-letter-store.js';
+import { REASONS } from '../../claims/dead-letter-store.js';
 import { isLoopback } from '../../client/options.js';
 import type { ReplayFilter } from '../../dead-letters/dead-letter-filter.js';
 import { isKeyId } from '../../signature.js';
+import type { JsonLetter, LetterList, Revealed } from '../dead-letter-page/server/letter-json.js';
 import { CommandError, connectionExitCode, EXIT, jsonOption, text, UsageError } from './command.js';
 import { defined, duration, eventPattern, notEmpty, oneOf } from './flag-values.js';
-import { AnswerError, JsonClient } from './json-client.js';
+import { AnswerError, jsonClient } from './json-client.js';
 import { readLines } from './read-input.js';
 
 const ANSWER_MS = 30_000;
 
-export class LetterPage extends JsonClient {
-  /** @throws {CommandError} for an address that the token must not be sent to, or a file without a token */
-  static async open({ page, 'token-file': file }: PageChoice): Promise<LetterPage> {
-    const address = pageAddress(page);
-    return new LetterPage(address, ANSWER_MS, { authorization: `Bearer ${await readToken(file)}` });
-  }
+export type LetterPage = Awaited<ReturnType<typeof openLetterPage>>;
 
-  /** The app logs who asked for it. */
-  reveal(id: string): Promise<Revealed> {
-    return this.post(`letters/${encodeURIComponent(id)}/reveal`);
-  }
+/** @throws {CommandError} for an address that the token must not be sent to, or a file without a token */
+export async function openLetterPage({ page, 'token-file': file }: PageChoice) {
+  const address = pageAddress(page);
+  const { origin } = new URL(address);
+  const client = jsonClient({
+    address,
+    answerMs: ANSWER_MS,
+    headers: { authorization: `Bearer ${await readToken(file)}` },
+    unreachable(code) {
+      if (code === 'TIMED_OUT') {
+        const message = `${origin} did not answer within ${ANSWER_MS / 1_000} seconds. Try again.`;
+        return new CommandError(message, EXIT.timedOut, code);
+      }
+      const exitCode = connectionExitCode(code);
+      const unreachable = `Nothing listens at ${origin} (${code}). Check --page, and whether the app runs.`;
+      const failed = `The connection to ${origin} failed (${code}). Try again.`;
+      return new CommandError(exitCode === EXIT.unreachable ? unreachable : failed, exitCode, code);
+    },
+    refused: (response, answer) => refused(address, response, answer),
+    isExpected: (answer) => Object.keys(answer).length > 0,
+  });
 
   /** @throws {CommandError} if the cursor of the list repeats */
-  async *letters(filter: LetterFilter & { readonly discarded?: string }): AsyncGenerator<JsonLetter, void> {
+  async function* letters(
+    filter: LetterFilter & { readonly discarded?: string },
+  ): AsyncGenerator<JsonLetter, void> {
     const read = new Set<string>();
     for (let after: string | undefined; ; ) {
       const query = { ...filter, limit: MAX_LETTERS, after };
-      const { letters, next } = await this.get<LetterList>('letters', query);
+      const { letters, next } = await client.get<LetterList>('letters', query);
       yield* letters;
       if (typeof next !== 'string' || letters.length === 0) return;
       if (read.has(next)) {
@@ -40,73 +55,37 @@ export class LetterPage extends JsonClient {
     }
   }
 
-  protected unreachable(code: string): CommandError {
-    if (code === 'TIMED_OUT') {
-      const message = `${this.origin} did not answer within ${ANSWER_MS / 1_000} seconds. Try again.`;
-      return new CommandError(message, EXIT.timedOut, code);
-    }
-    const exitCode = connectionExitCode(code);
-    const unreachable = `Nothing listens at ${this.origin} (${code}). Check --page, and whether the app runs.`;
-    const failed = `The connection to ${this.origin} failed (${code}). Try again.`;
-    return new CommandError(exitCode === EXIT.unreachable ? unreachable : failed, exitCode, code);
-  }
-
-  protected refused(
-    { status, headers }: Response,
-    { code, message }: { code?: unknown; message?: unknown },
-  ): CommandError {
-    if (status >= 300 && status < 400) {
-      const location = headers.get('location') ?? '';
-      const target = URL.canParse(location, this.address) ? new URL(location, this.address) : undefined;
-      const where = target ? ` to ${target.origin}${target.pathname}` : '';
-      const problem = `The server redirects (${status})${where}, and the token was not sent there.`;
-      const message = `${problem} Give --page the final address of the page.`;
-      return new CommandError(message, EXIT.failed, 'REDIRECTED');
-    }
-    const known = typeof message === 'string' && typeof code === 'string' ? { message, code } : undefined;
-    if (status === 401 || status === 403) {
-      const refusal = `The page refuses the token in --token-file (${status}).`;
-      return new AnswerError(known ? `${refusal} ${known.message}` : refusal, status, known?.code);
-    }
-    if (known) return new AnswerError(known.message, status, known.code);
-    const problem = `The server at ${this.address} answered ${status}, but it is not a dead-letter page.`;
-    const other = `${problem} Give --page the address at which the app mounts deadLetterPage().`;
-    return new CommandError(other, EXIT.failed, 'NO_DEAD_LETTER_PAGE');
-  }
-
-  protected isExpected(answer: object): boolean {
-    return Object.keys(answer).length > 0;
-  }
+  /** The app logs who asked for it. */
+  const reveal = (id: string) => client.post<Partial<Revealed>>(`letters/${encodeURIComponent(id)}/reveal`);
+  return { ...client, letters, reveal };
 }
 
-/** Times are ISO 8601. */
-export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
-  readonly keptAt: string;
-  /** When redrive retries it next. */
-  readonly nextTry?: string;
-  readonly discarded?: Omit<Discarded, 'at'> & { readonly at: string };
-};
-
-export interface ShownLetter extends Revealed {
-  readonly letter: JsonLetter;
-  /** The parsed body, with every value masked. */
-  readonly payload?: unknown;
-  /** Size of the body in bytes. */
-  readonly size?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly diagnosis?: readonly string[];
-}
-
-export interface Revealed {
-  readonly body?: string;
-  /** Whether `body` is base64, because it is not UTF-8. */
-  readonly base64?: boolean;
+function refused(
+  address: string,
+  { status, headers }: Response,
+  { code, message }: { code?: unknown; message?: unknown },
+): CommandError {
+  if (status >= 300 && status < 400) {
+    const location = headers.get('location') ?? '';
+    const target = URL.canParse(location, address) ? new URL(location, address) : undefined;
+    const where = target ? ` to ${target.origin}${target.pathname}` : '';
+    const problem = `The server redirects (${status})${where}, and the token was not sent there.`;
+    const message = `${problem} Give --page the final address of the page.`;
+    return new CommandError(message, EXIT.failed, 'REDIRECTED');
+  }
+  const known = typeof message === 'string' && typeof code === 'string' ? { message, code } : undefined;
+  if (status === 401 || status === 403) {
+    const refusal = `The page refuses the token in --token-file (${status}).`;
+    return new AnswerError(known ? `${refusal} ${known.message}` : refusal, status, known?.code);
+  }
+  if (known) return new AnswerError(known.message, status, known.code);
+  const problem = `The server at ${address} answered ${status}, but it is not a dead-letter page.`;
+  const other = `${problem} Give --page the address at which the app mounts deadLetterPage().`;
+  return new CommandError(other, EXIT.failed, 'NO_DEAD_LETTER_PAGE');
 }
 
 /** The most that the page lists at once. */
 const MAX_LETTERS = 100;
-
-type LetterList = { readonly letters: readonly JsonLetter[]; readonly next: string | null };
 
 const reasons = [...REASONS];
 

@@ -40,51 +40,38 @@ export function print(stream: Writable, text: string): void {
 }
 
 /** Prints records while a command runs: as text, or with --json as one JSON object per line. */
-export class Output {
-  readonly json: boolean;
-  readonly paint: Paint;
-  readonly #terminal: Terminal;
-
-  constructor(terminal: Terminal, json: boolean) {
-    this.json = json;
-    this.paint = painter(terminal.stdout, terminal.env);
-    this.#terminal = terminal;
-  }
-
-  print(record: object, text: string): void {
-    print(this.#terminal.stdout, this.json ? JSON.stringify(record) : text);
-  }
-
-  /** On standard error, also with --json. */
-  note(text: string): void {
-    print(this.#terminal.stderr, printable(text));
-  }
+export function outputTo({ stdout, stderr, env }: Terminal, json: boolean) {
+  return {
+    json,
+    paint: painter(stdout, env),
+    print: (record: object, text: string) => print(stdout, json ? JSON.stringify(record) : text),
+    /** On standard error, also with --json. */
+    note: (text: string) => print(stderr, printable(text)),
+  };
 }
+
+export type Output = ReturnType<typeof outputTo>;
 
 const WIDTH = 24;
 
-export class ProgressBar {
-  readonly #stderr: Terminal['stderr'];
-
-  constructor({ stderr }: Terminal) {
-    this.#stderr = stderr;
-  }
-
-  /** @param more printable text for the end of the line */
-  show(done: number, total: number, more = ''): void {
-    const filled = total > 0 ? Math.floor((Math.min(done, total) / total) * WIDTH) : WIDTH;
-    const bar = `${'#'.repeat(filled)}${'-'.repeat(WIDTH - filled)}`;
-    this.line(`[${bar}] ${done} of ${total}${more === '' ? '' : `, ${more}`}`);
-  }
-
-  line(text: string): void {
-    if (!this.#stderr.isTTY) return;
+/** On standard error, if that is a terminal. */
+export function progressBar({ stderr }: Terminal) {
+  const line = (text: string) => {
+    if (!stderr.isTTY) return;
     // A line that wraps could not be erased.
-    const room = (this.#stderr.columns || Number.POSITIVE_INFINITY) - 1;
-    this.#stderr.write(`\r\u001b[K${text.slice(0, room)}`);
-  }
-
-  end(): void {
-    this.line('');
-  }
+    const room = (stderr.columns || Number.POSITIVE_INFINITY) - 1;
+    stderr.write(`\r\u001b[K${text.slice(0, room)}`);
+  };
+  return {
+    line,
+    /** @param more printable text for the end of the line */
+    show(done: number, total: number, more = ''): void {
+      const filled = total > 0 ? Math.floor((Math.min(done, total) / total) * WIDTH) : WIDTH;
+      const bar = '#'.repeat(filled).padEnd(WIDTH, '-');
+      line(`[${bar}] ${done} of ${total}${more && `, ${more}`}`);
+    },
+    end: () => line(''),
+  };
 }
+
+export type ProgressBar = ReturnType<typeof progressBar>;

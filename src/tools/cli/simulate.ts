@@ -17,7 +17,7 @@ import {
   text,
   UsageError,
 } from './command.js';
-import { defined, endpointUrl, headerName, notEmpty, ValueError, wholeNumber } from './flag-values.js';
+import { defined, endpointUrl, headerOption, notEmpty, ValueError, wholeNumber } from './flag-values.js';
 import { print } from './print.js';
 import { isSimulatorKey, KEY_VARIABLE, readKeys } from './read-input.js';
 
@@ -60,10 +60,9 @@ const options = {
     multiple: true,
     read: notEmpty,
   }),
-  'signature-header': text(
-    { NAME: 'X-Signature' },
-    'Name of the header with the signature, as in the option signatureHeader of the app. Default: X-SERVICE-SIGNATURE.',
-    { alias: 'header', read: headerName },
+  'signature-header': headerOption(
+    'header',
+    ', as in the option signatureHeader of the app. Default: X-SERVICE-SIGNATURE.',
   ),
   'debug-headers': flag(
     'Add X-SIM-DELIVERY, X-SIM-ATTEMPT and X-SIM-FAULT, which the service does not send.',

@@ -9,10 +9,10 @@ import { type Simulator, startSimulator } from '../simulator/simulator.js';
 import { banner, bannerJson, credentialsOf, credentialTable, type Key, type Simulation } from './banner.js';
 import { CommandError, type Terminal } from './command.js';
 import { simulatorUrl } from './control-plane.js';
-import { AttemptLog } from './delivery-text.js';
+import { attemptLog } from './delivery-text.js';
 import type { DemoEndpoint } from './demo-endpoint.js';
 import { describeFailure, type TypedNames, withTypedNames } from './failure.js';
-import { Output, print } from './print.js';
+import { type Output, outputTo, print } from './print.js';
 
 export interface SimulationSettings {
   readonly options: SimulatorOptions & { readonly port: number };
@@ -32,8 +32,8 @@ export async function runSimulation(
   signal: { readonly stop: () => void; readonly stopped: Promise<unknown> },
 ): Promise<void> {
   const { options, names, forward: forwards = [], credentials = false, json = false } = settings;
-  const output = new Output(terminal, json);
-  const log = new AttemptLog(output);
+  const output = outputTo(terminal, json);
+  const log = attemptLog(output);
   const service = await startSimulator({ ...options, logger: log }).catch((error) => {
     throw withTypedNames(names, error);
   });
@@ -48,8 +48,8 @@ export async function runSimulation(
     }
     if (settings.demo) {
       // Imported after the simulator has started, which reports a missing Express.
-      const { DemoEndpoint } = await import('./demo-endpoint.js');
-      demo = new DemoEndpoint(() => service.privateKey);
+      const { demoEndpoint } = await import('./demo-endpoint.js');
+      demo = demoEndpoint(() => service.privateKey);
       // The next port if it is free, so that the URL is the same after a restart.
       await demo.start(options.port === 0 ? 0 : options.port + 1).catch(() => demo?.start(0));
       await register(service, demo.url);

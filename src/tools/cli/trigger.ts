@@ -6,9 +6,9 @@ import { samplePayload } from '../../fixtures/fixture.js';
 import type { Delivery } from '../simulator/delivery/delivery-record.js';
 import { faultKinds } from '../simulator/delivery/faults.js';
 import { CommandError, command, EXIT, flag, text, UsageError } from './command.js';
-import { ControlPlane, controlOptions, timeoutOption } from './control-plane.js';
+import { type ControlPlane, controlOptions, controlPlane, timeoutOption } from './control-plane.js';
 import { attemptsText, deliveryTable } from './delivery-text.js';
-import { defined, headerName, oneOf, ValueError, wholeNumber } from './flag-values.js';
+import { defined, headerOption, oneOf, ValueError, wholeNumber } from './flag-values.js';
 import { isAnswer } from './json-client.js';
 import { parseJson, readBody } from './read-input.js';
 
@@ -36,11 +36,7 @@ export const trigger = command({
       `Apply a fault to the first attempt: ${faultKinds.join(', ')}.`,
       oneOf(faultKinds),
     ),
-    'signature-header': text(
-      { NAME: 'X-Signature' },
-      'Name of the header with the signature. Default: that of the simulator.',
-      { alias: 'header', read: headerName },
-    ),
+    'signature-header': headerOption('header', '. Default: that of the simulator.'),
     wait: flag(
       'Wait until every delivery is delivered, failed or cancelled, instead of for the first attempt.',
     ),
@@ -60,7 +56,7 @@ export const trigger = command({
   async run({ positionals: [name = ''], values, terminal }) {
     checkName(name, values.force);
     if (values.timeout !== undefined && !values.wait) throw new UsageError('--timeout needs --wait.');
-    const control = new ControlPlane(values, terminal);
+    const control = controlPlane(values, terminal);
     const data =
       values.data === undefined ? undefined : (await readBody('--data', values.data, terminal)).toString();
     const { data: triggered, message } = await control.post<Triggered>('/events', {
@@ -109,11 +105,8 @@ function checkName(name: string, force = false): void {
   }
   const hint = didYouMean(name, declared);
   const known = hint === '' ? ` (${declared.join(', ')})` : '';
-  throw new CommandError(
-    `EVENT ${JSON.stringify(name)} is not a declared event${known}.${hint} To send it anyway, give --force.`,
-    EXIT.refused,
-    'EVENT_UNDECLARED',
-  );
+  const problem = `EVENT ${JSON.stringify(name)} is not a declared event${known}.${hint}`;
+  throw new CommandError(`${problem} To send it anyway, give --force.`, EXIT.refused, 'EVENT_UNDECLARED');
 }
 
 type Fields = Record<string, unknown>;

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { describeError } from '../../../src/logger.js';
-import { AttemptLog } from '../../../src/tools/cli/delivery-text.js';
-import { Output } from '../../../src/tools/cli/print.js';
+import { attemptLog } from '../../../src/tools/cli/delivery-text.js';
+import { outputTo } from '../../../src/tools/cli/print.js';
 import { refusingPort } from '../../setup/ports.js';
 import { simulator } from '../simulator/world.js';
 import { folder } from './files.js';
 
 function started(json = false) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const log = new AttemptLog(new Output({ stdin, stdout, stderr, env: {} }, json));
+  const log = attemptLog(outputTo({ stdin, stdout, stderr, env: {} }, json));
   log.begin();
   const read = (stream: PassThrough) => String(stream.read() ?? '');
   return { log, printed: () => read(stdout), complained: () => read(stderr) };

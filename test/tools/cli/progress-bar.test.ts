@@ -1,13 +1,13 @@
 // The bar of a command in terminals of several widths.
 import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
-import { ProgressBar } from '../../../src/tools/cli/print.js';
+import { progressBar } from '../../../src/tools/cli/print.js';
 
 /** What the bar writes to standard error, without the sequence that erases the line. */
 function shown(terminal: { readonly isTTY?: boolean; readonly columns?: number }): string {
   const stream = () => new PassThrough();
   const stderr = Object.assign(stream(), terminal);
-  const bar = new ProgressBar({ stdin: stream(), stdout: stream(), stderr, env: {} });
+  const bar = progressBar({ stdin: stream(), stdout: stream(), stderr, env: {} });
   bar.show(1_200, 1_200, '1199 processed, 1 failed');
   return String(stderr.read() ?? '').replace('\r\u001b[K', '');
 }

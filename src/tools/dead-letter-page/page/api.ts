@@ -1,22 +1,11 @@
 // The API client of the page. Paths are relative, because the page can be mounted at any path.
 // Imports only types from the receiver, so that its code stays out of the bundle.
-import type { DeadLetter, Discarded } from '../../../claims/dead-letter-store.js';
 import type { ReplayProgress, ReplayReport } from '../../../dead-letters/replay.js';
 import { ApiError, apiClient } from '../../pages/components/api-client.js';
+import type { JsonLetter as Letter, LetterContent, LetterList, Revealed } from '../server/letter-json.js';
 import { type Filter, filterOf, formatFilter } from './route.js';
 
-export interface Letter extends Omit<DeadLetter, 'keptAt' | 'discarded'> {
-  readonly keptAt: string;
-  /** When its next automatic retry is due. */
-  readonly nextTry?: string;
-  readonly discarded?: Omit<Discarded, 'at'> & { readonly at: string };
-}
-
-export interface LetterPage {
-  readonly letters: readonly Letter[];
-  /** The cursor of the next page. */
-  readonly next: string | null;
-}
+export type { Letter, LetterContent, LetterList, Revealed };
 
 /** How many letters have the same reason and event name. */
 interface Group {
@@ -38,26 +27,6 @@ export interface Summary {
   readonly user: string;
 }
 
-export interface LetterContent {
-  readonly letter: Letter;
-  /** `unreadable`: the stored bytes were changed, or cannot be decrypted. */
-  readonly content: 'found' | 'unreadable';
-  /** The parsed body with each value replaced by its type; null if it is not JSON. */
-  readonly payload: unknown;
-  /** Size of the body in bytes. */
-  readonly size: number;
-  /** Most values are masked. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly diagnosis: readonly string[];
-}
-
-export interface Revealed {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  /** Whether `body` is Base64, because the bytes are not UTF-8. */
-  readonly base64?: boolean;
-}
-
 interface ReplayCall {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
@@ -72,11 +41,11 @@ const request = apiClient({ name: 'The server', ifSilent: signedOut, ifUnclear: 
 
 export const api = {
   letters: (filter: Filter, discarded: boolean, after?: string) =>
-    ask<LetterPage>('GET', `letters?${formatFilter(filter, { discarded, after })}`),
+    ask<LetterList>('GET', `letters?${formatFilter(filter, { discarded, after })}`),
   summary: (filter: Filter, discarded: boolean) =>
     ask<Summary>('GET', `summary?${formatFilter(filter, { discarded })}`),
   async isThere(id: string): Promise<boolean> {
-    const { letters } = await ask<LetterPage>('GET', `letters?${new URLSearchParams({ id })}`);
+    const { letters } = await ask<LetterList>('GET', `letters?${new URLSearchParams({ id })}`);
     return letters.length > 0;
   },
   letter: (id: string) => ask<LetterContent>('GET', pathOf(id)),

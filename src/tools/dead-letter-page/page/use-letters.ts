@@ -4,10 +4,10 @@ import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../../pages/components/api-client.js';
 import { useKeys } from '../../pages/components/page-frame.js';
 import type { Navigate } from '../../pages/components/use-route.js';
-import { api, type Letter, type LetterPage, type Summary, type Target } from './api.js';
+import { api, type Letter, type LetterList, type Summary, type Target } from './api.js';
 import { type Filter, filterOf, formatFilter, type Route } from './route.js';
 
-export interface Loaded extends LetterPage {
+export interface Loaded extends LetterList {
   /** Counts for every reason and event name. */
   readonly summary: Summary;
   /** How many letters match, on all pages. */
@@ -92,7 +92,7 @@ async function loadAll(route: Route, least: number): Promise<Loaded> {
   ]);
   let { letters, next } = first;
   while (next !== null && letters.length < least) {
-    const page: LetterPage = await api.letters(filter, discarded, next);
+    const page: LetterList = await api.letters(filter, discarded, next);
     letters = join(letters, page.letters);
     next = page.next;
   }

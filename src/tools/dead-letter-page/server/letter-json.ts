@@ -1,9 +1,43 @@
 // One letter as JSON: the row of the list, the masked detail, and the exact bytes.
-import type { DeadLetter, DeadLetterContent } from '../../../claims/dead-letter-store.js';
+import type { DeadLetter, DeadLetterContent, Discarded } from '../../../claims/dead-letter-store.js';
 import type { DeadLetters } from '../../../dead-letters/dead-letters.js';
 import { isFieldName } from '../../../events/issues.js';
 
 type Found = Extract<DeadLetterContent, { status: 'found' }>;
+
+/** A letter as it is sent. Times are ISO 8601. */
+export type JsonLetter = Omit<DeadLetter, 'keptAt' | 'discarded'> & {
+  readonly keptAt: string;
+  /** When its next automatic retry is due. */
+  readonly nextTry?: string;
+  readonly discarded?: Omit<Discarded, 'at'> & { readonly at: string };
+};
+
+export interface LetterList {
+  readonly letters: readonly JsonLetter[];
+  /** The cursor of the next page. */
+  readonly next: string | null;
+}
+
+export interface LetterContent {
+  readonly letter: JsonLetter;
+  /** `unreadable`: the stored bytes were changed, or cannot be decrypted. */
+  readonly content: 'found' | 'unreadable';
+  /** The parsed body with each value replaced by its type; null if it is not JSON. */
+  readonly payload: unknown;
+  /** Size of the body in bytes. */
+  readonly size: number;
+  /** Most values are masked. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly diagnosis: readonly string[];
+}
+
+export interface Revealed {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Whether `body` is Base64, because the bytes are not UTF-8. */
+  readonly base64?: boolean;
+}
 
 /**
  * Copies only known fields: a custom store may return more than the contract requires.
@@ -23,7 +57,9 @@ export function letterJson(letter: DeadLetter, letters: Partial<DeadLetters>): o
 }
 
 /** The content that may be shown without an audit log line. */
-export function maskedContent(content: DeadLetterContent): object {
+export function maskedContent(
+  content: DeadLetterContent,
+): Pick<LetterContent, 'content' | 'payload' | 'size' | 'headers'> {
   if (content.status !== 'found') return { content: 'unreadable', payload: null, size: 0, headers: {} };
   const { rawBody, headers } = content;
   return {
@@ -34,7 +70,7 @@ export function maskedContent(content: DeadLetterContent): object {
   };
 }
 
-export function revealed({ rawBody, headers }: Found): object {
+export function revealed({ rawBody, headers }: Found): Revealed {
   try {
     // Keeps a byte order mark: it is part of the bytes.
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(rawBody);

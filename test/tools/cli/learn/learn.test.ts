@@ -1,7 +1,7 @@
 // What is learned from payloads that a person can read.
 import { describe, expect, test } from '@jest/globals';
 import { eventCode, isName } from '../../../../src/tools/cli/learn/proposal.js';
-import { EventLearner } from '../../../../src/tools/cli/learn.js';
+import { eventLearner } from '../../../../src/tools/cli/learn.js';
 import { codeFrom, learnedFrom, NAME, runCode } from './learned-code.js';
 
 const UUID = '7b1c1f8e-0d5c-4bb6-9a55-3f6f0b0f3a1';
@@ -141,7 +141,7 @@ export const refundSucceededFixture: RefundSucceededPayload = {
   });
 
   test('counts an event once, however often its body is given', () => {
-    const learner = new EventLearner();
+    const learner = eventLearner();
     for (const n of TEN)
       learner.add({ id: `event-${n % 4}`, event_name: NAME, sandbox: false, payload: { status: 'paid' } });
     const [learned] = learner.learned();

@@ -2,13 +2,13 @@
 import { transformSync } from '@swc/core';
 import * as zod from 'zod';
 import { eventCode, type LearnedEvent, moduleCode } from '../../../../src/tools/cli/learn/proposal.js';
-import { EventLearner } from '../../../../src/tools/cli/learn.js';
+import { eventLearner } from '../../../../src/tools/cli/learn.js';
 
 export const NAME = 'refund.succeeded';
 
 /** @param payloads as JSON text, so that every key can be in them */
 export function learnedFrom(payloads: readonly string[], name = NAME): LearnedEvent {
-  const learner = new EventLearner();
+  const learner = eventLearner();
   for (const [index, payload] of payloads.entries()) {
     const head = JSON.stringify({ id: `event-${index}`, event_name: name, sandbox: false });
     learner.add(JSON.parse(`${head.slice(0, -1)},"payload":${payload}}`));
