@@ -226,23 +226,24 @@ describe.each(BUILDS)('what %s wrote', (build, old) => {
   });
 });
 
+const queued = () => [[paid({ id: 'waits' }), paid({ id: 'waits-too' })], paid({ id: 'failed' })] as const;
+
 describe.each(BUILDS)('jobs that %s queued', (_, old) => {
   withRedis('in BullMQ', () => {
     test('run once each here: those that wait, and one that failed', async () => {
       const { queue, work, finished, settled } = startTrial();
-      const events = ['waits', 'waits too', 'failed'].map((id) => paid({ id: id.replace(' ', '-') }));
+      const [waiting, failing] = queued();
       const options = { privateKey: KEY, store: false, ...silent } as const;
       const hooks = old.receiver(options).on('*', old.bullmq.enqueue(queue, { jobOptions: { attempts: 1 } }));
-      const [failing] = events.slice(-1);
-      expect(await deliverTo(hooks, failing as object)).toEqual([200, 'processed']);
+      expect(await deliverTo(hooks, failing)).toEqual([200, 'processed']);
       const worker = work(old.bullmq.processor({ '*': () => Promise.reject(new Error('not yet')) }, silent));
       await settled();
       await worker.close();
-      for (const event of events.slice(0, 2))
-        expect(await deliverTo(hooks, event)).toEqual([200, 'processed']);
+      for (const event of waiting) expect(await deliverTo(hooks, event)).toEqual([200, 'processed']);
 
       const upgraded = main.receiver(options).on('*', bullmq.enqueue(queue));
-      for (const event of events) expect(await deliverTo(upgraded, event)).toEqual([200, 'processed']);
+      for (const event of [...waiting, failing])
+        expect(await deliverTo(upgraded, event)).toEqual([200, 'processed']);
       const effects: string[] = [];
       work(bullmq.processor({ 'transaction.paid': ({ id }) => void effects.push(id) }, silent));
       await until(() => finished.length === 4);
@@ -259,21 +260,21 @@ describe.each(BUILDS)('jobs that %s queued', (_, old) => {
 
     test('run once each here: those that wait, and one that failed', async () => {
       const trial = await schema.start();
-      const events = ['waits', 'waits-too', 'failed'].map((id) => paid({ id }));
+      const [waiting, failing] = queued();
       const options = { privateKey: KEY, store: false, ...silent } as const;
       const { queue } = trial;
       const hooks = old
         .receiver(options)
         .on('*', oldBoss.enqueue(trial.boss, { queue, jobOptions: { retryLimit: 0 } }));
-      expect(await deliverTo(hooks, events[2] as object)).toEqual([200, 'processed']);
+      expect(await deliverTo(hooks, failing)).toEqual([200, 'processed']);
       await trial.work(oldBoss.processor({ '*': () => Promise.reject(new Error('not yet')) }, silent));
       await trial.job('failed');
       await trial.boss.offWork(queue);
-      for (const event of events.slice(0, 2))
-        expect(await deliverTo(hooks, event)).toEqual([200, 'processed']);
+      for (const event of waiting) expect(await deliverTo(hooks, event)).toEqual([200, 'processed']);
 
       const upgraded = main.receiver(options).on('*', boss.enqueue(trial.boss, { queue }));
-      for (const event of events) expect(await deliverTo(upgraded, event)).toEqual([200, 'processed']);
+      for (const event of [...waiting, failing])
+        expect(await deliverTo(upgraded, event)).toEqual([200, 'processed']);
       expect(await trial.jobs()).toHaveLength(3);
       const effects: string[] = [];
       await trial.work(boss.processor({ 'transaction.paid': ({ id }) => void effects.push(id) }, silent));
