@@ -129,7 +129,7 @@ export interface DeadLetterStore {
    * rise by one, or to the given number if that is more.
    *
    * @returns the id that the letter has
-   * @throws if the letter is not kept, even if the store is full: no letter is evicted for another
+   * @throws if the letter is not kept, which includes a full store: no letter is evicted for another
    */
   keep(letter: NewDeadLetter): string | Promise<string>;
   /** Updates a letter in place. False, and nothing changed, if it is gone. */

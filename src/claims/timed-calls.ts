@@ -15,7 +15,7 @@ export class StoreFailure {
 }
 
 /** Calls for one caller, with its logger. They never reject. */
-export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
+export class TimedCalls<Caller extends { readonly log: Logger }> {
   readonly caller: Caller;
   /** The name of its option, for messages. */
   protected readonly storeName: 'store' | 'deadLetters' = 'store';
@@ -29,7 +29,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
   }
 
   /** @param onLate given an answer that came after the deadline */
-  protected async call<Value>(
+  async call<Value>(
     call: () => Value | Promise<Value>,
     ms: number,
     onLate?: (value: Value) => void,
@@ -83,7 +83,7 @@ export abstract class TimedCalls<Caller extends { readonly log: Logger }> {
     return new StoreFailure(describeThrown(cause, this.storeName).message, cause);
   }
 
-  protected logFailure(what: string, { message, cause }: StoreFailure): void {
+  logFailure(what: string, { message, cause }: StoreFailure): void {
     const { code } = describeThrown(cause, this.storeName);
     const fields = cause === undefined ? {} : { error: { ...describeError(cause), ...(code && { code }) } };
     writeLog(this.caller.log, 'error', fields, `${what}: ${message}`);

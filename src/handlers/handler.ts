@@ -32,8 +32,8 @@ export interface HandlerContext {
 }
 
 /**
- * Handles an event. A promise is awaited before the 2xx, and its value is ignored. If it throws or rejects, the delivery is
- * answered 500, which asks the service for a retry.
+ * Handles an event. Its return value is ignored, but a promise is awaited before the 2xx. If it throws or rejects, the
+ * delivery is answered 500, which asks the service for a retry.
  *
  * @example
  * const ship: Handler<'transaction.paid'> = async (event, { signal }) => {

@@ -9,7 +9,7 @@ import type { HandlerOptions } from './handler.js';
 export interface Registration {
   /** As given, else the function's own name, else the pattern. */
   readonly name: string;
-  /** Under which its success is remembered across attempts; undefined for a handler without a given name. */
+  /** The key under which its success is remembered across attempts; undefined for a handler without a given name. */
   readonly completionKey: string | undefined;
   readonly run: (subject: never, context: never) => unknown;
   /** Handlers with the same value never run at the same time. */

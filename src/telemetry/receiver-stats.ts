@@ -1,7 +1,5 @@
 // The counters of one receiver that health checks read, and whether its store answers.
-import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { StoreFailure, TimedCalls } from '../claims/timed-calls.js';
-import type { Logger } from '../logger.js';
 import { defaultLogger } from '../options/default-logger.js';
 import type { Configuration } from '../options/options.js';
 import type { InFlightLimiter } from './in-flight-limiter.js';
@@ -42,20 +40,14 @@ export class ReceiverStats {
   }
 
   /** Never rejects. */
-  reachStore(): Promise<Reachable> {
+  async reachStore(): Promise<Reachable> {
     const { store, logger = defaultLogger(), storeTimeout } = this.#rules;
-    return new PingCalls({ log: logger }).reach(store, storeTimeout);
-  }
-}
-
-class PingCalls extends TimedCalls<{ readonly log: Logger }> {
-  /** Never rejects. @param timeout milliseconds */
-  async reach(store: IdempotencyStore<object> | undefined, timeout: number): Promise<Reachable> {
     if (!store) return 'none';
     if (!store.ping) return store.scope === 'process' ? 'reachable' : 'unknown';
-    const answer = await this.call<unknown>(() => store.ping?.(), timeout);
+    const calls = new TimedCalls({ log: logger });
+    const answer = await calls.call<unknown>(() => store.ping?.(), storeTimeout);
     if (!(answer instanceof StoreFailure)) return 'reachable';
-    this.logFailure('the store did not answer a health check', answer);
+    calls.logFailure('the store did not answer a health check', answer);
     return 'unreachable';
   }
 }
