@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { withDeadline } from '../claims/deadline.js';
 import { digestOf } from '../claims/fingerprint.js';
-import type { IdempotencyStore, Lock } from '../claims/idempotency-store.js';
+import type { IdempotencyStore } from '../claims/idempotency-store.js';
 import { Lease } from '../claims/lease.js';
 import { type Claimant, StoreCalls, type StoreRules } from '../claims/store-calls.js';
 import { StoreFailure } from '../claims/timed-calls.js';
@@ -52,9 +52,8 @@ export class SerialLocks {
   readonly #claimant: Claimant;
   readonly #rules: Rules;
   readonly #releases: (() => Promise<void> | void)[] = [];
-  /** The releases of the queues of this process. */
-  readonly #leaves: (() => void)[] = [];
-  #leaving: NodeJS.Timeout | undefined;
+  readonly #turnEnds: (() => void)[] = [];
+  #endingTurns: NodeJS.Timeout | undefined;
 
   constructor(store: IdempotencyStore<object>, claimant: Claimant, rules: Rules) {
     this.#store = store;
@@ -64,16 +63,14 @@ export class SerialLocks {
 
   /** @returns the values, or why a lock was not granted. In any case the caller must {@link release} */
   async acquire(values: SerialValues, deadline: number): Promise<SerialValues | Rejection> {
-    const queue = queues.get(this.#store) ?? new TurnQueue();
-    queues.set(this.#store, queue);
     // Sorted, so that no two deliveries wait for each other.
     for (const value of [...new Set(values.values())].sort()) {
       // UTF-16: in UTF-8 all values with a lone surrogate would share one key, and a delivery would wait for itself.
       const key = `${this.#rules.namespace}:serial:${digestOf(Buffer.from(value, 'utf16le'))}`;
-      const leave = await queue.turn(key, deadline - performance.now());
-      if (!leave) return stillLocked();
-      this.#leaves.push(leave);
-      this.#releases.push(leave);
+      const endTurn = await waitForTurn(this.#store, key, deadline - performance.now());
+      if (!endTurn) return stillLocked();
+      this.#turnEnds.push(endTurn);
+      this.#releases.push(endTurn);
       const refused = await this.#lock(key, deadline);
       if (refused) return refused;
     }
@@ -84,15 +81,15 @@ export class SerialLocks {
    * For handlers that may never settle: lets the next delivery of this process ask the store after this many milliseconds.
    * By then the lock is no longer renewed, so that delivery gets it when its lease ends.
    */
-  leaveQueuesAfter(ms: number): void {
-    this.#leaving = setTimeout(() => {
-      for (const leave of this.#leaves) leave();
+  endTurnsAfter(ms: number): void {
+    this.#endingTurns = setTimeout(() => {
+      for (const endTurn of this.#turnEnds) endTurn();
     }, ms);
   }
 
   /** In reverse order, so that the next delivery of this process asks the store only when the lock there is free. */
   async release(): Promise<void> {
-    clearTimeout(this.#leaving);
+    clearTimeout(this.#endingTurns);
     for (const release of this.#releases.reverse()) await release();
   }
 
@@ -102,7 +99,12 @@ export class SerialLocks {
       const lock = await calls.lock(key);
       if (lock instanceof StoreFailure) return storeUnavailable(lock);
       if (lock) {
-        this.#hold(calls, lock);
+        const lease = new Lease(calls, lock);
+        lease.start();
+        this.#releases.push(() => {
+          lease.stop();
+          return calls.unlock(lock);
+        });
         return undefined;
       }
       const pauseMs = wait * (0.5 + Math.random() / 2);
@@ -110,44 +112,40 @@ export class SerialLocks {
       await pause(pauseMs);
     }
   }
-
-  #hold(calls: StoreCalls, lock: Lock): void {
-    const lease = new Lease(calls, lock);
-    lease.start();
-    this.#releases.push(async () => {
-      lease.stop();
-      await calls.unlock(lock);
-    });
-  }
 }
 
 function stillLocked(): Rejection {
   return new Rejection('IN_PROGRESS', { hint: WAITED, retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** Lets the deliveries of this process that wait for a value ask the store one at a time, in the order of arrival. */
-class TurnQueue {
-  readonly #tails = new Map<string, Promise<void>>();
+/** The latest turn for each key. Each store has its own, because receivers may share a store. */
+const turnsOf = new WeakMap<IdempotencyStore<object>, Map<string, Promise<void>>>();
 
-  /** @returns a function that ends the turn; undefined if the turn did not come in time */
-  async turn(key: string, ms: number): Promise<(() => void) | undefined> {
-    const before = this.#tails.get(key);
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const tail = before ? before.then(() => ended) : ended;
-    this.#tails.set(key, tail);
-    void tail.then(() => {
-      if (this.#tails.get(key) === tail) this.#tails.delete(key);
-    });
-    if (!before) return end;
-    const came = before.then(() => true);
-    if (await withDeadline(came, Math.max(ms, 0), () => false)) return end;
-    end();
-    return undefined;
-  }
+/**
+ * Lets the deliveries of this process that wait for a value ask the store one at a time, in the order of arrival.
+ *
+ * @returns a function that ends the turn; undefined if the turn did not come in time
+ */
+async function waitForTurn(
+  store: IdempotencyStore<object>,
+  key: string,
+  ms: number,
+): Promise<(() => void) | undefined> {
+  const turns = turnsOf.get(store) ?? new Map<string, Promise<void>>();
+  turnsOf.set(store, turns);
+  const before = turns.get(key);
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const turn = before ? before.then(() => ended) : ended;
+  turns.set(key, turn);
+  void turn.then(() => {
+    if (turns.get(key) === turn) turns.delete(key);
+  });
+  if (!before) return end;
+  const came = before.then(() => true);
+  if (await withDeadline(came, Math.max(ms, 0), () => false)) return end;
+  end();
+  return undefined;
 }
-
-/** One queue for each store, because receivers may share a store. */
-const queues = new WeakMap<IdempotencyStore<object>, TurnQueue>();

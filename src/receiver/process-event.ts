@@ -98,7 +98,7 @@ export async function processEvent(
     // Handlers get the rest of `timeout`. It is read before the claim, because a slow claim is not their fault.
     const timeLeft = Math.max(Math.ceil(deadline - performance.now()), 1);
     return await runClaimed({ ...work, serialValues, timeout: timeLeft }, c, (early) => {
-      locks.leaveQueuesAfter(c.maxHandlerTime);
+      locks.endTurnsAfter(c.maxHandlerTime);
       answerEarly(early);
     });
   } finally {
