@@ -28,6 +28,13 @@ const CACHE = join(tmpdir(), 'payment-webhooks-consumers');
 const STAMP = '.installed';
 const KEPT = ['node_modules', 'package.json', 'package-lock.json', STAMP];
 
+const { exports: doors, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+/** Every door, as it is imported. */
+export const DOORS: readonly string[] = Object.keys(doors)
+  .filter((door) => door !== './package.json')
+  .map((door) => door.replace('.', 'payment-webhooks'));
+
 /** What makes an installation take as little time as it can. */
 export const QUICKLY = '--prefer-offline --no-audit --no-fund --ignore-scripts --loglevel=error';
 
@@ -64,7 +71,6 @@ export async function consumer(name: string, packages: readonly string[]): Promi
 
 /** Copies the tarball under a name that says what is in it: npm takes a file that it knows for one that it has. */
 export function packedInto(folder: string): string {
-  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const packed = join(ROOT, '.scratch', `payment-webhooks-${version}.tgz`);
   if (!existsSync(packed))
     throw new Error('Nothing is packed. Run npm run test:consumers, which packs first.');

@@ -99,10 +99,8 @@ export function describeFramework(
     });
 
     test('answers 500 when its handler fails', async () => {
-      expect(await post(signed(paid('fails')))).toMatchObject({
-        status: 500,
-        body: { code: 'HANDLER_FAILED' },
-      });
+      const failed = { status: 500, body: { code: 'HANDLER_FAILED' } };
+      expect(await post(signed(paid('fails')))).toMatchObject(failed);
     });
 
     test('answers 401 to an unsigned request before its body has come', async () => {

@@ -72,11 +72,8 @@ describeFramework('nextjs', { 'orders.ts': ORDERS }, (app) => {
       const sent = signed(paid('before-the-change'));
       expect(await send(port, sent)).toMatchObject({ body: { outcome: 'processed' } });
       const file = join(app().folder, 'hooks.ts');
-      const changed = readFileSync(file, 'utf8').replace(
-        'await orders',
-        "console.log('changed');\n      await orders",
-      );
-      writeFileSync(file, changed);
+      const changing = "console.log('changed');\n      await orders";
+      writeFileSync(file, readFileSync(file, 'utf8').replace('await orders', changing));
       await until(async () => {
         await send(port, signed(paid('after-the-change')));
         return dev.output().includes('changed\n');
