@@ -1,46 +1,44 @@
 // The simulator page at seven widths, with spaced text, zoomed and in forced colours: nothing is clipped or overlaps, and axe-core finds nothing.
 import { expect, test } from '@jest/globals';
-import type { Locator } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { simulator } from '../tools/simulator/world.js';
 import { findings } from './axe.js';
 import { button, describeInChromium, openPage, row } from './chromium.js';
-import { faultsOf, layoutFaults, opening, SCREENS, type View } from './measure.js';
+import { faultsOf, layoutFaults, opening, SCREENS, type Views } from './measure.js';
 import { busy, LONG_NAME, scene } from './scene.js';
 
-const dialog = (opener: string): View => ({
-  name: opener,
-  show: async (page) => {
-    // On a narrow screen the panels start closed.
-    await page.locator('details.panel').evaluateAll((all) => all.map((one) => one.setAttribute('open', '')));
-    await button(page, opener).click();
-    await page.getByRole('dialog').waitFor();
-  },
-});
+const dialog = (opener: string) => async (page: Page) => {
+  // On a narrow screen the panels start closed.
+  await page.locator('details.panel').evaluateAll((all) => all.map((one) => one.setAttribute('open', '')));
+  await button(page, opener).click();
+  await page.getByRole('dialog').waitFor();
+};
 
-const detail = (text: string, tab: string): View => ({
-  name: `${text}, ${tab}`,
-  show: async (page) => {
-    await row(page, text).first().locator('.row-link').click();
-    await page.getByRole('tab', { name: tab }).click();
-  },
-});
+const detail = (text: string, tab: string) => async (page: Page) => {
+  await row(page, text).first().locator('.row-link').click();
+  await page.getByRole('tab', { name: tab }).click();
+};
 
-const LIST: View = { name: 'the list', show: async (page) => page.locator('tr.row').nth(7).waitFor() };
-const MAIN = [LIST, detail('payout.failed', 'Response'), detail('injected fault', 'Signature')];
-const VIEWS: readonly View[] = [
+const MAIN: Views = {
+  'the list': (page) => page.locator('tr.row').nth(7).waitFor(),
+  'a failed delivery, Response': detail('payout.failed', 'Response'),
+  'an injected fault, Signature': detail('injected fault', 'Signature'),
+};
+const VIEWS: Views = {
   ...MAIN,
-  { name: 'a search', show: async (page) => page.getByLabel('Search deliveries').fill('foo:bar event:a.*') },
-  detail('Retrying', 'Request'),
-  ...['Edit payload', 'Register webhook', 'Add fault', 'Rotate private key'].map(dialog),
-  {
-    name: 'an invalid payload',
-    show: async (page) => {
-      await dialog('Edit payload').show(page);
-      await page.getByRole('textbox', { name: 'Payload' }).fill('{');
-    },
+  'a search': (page) => page.getByLabel('Search deliveries').fill('foo:bar event:a.*'),
+  'a delivery that is retried, Request': detail('Retrying', 'Request'),
+  'Edit payload': dialog('Edit payload'),
+  'Register webhook': dialog('Register webhook'),
+  'Add fault': dialog('Add fault'),
+  'Rotate private key': dialog('Rotate private key'),
+  'an invalid payload': async (page) => {
+    await dialog('Edit payload')(page);
+    await page.getByRole('textbox', { name: 'Payload' }).fill('{');
   },
-  { name: 'the shortcuts', show: async (page) => page.keyboard.press('?') },
-];
+  'the shortcuts': (page) => page.keyboard.press('?'),
+};
+
 async function boxOf(locator: Locator) {
   const box = await locator.boundingBox();
   if (!box) throw new Error('It is not shown.');

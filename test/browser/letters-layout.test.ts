@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { findings } from './axe.js';
 import { button, describeInChromium, openPage } from './chromium.js';
 import { letterApp, letterScene, pressReplayAll } from './letter-app.js';
-import { faultsOf, layoutFaults, opening, SCREENS, type View } from './measure.js';
+import { faultsOf, layoutFaults, opening, SCREENS, type Views } from './measure.js';
 
 const wouldProcess = (page: Page) =>
   page
@@ -12,69 +12,48 @@ const wouldProcess = (page: Page) =>
     .getByText(/would go to a handler/)
     .first();
 
-async function openLetter(page: Page, event: string | RegExp): Promise<void> {
+async function openLetter(page: Page, event: string): Promise<void> {
   await page.locator('.row-link').filter({ hasText: event }).first().click();
   await page.locator('.facts').waitFor();
 }
 
 /** The report comes last, because a replay changes the letters. */
-const VIEWS: readonly View[] = [
-  { name: 'the list', show: async (page) => page.locator('tr.row').nth(9).waitFor() },
-  {
-    name: 'no match',
-    show: async (page) => {
-      await page.getByLabel('Find dead letters').fill('evt_0 event:refund.*');
-      await page.keyboard.press('Enter');
-      await page.getByText('No dead letter matches.').waitFor();
-    },
+const VIEWS: Views = {
+  'the list': (page) => page.locator('tr.row').nth(9).waitFor(),
+  'no match': async (page) => {
+    await page.getByLabel('Find dead letters').fill('evt_0 event:refund.*');
+    await page.keyboard.press('Enter');
+    await page.getByText('No dead letter matches.').waitFor();
   },
-  {
-    name: 'the tombstones',
-    show: async (page) => {
-      await button(page, 'Discarded').click();
-      await page.getByText('test data of the migration').waitFor();
-    },
+  'the tombstones': async (page) => {
+    await button(page, 'Discarded').click();
+    await page.getByText('test data of the migration').waitFor();
   },
-  { name: 'a letter that does not fit', show: async (page) => openLetter(page, 'payout.failed') },
-  {
-    name: 'a letter that is revealed',
-    show: async (page) => {
-      await openLetter(page, 'transaction.paid');
-      await button(page, 'Reveal values').click();
-      await page.getByLabel('Body', { exact: true }).waitFor();
-    },
+  'a letter that does not fit': (page) => openLetter(page, 'payout.failed'),
+  'a letter that is revealed': async (page) => {
+    await openLetter(page, 'transaction.paid');
+    await button(page, 'Reveal values').click();
+    await page.getByLabel('Body', { exact: true }).waitFor();
   },
-  {
-    name: 'what a replay would do',
-    show: async (page) => {
-      await pressReplayAll(page);
-      await wouldProcess(page).waitFor();
-    },
+  'what a replay would do': async (page) => {
+    await pressReplayAll(page);
+    await wouldProcess(page).waitFor();
   },
-  {
-    name: 'the form that discards',
-    show: async (page) => {
-      await button(page, 'Discard all 10').click();
-      await button(page, 'Discard 10 dead letters for good').waitFor();
-    },
+  'the form that discards': async (page) => {
+    await button(page, 'Discard all 10').click();
+    await button(page, 'Discard 10 dead letters for good').waitFor();
   },
-  {
-    name: 'the shortcuts',
-    show: async (page) => {
-      await page.keyboard.press('?');
-      await page.getByRole('dialog').waitFor();
-    },
+  'the shortcuts': async (page) => {
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
   },
-  {
-    name: 'the report of a replay',
-    show: async (page) => {
-      await pressReplayAll(page);
-      await wouldProcess(page).waitFor();
-      await page.keyboard.press('Enter');
-      await button(page, 'Done').waitFor();
-    },
+  'the report of a replay': async (page) => {
+    await pressReplayAll(page);
+    await wouldProcess(page).waitFor();
+    await page.keyboard.press('Enter');
+    await button(page, 'Done').waitFor();
   },
-];
+};
 
 describeInChromium.each(SCREENS)('on %s', (_kind, screens) => {
   test('each view is whole, also with spaced text, and axe-core finds nothing in it', async () => {

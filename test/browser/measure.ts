@@ -50,20 +50,13 @@ async function showList(page: Page): Promise<void> {
   await page.locator('tr.row').first().waitFor();
 }
 
-export interface View {
-  readonly name: string;
-  /** Opens it from the list. */
-  readonly show: (page: Page) => Promise<unknown>;
-}
+/** Opens each view from the list. */
+export type Views = Readonly<Record<string, (page: Page) => Promise<unknown>>>;
 
 /** Checks each view on each screen. axe-core checks the first screen only. */
-export async function faultsOf(
-  page: Page,
-  views: readonly View[],
-  screens: readonly Screen[],
-): Promise<string[]> {
+export async function faultsOf(page: Page, views: Views, screens: readonly Screen[]): Promise<string[]> {
   const faults: string[] = [];
-  for (const { name, show } of views) {
+  for (const [name, show] of Object.entries(views)) {
     await showList(page);
     await show(page);
     for (const { width, height, colorScheme } of screens) {
